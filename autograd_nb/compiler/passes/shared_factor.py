@@ -89,14 +89,17 @@ class _Factor:
             return replay(self.results, known, xs[0].trace)
 
         name = producer.step.name
-        one = pointwise(name, first, producer.inputs, producer.compute, [*producer.outputs, (between, layout, dtype)], producer.step.line)
-        inputs, compute = [*(consumer.inputs[k] for k in rest), (between, layout)], [*(consumer.compute[k] for k in rest), dtype]
+        outputs = [*producer.outputs, (between, layout, dtype)]
+        one = pointwise(name, first, producer.inputs, producer.compute, outputs, producer.step.line)
+        inputs = [*(consumer.inputs[k] for k in rest), (between, layout)]
+        compute = [*(consumer.compute[k] for k in rest), dtype]
         return one, pointwise(consumer.step.name, second, inputs, compute, consumer.outputs, consumer.step.line)
 
 
 def _factor(producer: Member, consumer: Member, buffer: Buffer) -> _Factor | None:
     """Return what of ``consumer`` depends on ``buffer`` alone, if that is one value and shares enough with ``producer``."""
-    if any(layout.dtype.name not in FLOATS for _, layout in _arrays(producer) + _arrays(consumer)) or len(consumer.outputs) != 1:
+    touched = _arrays(producer) + _arrays(consumer)
+    if any(layout.dtype.name not in FLOATS for _, layout in touched) or len(consumer.outputs) != 1:
         return None
     given = {walk(o, layout, producer.shape): p for p, (o, layout) in enumerate(producer.inputs) if isinstance(o, Use)}
     mine, place = [], []

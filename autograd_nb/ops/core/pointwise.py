@@ -71,7 +71,8 @@ class Pointwise:
         padded = [*rules, *[None] * (len(self.params) - len(rules))]
         self.rules = [Rule(r) if r is not None else None for r in padded]
         self.result, self.conditions = result, frozenset(conditions)
-        self.check, self.scaled, self.holomorphic, self.numbers, self.reads, self.repeats = check, scaled, holomorphic, numbers, reads, repeats
+        self.check, self.scaled, self.numbers = check, scaled, numbers
+        self.holomorphic, self.reads, self.repeats = holomorphic, reads, repeats
         self.differentiable = any(r is not None for r in self.rules)
         camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
         self.node = type(

@@ -302,7 +302,8 @@ class _Cut:
     def block(self, layout: Layout, blocks: int, length: int) -> Layout:
         """Return the layout of the blocks of an operand."""
         s, axis = broadcast_strides(layout, self.of.shape), self.axis
-        return layout_of(self.shaped(self.of.shape, blocks, length), [*s[:axis], s[axis] * self.each, s[axis], *s[axis + 1 :]], layout.dtype)
+        strides = [*s[:axis], s[axis] * self.each, s[axis], *s[axis + 1 :]]
+        return layout_of(self.shaped(self.of.shape, blocks, length), strides, layout.dtype)
 
     def part(self, begin: int, blocks: int, length: int) -> Launch:
         """Return the call that folds ``blocks`` blocks from the one numbered ``begin`` on."""

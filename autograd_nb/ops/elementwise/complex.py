@@ -115,7 +115,8 @@ Tensor.H = property(_hermitian, doc="The conjugate transpose of a matrix.")  # t
 def _view_as_real(x):
     layout = x._layout
     part = layout.dtype.to_real()
-    return make(x._data.view(part.carrier), layout_of((*layout.shape, 2), (*(2 * s for s in layout.strides), 1), part), x._version_)
+    parts = layout_of((*layout.shape, 2), (*(2 * s for s in layout.strides), 1), part)
+    return make(x._data.view(part.carrier), parts, x._version_)
 
 
 @structured(

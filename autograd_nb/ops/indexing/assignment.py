@@ -100,7 +100,8 @@ def _remember(key: tuple[Any, ...], x: Tensor, view: Tensor, value: Any) -> None
         if expanded or kept:
             plan = copying.inplace_plan((layout, key[-1]))
     if plan is not None and offset >= 0:
-        _assignments.remember(key, (slice(offset, offset + (layout.size if layout.contiguous else layout.extent)), plan, layout, offset))
+        extent = layout.size if layout.contiguous else layout.extent
+        _assignments.remember(key, (slice(offset, offset + extent), plan, layout, offset))
 
 
 @whole

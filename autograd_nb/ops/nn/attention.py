@@ -77,7 +77,9 @@ def _launch(kernel: Kernel, key: Any, batch: Sequence[int], sizes: tuple[Any, ..
 def _walk(layout: Layout) -> Any:
     """Elements from one batch, head, row and column to the next, heads being the last batch dim; None where no strides tell."""
     *batch, length, width = layout.shape
-    return layout.strides if len(batch) == 2 else view_strides(layout, (numel(batch[:-1]), batch[-1] if batch else 1, length, width))
+    if len(batch) == 2:
+        return layout.strides
+    return view_strides(layout, (numel(batch[:-1]), batch[-1] if batch else 1, length, width))
 
 
 def _rows(t: Tensor) -> tuple[Any, tuple[int, int, int]]:

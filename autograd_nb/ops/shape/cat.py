@@ -113,7 +113,8 @@ def _stack(tensors, d):
     y = _cat.forward(tensors, d)
     layout, n = y._layout, first.shape[d]
     shape = (*layout.shape[:d], len(tensors), *first.shape[d:])
-    return make(y._data, layout_of(shape, (*layout.strides[:d], n * layout.strides[d], *layout.strides[d:]), layout.dtype), y._version_)
+    steps = (*layout.strides[:d], n * layout.strides[d], *layout.strides[d:])
+    return make(y._data, layout_of(shape, steps, layout.dtype), y._version_)
 
 
 _stacks = Joins(_stack)

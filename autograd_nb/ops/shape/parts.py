@@ -259,7 +259,8 @@ def _diagonal(layout, offset, a, b):
     count = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
     start = (offset * layout.strides[b] if offset >= 0 else -offset * layout.strides[a]) if count else 0
     rest = [d for d in range(layout.ndim) if d not in (a, b)]
-    return [*[layout.shape[d] for d in rest], count], [*[layout.strides[d] for d in rest], layout.strides[a] + layout.strides[b]], start
+    strides = [*[layout.strides[d] for d in rest], layout.strides[a] + layout.strides[b]]
+    return [*[layout.shape[d] for d in rest], count], strides, start
 
 
 @structured(x=lambda g, offset, a, b: _diagonal(g, offset, a, b), linear="jointly", batch="shift")
