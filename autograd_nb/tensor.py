@@ -24,7 +24,7 @@ from .errors import AMBIGUOUS, SEVERAL, UNTRACKED, AutogradError
 from .graph import ownership
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
-from .graph.node import Node, Nowhere, Output, accumulator, expect_shape, finish, set_edges
+from .graph.node import Node, Nowhere, Output, accumulator, expect, finish, set_edges
 from .shapes import Layout, Size, layout_of
 
 if TYPE_CHECKING:  # what the ops attach
@@ -194,8 +194,8 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
             raise TypeError(f"data must be a Tensor, not {type(value).__name__}")
         if value.dtype is not self.dtype and self.requires_grad and value.dtype.category < 2:
             raise RuntimeError(f"data set to a tensor that requires gradients must be floating point, not {value.dtype}")
-        if self._rg and value._layout.shape != self._layout.shape:
-            expect_shape(self._edge, self._layout.shape)
+        if self._rg and (value._layout.shape != self._layout.shape or value.dtype is not self.dtype):
+            expect(self._edge, self._layout.shape, self.dtype)
         self._data, self._layout = value._data, value._layout
 
     @property

@@ -54,7 +54,8 @@ class NodeHooks:
         self.post: dict[int, Callable[..., Any]] = {}
         self.accumulated: dict[int, Callable[..., Any]] = {}
         self.retained: dict[int, Any] = {}  # output index -> weak reference to the tensor whose .grad is kept
-        self.expected: dict[int, tuple[int, ...]] = {}  # output index -> its shape, where a tensor has another by now: see `tensor.data`
+        #: output index -> its shape and dtype, where a tensor has others by now: see `tensor.data`
+        self.expected: dict[int, tuple[tuple[int, ...], Any]] = {}
 
     def add(self, kind: str, hook: Any) -> RemovableHandle:
         return self.insert(getattr(self, kind), hook)
@@ -87,9 +88,9 @@ class NodeHooks:
 
     def tensor_hooks(self, grads: list[Any], recorded: bool) -> list[Any]:
         """Check shapes that are in doubt, apply the hooks of the node's outputs, then write the retained gradients."""
-        for index, shape in self.expected.items():
+        for index, (shape, dtype) in self.expected.items():
             if grads[index] is not None:
-                grads[index] = fitted(grads[index], shape)
+                grads[index] = fitted(grads[index], shape).to(dtype)
         for index, hooks in self.tensor.items():
             if hooks and grads[index] is not None:
                 grads[index] = handed(grads[index], recorded)

@@ -198,11 +198,11 @@ class Output:
         self.node, self.index = node, index
 
 
-def expect_shape(edge: Any, shape: tuple[int, ...]) -> None:
-    """Let gradients through a node's edge fit this shape, that of the result: what holds it now has another."""
+def expect(edge: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Let gradients through a node's edge fit this shape and dtype, those of the result: what holds it now has others."""
     if edge is not None and not edge.is_leaf_edge:
         node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
-        node._hooks().expected.setdefault(index, shape)
+        node._hooks().expected.setdefault(index, (shape, dtype))
 
 
 class Nowhere(Node):

@@ -15,7 +15,16 @@ from ..codegen.build.compilation import foreign
 @foreign
 def c2c(shape, axes, forward, scale, workers, x, out):
     """The whole transform of a complex or real array."""
-    pypocketfft.c2c(x.reshape(shape), axes, forward, scale, out.reshape(shape), workers)
+    found = out.reshape(shape)
+    pypocketfft.c2c(x.reshape(shape), axes, forward, scale, found, workers)
+    if x.dtype.kind == "c":
+        return
+    if len(axes) > 1:  # zeros as those of a complex transform
+        found.imag += 0.0
+    elif forward:  # frequencies that are their own opposites were made their own conjugates: zeros of the other sign
+        n = shape[axes[0]]
+        own = found[(slice(None),) * axes[0] + (slice(None, None, n // 2 if n % 2 == 0 else n),)]
+        own.imag *= -1
 
 
 @foreign

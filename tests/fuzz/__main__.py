@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 HANG = 120  #: seconds that a program may take
+#: draws a program, for which PyTorch alone runs its statements
+DRAW = "from tests.fuzz import generate; generate.{}({!r})"
 
 
 def arguments() -> argparse.Namespace:
@@ -131,6 +133,10 @@ def main() -> None:
         if not note.exists() or code == 1:  # not a program's fault
             sys.exit(code)
         at = int(note.read_text())
+        if subprocess.run([sys.executable, "-c", DRAW.format("calls" if options.compiled else "program", f"{options.seed}:{at}")]).returncode:
+            print(f"\n{options.seed}:{at}: PyTorch itself dies of what is drawn", flush=True)
+            first = at + 1
+            continue
         died += 1
         name = signal.Signals(-code).name if code < 0 else f"exit {code}"
         print(f"\n=== {options.seed}:{at}: the process died or hung ({name})", flush=True)

@@ -30,6 +30,15 @@ class Case:
         named = (self.known.get(n) for n in re.findall(r"v\d+", self.statement))
         return bool(re.search(r"\(0,|, 0[,)]", self.statement)) or any(0 in getattr(s, "shape", ()) for s in named)
 
+    @property
+    def tied(self) -> bool:
+        """Whether a tensor takes part of which two dims have one stride."""
+        for found in (self.known.get(n) for n in re.findall(r"v\d+", self.statement)):
+            strides = [s for s, n in zip(getattr(found, "strides", ()), getattr(found, "shape", ())) if n > 1]
+            if len(set(strides)) < len(strides):
+                return True
+        return False
+
 
 @dataclass(frozen=True)
 class Explained:
@@ -46,6 +55,10 @@ _ANEW = (
     "prod|softsign|mvlgamma|renorm|vander|cross|rms_norm|tensordot|dist|margin_loss|logsigmoid|log_ndtr|lu|det|eigh|bilinear|batch_norm|"
     "nll_loss|lstsq|triangular_solve|norm|median|logcumsumexp|_reduce"
 )
+
+
+#: losses whose total PyTorch makes in the memory of what it sums
+_LOSSES = r"(?i)smooth_?l1|mse_?loss|soft_?margin|binary_?cross_?entropy|bce"
 
 
 def _names(statement: str, parts: tuple[str, ...]) -> bool:
@@ -94,7 +107,7 @@ EXPLAINED = (
             or re.search("(PixelShuffle|ScatterAdd)Backward0 returned an invalid gradient", c.theirs)
             or "INTERNAL ASSERT FAILED" in c.theirs
             or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
-            or ("use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs and "is_grads_batched" in c.statement)
+            or "use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs  # (it tells the one pass from the other)
         ),
     ),
     Explained(
@@ -108,8 +121,47 @@ EXPLAINED = (
         "memory behind a loss",
         "PyTorch's sum of some losses lies in memory as large as the operands', which as_strided shows: nothing was written to it.",
         lambda c: "as_strided" in c.statement + c.before
-        and re.search(r"(?i)smooth_?l1|mse_?loss|soft_?margin|binary_?cross_?entropy|bce", c.before)
+        and re.search(_LOSSES, c.before)
         and c.kind in ("raised", "value"),
+    ),
+    Explained(
+        "storages of losses",
+        "So does what untyped_storage() says of its size.",
+        lambda c: c.kind == "value" and "untyped_storage().nbytes()" in c.statement and re.search(_LOSSES, c.before),
+    ),
+    Explained(
+        "gradients that are views",
+        "What autograd.grad returns has memory of its own here; in PyTorch it may be a view that was made where nothing is recorded, which "
+        "what is recorded may not change.",
+        lambda c: c.kind == "not refused" and "A view was created in no_grad mode and is being modified inplace" in c.theirs
+        and (made := re.match(r"(v\d+)\.\w+_\(", c.statement))
+        and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before),
+    ),
+    Explained(
+        "batches that are left behind",
+        "Batched gradients of a tensor with retain_grad() are left in its .grad by PyTorch, which goes on computing with what is no "
+        "tensor any more.",
+        lambda c: c.kind == "raised" and "A tensor that was made inside vmap was used after it had ended" in c.mine
+        and "retain_grad()" in c.before and "is_grads_batched=True" in c.before,
+    ),
+    Explained(
+        "third derivatives of polynomials",
+        "What a Hessian is differentiated by depends on no values for z³: nothing is kept that a change could spoil.",
+        lambda c: c.kind == "not refused" and "has been modified by an inplace operation" in c.theirs and re.search(r"hessian\(.*z \*\* 3", c.before),
+    ),
+    Explained(
+        "ties of batches",
+        "Which of two dims with one stride comes first in a result depends on where the batch stands; PyTorch leaves it in its place until "
+        "the mapped function returns.",
+        lambda c: c.kind == "strides" and "vmap(" in c.statement and c.tied,
+    ),
+    Explained(
+        "signs of shrunk zeros",
+        "PyTorch's softshrink makes zeros of the operand's sign in the last elements of a tensor and positive ones before, as its kernel "
+        "with vectors does not do what the one without does; which shows where something divides by them.",
+        lambda c: c.kind == "value"
+        and re.search(r"(?i)softshrink", c.before)
+        and re.search(r"solve|inv|angle|atan2|/|signbit|reciprocal", c.statement),
     ),
     Explained(
         "the gradient of nothing",
@@ -149,7 +201,7 @@ EXPLAINED = (
         "exchanged data",
         "Where x.data = … comes between the forward and the backward pass, gradients are here those of the values that the forward pass "
         "read; PyTorch reads the new ones, which is no derivative of anything.",
-        lambda c: ("value" in c.kind or c.kind in ("raised", "not refused"))
+        lambda c: ("value" in c.kind or c.kind in ("raised", "not refused", "grad shape"))
         and re.search(r"\.data = |vector_to_parameters", c.before)
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
@@ -192,8 +244,10 @@ EXPLAINED = (
     ),
     Explained(
         "versions of results",
-        "PyTorch writes circular padding piece by piece into the result, and inverts in place, which counts as changes.",
-        lambda c: c.kind == "value" and "._version" in c.statement and re.search(r"[Cc]ircular|cholesky_inverse", c.before),
+        "PyTorch writes some results piece by piece, or computes within them, which counts as changes of what nobody has changed yet.",
+        lambda c: c.kind == "value"
+        and (name := re.search(r" (v\d+)\._version", c.statement))
+        and not re.search(rf"\b{name[1]}(\.\w+_\(|\[.*\] [-+*/%]?= | [-+*/%]= |\.data|.*out=)", c.before),
     ),
     Explained(
         "running statistics that share memory",
@@ -321,6 +375,7 @@ EXPLAINED = (
         or (c.kind == "error type" and "operands could not be broadcast together" in c.theirs)
         or (c.kind == "error type" and "for *: 'numpy.ndarray' and 'Tensor'" in c.theirs)
         or (c.kind == "dtype" and "np.sin(" in c.statement)
+        or (c.kind == "strides" and "np.sin(" in c.statement and c.tied)
         or (c.kind == "strides" and re.search(r"numpy\(|np\.", c.before) and re.search(r"v\d+ \* v\d+$", c.statement)),
     ),
 )

@@ -41,7 +41,8 @@ def fit(t, shape):
         t = torch.ones(1, dtype=t.dtype)
     if t.numel() < n:
         t = t.repeat(-(-n // t.numel()))[:n]
-        moved = np.linspace(0, 0.37, n) + np.random.default_rng(n).standard_normal(n) * 1e3 * JITTER
+        jitter = 1e3 * JITTER * (1 if t.dtype == torch.float64 else 1e5)
+        moved = np.linspace(0, 0.37, n) + np.random.default_rng(n).standard_normal(n) * jitter
         t = t + torch.from_numpy(moved).to(t.dtype) if t.is_floating_point() else t
     return t[:n].reshape(shape)
 
@@ -187,8 +188,15 @@ def look(t: Any, deep: bool = True) -> Any:
         return UNREADABLE
     return Seen(
         data, str(t.dtype).rsplit(".", 1)[-1], tuple(t.shape), tuple(t.stride()), t.requires_grad,
-        t.is_leaf, t.grad_fn is not None, look(grad, False) if grad is not None else None, -1 if t.is_inference() else t._version,
+        t.is_leaf, t.grad_fn is not None, look(grad, False) if grad is not None else None, _version(t),
     )  # fmt: skip
+
+
+def _version(t: Any) -> int:
+    try:
+        return t._version
+    except RuntimeError:  # inference tensors, and views of them that are none
+        return -1
 
 
 def _tensors(value: Any) -> bool:

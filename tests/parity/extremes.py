@@ -1,7 +1,7 @@
 """Ops on the largest and least integers, and on zeros, under ``NUMBA_DISABLE_JIT=1``: ``python -m tests.parity.extremes``.
 
 Machine code lets integers overflow and divides floats by zero without a word. Kernels that Python runs must do the same: integers are
-compared with PyTorch's, and what PyTorch computes must not raise here.
+compared with PyTorch's, and what PyTorch computes must not raise here. Of floats the signs of zeros are compared.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ F.cross_entropy(x[:0].reshape(0, 4), n[:0]) | F.cross_entropy(m, y.reshape(3, 4)
 F.nll_loss(x.reshape(1, 3, 4), t.tensor([[-100] * 4])) | F.ctc_loss(x.reshape(6, 1, 2), i[:1].reshape(1, 1), i[:1] * 6, i[:1] * 0)
 F.interpolate(x.reshape(1, 2, 6), size=1, mode='linear', align_corners=True) | F.embedding_bag(i, m, t.tensor([0, 0, 3]), mode='mean')
 F.affine_grid(x[:6].reshape(1, 2, 3), (1, 1, 1, 1), align_corners=True) | F.local_response_norm(x.reshape(1, 3, 4), 2)
+F.relu6(x) | F.relu(x) | F.hardswish(x) | F.hardtanh(x, 0, 1) | x.clamp(0, 6) | x.clamp(min=0) | x.clamp(max=0)
+t.special.i1(x) | t.special.i1e(x) | t.fft.fftn(t.arange(-8.0, 0.0).reshape(2, 2, 2)).imag
+t.fft.fft(t.arange(-5.0, 0.0)).imag | t.fft.fft(t.arange(-6.0, 0.0)).imag | t.fft.ifft(t.arange(-1.0, 0.0)).imag
+t.fft.fft2(t.arange(-6.0, 0.0).reshape(3, 2)).imag
 """
 
 
@@ -79,7 +83,7 @@ def cases() -> Iterator[tuple[str, Callable]]:
 
 
 def differs(call: Callable, dtype: str) -> str:
-    """What raises here and not in PyTorch, or which integers are others."""
+    """What raises here and not in PyTorch, or which integers or signs of zeros are others."""
     try:
         theirs = call(torch, *(torch.from_numpy(operand(dtype, k)) for k in range(3)))
     except Exception:
@@ -89,7 +93,12 @@ def differs(call: Callable, dtype: str) -> str:
     except Exception as error:
         return "" if type(error).__name__ == "NotImplementedError" else f"{type(error).__name__}: {error}"
     for a, b in zip(*([r] if not isinstance(r, tuple) else r for r in (mine, theirs)), strict=True):
-        if b.dtype.is_floating_point or b.dtype.is_complex:
+        if b.dtype.is_complex:
+            continue
+        if b.dtype.is_floating_point:
+            m, t = (v.detach().numpy(force=True) for v in (a, b))
+            if ((m == 0) & (t == 0) & (np.signbit(m) != np.signbit(t))).any():
+                return f"zeros of other signs: {m.tolist()} instead of {t.tolist()}"
             continue
         if not np.array_equal(a.numpy(), b.numpy()):
             return f"{a.tolist()} instead of {b.tolist()}"

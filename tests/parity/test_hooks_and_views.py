@@ -140,12 +140,12 @@ def test_a_base_that_requires_grad_after_a_change_reaches_its_views(made):
     check({used: f"{made}\n{changed}\n{used}\n{then}" for used in ("v * 2", "v.requires_grad", "v.grad_fn", "v.is_leaf", "b.sum()")})
 
 
-def exchanged(make, shape, use):
+def exchanged(make, shape, use, dtype="float32"):
     def run(t):
         w = t.ones(4, 3, requires_grad=True)
         y = make(w)
         early = y.sum() if "before" in use else 0
-        y.data = t.ones(*shape)
+        y.data = t.ones(*shape, dtype=getattr(t, dtype))
         USES[use](y, early)
         return w.grad
 
@@ -168,6 +168,10 @@ EXCHANGED = {
     for use in USES
     if name != "leaf" or "before" not in use  # what was made before still knows the old shape there
 }
+EXCHANGED |= {
+    f"{name}, {shape} of float64, {use}": exchanged(make, shape, use, "float64")
+    for name, make in MAKERS.items() if name != "leaf" for shape in ((4, 3), (3,), (5, 4, 3)) for use in USES
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EXCHANGED)
@@ -176,7 +180,8 @@ def test_gradients_of_tensors_whose_data_has_another_shape(name):
     answers = []
     for t in (ag, torch):
         try:
-            answers.append(EXCHANGED[name](t).numpy().tolist())
+            found = EXCHANGED[name](t).numpy()
+            answers.append((found.tolist(), found.dtype))
         except RuntimeError:
             answers.append("RuntimeError")
     assert answers[0] == answers[1]

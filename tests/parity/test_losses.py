@@ -11,6 +11,7 @@ import autograd_nb as ours  # noqa: E402
 from autograd_nb.ops.core.registry import functions  # noqa: E402
 
 from .compare import compare  # noqa: E402
+from .snippets import check  # noqa: E402
 
 F = functions("nn.functional")
 T = torch.nn.functional
@@ -175,3 +176,12 @@ def test_errors():
         F["binary_cross_entropy_with_logits"](x, ours.zeros(5))
     with pytest.raises(RuntimeError, match="between 0 and 1"):
         F["binary_cross_entropy"](x + 2, x)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("loss", ["multilabel_margin_loss", "multi_margin_loss"])
+def test_shapes_of_margin_losses(loss):
+    shapes = ["()", "(1,)", "(3,)", "(1, 3)", "(2, 3)", "(1, 1)"]
+    targets = [*shapes, "(2,)", "(2, 1)"]
+    calls = [f"F.{loss}(x, t.zeros({target}, dtype=t.int64), reduction={reduction!r})" for target in targets for reduction in ("none", "mean")]
+    check({f"{call}, x {s}": f"x = t.linspace(0.1, 0.7, 6)[:t.zeros({s}).numel()].reshape({s}); r = {call}" for call in calls for s in shapes})

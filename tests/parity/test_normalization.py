@@ -1,5 +1,7 @@
 """Norms against PyTorch: values, statistics, first and second derivatives, errors."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ import autograd_nb as ours  # noqa: E402
 from autograd_nb.ops.core.registry import functions  # noqa: E402
 
 from .compare import both, compare  # noqa: E402
+from .snippets import check  # noqa: E402
 
 F = functions("nn.functional")
 T = torch.nn.functional
@@ -114,3 +117,14 @@ def test_errors():
         F["group_norm"](ours.zeros(2, 3, 4), 2)
     with pytest.raises(RuntimeError, match="should contain 3 elements not 2"):
         F["batch_norm"](ours.zeros(2, 3), ours.zeros(2), ours.zeros(2))
+
+
+@pytest.mark.parity
+def test_shapes_and_memory_of_weights():
+    shapes = ["2", "1, 2", "2, 1", "2, 1, 1", "1", "()"]
+    modes = itertools.product(("weight", "bias"), shapes, (True, False))
+    calls = [f"F.batch_norm(x[..., 0].clone(), m, v, {w}=t.ones({s}) * 3, training={training})" for w, s, training in modes]
+    calls += [f"F.batch_norm(x, t.zeros({s}), v, training=True)" for s in shapes]
+    calls += [f"F.{f}=t.ones({s}) * 3)" for f in ("instance_norm(x, weight", "instance_norm(x, bias", "group_norm(x, 2, weight") for s in shapes]
+    calls += [f"F.instance_norm(x, m, v, {w}, {b}), m, v" for w in "mvw" for b in "mvw"]
+    check({call: f"r = {call}" for call in calls}, "x = (t.arange(24.) / 7).sin().reshape(3, 2, 4); m = t.ones(2) / 3; v = t.ones(2) * 2; w = t.ones(2) / 2")

@@ -128,3 +128,14 @@ def test_operands_in_the_memory_that_is_written_to():
     check({call: f"{call}\nr = b" for call in SHARING}, before)
     check({call: f"{call}\nr = y, t.autograd.grad(y.sum(), a)" for call in SHARING[:17] + SHARING[20:21]},
           "a = t.arange(1., 7.).requires_grad_(); b = a * 1; y = b; i = t.tensor([0, 2])")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_one_element_goes_where_a_mask_says_wherever_it_lies():
+    masks = ["t.tensor([True, False, True])", "w > 1.5", "[True, False, True],", "None, t.tensor([True, False, True])", "..., w[0] > 1.3"]
+    calls = [f"x[{mask}] = {value}" for mask in masks for value in ("x[0, 0]", "x[0, :1]", "x[2:, 3:]", "x[0, :2]", "w[:1, :1]")]
+    calls += [
+        f"x.index_put_(({mask},), {value}, accumulate={accumulate})"
+        for mask in ("w[:, 0] > 1.3", "w > 1.5", "t.tensor([0, 2])") for value in ("x[0, 0]", "x[2:, 3:]", "w[:1, :1]") for accumulate in (True, False)
+    ]  # fmt: skip
+    check({call: f"{call}\nr = x" for call in calls}, "x = (t.arange(12.) / 7).reshape(3, 4)" + OPERANDS)

@@ -2,8 +2,8 @@
 
 ``python -m tests.parity.views [--part K N] [name…]`` calls each op, as a function, method and operator, on operands that are leaves,
 results and views, and compares for each result `_is_view()`, whether its `_base` is that of an operand or the operand itself, which
-operands and other results its memory is shared with, whether it is an operand, and whether an in-place op on it counts for each of
-them. Results that are changed in place are asked what node they have then.
+operands and other results its memory is shared with, whether it is an operand, whether it counts changes before there were any, and
+whether an in-place op on it counts for each of them. Results that are changed in place are asked what node they have then.
 """
 
 from __future__ import annotations
@@ -94,6 +94,8 @@ def told(t: Any, named: dict[str, Any]) -> Iterator[str]:
                 yield f"is {name}"
         elif t.numel() and o.numel() and storage(o) == storage(t):
             yield f"in the memory of {name}"
+    if isinstance(t, ag.Tensor) and t._version and next(name for name, o in named.items() if o is t).startswith("result") and not t._is_view():
+        yield "changed already"  # (in PyTorch some are, which it writes piece by piece)
 
 
 def after_change(t: Any, named: dict[str, Any]) -> Iterator[str]:

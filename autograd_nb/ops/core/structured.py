@@ -231,7 +231,7 @@ class Structured:
                 self._share(args[0], out)
                 return out
             for t in out if isinstance(out, _SEQUENCES) else (out,):
-                if t.__class__ is Tensor and t._view is not None:
+                if t.__class__ is Tensor and (t._view is not None or t._version_[0]):
                     self._plain(args, t)
                 if state.inference:
                     mark_inference(t)
@@ -245,21 +245,22 @@ class Structured:
         if self.view:
             self._share(args[0], out)
         elif out.__class__ is Tensor:
-            if out._view is not None:
+            if out._view is not None or out._version_[0]:
                 self._plain(args, out)
         elif isinstance(out, _SEQUENCES):
             for t in out:
-                if t.__class__ is Tensor and t._view is not None:
+                if t.__class__ is Tensor and (t._view is not None or t._version_[0]):
                     self._plain(args, t)
         if self.rules or self.every:
             self.record(args, out, 3)
         return out
 
     def _plain(self, args: tuple[Any, ...], out: Tensor) -> None:
-        """Forget that a result is a view of a tensor which the op made for itself: it is none to anybody else."""
+        """Forget that a result is a view of a tensor which the op made for itself, and what the op wrote: nobody else knows of it."""
         given = [t for a in args for t in (a if isinstance(a, _SEQUENCES) else (a,)) if isinstance(t, Tensor)]
         if not any(t._version_ is out._version_ for t in given):
             out._view, out._view_kind = None, ""
+            out._version_[0] = min(out._version_[0], 0)
 
     def _share(self, source: Tensor, out: Any) -> None:
         if isinstance(out, (tuple, list)):

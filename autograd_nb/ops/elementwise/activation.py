@@ -14,7 +14,7 @@ from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import SINGLE, limits, number_argument, number_as, real_argument
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, need_floats, need_numbers, not_for_complex, store
+from ..core.recording import guarded, need_floats, need_numbers, no_complex_derivative, not_for_complex, store
 from ..core.registry import OPS, register
 from ..core.structured import tensor_argument
 from ..creation.create import new_empty
@@ -126,6 +126,7 @@ def _kept(y: Tensor) -> Tensor:
 def _floating(x: Tensor, name: str) -> None:
     if x.dtype.category < 2:
         raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: it takes floating point tensors (use x.float())')
+    no_complex_derivative(name, x)
 
 
 # ---------------------------------------------------------------------------------------- one line each
@@ -351,7 +352,7 @@ hardsigmoid: Callable[..., Any] = _switchable("hardsigmoid", _hardsigmoid, {}, d
 
 @formula(lambda g, x: m.where(x <= -3, 0.0, m.where(x < 3, g * (x * (1 / 3) + 0.5), g)), name="hardswish")
 def _hardswish(x):
-    return m.where(x <= -3, 0.0, m.where(x >= 3, x, x * (x + 3) * (1 / 6)))
+    return m.where(x >= 3, x, x * (m.where(x < -3, 0.0, x + 3) * (1 / 6)))
 
 
 hardswish: Callable[..., Any] = _switchable("hardswish", _hardswish, {}, doc="x·hardsigmoid(x).")

@@ -20,9 +20,13 @@ from .arithmetic import underivable
 from .unary import exp2
 
 
+def _per_square(a, b):
+    return m.where((a == 0) & (b == 0), 0.0, 1 / (a * a + b * b))
+
+
 @pointwise(
-    lambda g, a, b: m.where((a == 0) & (b == 0), 0.0, g * (b / (a * a + b * b))),
-    lambda g, a, b: m.where((a == 0) & (b == 0), 0.0, g * (-a / (a * a + b * b))),
+    lambda g, a, b: g * b * _per_square(a, b),
+    lambda g, a, b: g * -a * _per_square(a, b),
     result="float", aliases=("arctan2",), numbers="none",
 )  # fmt: skip
 def atan2(a, b):

@@ -416,4 +416,4 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
 @pointwise(lambda g, y: m.where(y <= 0, 0.0, g), check=lambda avals: need_numbers("relu_cpu", avals), samples=(0.1, 2))
 def relu(x):
     """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
-    return m.where(x <= 0, 0, x)
+    return m.where(x < 0, 0, x)

@@ -93,7 +93,7 @@ Tensor.where = _where_method  # type: ignore[assignment]
     name="clamp", public=False, node="ClampBackward1", check=lambda keys: need_numbers("clamp_cpu", keys),
 )  # fmt: skip
 def _clamp(x, low, high):
-    return m.minimum(m.maximum(x, low), high)
+    return m.minimum(high, m.maximum(low, x))
 
 
 @pointwise(
@@ -101,7 +101,7 @@ def _clamp(x, low, high):
     name="clamp_min", public=False,
 )  # fmt: skip
 def _clamp_min(x, low):
-    return m.maximum(x, low)
+    return m.maximum(low, x)
 
 
 @pointwise(
@@ -109,7 +109,7 @@ def _clamp_min(x, low):
     name="clamp_max", public=False,
 )  # fmt: skip
 def _clamp_max(x, high):
-    return m.minimum(x, high)
+    return m.minimum(high, x)
 
 
 def _clamped(input: Any, low: Any, high: Any, inplace: bool) -> Tensor:

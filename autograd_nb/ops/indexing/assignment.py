@@ -60,7 +60,7 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
         index.__class__ is Tensor
         and index._layout.dtype is dtypes.bool_
         and index._layout.shape == self._layout.shape
-        and (number is not None or (value._layout.size == 1 and value._layout.ndim <= 1))
+        and (number is not None or value._layout.size == 1)
     ):
         OPS["masked_fill_"].call(self, index, reshape(value, ()) if number is None else _assigned(number, self._layout.dtype))
         return
@@ -198,11 +198,19 @@ def _spread(value: Tensor, wanted: Size) -> Tensor:
         raise _mismatch(value, wanted) from None
 
 
+def _fills(value: Tensor, accumulate: bool, indices: Sequence[Any]) -> bool:
+    """Whether one element goes where one mask says, which is the same as filling by it: its shape and place do not matter."""
+    return not accumulate and value._layout.size == 1 and [t.dtype.category for t in indices if isinstance(t, Tensor)] == [0]
+
+
 def put_in_place(
     view: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, value: Tensor, accumulate: bool, kept: Sequence[Any]
 ) -> Tensor:
     """view[index] = value (or += value), recorded; ``value`` broadcasts to the indexed shape. kept: see `write_inplace`."""
-    refuse_overlap(view, (value, *kept), True)
+    if _fills(value, accumulate, kept):
+        value = reshape(value, ())
+    else:
+        refuse_overlap(view, (value, *kept), True)
     value = _spread(value, _indexed_shape(view, index._layout.shape, dims, pos))
     return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate, repeats=True, kept=kept)
 
@@ -261,6 +269,8 @@ def index_put_(input, indices: Sequence[Tensor | None], values, accumulate=False
     values = _put_value(x, values)
     view, place = _indices_argument(x, indices, "index_put_")
     index, dims, _ = place
+    if _fills(values, bool(accumulate), indices):
+        values = reshape(values, ())
     _check_rank(values, (0,) * (view.ndim - len(dims) + index.ndim))
     put_in_place(view, *place, values, bool(accumulate), indices)
     return x
@@ -274,6 +284,8 @@ def index_put(input, indices: Sequence[Tensor | None], values, accumulate=False)
     view, (index, dims, pos) = _indices_argument(x, indices, "index_put")
     p = places(view._layout, dims, pos)
     wanted = [*p.kept[:pos], *index.shape, *p.kept[pos:]]
+    if _fills(values, bool(accumulate), indices):
+        values = reshape(values, ())
     _check_rank(values, wanted)
     try:
         values = _stripped(values, Size(wanted))

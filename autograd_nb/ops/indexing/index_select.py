@@ -277,7 +277,7 @@ def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, T
             f"{name}(): self and source expected to have the same dtype, but got self.dtype = {x.dtype} and source.dtype = "
             f"{source.dtype}"
         )
-    if name[-1] == "_":
+    if name[-1] == "_" and isinstance(index, Tensor) and index._layout.size == source._layout.size:
         refuse_overlap(x, (index, source), True)
     index = _flat_index(x, index, name)
     if index._layout.size != source._layout.size:

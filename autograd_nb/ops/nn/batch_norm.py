@@ -182,6 +182,7 @@ def batch_norm(
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     same_dtype(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    weight, bias = (t if t is None or t.ndim == 1 else t.reshape(-1) for t in (weight, bias))  # (PyTorch counts their elements)
     y = channel_norm(
         widened(x), running_mean, running_var, widened(weight), widened(bias), bool(training), momentum, eps,
         tuple(d for d in range(x.ndim) if d != 1), "batch_norm",

@@ -187,7 +187,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None:
         z = z * take_along(weight, at, 0).unsqueeze(1)
     value = z.sum(1) / classes
-    y = _total(value.reshape(()) if alone and t.ndim == 0 else value, reduction)
+    y = _total(value if t.ndim else value.reshape(()), reduction)
     return guarded(y, input, target, weight)
 
 
@@ -200,7 +200,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         raise NotImplementedError(f"\"multilabel_margin_loss_forward_out_frame\" not implemented for '{scalar_type(x.dtype)}'")
     if t.dtype is not dtypes.int64:
         raise RuntimeError(f"expected scalar type Long but found {t.dtype} (target of multilabel_margin_loss)")
-    if x.ndim == 0 and t._layout.size == 1:
+    if x.ndim <= 1 and x._layout.size == 1 and t.ndim <= 1 and t._layout.size == 1:
         x, t = x.reshape(1), t.reshape(1)
     if x.shape != t.shape or x.ndim not in (1, 2):
         raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: {list(x.shape)}")

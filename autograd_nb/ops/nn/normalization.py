@@ -291,6 +291,8 @@ def instance_norm(
     constant("native_batch_norm", "running_var", running_var)
     if weight is not None and state.grad:
         weight = weight.clone()  # (repeated for each sample in PyTorch)
+    written = [t._version_ for t in (running_mean, running_var) if use_input_stats and t is not None]
+    x, weight, bias = (t.clone() if t is not None and any(t._version_ is v for v in written) else t for t in (x, weight, bias))
     y = channel_norm(
         widened(x), running_mean, running_var, widened(weight), widened(bias), bool(use_input_stats), momentum, eps,
         tuple(range(2, x.ndim)), "instance_norm",

@@ -237,7 +237,7 @@ def i0e(x: Sym) -> Sym:
 
 def _odd(x: Sym, y: Sym) -> Sym:
     """Return I1 from a polynomial for I1 / x near 0 and I1 itself beyond."""
-    return where(abs(x) < NEAR, x * y, where(x < 0.0, -y, y))
+    return where(abs(x) < NEAR, where(x == 0.0, 0.0, x * y), where(x < 0.0, -y, y))
 
 
 @wide
