@@ -267,6 +267,11 @@ EXPLAINED = (
         and (("bilinear" in c.statement and "The size of tensor a (0)" in c.mine) or "query and key to have the same last dim" in c.mine),
     ),
     Explained(
+        "batches of nothing",
+        "PyTorch's attention to no keys has the batch of the queries, though that of the keys may be larger.",
+        lambda c: c.kind == "shape" and c.empty and "scaled_dot_product_attention" in c.statement,
+    ),
+    Explained(
         "no arguments for no dims",
         "x.expand(*shape) and x.permute(*order) work for 0 dims too, where that passes no argument.",
         lambda c: c.kind == "not refused" and re.search(r"(expand|permute)\(\) missing 1 required positional arguments", c.theirs),
@@ -350,7 +355,13 @@ EXPLAINED = (
     Explained(
         "gradients can be written to",
         "What autograd.grad returns has memory of its own here; PyTorch may hand out an expanded view, which it refuses to change.",
-        lambda c: c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs and "grad" in c.statement,
+        lambda c: (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs and "grad" in c.statement)
+        or (
+            c.kind == "value"
+            and (made := re.match(r"(v\d+)(\.view\(.*\))?\[.*\] = ", c.statement))
+            and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
+            and 0 in getattr(c.known.get(made[1]), "strides", ())
+        ),
     ),
     Explained(
         "strict single use",
