@@ -2,9 +2,10 @@
 
 ``_data`` is a flat C array of the storage that *begins at the tensor's first element*, so a kernel never needs an offset;
 ``_layout`` says how to walk it. ``_version_`` is the list [times changed in place, times its history was rewritten], shared
-by every tensor of the storage (below 0 for inference tensors). ``_edge`` is where its gradient flows (None for leaves). ``_view``
-is the base that a view looks at, or None; then ``_seen`` says as of which change of the memory its history is, and ``_view_kind`` how it was
-made ("", "multi:<Name>", "no_grad", "inference"). They are slots and no object of their own as one would cost half of a view.
+by every tensor of the storage but for what `.data` gives (`graph.versions`). ``_edge`` is where its gradient flows (None for leaves).
+``_view`` is the base that a view looks at, or None; then ``_seen`` says as of which change of the memory its history is, and
+``_view_kind`` how it was made ("", "multi:<Name>", "no_grad", "inference"). They are slots and no object of their own as one would cost
+half of a view.
 
 Ops attach themselves as methods (see `autograd_nb.ops`); here is only what every op needs.
 """
@@ -21,10 +22,11 @@ import numpy as np
 from . import launch
 from .dtypes import dtype, from_numpy_dtype
 from .errors import AMBIGUOUS, SEVERAL, UNTRACKED, AutogradError
-from .graph import ownership
+from .graph import ownership, versions
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import Node, Nowhere, Output, accumulator, expect, finish, set_edges
+from .graph.versions import COUNTED
 from .shapes import Layout, Size, layout_of
 
 if TYPE_CHECKING:  # what the ops attach
@@ -186,7 +188,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     @property
     def data(self) -> Tensor:
         """Return a tensor of the same memory as a leaf outside the graph; changes through it are not seen by the version counter."""
-        return make(self._data, self._layout, [0, 0] if self._version_[0] >= 0 else _apart(self))
+        return make(self._data, self._layout, versions.beside(self._version_) if self._version_[0] >= 0 else _apart(self))
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -346,11 +348,6 @@ ownership.tensor = Tensor
 
 #: a new Tensor with empty slots: past the legacy constructor, and quicker than `object.__new__`
 blank: Callable[[], Tensor] = type.__call__.__get__(Tensor)
-
-#: the version count of tensors made in inference mode: negative however often they are changed
-INFERENCE = -(1 << 60)
-#: that of an inference tensor that was detached outside the mode and not changed since: it may be changed there
-COUNTED = -(1 << 59)
 
 
 def _apart(t: Tensor) -> list[int]:

@@ -31,8 +31,7 @@ _WINDOWS = ("*, windows by 1: values *", "*, windows by 2: values *", "*, window
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         (
-            "addr", "cumsum", "cumprod", "ge", "gt", "le", "lt", "ne", "logical_xor", "float_power", "index_reduce (mean)", "renorm",
-            "scatter_reduce (mean)",
+            "addr", "cumsum", "cumprod", "index_reduce (mean)", "renorm", "scatter_reduce (mean)",
         ),
         (_READ_FIRST, _WINDOWS),
     ),

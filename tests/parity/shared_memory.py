@@ -54,6 +54,7 @@ def places(x: torch.Tensor, y: torch.Tensor) -> Iterator[tuple[str, tuple, tuple
     a, b = x.contiguous().stride(), y.contiguous().stride()
     yield "from the same element on", (a, 0), (b, 0)
     yield "one later", (a, 0), (b, 1)
+    yield "one later, of .data", (a, 0), (b, 1)
     yield "one earlier", (a, 1), (b, 0)
     yield "apart", (a, 0), (b, x.numel())
     if y.ndim > 1:
@@ -65,10 +66,13 @@ def places(x: torch.Tensor, y: torch.Tensor) -> Iterator[tuple[str, tuple, tuple
         yield "between", (tuple(2 * s for s in a), 0), (tuple(2 * s for s in b), 1)
 
 
-def apply(call: Callable, memory: Any, target: tuple, operand: tuple, given: Any) -> tuple[str, Any]:
-    """("refused", error) or ("done", (memory, shape, strides)); "changed" where a refused call had changed something."""
+def apply(call: Callable, memory: Any, target: tuple, operand: tuple, given: Any, data: bool) -> tuple[str, Any]:
+    """("refused", error) or ("done", (memory, shape, strides)); "changed" where a refused call had changed something.
+
+    data: the operand is one of the memory's `.data`, which counts for itself.
+    """
     memory = memory.clone()
-    x, y = memory.as_strided(*target), memory.as_strided(*operand)
+    x, y = memory.as_strided(*target), (memory.data if data else memory).as_strided(*operand)
     before = plain(memory).copy()
     args, kwargs = replaced(given, lambda v: y if v is Here else v)
     try:
@@ -124,9 +128,11 @@ def compare(table: Table, what: str, theirs: Callable, mine: Callable, like: tor
             at = (tuple(like.shape), *target), (tuple(y.shape), *operand)
             with contextlib.suppress(RuntimeError):  # (into what is expanded)
                 memory.as_strided(*at[1]).copy_(y)
+            data = where.endswith(".data")
             text = difference(
-                apply(theirs, memory, *at, shared), apply(mine, ours(memory), *at, own), values and where in ("apart", "between")
-            )
+                apply(theirs, memory, *at, shared, data), apply(mine, ours(memory), *at, own, data),
+                values and where in ("apart", "between"),
+            )  # fmt: skip
             if text:
                 table.differences.append(f"{what}, operand {i} {where}: {text}")
 

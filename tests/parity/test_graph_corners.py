@@ -86,3 +86,10 @@ def test_gradient_checks_of_functions_that_register_hooks():
 @pytest.mark.parametrize("mode", ["no_grad()", "enable_grad()", "inference_mode()", "set_grad_enabled(False)"])
 def test_modes_that_decorate_classes(mode):
     check({mode: f"C = t.{mode}(type('C', (), {{'__init__': lambda self: setattr(self, 'on', t.is_grad_enabled())}})); r = C().on, t.is_grad_enabled()"})
+
+
+@pytest.mark.parity
+def test_distinct_elements_require_grad_and_have_no_derivative():
+    calls = ("t.unique(x)", "t.unique(x, dim=0)", "t.unique_consecutive(x)", "t.unique(x, return_inverse=True, return_counts=True)[0]", "t.unique(x.detach())")
+    check({call: f"y = {call}\nr = y, y.requires_grad, y.is_leaf" for call in calls}, "x = t.tensor([[2., 1.], [2., 1.]]).requires_grad_()")
+    check({call: f"r = {call}; r.sum().backward()" for call in calls}, "x = t.tensor([[2., 1.], [2., 1.]]).requires_grad_()")

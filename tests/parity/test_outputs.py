@@ -40,6 +40,12 @@ def test_an_output_has_the_dtype_that_is_asked_for(name):
 
 
 @pytest.mark.parity
+@pytest.mark.parametrize("name", ("sum", "mean", "nansum", "nanmean", "amax", "logsumexp"))
+def test_an_output_counts_how_often_it_was_written_to(name):
+    check({o: f"o = {o}; t.{name}(t.ones(2, 3), 1, out=o); r = o, o._version" for o in ("t.zeros(2)", "t.zeros(3)", "t.zeros(0)", "t.zeros(4)[::2]")})
+
+
+@pytest.mark.parity
 def test_no_dims_are_all_but_for_any_and_all():
     check({f"{c}, {x}": f"x = {x}; r = {c}"
            for x in ("t.ones(2, 3)", "t.eye(2)", "t.tensor(2.)", "t.zeros(0, 2)", "t.ones(2, dtype=t.uint8)")

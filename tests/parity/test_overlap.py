@@ -113,6 +113,8 @@ def test_ops_by_index_write_into_windows(source):
 #: operands that lie in the memory that is written to
 SHARING = [
     "v = b[:4].add_(b[1:5])", "v = b[1:5].copy_(b[:4])", "b[1:5] = b[:4]", "b[:4] = b[1]", "v = b[:4].mul_(b[0])", "v = b[:4].fill_(b[0])", "v = b.sub_(b[:1])",
+    "b[1:5].add_(b.data[:4])", "b.data[1:5].add_(b[:4])", "b.data[1:5].mul_(b.data[:4])", "b[1:5] = b.data[:4]", "b[1:5].copy_(b.data[:4])",
+    "t.add(b.data[:4], 1, out=b[1:5])", "b[1:5].index_add_(0, i, b.data[:2])", "b[:3].add_(b.data[3:])", "b.data.add_(b)", "b.data.add_(b.data)",
     "v = b[:4].view(2, 2); v.add_(v.T)", "v = b[:4].view(2, 2); v.copy_(v.T)", "v = b[:4].view(2, 2); v += v[0]", "v = b[::2].add_(b[1::2])",
     "v = b[:4].copy_(b[:4])", "v = b[:4].mul_(b[:4])", "v = b.masked_fill_(b > 2, b[1])", "v = b[:4].lerp_(b[1:5], .5)", "v = b[:4].eq_(b[1:5])",
     "v = b[:4].logical_xor_(b[2:6])", "v = b[:4].clamp_(b[1:5])", "v = b[:4].index_add_(0, i, b[:2])", "v = b.index_copy_(0, i, b[2:4])", "b[i] = b[:2]",
@@ -126,7 +128,7 @@ SHARING = [
 def test_operands_in_the_memory_that_is_written_to():
     before = "b = t.arange(1., 7.); kept = b; i = t.tensor([0, 2])"
     check({call: f"{call}\nr = b" for call in SHARING}, before)
-    check({call: f"{call}\nr = y, t.autograd.grad(y.sum(), a)" for call in SHARING[:17] + SHARING[20:21]},
+    check({call: f"{call}\nr = y, t.autograd.grad(y.sum(), a)" for call in SHARING[:7] + SHARING[17:27] + SHARING[30:31]},
           "a = t.arange(1., 7.).requires_grad_(); b = a * 1; y = b; i = t.tensor([0, 2])")  # fmt: skip
 
 
@@ -139,3 +141,20 @@ def test_one_element_goes_where_a_mask_says_wherever_it_lies():
         for mask in ("w[:, 0] > 1.3", "w > 1.5", "t.tensor([0, 2])") for value in ("x[0, 0]", "x[2:, 3:]", "w[:1, :1]") for accumulate in (True, False)
     ]  # fmt: skip
     check({call: f"{call}\nr = x" for call in calls}, "x = (t.arange(12.) / 7).reshape(3, 4)" + OPERANDS)
+
+
+SOLVERS = {
+    "solve": "t.linalg.solve(a, b, out=o)", "solve, right": "t.linalg.solve(a, b, left=False, out=o)",
+    "solve_ex": "t.linalg.solve_ex(a, b, out=(o, t.zeros((), dtype=t.int32)))", "lu_solve": "t.linalg.lu_solve(f, p, b, out=o)",
+    "lu_solve, right": "t.linalg.lu_solve(f, p, b, left=False, out=o)", "lu_solve, adjoint": "t.linalg.lu_solve(f, p, b, adjoint=True, out=o)",
+    "older lu_solve": "t.lu_solve(b, f, p, out=o)", "cholesky_inverse": "t.cholesky_inverse(b, out=o)", "cholesky_solve": "t.cholesky_solve(b, a, out=o)",
+    "solve_triangular": "t.linalg.solve_triangular(a, b, upper=True, out=o)",
+}  # fmt: skip
+PLACES = ("b", "b.T", "m[1:]", "m.view(-1)[3:].view(3, 3).T", "t.empty(0)", "t.zeros(4, 4)[::2, ::2]", "t.zeros(1, 3)", "t.zeros(6, 6)[::2, ::2]")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solutions_in_the_memory_of_the_right_hand_side(name):
+    before = "m = t.eye(4, 3) * 2 + t.arange(12.).view(4, 3) / 50; b = m[:3]; a = t.eye(3) * 3 + .5; f, p = t.linalg.lu_factor(a)"
+    check({o: f"o = {o}; v = o._version; {SOLVERS[name]}\nr = o, o.stride(), o._version - v" for o in PLACES}, before)

@@ -26,6 +26,7 @@ from ... import launch
 from ...dtypes import dtype
 from ...graph.modes import state
 from ...graph.node import FINISHING, LEAVES, NODES, ONE_NODE, OUTPUTS, Output, finishing, written
+from ...graph.versions import SEVERAL_LISTS, same_storage
 from ...shapes import Size
 from ...tensor import Tensor, blank, refresh
 from .history import rewrite_history
@@ -37,7 +38,8 @@ from .registry import numpy_names
 NAMES: dict[str, Any] = {
     "_new": blank, "_state": state, "_empty": np.empty, "_allocate": launch.empty, "_refresh": refresh, "_Output": Output,
     "_mark_inference": mark_inference, "_refuse_inference": refuse_inference, "_rewrite_history": rewrite_history, "_store": store,
-    "_fitting": fitting, "_Tensor": Tensor, "_Size": Size, "_dtype": dtype, "_are_ints": frozenset((int,)).issuperset, **FINISHING,
+    "_fitting": fitting, "_several_lists": SEVERAL_LISTS, "_same_storage": same_storage,
+    "_Tensor": Tensor, "_Size": Size, "_dtype": dtype, "_are_ints": frozenset((int,)).issuperset, **FINISHING,
 }  # fmt: skip
 
 

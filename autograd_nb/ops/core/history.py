@@ -7,10 +7,10 @@ from typing import Any
 from ...errors import AMBIGUOUS, SEVERAL, UNTRACKED, AutogradError
 from ...graph.modes import state
 from ...graph.node import Node, Nowhere, Output, set_edges
+from ...graph.versions import COUNTED
 from ...overriding import whole
 from ...shapes import Layout
 from ...tensor import (
-    COUNTED,
     AsStridedBackward0,
     Tensor,
     above,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...graph.modes import state
+from ...graph.versions import same_storage
 from ...overriding import overridable, whole
 from ...tensor import Tensor, edge, make
 from .history import check_inplace, check_recorded, rewrite_history
@@ -101,7 +102,7 @@ def write_inplace(
         check_recorded(target)
     # memory that is read while it is rewritten: read a copy
     args = tuple(
-        a.clone() if isinstance(a, Tensor) and a._version_ is target._version_ else a for a in args
+        a.clone() if isinstance(a, Tensor) and same_storage(a._version_, target._version_) else a for a in args
     )
     out = make(target._data, target._layout, target._version_)
     record = state.grad

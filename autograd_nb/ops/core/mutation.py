@@ -11,6 +11,7 @@ from ...graph.modes import state
 from ...overriding import whole
 from ...shapes import is_expanded
 from ...tensor import Tensor, look_as, make
+from .calls import inplace_call
 from .history import check_inplace
 from .inplace import assign_inplace, before, in_place, inplace_version
 from .pointwise import pointwise
@@ -19,36 +20,37 @@ from .registry import OPS, public
 from .structured import tensor_argument
 
 
-def _compared(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
-    """Compare to 0 and 1 of a number's dtype, where recorded with a history and gradients of zeros."""
+def _comparison(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
+    """The function ``<name>_``: 0 and 1 of the tensor's dtype, where recorded with a history and gradients of zeros."""
 
     def formula(a, b):
         return m.where(compare(a, b), 1, 0)
 
-    compared = pointwise(lambda: 0, lambda: 0, name=name, public=False, inplace=False, node=f"{name.capitalize()}Backward1")(formula)
+    recorded = pointwise(lambda: 0, lambda: 0, name=name, public=False, inplace=False, node=f"{name.capitalize()}Backward1")(formula)
+    written = inplace_call(OPS[name].call.op)  # type: ignore[attr-defined]
 
-    def call(a: Tensor, b: Any) -> Tensor:
-        recorded = state.grad and (a._rg or (isinstance(b, Tensor) and b._rg))
-        return (compared if recorded else OPS[name].call)(a, b)
+    def call(input, other):
+        if state.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (input, other)):
+            return in_place(name + "_", recorded, input, other)
+        return written(input, other)
 
-    return call
+    call.__name__ = call.__qualname__ = name + "_"
+    call.__doc__ = f"In-place version of `{name}`."
+    return public(kind="inplace", namespaces=())(call)
 
 
 for _name, _aliases in {
     "eq": (), "ne": ("not_equal_",), "lt": ("less_",), "le": ("less_equal_",), "gt": ("greater_",), "ge": ("greater_equal_",),
 }.items():  # fmt: skip
-    _call = inplace_version(_name, _compared(_name, getattr(operator, _name)))
+    _call = _comparison(_name, getattr(operator, _name))
     for _alias in _aliases:
         OPS[_alias] = OPS[_name + "_"]
         setattr(Tensor, _alias, _call)
 
-#: whose results, of whatever dtype, are written as the tensor's own
-_OTHERS = (
-    "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_not", "float_power", "addmm", "addr", "baddbmm", "renorm", "cumsum",
-    "cumprod",
-)  # fmt: skip
+for _name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
+    public(kind="inplace", namespaces=())(inplace_call(OPS[_name].call.op))  # type: ignore[attr-defined]
 
-for _name in _OTHERS:
+for _name in ("bitwise_not", "float_power", "addmm", "addr", "baddbmm", "renorm", "cumsum", "cumprod"):
     if _name + "_" not in OPS:
         inplace_version(_name)
 

@@ -24,6 +24,7 @@ from ...dtypes import dtype
 from ...errors import shorten
 from ...graph.modes import state
 from ...graph.node import finish
+from ...graph.versions import same_storage
 from ...overriding import overridable, whole
 from ...shapes import Layout
 from ...tensor import Tensor, make
@@ -241,7 +242,7 @@ class Pointwise:
             # reading memory while it is rewritten elsewhere: read a copy, unless it is the very same view
             if (
                 isinstance(a, Tensor)
-                and a._version_ is target._version_
+                and same_storage(a._version_, target._version_)
                 and (a._data is not target._data or a._layout is not target._layout)
             ):
                 if not (self.repeats or self.params[i] == "value"):  # (a single value is read before)

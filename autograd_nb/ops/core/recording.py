@@ -13,8 +13,9 @@ from ...dtypes import as_dtype, dtype
 from ...errors import shorten
 from ...graph.modes import state
 from ...graph.node import LEAVES, NODES, OUTPUTS, Node, Output
+from ...graph.versions import INFERENCE, same_storage
 from ...shapes import Layout, is_expanded, layout_of
-from ...tensor import INFERENCE, Tensor, _storage, fill_node, refresh
+from ...tensor import Tensor, _storage, fill_node, refresh
 
 
 def mark_inference(t: Tensor) -> None:
@@ -185,7 +186,9 @@ def refuse_overlap(target: Tensor, reads: Iterable[Any], same: bool = False) -> 
     As in PyTorch, whose kernels read and write in one go: what has gaps or overlaps itself is not looked at.
     """
     for x in reads:
-        if isinstance(x, Tensor) and x._version_ is target._version_ and (same or x is not target) and _overlap(x, target, same):
+        if not isinstance(x, Tensor) or not same_storage(x._version_, target._version_):
+            continue
+        if (same or x is not target) and _overlap(x, target, same):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
                 "location. Please clone() the tensor before performing the operation."

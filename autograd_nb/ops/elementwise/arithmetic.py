@@ -11,9 +11,11 @@ from ...graph.modes import state
 from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import acceptable, only_tensors, operator_of
+from ..core.inplace import in_place
 from ..core.pointwise import pointwise
 from ..core.recording import guarded, kind_among, need_numbers, store
 from ..core.registry import OPS, public
+from ..core.structured import tensor_argument
 from ..creation.cast import cast
 
 # ------------------------------------------------------------------------------------------ + - * / and powers
@@ -308,6 +310,17 @@ def float_power(input: Tensor | float, exponent, *, out=None):
     d, number = (dtypes.complex128, complex) if any(kinds) else (dtypes.float64, float)
     a, b = (cast(x, d) if isinstance(x, Tensor) else number(x) for x in (input, exponent))
     return pow(a, b, out=out)
+
+
+@public(kind="inplace", namespaces=())
+def float_power_(input, exponent):
+    """In-place version of `float_power`: of float64, and of complex128 where an operand is complex."""
+    x = tensor_argument(input, "float_power_")
+    power = exponent.dtype.is_complex if isinstance(exponent, Tensor) else isinstance(exponent, complex)
+    d = dtypes.complex128 if power or x.dtype.is_complex else dtypes.float64
+    if x.dtype is not d:
+        return in_place("float_power_", float_power, x, exponent)  # which refuses
+    return OPS["pow_"].call(x, cast(exponent, d) if isinstance(exponent, Tensor) else exponent)
 
 
 def _check_neg(avals: Sequence[Any]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import dtypes
 from ...graph.modes import state
+from ...graph.versions import same_storage
 from ...overriding import whole
 from ...shapes import Size, is_expanded
 from ...tensor import Tensor, offset_in
@@ -114,7 +115,7 @@ def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
     number = type(value) is int or type(value) is float
     if number and not -SINGLE <= value <= SINGLE:
         return False
-    if not number and value._version_ is version:
+    if not number and same_storage(value._version_, version):
         return False
     node: Any = False
     if (

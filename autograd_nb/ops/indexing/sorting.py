@@ -15,7 +15,7 @@ from ...overriding import overridable
 from ...shapes import as_int, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import plain_number
-from ..core.recording import fresh, guarded, no_complex_derivative, not_for_complex, scalar_type, store, store_each
+from ..core.recording import fresh, guarded, no_complex_derivative, not_for_complex, scalar_type, store, store_each, underived
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone, dense, in_memory_order, in_order_again
@@ -314,9 +314,9 @@ def _half_wide(x: Tensor) -> Tensor:
     return cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
 
 
-def _unique(x: Tensor, dim: Any, ordered: bool, return_inverse: bool, return_counts: bool, name: str) -> Any:
-    original = x.dtype
-    x = _half_wide(x.detach())
+def _unique(input: Tensor, dim: Any, ordered: bool, return_inverse: bool, return_counts: bool, name: str) -> Any:
+    original = input.dtype
+    x = _half_wide(input.detach())
     if dim is None:
         flat = reshape(x, -1)
         order = order_of(flat, 0, False) if ordered else OPS["arange"].call(flat._layout.size)
@@ -343,6 +343,7 @@ def _unique(x: Tensor, dim: Any, ordered: bool, return_inverse: bool, return_cou
         inverse, counts, first = _groups(dense(rows), x.dtype, order, width)
         values = OPS["index_select"].call(x, d, first)
     values = cast(values, original)
+    underived(name, (values,), input)
     if return_inverse and return_counts:
         return values, inverse, counts
     if return_inverse:

@@ -141,6 +141,22 @@ def given(y: Tensor, out: Tensor | None, name: str, operands: tuple[Any, ...] = 
     return y if out is None else store(out, y, name, (), operands)
 
 
+def solved_into(out: Tensor | None, x: Tensor, b: Any, name: str, left: bool = True) -> Tensor:
+    """The solution of a system in ``out``; refused, as in PyTorch, where ``b``, which that copies first, lies there otherwise.
+
+    It copies into an ``out`` that lies as LAPACK writes: by columns, by rows for a system of transposes (not ``left``).
+    """
+    return given(x, out, name, reads_first(out, x, b, left))
+
+
+def reads_first(out: Any, x: Tensor, b: Any, left: bool) -> tuple[Any, ...]:
+    """What a solver copies into ``out``, before it solves there; see `solved_into`."""
+    if not isinstance(out, Tensor) or out.shape != x.shape:
+        return ()
+    direct = out._layout.strides == columns(x.shape, x.dtype).strides if left else out._layout.contiguous
+    return (b,) if direct else ()
+
+
 def several(maker: Callable[..., Any], values: Sequence[Tensor], out: Any, name: str) -> Any:
     """A named tuple of results, put into the tensors of ``out`` if given."""
     if out is None:

@@ -9,7 +9,7 @@ from ...graph.modes import state
 from ...launch import Kernel
 from ...shapes import broadcast_shapes
 from ...tensor import Tensor
-from ..core.recording import fresh, guarded
+from ..core.recording import check_output, fresh, guarded, refuse_overlap
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -30,8 +30,10 @@ from .common import (
     info_tensor,
     many_small,
     new_info,
+    reads_first,
     same_dtype,
     several,
+    solved_into,
     square,
     square_shape,
     stride,
@@ -307,14 +309,14 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_solve.html
     """
     y = _lu_solve(LU, pivots, B, bool(left), bool(adjoint))
-    return given(guarded(y, LU, pivots, y), out, "linalg.lu_solve", (B,))
+    return solved_into(out, guarded(y, LU, pivots, y), B, "linalg.lu_solve", bool(left))
 
 
 @public(name="lu_solve")
 def torch_lu_solve(b, LU_data, LU_pivots, *, out=None):
     """`linalg.lu_solve`, its older form: b first."""
     y = _lu_solve(LU_data, LU_pivots, b, True, False)
-    return given(guarded(y, LU_data, LU_pivots, y), out, "lu_solve", (b,))
+    return solved_into(out, guarded(y, LU_data, LU_pivots, y), b, "lu_solve")
 
 
 def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tensor:
@@ -427,7 +429,7 @@ def solve(A, B, *, left=True, out=None):
     """
     x, info = _solution(A, B, left, "linalg.solve")
     check(info, "torch.linalg.solve", _unsolvable)
-    return given(x, out, "linalg.solve")
+    return solved_into(out, x, B, "linalg.solve", bool(left))
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.solve_ex")
@@ -439,6 +441,9 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     x, info = _solution(A, B, left, "linalg.solve")
     if check_errors:
         check(info, "torch.linalg.solve_ex", _unsolvable)
+    if isinstance(out, (tuple, list)) and len(out) == 2:
+        check_output(out[0], "linalg.solve_ex", x._rg)
+        refuse_overlap(out[0], reads_first(out[0], x, B, bool(left)))
     return several(return_types.linalg_solve_ex, (x, info), out, "linalg.solve_ex")
 
 

@@ -30,6 +30,7 @@ from .common import (
     new_info,
     same_dtype,
     several,
+    solved_into,
     square,
     square_shape,
     stride,
@@ -94,7 +95,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     square_shape(a, name)
     b = cast(b, a.dtype)
     check_equation(a, b, left, name)
-    return given(solve(a, b, bool(upper), bool(left), bool(unitriangular)), out, name, (B,))
+    x = solve(a, b, bool(upper), bool(left), bool(unitriangular))
+    return given(turned(x) if isinstance(out, Tensor) and out.shape != x.shape else x, out, name, (B,))
 
 
 @public()
@@ -243,7 +245,12 @@ def cholesky_solve(B, L, upper=False, *, out=None):
     """
     x, factor = _two(B, L, "cholesky_solve")
     factor, x = broadcast(factor, x)
-    return given(_cholesky_solve(x, factor, bool(upper)), out, "cholesky_solve")
+    return given(_by_rows(_cholesky_solve(x, factor, bool(upper)), out), out, "cholesky_solve")
+
+
+def _by_rows(y: Tensor, out: Any) -> Tensor:
+    """A solution for ``out``, which PyTorch lays out in C order where it has another shape."""
+    return y.contiguous() if isinstance(out, Tensor) and out.shape != y.shape else y
 
 
 @public()
@@ -255,4 +262,5 @@ def cholesky_inverse(L, upper=False, *, out=None):
     """
     factor = square(L, "cholesky_inverse", kernel="cholesky_inverse_out_cpu")
     eye = identity(factor.shape[-1], factor.dtype).expand(factor.shape)
-    return given(_cholesky_solve(eye, factor, bool(upper)), out, "cholesky_inverse")
+    y = _cholesky_solve(eye, factor, bool(upper))
+    return solved_into(out, _by_rows(y, out) if isinstance(out, Tensor) and out._layout.size else y, factor, "cholesky_inverse")

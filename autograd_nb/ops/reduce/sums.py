@@ -56,7 +56,11 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
     count = x.detach().isnan().logical_not().sum(dim, keepdim)
     y = nansum(x, dim, keepdim, dtype=computed_in(out, dtype)) / count
-    return y if out is None else store(out, y, "nanmean")
+    if out is None:
+        return y
+    store(out, y, "nanmean")
+    out._version_[0] += 1  # (PyTorch writes the sum into it, and divides that)
+    return out
 
 
 @public()

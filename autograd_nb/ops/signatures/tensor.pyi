@@ -681,7 +681,7 @@ class TensorMethods:
     def eq(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Whether a = b, element by element."""
 
-    def eq_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def eq_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `eq`."""
 
     def equal(self, other: Tensor | Number | _complex) -> _bool:
@@ -766,7 +766,7 @@ class TensorMethods:
         """`pow` in float64, or complex128 where an operand is complex."""
 
     def float_power_(self, exponent: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `float_power`."""
+        """In-place version of `float_power`: of float64, and of complex128 where an operand is complex."""
 
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """The largest integer ≤ x; the gradient is 0."""
@@ -813,7 +813,7 @@ class TensorMethods:
     def ge(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Whether a ≥ b, element by element."""
 
-    def ge_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def ge_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `ge`."""
 
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
@@ -831,7 +831,7 @@ class TensorMethods:
     def greater(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Whether a > b, element by element."""
 
-    def greater_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def greater_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `gt`."""
 
     def greater_equal(
@@ -839,13 +839,13 @@ class TensorMethods:
     ) -> Tensor:
         """Whether a ≥ b, element by element."""
 
-    def greater_equal_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def greater_equal_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `ge`."""
 
     def gt(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Whether a > b, element by element."""
 
-    def gt_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def gt_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `gt`."""
 
     def half(self, memory_format: _memory_format | None = None) -> Tensor:
@@ -1104,7 +1104,7 @@ class TensorMethods:
     def le(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Whether a ≤ b, element by element."""
 
-    def le_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def le_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `le`."""
 
     def lerp(self, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -1116,7 +1116,7 @@ class TensorMethods:
     def less(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Whether a < b, element by element."""
 
-    def less_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def less_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `lt`."""
 
     def less_equal(
@@ -1124,7 +1124,7 @@ class TensorMethods:
     ) -> Tensor:
         """Whether a ≤ b, element by element."""
 
-    def less_equal_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def less_equal_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `le`."""
 
     def lgamma(self, *, out: Tensor | None = None) -> Tensor:
@@ -1224,7 +1224,7 @@ class TensorMethods:
     def lt(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Whether a < b, element by element."""
 
-    def lt_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def lt_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `lt`."""
 
     def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> tuple[Tensor, ...]:
@@ -1414,7 +1414,7 @@ class TensorMethods:
     def ne(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Whether a ≠ b, element by element."""
 
-    def ne_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def ne_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `ne`."""
 
     def neg(self, *, out: Tensor | None = None) -> Tensor:
@@ -1504,7 +1504,7 @@ class TensorMethods:
     def not_equal(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Whether a ≠ b, element by element."""
 
-    def not_equal_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def not_equal_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `ne`."""
 
     def numel(self) -> _int:

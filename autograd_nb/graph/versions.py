@@ -1,0 +1,31 @@
+"""Lists that count changes: what their numbers mean, and which are of one storage.
+
+All tensors of a storage share one list, [times changed in place, times the history was rewritten], but for what `.data` gives: that has
+one of its own, whose third element is the list of the storage.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: the version count of tensors made in inference mode: negative however often they are changed
+INFERENCE = -(1 << 60)
+#: that of an inference tensor that was detached outside the mode and not changed since: it may be changed there
+COUNTED = -(1 << 59)
+
+#: holds something from the first `.data` on: a storage may have several lists since, so that `same_storage` has to be asked
+SEVERAL_LISTS: list[bool] = []
+
+
+def beside(version: list[Any]) -> list[Any]:
+    """Return another list for the storage that has this one."""
+    if not SEVERAL_LISTS:
+        SEVERAL_LISTS.append(True)
+    return [0, 0, version[2] if len(version) > 2 else version]
+
+
+def same_storage(version: list[Any], other: list[Any]) -> bool:
+    """Return whether these are lists of one storage."""
+    if version is other:
+        return True
+    return bool(SEVERAL_LISTS) and (version[2] if len(version) > 2 else version) is (other[2] if len(other) > 2 else other)
