@@ -21,7 +21,7 @@ from .structured import tensor_argument
 
 
 def _comparison(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
-    """The function ``<name>_``: 0 and 1 of the tensor's dtype, where recorded with a history and gradients of zeros."""
+    """Return ``<name>_``, which writes 0 and 1 of the tensor's dtype; where recorded with a history and gradients of zeros."""
 
     def formula(a, b):
         return m.where(compare(a, b), 1, 0)
