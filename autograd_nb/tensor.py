@@ -251,6 +251,8 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         if edge is None or not _has_hooks(edge):
             if not self.requires_grad:
                 raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+            if self._view is not None:
+                refresh(self)
             edge = self._edge
         if edge is None or edge.__class__ is Nowhere:
             return self._leaf_hooks().add_tensor(0, hook)

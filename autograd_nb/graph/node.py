@@ -13,7 +13,7 @@ import linecache
 import os
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import ConsumedGraphError, ModifiedError
@@ -347,7 +347,8 @@ def consumed_error(node: Node) -> ConsumedGraphError:
 def modified_error(node: Node) -> ModifiedError:
     detail = ""
     k, expected = changed(node.counters(), node.stamp)
-    described = node.saved_arrays()
+    arguments = isinstance(node.saved, Sequence) and k >= len(node.saved)  # of a checkpoint: they are counted behind what is saved
+    described = [] if arguments else node.saved_arrays()
     if k < len(described):
         shape, kind, edge = described[k]
         made = ""

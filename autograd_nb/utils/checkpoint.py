@@ -63,17 +63,18 @@ class _Block:
         self.arrays: dict[int, Any] | None = None
         self.lock = threading.RLock()
 
-    def drop(self, nodes: list[Node]) -> None:
-        """Forget what the nodes saved."""
+    def drop(self, nodes: list[Node], given: list[list[int]], stamp: int) -> None:
+        """Forget what the nodes saved. They wait for the arguments instead, whose version counters are ``given``, with this sum: of others
+        the function could not be run again."""
         self.expected = [_described(n) for n in nodes]
         for k, node in enumerate(nodes):
             saved = node.saved
             if saved:
                 if isinstance(saved, Packed):
                     continue  # hooks of the user's take care of it
-                # the second computation reads what the tensors hold by then
-                node.versions = tuple([0, 0] for _ in node.counters())
-                node.stamp = 0
+                # of other tensors the second computation reads what they hold by then
+                node.versions = (*[[0, 0] for _ in saved], *given)
+                node.stamp = stamp
                 node.saved = _Dropped(self, k, len(saved))
 
     def saved(self, k: int) -> Any:
@@ -212,6 +213,8 @@ def checkpoint(
             return function(*args, **kwargs)
     first, second = context_fn()
     place = default_generator._place if preserve else None
+    given = [a._version_ for a in args if isinstance(a, Tensor) and a._version_[0] >= 0]  # (those of inference tensors are not counted)
+    stamp = sum(v[0] for v in given)
 
     def run() -> Any:
         with _generator_at(place), enable_grad(), second:
@@ -220,7 +223,9 @@ def checkpoint(
     after = sequence()
     with first:
         result = function(*args, **kwargs)
-    _Block(run, determinism_check, debug).drop(_nodes(result, after))
+    if use_reentrant:  # which keeps its arguments once the function is done with them
+        stamp = sum(v[0] for v in given)
+    _Block(run, determinism_check, debug).drop(_nodes(result, after), given, stamp)
     return result
 
 

@@ -88,7 +88,7 @@ def differences(
     if (mine.grad is None) != (theirs.grad is None):
         return "grad none", f"{name}.grad is {'None' if mine.grad is None else 'a tensor'}"
     if mine.grad is not None:
-        found = differences(mine.grad, theirs.grad, f"{name}.grad", strides, coarse, own)
+        found = differences(mine.grad, theirs.grad, f"{name}.grad", strides, coarse)  # (its version: as with `made` below)
         if found:
             return f"grad {found[0]}", found[1]
     return None

@@ -104,7 +104,8 @@ EXPLAINED = (
             ("view size is not compatible" in c.theirs and "view" not in c.statement)
             or "nested_tensorlist" in c.theirs
             or ("expects a non-empty TensorList" in c.theirs and re.search(r"jacobian|hessian", c.statement))
-            or re.search("(PixelShuffle|ScatterAdd)Backward0 returned an invalid gradient", c.theirs)
+            or re.search("(PixelShuffle|Scatter|ScatterAdd)Backward0 returned an invalid gradient", c.theirs)
+            or ("can't be cast to the desired output type" in c.theirs and re.search("addc(div|mul)", c.before + c.statement))  # of integers
             or "INTERNAL ASSERT FAILED" in c.theirs
             or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
             or "use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs  # (it tells the one pass from the other)
@@ -112,10 +113,19 @@ EXPLAINED = (
     ),
     Explained(
         "views that are made inside",
-        "Results of repeat_interleave and einsum may be views in PyTorch of what nobody else has: they say so, and a hook of such a node is "
-        "lost when the result is changed in place.",
-        lambda c: re.search(r"repeat_interleave|einsum", c.before)
-        and ((c.kind == "value" and "_is_view()" in c.statement) or ("value" in c.kind and "grad_fn.register_hook" in c.before)),
+        "Results of repeat_interleave, einsum, pools along one dim and instance_norm may be views in PyTorch of what nobody else has: they say "
+        "so, may not be detached in place, and a hook of such a node is lost when the result is changed in place.",
+        lambda c: re.search(r"repeat_interleave|einsum|pool1d|instance_norm", c.before)
+        and (
+            "Can't detach views in-place" in c.theirs
+            or (c.kind == "value" and "_is_view()" in c.statement)
+            or ("value" in c.kind and "grad_fn.register_hook" in c.before)
+        ),
+    ),
+    Explained(
+        "what a loss keeps",
+        "The fused cross_entropy keeps the logits themselves where PyTorch keeps a copy, their log_softmax (tests/parity/saved.py).",
+        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "cross_entropy" in c.before + c.statement,
     ),
     Explained(
         "memory behind a loss",

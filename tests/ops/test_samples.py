@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
+from autograd_nb import launch
 from autograd_nb.autograd import gradcheck, gradgradcheck
 from autograd_nb.ops.core.reduction import ReductionOp
 from autograd_nb.ops.core.structured import Structured
@@ -201,3 +202,39 @@ def test_compiled(text):
     compiled, expected = torch.compile(step), step(*operands())
     for _ in range(2):
         same(compiled(*operands()), expected)
+
+
+class Watching:
+    """An observer that finds kernels which write what they do not say, in memory that is an operand's or was written by another kernel.
+
+    (A buffer that nobody else reads may be an argument.)
+    """
+
+    def __init__(self, operands: list[np.ndarray]):
+        self.made, self.found = list(operands), set()
+
+    def __call__(self, call, args) -> None:
+        arrays = [(k, a) for k, given in enumerate(args) for a in (given if isinstance(given, list) else [given]) if isinstance(a, np.ndarray)]
+        said = [a for k, a in arrays if k >= len(args) - call.outputs or k == call.over]
+        others = [(a, a.copy()) for k, a in arrays if a.size and not any(np.shares_memory(a, o) for o in said)]
+        call.entry(*args)
+        for a, before in others:
+            if a.tobytes() != before.tobytes() and any(np.shares_memory(a, m) for m in self.made):
+                self.found.add(call.name)
+        self.made += said
+
+
+@pytest.mark.parametrize("text", SAMPLES)
+def test_kernels_write_only_what_they_say(text):
+    """`compile` shares a result between those that read it: sorting once put its keys in order, which a median then read."""
+    sample = SAMPLES[text][1]
+    operands = leaves(sample)
+    watching = Watching([t._data for t in operands])
+    with launch.observe(watching), unless_refused(SAMPLES[text][0]):
+        value = loss(sample(*operands))
+        if value is not None:
+            try:
+                value.backward()
+            except NotImplementedError:
+                pass  # what has no derivative has none (`test_derivatives`)
+    assert not watching.found

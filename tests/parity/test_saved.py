@@ -177,3 +177,97 @@ def test_derivatives_keep_what_theirs_read(name):
         first.sum().backward(inputs=[g])
         grads.append(torch.from_numpy(g.grad.numpy()))
     torch.testing.assert_close(*reversed(grads))
+
+
+@pytest.mark.parity
+def test_what_a_second_pass_refuses():
+    """After an operand or a result was changed between a recorded backward pass and the next; the walk is `tests.parity.second_pass`."""
+    command = [sys.executable, "-m", "tests.parity.second_pass"]
+    run = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=600)
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
+    assert int(run.stdout.split(" calls compared")[0].rsplit(None, 1)[-1]) > 120
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("scale", [1.0, float("inf")])
+def test_a_factor_of_zero_takes_part_in_the_graph(scale):
+    """x · 0 has a gradient with a history, and of an infinite one it is nan; a derivative that is 0 everywhere has neither."""
+    calls = [lambda t, x: x * 0, lambda t, x: 0 * x, lambda t, x: t.mul(x, 0.0), lambda t, x: x.sign(), lambda t, x: x.div(2, rounding_mode="floor")]
+    for call in calls:
+        seen = []
+        for library in (torch, ag):
+            x = library.ones(3, dtype=library.float64).requires_grad_()
+            h = (library.ones(3, dtype=library.float64) * scale).requires_grad_()
+            (g,) = library.autograd.grad(call(library, x), x, h, create_graph=True)
+            (plain,) = library.autograd.grad(call(library, x), x, h)
+            seen.append((str(g.tolist()), str(plain.tolist()), g.requires_grad))
+        assert seen[0] == seen[1]
+
+
+def _checkpointed(library, how, reentrant, by_name):
+    x = library.linspace(0.1, 1.0, 3).requires_grad_()
+    y, w, c = x * 1, library.ones(3).requires_grad_(), library.ones(3) * 2
+
+    def part(q, c):
+        if how == "inside":
+            c.mul_(2)
+        return q.sin() * w * c
+
+    more = {"c": c} if by_name else {}
+    z = library.utils.checkpoint.checkpoint(part, y, *([] if by_name else [c]), use_reentrant=reentrant, **more)
+    with library.no_grad():
+        if how == "view":
+            y.view(-1)[0] = 3
+        elif how in ("argument", "constant", "closure"):
+            {"argument": y, "constant": c, "closure": w}[how].mul_(2)
+        elif how == "data":
+            y.data.mul_(2)
+    try:
+        z.sum().backward()
+    except RuntimeError as error:
+        assert "modified by an inplace operation" in str(error)
+        return "refused"
+    return [round(v, 5) for v in [*x.grad.tolist(), *w.grad.tolist()]]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("how", ["not", "argument", "view", "constant", "closure", "data", "inside"])
+def test_arguments_of_a_checkpoint_that_were_changed(how):
+    """What is passed by position may not be changed before the function is run again; what is passed by name, or found, may."""
+    import torch.utils.checkpoint
+
+    for reentrant, by_name in ((False, False), (True, False), (False, True)):
+        assert _checkpointed(ag, how, reentrant, by_name) == _checkpointed(torch, how, reentrant, by_name)
+
+
+@pytest.mark.parity
+def test_a_hook_on_a_view_made_without_recording():
+    """Its base has got a history since."""
+    for library in (torch, ag):
+        base, w = library.ones(3, 4), library.ones(3, 4).requires_grad_()
+        with library.no_grad():
+            view = base.view(-1)
+        base.mul_(0.5).add_(w)
+        with pytest.raises(RuntimeError, match="A view was created in no_grad mode and its base or another view"):
+            view.register_hook(lambda g: g)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["index_copy_", "masked_scatter_"])
+def test_an_expanded_tensor_is_refused_before_other_arguments(name):
+    for library in (torch, ag):
+        x = library.ones(1).expand(3)
+        for index, source in (([5], library.ones(1)), ([0], library.ones(2)), ([0], library.ones(1).double())):
+            k = library.tensor(index)
+            with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+                x.index_copy_(0, k, source) if name == "index_copy_" else x.masked_scatter_(k > 0, source)
+
+
+@pytest.mark.parity
+def test_roll_of_all_elements_is_no_view():
+    for library in (torch, ag):
+        for x in (library.ones(3, 4), library.ones(3, 4).requires_grad_()):
+            assert not x.roll(1)._is_view()
+    x = torch.arange(24.0).reshape(2, 3, 4).mT
+    y = ag.from_numpy(x.numpy().copy()).mT.contiguous().mT
+    assert y.roll(-5).tolist() == x.roll(-5).tolist() and tuple(y.roll(5).stride()) == tuple(x.roll(5).stride())

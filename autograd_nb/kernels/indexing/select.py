@@ -162,11 +162,12 @@ def _nth(k, o, nth, n):
 
 
 def topk(key, n, count, ordered, out):
-    """The places of the ``count`` smallest keys of each row of ``n``; in order, if ``ordered``. ``key`` is reordered."""
+    """The places of the ``count`` smallest keys of each row of ``n``; in order, if ``ordered``."""
+    k = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
     for r in range(out.size // count):
-        k = key[r * n : r * n + n]
         for i in range(n):
+            k[i] = key[r * n + i]
             o[i] = i
         if count * 64 <= n:
             _heap_select(k, o, ZERO, count, n)
@@ -215,11 +216,12 @@ def median(key, n, skip, bits, out):
 
 
 def mode(key, n, out):
-    """The place of the most frequent key of each row of ``n``: the last in order of the smallest of several. ``key`` is reordered."""
+    """The place of the most frequent key of each row of ``n``: the last in order of the smallest of several."""
+    k = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
     for r in range(out.size):
-        k = key[r * n : r * n + n]
         for i in range(n):
+            k[i] = key[r * n + i]
             o[i] = i
         _sort(k, o, n)
         most = 0

@@ -83,7 +83,8 @@ def _argsort_row(k, order, k2, order2, count, passes_bits):
 
 
 def argsort(key, n, bits, out):
-    """The stable order of each row of ``n`` keys; ``key`` is sorted on the way. ``bits``: how many low bits of keys count."""
+    """The stable order of each row of ``n`` keys. ``bits``: how many low bits of keys count."""
+    k = np.empty(n, dtype=np.uint64)
     k2 = np.empty(n, dtype=np.uint64)
     order2 = np.empty(n, dtype=np.int64)
     count = np.empty(2048, dtype=np.int64)
@@ -92,7 +93,8 @@ def argsort(key, n, bits, out):
         order = out[r * n : r * n + n]
         for i in range(order.size):
             order[i] = i
-        _argsort_row(key[r * n : r * n + n], order, k2, order2, count, bits)
+            k[i] = key[r * n + i]
+        _argsort_row(k, order, k2, order2, count, bits)
 
 
 def reorder(key, order, n, bits, out):
@@ -159,11 +161,12 @@ def _quickselect(a, o, k):
 
 
 def kth(key, n, k, out):
-    """The place of the k-th smallest key (from 0) of each row of ``n``; ``key`` is reordered."""
+    """The place of the k-th smallest key (from 0) of each row of ``n``."""
+    row = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
     for r in range(out.size):
-        row = key[r * n : r * n + n]
         for i in range(n):
+            row[i] = key[r * n + i]
             o[i] = i
         _quickselect(row, o, k)
         out[r] = o[k]

@@ -7,7 +7,7 @@ one launch, and its backward pass one or two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...codegen.formula.symbols import Sym
@@ -25,6 +25,8 @@ _FREE = {"input", "constant", "cast"}
 _NAMED = {"sigmoid", "tanh", "softplus", "elu", "leaky_relu", "gelu", "threshold", "log_sigmoid", "softshrink", "hardshrink"}
 #: derivatives that depend on the operand by jumps only: they are recorded all the same, so that asking for theirs gives zeros
 _JUMPS = {"relu", "leaky_relu", "hardtanh", "relu6"}
+#: derivatives that PyTorch makes of the operand's first power: theirs are refused once the operand was changed, though they are constant
+_FROM_POWERS = {"square"}
 _OPERATIONS = {"mul": "Mul", "div": "Div", "add": "Add", "sub": "Sub", "neg": "Neg"}
 _known: dict[tuple[Pointwise, int], tuple[Callable[..., Any], tuple[Any, ...]] | None] = {}
 
@@ -73,7 +75,7 @@ def _declare(op: Pointwise, index: int) -> tuple[Callable[..., Any], tuple[Any, 
         by = derivative(formula, params, k) if op.name in _JUMPS or _depends(formula, len(params), k) else None
         if by is not None and _length(by, len(params) + 1) > MOST:
             return None
-        rules.append(by and _narrowed(by, params))
+        rules.append(by and (_renamed if op.name in _FROM_POWERS else _narrowed)(by, params))
     last = [s.op for s in _traced(formula, len(params)).trace.instructions if s.op not in _FREE][-1]
     kind = "ThresholdBackward" if op.name == "relu" else op.node.__name__.removesuffix("0")
     node = kind if op.name in _NAMED | _JUMPS or last not in _OPERATIONS else _OPERATIONS[last]
@@ -94,7 +96,12 @@ def _narrowed(rule: Callable[..., Any], params: tuple[str, ...]) -> Callable[...
         if id(symbol) not in reached:
             reached.add(id(symbol))
             pending.extend(s for s in symbol.args if isinstance(s, Sym))
-    names = [n for n, s in zip(params, body.symbols[1:], strict=True) if id(s) in reached]
+    return _renamed(rule, params, [n for n, s in zip(params, body.symbols[1:], strict=True) if id(s) in reached])
+
+
+def _renamed(rule: Callable[..., Any], params: tuple[str, ...], names: Sequence[str] | None = None) -> Callable[..., Any]:
+    """Return a derivative's rule with the parameters ``names`` alone, all by default."""
+    names = params if names is None else names
     namespace: dict[str, Any] = {"rule": rule}
     values = ", ".join([n if n in names else "g" for n in params])
     exec(f"def named({', '.join(['g', *names])}): return rule(g, {values})", namespace)

@@ -481,7 +481,7 @@ class Rule:
         if "g" in self.names:
             return value
         if isinstance(value, (int, float, complex)):
-            if value == 0:  # not g * 0, which is nan for an infinite g
+            if value == 0 and not any(value is a for a in args):  # not g * 0, which is nan for an infinite g, but where the user's number is 0
                 return m.zero_like(g)
             return g if value == 1 else -g if value == -1 else g * value
         return g * value

@@ -11,7 +11,7 @@ from ...tensor import Tensor
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument
-from ..core.recording import fresh, guarded, no_complex_derivative, refuse_overlap, scalar_type
+from ..core.recording import check_written, fresh, guarded, no_complex_derivative, refuse_overlap, scalar_type
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import public
 from ..core.structured import Structured, tensor_argument
@@ -78,7 +78,9 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
     if name[-1] == "_":
         check_inplace(x)
     tensor_argument(source, name, "source")
-    if name[-1] == "_":
+    if name == "index_copy_":  # PyTorch's looks at the memory before all else
+        check_written(x, (index, source))
+    elif name[-1] == "_":
         refuse_overlap(x, (index, source), True)
     if source.ndim != x.ndim and source.ndim and x.ndim and "copy" in name:
         raise IndexError(

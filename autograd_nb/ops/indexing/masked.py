@@ -9,10 +9,11 @@ from ...codegen.formula.namespace import m
 from ...shapes import Size, broadcast_shapes, is_expanded, layout_of
 from ...tensor import Tensor
 from ..core.calls import inplace_call
+from ..core.history import check_inplace
 from ..core.inplace import in_place
 from ..core.numbers import SINGLE, number_as
 from ..core.pointwise import Pointwise
-from ..core.recording import guarded, store
+from ..core.recording import check_written, guarded, store
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..creation.cast import contiguous
@@ -139,6 +140,9 @@ def masked_scatter(input, mask, source):
 def masked_scatter_(input, mask, source):
     """In-place version of `masked_scatter`."""
     x = tensor_argument(input, "masked_scatter_")
+    if isinstance(mask, Tensor) and isinstance(source, Tensor):
+        check_inplace(x)
+        check_written(x, (mask, source))
     if is_windows(x):
         _, values = _masked_scatter_args(x, mask, source, "masked_scatter_")
         memory, at = memory_of(x)

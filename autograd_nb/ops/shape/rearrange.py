@@ -8,8 +8,8 @@ from typing import Any
 
 from ... import dtypes
 from ...launch import Kernel
-from ...shapes import as_int, as_shape, is_expanded, numel, wrap_dim, wrap_dims
-from ...tensor import Tensor
+from ...shapes import as_int, as_shape, is_expanded, layout_of, numel, wrap_dim, wrap_dims
+from ...tensor import Tensor, make
 from ..core.inplace import in_place
 from ..core.recording import fresh, need_numbers, no_complex_derivative, store
 from ..core.registry import OPS, public
@@ -81,6 +81,15 @@ def _roll(x, shifts, dims):
     return x
 
 
+@structured(
+    x=lambda g, shift: _roll_flat(g, -shift), node="RollBackward0", linear="jointly", batch="samples", samples="x(3, 4).roll(5)",
+)
+def _roll_flat(x, shift):
+    """All elements in C order, moved (no view of a flat result, as it would be by `reshape`)."""
+    flat = _along(_roll_kernel, reshape(x, -1), 0, shift % x._layout.size if x._layout.size else 0)
+    return make(dense(flat), layout_of(x.shape, None, x.dtype), [0, 0])
+
+
 @public()
 def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None):
     """The elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front.
@@ -93,7 +102,7 @@ def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = 
         raise RuntimeError("`shifts` required")
     where = () if dims is None else as_shape((dims,), "dims")
     if not where and len(amounts) == 1:
-        return reshape(_roll(reshape(x, -1), amounts, (0,)), x.shape)
+        return _roll_flat(x, amounts[0])
     if len(where) != len(amounts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:{len(where)}")
     if not x.ndim:
