@@ -139,7 +139,9 @@ def first_difference(
             if found and found[0] in HISTORY and not own:
                 trifles.append(explained.TRIFLES)
             elif found:
-                partly = k and a.error is not None and not changed(mine[k - 1], a, name) and changed(theirs[k - 1], b, name)
+                partly = a.error is not None and (
+                    k == 0 or (not changed(mine[k - 1], a, name) and changed(theirs[k - 1], b, name))
+                )
                 case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), theirs[k - 1].state if k else {})
                 why = explained.ATOMIC if partly else b.loose * explained.LOOSE or explanation(case)
                 return Difference(found[0], k, found[1], why)

@@ -128,6 +128,11 @@ EXPLAINED = (
         lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "cross_entropy" in c.before + c.statement,
     ),
     Explained(
+        "what attention to nothing keeps",
+        "Where there is no query PyTorch's keeps no operands.",
+        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "scaled_dot_product" in c.before + c.statement and c.empty,
+    ),
+    Explained(
         "memory behind a loss",
         "PyTorch's sum of some losses lies in memory as large as the operands', which as_strided shows: nothing was written to it.",
         lambda c: "as_strided" in c.statement + c.before

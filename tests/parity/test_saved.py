@@ -225,8 +225,7 @@ def _checkpointed(library, how, reentrant, by_name):
     try:
         z.sum().backward()
     except RuntimeError as error:
-        assert "modified by an inplace operation" in str(error)
-        return "refused"
+        return "refused" if "modified by an inplace operation" in str(error) else str(error)
     return [round(v, 5) for v in [*x.grad.tolist(), *w.grad.tolist()]]
 
 
