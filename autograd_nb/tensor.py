@@ -217,10 +217,10 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     @property
     def _base(self) -> Tensor | None:
-        return _lone_base(self) if _is_lone(self) else self._view
+        return None if self.is_inference() else _lone_base(self) if _is_lone(self) else self._view
 
     def _is_view(self) -> bool:
-        return self._view is not None or _is_lone(self)
+        return (self._view is not None or _is_lone(self)) and not self.is_inference()
 
     # ------------------------------------------------------------------------------------------------ graph
     @property
@@ -251,9 +251,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         if edge is None or not _has_hooks(edge):
             if not self.requires_grad:
                 raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-            if self._view is not None:
-                refresh(self)
-            edge = self._edge
+            edge = self.grad_fn and self._edge  # as it is now, or refused
         if edge is None or edge.__class__ is Nowhere:
             return self._leaf_hooks().add_tensor(0, hook)
         node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)

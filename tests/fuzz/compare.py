@@ -136,12 +136,11 @@ def first_difference(
                 continue
             made = name.startswith(("found", "kept", "held", "gs", "_h"))  # (new tensors may be written once or twice)
             found = differences(a.state[name], b.state[name], name, strides, coarse, own and not made)
-            if found and found[0] in HISTORY and not own:
+            anew = k == 0 or name in ("x", "y", "z")  # the arguments of a call, which are made for it
+            partly = a.error is not None and (anew or (not changed(mine[k - 1], a, name) and changed(theirs[k - 1], b, name)))
+            if found and found[0] in HISTORY and not own and not partly:
                 trifles.append(explained.TRIFLES)
             elif found:
-                partly = a.error is not None and (
-                    k == 0 or (not changed(mine[k - 1], a, name) and changed(theirs[k - 1], b, name))
-                )
                 case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), theirs[k - 1].state if k else {})
                 why = explained.ATOMIC if partly else b.loose * explained.LOOSE or explanation(case)
                 return Difference(found[0], k, found[1], why)

@@ -53,7 +53,7 @@ _ORDERS = ("fft", "_scatter(", ".put(", "histogram", "conv_transpose3d", "max_po
 #: ops that keep what they compute anew here, or the other way round (tests/parity/exchanged.py, KNOWN)
 _ANEW = (
     "prod|softsign|mvlgamma|renorm|vander|cross|rms_norm|tensordot|dist|margin_loss|logsigmoid|log_ndtr|lu|det|eigh|bilinear|batch_norm|"
-    "nll_loss|lstsq|triangular_solve|norm|median|logcumsumexp|_reduce"
+    "nll_loss|lstsq|triangular_solve|norm|Norm|median|logcumsumexp|_reduce"
 )
 
 
@@ -126,6 +126,12 @@ EXPLAINED = (
         "what a loss keeps",
         "The fused cross_entropy keeps the logits themselves where PyTorch keeps a copy, their log_softmax (tests/parity/saved.py).",
         lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "cross_entropy" in c.before + c.statement,
+    ),
+    Explained(
+        "views that nobody has looked at",
+        "PyTorch refuses to change a view whose base has got a history since it was made, until somebody asks for the view's grad_fn.",
+        lambda c: c.kind == "not refused" and "a leaf Variable that requires grad is being used in an in-place" in c.theirs
+        and re.search(r"tied\.\w+_\(", c.before + c.statement),
     ),
     Explained(
         "what attention to nothing keeps",

@@ -270,3 +270,13 @@ def test_roll_of_all_elements_is_no_view():
     x = torch.arange(24.0).reshape(2, 3, 4).mT
     y = ag.from_numpy(x.numpy().copy()).mT.contiguous().mT
     assert y.roll(-5).tolist() == x.roll(-5).tolist() and tuple(y.roll(5).stride()) == tuple(x.roll(5).stride())
+
+
+@pytest.mark.parity
+def test_inference_tensors_are_no_views():
+    for library in (torch, ag):
+        with library.inference_mode():
+            x = library.ones(3, 4)
+            inside = x.t()
+        for y in (inside, x.t()):
+            assert not y._is_view() and y._base is None and y.detach_() is y
