@@ -11,11 +11,13 @@ from .snippets import difference
 
 #: numbers beyond what the dtype of `x`, [1, 100, 100, 3], holds, as arguments of ops
 ARGUMENTS = [
-    "x.clamp(-1, 300)", "x.clamp_(-1, 300)", "x.clamp(max=1e40)", "x.clamp_(max=1e40)", "x.clamp_min(300)", "x.clamp(2**63)", "x.clamp(max=float('inf'))",
+    "x.clamp(-1, 300)", "x.clamp_(-1, 300)", "x.clamp(0.5, 300)", "x.clamp_(-300, 2.5)",
+    "x.clamp(max=1e40)", "x.clamp_(max=1e40)", "x.clamp_min(300)", "x.clamp(2**63)", "x.clamp(max=float('inf'))",
     "x + 2**63", "x * 2**63", "2**63 - x", "x < 2**63", "x == 2**64", "x - 2**64", "x.add_(2**63)", "x ** 2**63", "x.add(1, alpha=300)", "x.add(1, alpha=True)",
     "x.add(1., alpha=1e40)", "t.where(x > 1, x, 300)", "t.where(x > 1, x, 2.5)", "F.threshold(x, 2, 300)", "F.threshold(x, 1e40, 3)",
     "F.hardtanh(x, -300, 300)",
     "t.addcmul(x, x, x, value=300)", "t.addcmul(x, x, x, value=2.5)", "t.tensor([2**63])", "t.tensor(2**63)", "t.tensor([300], dtype=x.dtype)",
+    "t.tensor([2**70, 1.0])", "t.tensor([2**70, True], dtype=t.float32)",
     "t.tensor(-1, dtype=x.dtype)", "t.tensor([-1], dtype=x.dtype)", "t.tensor(300, dtype=x.dtype)", "t.tensor([2.7, 1], dtype=x.dtype)",
     "F.pad(x, (1, 1), value=300)", "x.masked_fill(x > 1, 2**63)", "x.fill_(2**63)", "x.fill_(2**64)", "t.full((2,), 2**63)", "t.full_like(x, 2**63)",
     "t.addbmm(x.reshape(2, 2), x.reshape(1, 2, 2), x.reshape(1, 2, 2))", "t.addmm(x.reshape(2, 2), x.reshape(2, 2), x.reshape(2, 2), alpha=1e40)",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...shapes import Layout
-from ...tensor import Tensor, make
+from ...tensor import Tensor, be_lone, make
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,9 @@ def be_view(t: Tensor, data: np.ndarray, view: tuple) -> None:
     base, (offset, layout), how = view
     where = data[offset:] if offset else data
     if base is not None:
-        t._view, t._seen = make(where, layout, t._version_), t._version_[0]
+        t._view, t._seen, t._view_kind = make(where, layout, t._version_), t._version_[0], how
     else:
-        t._seen = where, layout
-    t._view_kind = how
+        be_lone(t, where, layout)
 
 
 class ArgumentResult(NamedTuple):

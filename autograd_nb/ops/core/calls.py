@@ -12,7 +12,7 @@ from ...dtypes import of_scalar, result_of
 from ...errors import shorten
 from ...graph.node import NODES
 from ...overriding import whole
-from ...tensor import Tensor
+from ...tensor import Tensor, make
 from .call_path import (
     edge_lines,
     generated,
@@ -95,7 +95,7 @@ def pointwise_lines(n: int) -> list[str]:
         "return t",
     ]
     return [
-        *(_SCALED if several else []),
+        *(_alpha_lines("_op.scaled(input, other, alpha, out=out)") if several else []),
         "if out is not None:",
         f"    return _store(out, call({given}), _op.name, (), ({given},))",
         *(_KIND_OF_SECOND if several else []),
@@ -103,10 +103,17 @@ def pointwise_lines(n: int) -> list[str]:
     ]
 
 
-_SCALED = [
-    "if alpha is not None and not (alpha.__class__ is int and alpha == 1):",
-    "    return _op.with_alpha(input, other, alpha, out)",
-]
+
+def _alpha_lines(call: str, suffix: str = "''") -> list[str]:
+    """Return the beginning of an op that may be called with ``alpha=`` in front of its second operand."""
+    return [
+        "if alpha is not None and not (alpha.__class__ is int and alpha == 1):",
+        "    if _op.scaled is None or alpha.__class__ is not float or not -100.0 <= alpha <= 100.0:",
+        f"        alpha = _alpha_of(_op, {suffix}, input, other, alpha)",
+        f"    return {call}",
+    ]
+
+
 _KIND_OF_SECOND = ["k = other.__class__", "number = k is float or k is int"]
 _SECOND = ["if not number:", "    k = other._layout"]
 _MASK_OF_ONE = ["if input._view is not None:", "    _refresh(input)", "mask = 1 if input._rg else 0"]
@@ -138,10 +145,11 @@ def inplace_lines(n: int) -> list[str]:
     )
     asked = "".join(f" or (not n{k} and ({p}._rg or {p}._view is not None))" for k, p in others)
     needs = "".join(f" or (not n{k} and {p}.requires_grad)" for k, p in others)
-    run = [f"plan.write({', '.join(arrays)})"]
-    if n < 3:
-        run = ["if len(data) != plan.size:", *indented(run), "elif plan.reads:", f"    plan.entry({', '.join(arrays)})"]
-        run += ["else:", f"    plan.entry({', '.join([*arrays[1:], 'data'])})"]
+    run = [
+        "if len(data) != plan.size:", f"    plan.write({', '.join(arrays)})",
+        "elif plan.reads:", f"    plan.entry({', '.join(arrays)})",
+        "else:", f"    plan.entry({', '.join([*arrays[1:], 'data'])})",
+    ]  # fmt: skip
     if n > 1:
         run = ["try:", *indented(run), "except OverflowError:", f"    return _op.inplace(_fitting(_op.name + '_', [{given}]))"]
     found = [
@@ -163,19 +171,74 @@ def inplace_lines(n: int) -> list[str]:
         "return input",
     ]
     return [
-        *(["if alpha is not None and not (alpha.__class__ is int and alpha == 1):"] if n == 2 else []),
-        *(["    return _op.inplace_with_alpha(input, other, alpha)"] if n == 2 else []),
+        *(_alpha_lines("_op.scaled.inplace(input, other, alpha)", "'_'") if n == 2 else []),
         *[line for k, p in others for line in (f"k{k} = {p}.__class__", f"n{k} = k{k} is float or k{k} is int")],
         *look_up_lines(", ".join(key), found, [f"return _first({given})"]),
     ]
+
+
+@cache
+def _inplace_node_lines(derived: tuple[bool, ...]) -> list[str]:
+    """Return the text that records a write over the first operand, where the operands ``derived`` have a derivative."""
+    names = [f"_a{k}" for k in range(len(derived))]
+    lines = [f"{', '.join(names)}, = args", "mask = 0", f"_edge_kind = {NODES}"]
+    for k, name in enumerate(names):
+        if derived[k]:
+            edge = [f"if {name}._view is not None:", f"    _refresh({name})", f"if {name}._rg:", f"    mask |= {1 << k}"]
+            edge += indented(edge_lines(name, f"_e{k}"))
+            tensor = [f"if {name}.__class__ is not float and isinstance({name}, _Tensor):", *indented(edge)]
+            lines += [f"_e{k} = None", *(tensor if k else edge)]
+    edges = [f"_e{k}" if found else "None" for k, found in enumerate(derived)]
+    fill = [
+        "_save = _spec.save",
+        "if _save & 1:",  # the old values are needed: a copy of them is kept
+        "    args = _with_copy(args)",
+        "    _spec = record.kept(_spec)",
+        "_node.spec = _spec",
+        "if not _save:",
+        "    _node.saved = tuple([args[i] for i in _spec.scalar_names]) if _spec.scalar_names else ()",
+        "    _node.versions = ()",
+        "    _node.stamp = 0",
+        "elif _save == 4 and not _spec.scalar_names:",
+        "    _node.saved = (_a0._data,)",
+        "    _node.versions = _a0._version_",
+        "    _node.stamp = _a0._version_[0] + 1",
+        "else:",
+        "    _op.save(_node, args, _a0)",
+        "    if _save & 4:",
+        "        _node.stamp += 1",  # the output is the new contents
+    ]
+    return [
+        *lines,
+        "record = plan.record",
+        "if not mask or not record.recorded:",
+        "    return None",
+        "_spec = record.specs[mask] or record.spec(mask)",
+        *node_lines("_spec.node()", single_edge_lines("_a0") if len(names) == 1 else several_edges_lines(edges), fill, "3", ""),
+        "return _node",
+    ]
+
+
+def _with_copy(args: Sequence[Any]) -> tuple[Any, ...]:
+    x = args[0]
+    return (make(x._data, x._layout, x._version_).clone(), *args[1:])
+
+
+def inplace_recorder(op: Pointwise) -> Callable[..., Any]:
+    """Return ``record(plan, args)``, which makes the node of a write over the first operand, called by what the user's function calls."""
+    lines = _inplace_node_lines(tuple([r is not None for r in op.rules]))
+    return generated("record", "plan, args", lines, True, _op=op, _with_copy=_with_copy)
 
 
 #: the operands after the first of functions in place
 _OTHERS = {1: (), 2: ("other",), 3: ("b", "c")}
 
 
-def alpha_of(name: str, input: Any, other: Any, alpha: Any) -> Any:
-    """Return ``alpha`` as a number that the result's dtype has a place for."""
+def _alpha_of(op: Pointwise, suffix: str, input: Any, other: Any, alpha: Any) -> Any:
+    """Return ``alpha`` as a number that the result's dtype has a place for, as every float near 0 is; TypeError where the op takes none."""
+    name = op.name + suffix
+    if op.scaled is None:
+        raise TypeError(f"{name}() got an unexpected keyword argument 'alpha'")
     alpha = number_argument(alpha, name, "alpha")
     tensors = [t for t in (input, other) if isinstance(t, Tensor)]
     if alpha.__class__ is bool and any(t.dtype.category for t in tensors):
@@ -203,7 +266,7 @@ def _pointwise_call(op: Pointwise, first: Callable[..., Any]) -> Callable[..., A
     n = len(op.params)
     call = generated(
         "call", "input, other, *, alpha=None, out=None" if n == 2 else "input, *, out=None", pointwise_lines(n), True, plans=op.memo.plans,
-        _op=op, _rules=sum(1 << i for i, rule in enumerate(op.rules) if rule is not None), _first=first,
+        _op=op, _rules=sum(1 << i for i, rule in enumerate(op.rules) if rule is not None), _first=first, _alpha_of=_alpha_of,
     )  # fmt: skip
     return _named(call, op.name)
 
@@ -282,7 +345,7 @@ def inplace_call(op: Pointwise) -> Callable[..., Any]:
 
     if n <= 3:
         parameters = ", ".join(["input", *_OTHERS[n], *(["*", "alpha=None"] if n == 2 else [])])
-        call = generated("call", parameters, inplace_lines(n), True, plans=op.inplace_memo.plans, _op=op, _first=first)
+        call = generated("call", parameters, inplace_lines(n), True, plans=op.inplace_memo.plans, _op=op, _first=first, _alpha_of=_alpha_of)
     else:
         call = lambda *args: op.inplace(_counted(op, args))
     call.__doc__ = f"In-place version of `{op.name}`."

@@ -28,7 +28,7 @@ from ...graph.versions import same_storage
 from ...overriding import overridable, whole
 from ...shapes import Layout
 from ...tensor import Tensor, make
-from .calls import alpha_of, binary_call, call_of_many, inplace_call, unary_call
+from .calls import binary_call, call_of_many, inplace_call, inplace_recorder, unary_call
 from .history import check_inplace, check_recorded, rewrite_history
 from .memo import Memo
 from .numbers import scalar_tensor
@@ -80,6 +80,7 @@ class Pointwise:
             node or f"{camel}Backward0", (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()}
         )
         self.memo, self.inplace_memo = Memo(), Memo()
+        self.write_node = inplace_recorder(self)
         EVERY.append(self)
         self.kinds: dict[Any, Any] = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackwardKind`
 
@@ -173,7 +174,7 @@ class Pointwise:
 
     @overridable
     def record(self, plan: Any, args: Sequence[Any], out: Tensor) -> bool:
-        mask, edge_kind, edges = gather(self._differentiated(args))
+        mask, edge_kind, edges = gather(args, self.rules)
         if not mask or plan.out.dtype.category < 2:
             return False
         spec = plan.specs[mask] or plan.spec(mask)
@@ -185,13 +186,6 @@ class Pointwise:
         out._edge = node
         out._rg = True
         return True
-
-    def _differentiated(self, args: Sequence[Any]) -> list[Any]:
-        """Return the operands, with None for those that have no derivative."""
-        return [
-            a if a.__class__ is not float and r is not None and isinstance(a, Tensor) else None
-            for a, r in zip(args, self.rules, strict=True)
-        ]
 
     def save(self, node: PointwiseNode, args: Sequence[Any], out: Tensor) -> None:
         """Keep on the node the arrays that its rule needs, stamped with their versions."""
@@ -206,23 +200,6 @@ class Pointwise:
                 refuse_inference()
         saved.extend([args[i] for i in spec.scalar_names])
         node.saved, node.versions, node.stamp = saved, tuple(versions), stamp
-
-    # ---- alpha
-    def _with_alpha(self, name: str) -> Callable[..., Any]:
-        """Return the op that is called with ``alpha=``; TypeError where there is none."""
-        if self.scaled is None:
-            raise TypeError(f"{name}() got an unexpected keyword argument 'alpha'")
-        return self.scaled
-
-    def with_alpha(self, input: Any, other: Any, alpha: Any, out: Any) -> Tensor:
-        """Return the result with ``alpha`` as a factor of the second operand."""
-        call = self._with_alpha(self.name)
-        return call(input, other, alpha_of(self.name, input, other, alpha), out=out)  # type: ignore[no-any-return]
-
-    def inplace_with_alpha(self, input: Any, other: Any, alpha: Any) -> Tensor:
-        """Return the target, overwritten with the result that has ``alpha`` as a factor of the second operand."""
-        call, name = self._with_alpha(self.name + "_"), self.name + "_"
-        return call.inplace(input, other, alpha_of(name, input, other, alpha))  # type: ignore[attr-defined, no-any-return]
 
     # ---- in place
     @overridable
@@ -265,29 +242,7 @@ class Pointwise:
     @overridable
     def record_in_place(self, plan: InplacePlan, args: Sequence[Any]) -> PointwiseNode | None:
         """Return the node of a write over the first operand that is about to happen; None where the new contents have no history."""
-        mask, edge_kind, edges = gather(self._differentiated(args))
-        record = plan.record
-        if not mask or not record.recorded:
-            return None
-        spec = record.specs[mask] or record.spec(mask)
-        node = spec.node()
-        node.edges, node.edge_kind = edges, edge_kind
-        save, input = spec.save, args[0]
-        if save & 1:  # the old values are needed: keep a copy of them
-            old = make(input._data, input._layout, input._version_)
-            spec, args = record.kept(spec), (old.clone(), *args[1:])
-        node.spec = spec
-        if save == 0:
-            node.saved = tuple([args[i] for i in spec.scalar_names]) if spec.scalar_names else ()
-            node.versions, node.stamp = (), 0
-        elif save == 4 and not spec.scalar_names:
-            node.saved, node.versions, node.stamp = (input._data,), input._version_, input._version_[0] + 1
-        else:
-            self.save(node, args, input)
-            if save & 4:
-                node.stamp += 1  # the output is the new contents
-        finish(node, 3)
-        return node
+        return self.write_node(plan, args)  # type: ignore[no-any-return]
 
 
 def pointwise(

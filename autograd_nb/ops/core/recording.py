@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from typing import Any
 
 from ... import dtypes, launch, strides
@@ -57,20 +58,20 @@ def fresh(out: Tensor) -> Tensor:
     return out
 
 
-def gather(operands: Iterable[Any]) -> tuple[int, int, tuple[Any, ...]]:
+def gather(operands: Iterable[Any], rules: Iterable[Any] = repeat(True)) -> tuple[int, int, tuple[Any, ...]]:
     """Return (which of the operands require grad, as bits; ``edge_kind``; where their gradients flow) for a node, see `graph.node.Node`.
 
-    What is no tensor, or has no derivative, stands as None.
+    What is no tensor, or has None among the ``rules``, stands as None.
     """
-    mask, kind = 0, NODES
+    mask, bit, kind = 0, 1, NODES
     edges: list[Any] = []
-    for a in operands:
+    for a, rule in zip(operands, rules):  # noqa: B905 (there may be rules without end)
         e = None
-        if a is not None:
+        if rule is not None and a.__class__ is not float and isinstance(a, Tensor):
             if a._view is not None:
                 refresh(a)
             if a._rg:
-                mask |= 1 << len(edges)
+                mask |= bit
                 e = a._edge
                 if e is None:
                     e = a
@@ -79,6 +80,7 @@ def gather(operands: Iterable[Any]) -> tuple[int, int, tuple[Any, ...]]:
                 elif e.__class__ is Output:
                     kind = OUTPUTS
         edges.append(e)
+        bit += bit
     return mask, kind, tuple(edges)
 
 

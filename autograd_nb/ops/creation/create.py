@@ -6,6 +6,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -104,50 +105,42 @@ class _Casting(threading.local):
 _casting = _Casting()
 
 
-def _parse_numbers(data: Any, d: dtype | None) -> Tensor | None:
-    """A tensor of (nested) lists that begin with a Python number, None where there is more to look at."""
-    first = data
+def _of_numbers(data: Any, d: dtype | None) -> Tensor | None:
+    """A tensor of a Python number or (nested) lists of such, None where there is more to look at."""
+    if data.__class__ is not list and data.__class__ is not tuple:
+        return scalar_tensor(data, d) if data.__class__ is float or data.__class__ is int else None
+    if not data or launch._observing:
+        return None
+    first: Any = data[0]
+    leaves: Any = data
     while type(first) is list or type(first) is tuple:
         if not first:
             return None
-        first = first[0]
-    kind = type(first)
-    if (kind is not float and kind is not int and kind is not bool) or (d is None and not _of_numbers(data)):
-        return None
+        first, leaves = first[0], chain.from_iterable(leaves)
     try:
-        array = np.array(data)
+        kinds = set(map(type, leaves))
+        if not kinds <= _PLAIN:  # a tensor or an array among them would have a say in the dtype
+            return None
+        found = dtypes.float64 if float in kinds else dtypes.int64 if int in kinds else dtypes.bool_
+        if d is None:
+            d = _default[0] if found is dtypes.float64 else found
+        if d.carrier is not d.np:
+            return None
+        array = _casting.run(np.array, data, d.np) if d.category >= 2 else np.array(data, found.np)
     except (ValueError, OverflowError, TypeError):
         return None
-    found = array.dtype.char
-    if d is None:
-        d = _FOUND.get(found) or _default[0]
-    if found not in "dl?" or d.carrier is not d.np:
-        return None
     if array.dtype is not d.np:
-        if found != "?" and d.category == 1 and array.size:
+        if found is not dtypes.bool_ and d.category == 1 and array.size:
             for v in (array.min().item(), array.max().item()):
                 number_as(v, d, "tensor")
         array = _casting.run(array.astype, d.np)
-    return make(array if array.ndim == 1 else array.reshape(-1), layout_of(array.shape, None, d), [0, 0])
+    return make(array if array.ndim == 1 else array.ravel(), layout_of(array.shape, None, d), [0, 0])
 
 
-_FOUND = {"l": dtypes.int64, "?": dtypes.bool_}
-_LISTS, _PLAIN = {list, tuple}, {float, int, bool}
-
-
-def _of_numbers(data: Any) -> bool:
-    """Whether nothing but Python numbers is in nested lists: a tensor or an array among them would have a say in the dtype."""
-    kinds = set(map(type, data))
-    return kinds <= _PLAIN or (kinds <= _LISTS and all(map(_of_numbers, data)))
+_PLAIN = frozenset((float, int, bool))
 
 
 def _parse(data: Any, d: dtype | None) -> Tensor:
-    if (data.__class__ is list or data.__class__ is tuple) and not launch.observing():
-        t = _parse_numbers(data, d)
-        if t is not None:
-            return t
-    elif type(data) is float or type(data) is int:
-        return scalar_tensor(data, d)
     if isinstance(data, Tensor):
         return cast(data.detach(), d or data.dtype)
     if isinstance(data, (np.ndarray, np.generic)):
@@ -271,10 +264,13 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     """
     if device is not None:
         as_device(device)
-    t = _parse(data, None if dtype is None else as_dtype(dtype))
-    if isinstance(data, Tensor) and t._version_ is data._version_:
-        t = t.clone()
-    return _finish(t, requires_grad)
+    d = None if dtype is None else as_dtype(dtype)
+    t = _of_numbers(data, d)
+    if t is None:
+        t = _parse(data, d)
+        if isinstance(data, Tensor) and t._version_ is data._version_:
+            t = t.clone()
+    return _finish(t, requires_grad) if requires_grad or modes.inference_used else t
 
 
 @public(method=False)
@@ -336,7 +332,7 @@ def _legacy(args: tuple[Any, ...], d: dtype) -> Tensor:
         if isinstance(a, tuple) and type(a).__name__ == "Size":
             return new_empty(a, d)
         if isinstance(a, (Sequence, np.ndarray)):
-            return _parse(a, d)
+            return tensor(a, dtype=d)
     for a in args:
         if isinstance(a, float):
             raise TypeError(f"new(): data must be a sequence (got float); use tensor({a})")

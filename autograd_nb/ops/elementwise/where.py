@@ -37,6 +37,7 @@ def _plan_where(checked: bool, condition: Any, input: Any, other: Any) -> Any:
     return _where.op.plan((condition._layout, input._layout, other._layout))
 
 
+_NUMBERS = (int, float)
 _KEY = "condition._layout, input._layout, other._layout"
 _RUN = [
     *forward_lines(["condition._data", "input._data", "other._data"], False),
@@ -116,9 +117,9 @@ def _clamped(input: Any, low: Any, high: Any, inplace: bool) -> Tensor:
     x = tensor_argument(input, "clamp")
     if low is None and high is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    for bound in (low, high):
-        if bound.__class__ in (int, float) and not -100 <= bound <= 100:  # which the result's dtype may have no place for
-            numbers_among([x, *[t for t in (low, high) if isinstance(t, Tensor)]], [bound], "clamp")
+    if (low.__class__ in _NUMBERS and not -100 <= low <= 100) or (high.__class__ in _NUMBERS and not -100 <= high <= 100):
+        bounds = [b for b in (low, high) if b.__class__ in _NUMBERS]  # which the result's dtype may have no place for
+        numbers_among([x, *[t for t in (low, high) if isinstance(t, Tensor)]], bounds, "clamp")
     op, args = (_clamp_max, (x, high)) if low is None else (_clamp_min, (x, low)) if high is None else (_clamp, (x, low, high))
     return op.inplace(*args) if inplace else op(*args)
 
