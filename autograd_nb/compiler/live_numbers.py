@@ -17,6 +17,13 @@ class _Slot:
     read: Callable[[], Any]
     decided: list[_Slot]  # slots whose value a program has come to depend on
 
+    @classmethod
+    def make(cls, value: float, read: Callable[[], Any], decided: list[Any]) -> Any:
+        """Return a slot that is ``value`` now and ``read()`` at each run."""
+        slot = cls.__new__(cls, value)  # type: ignore[call-arg]
+        slot.read, slot.decided = read, decided
+        return slot
+
     def _derived(self, operation: Callable[..., Any], *operands: Any) -> Any:
         plain = operation(*(plain_number(o) for o in operands))
         if not isinstance(plain, (int, float)) or isinstance(plain, bool):
@@ -36,23 +43,9 @@ class _Slot:
 class FloatSlot(_Slot, float):
     """A float that is read anew."""
 
-    @classmethod
-    def make(cls, value: float, read: Callable[[], float], decided: list[Any]) -> FloatSlot:
-        """Return a slot that is ``value`` now and ``read()`` at each run."""
-        slot = float.__new__(cls, value)
-        slot.read, slot.decided = read, decided
-        return slot
-
 
 class IntSlot(_Slot, int):
     """An int that is read anew."""
-
-    @classmethod
-    def make(cls, value: int, read: Callable[[], int], decided: list[Any]) -> IntSlot:
-        """Return a slot that is ``value`` now and ``read()`` at each run."""
-        slot = int.__new__(cls, value)
-        slot.read, slot.decided = read, decided
-        return slot
 
 
 def plain_number(value: Any) -> Any:

@@ -9,8 +9,8 @@ from .. import dtypes
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from . import constraints
-from .common import T, broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
-from .distribution import Distribution, ExponentialFamily, all_hold
+from .common import T, broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from .distribution import Binary, Distribution, ExponentialFamily, all_hold
 
 EULER = 0.57721566490153286061
 
@@ -292,7 +292,7 @@ class VonMises(Distribution):
         return ((x + math.pi + self.loc.detach()) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
 
-class ContinuousBernoulli(ExponentialFamily):
+class ContinuousBernoulli(Binary, ExponentialFamily):
     """p ∝ λ^x (1−λ)^(1−x) on [0, 1] (Loaiza-Ganem and Cunningham 2019)."""
 
     arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -306,20 +306,11 @@ class ContinuousBernoulli(ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ):
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        given = self._parameters(probs, logits)
         if probs is not None:
-            (p,) = broadcast_all(probs)
-            self.probs = clamp_probs(p)
-        else:
-            (self.logits,) = broadcast_all(logits)
+            self.probs = clamp_probs(given)
         self._lims = lims
-        super().__init__((self.probs if probs is not None else self.logits).shape, validate_args=validate_args)
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """The value is ln λ/(1−λ)."""
-        return probs_to_logits(self.probs, is_binary=True)
+        super().__init__(given.shape, validate_args=validate_args)
 
     @lazy_property
     def probs(self) -> Tensor:

@@ -11,49 +11,10 @@ from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
 from .common import F, T, broadcast_all, lazy_property, logits_to_probs, part, probs_to_logits
-from .distribution import Distribution, ExponentialFamily
+from .distribution import Binary, Distribution, ExponentialFamily, one_of
 
 
-def _one_of(probs: Any, logits: Any) -> None:
-    if (probs is None) == (logits is None):
-        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-
-
-class _Binary(Distribution):
-    """Distributions given by a probability or its logit."""
-
-    _binary = True
-
-    def _parameters(self, probs: Any, logits: Any, *count: Any) -> Tensor:
-        """Keep what is given, with a count of one shape and dtype with it; returns that."""
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        *counts, given = broadcast_all(*count, logits if probs is None else probs)
-        if probs is None:
-            self.logits = given
-        else:
-            self.probs = given
-        for total in counts:
-            self.total_count = total.to(given.dtype)
-        return given
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """ln p/(1 − p)."""
-        return probs_to_logits(self.probs, self._binary)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """The value is p."""
-        return logits_to_probs(self.logits, self._binary)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self.__dict__.get("probs", self.__dict__.get("logits")).shape  # type: ignore[union-attr]
-
-
-class Bernoulli(_Binary, ExponentialFamily):
+class Bernoulli(Binary, ExponentialFamily):
     """1 with probability p, else 0."""
 
     arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -92,7 +53,7 @@ class Bernoulli(_Binary, ExponentialFamily):
         return values.expand(-1, *self._batch_shape) if expand else values
 
 
-class Geometric(_Binary):
+class Geometric(Binary):
     """The number of failures before the first success: p (1 − p)^k."""
 
     arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -131,7 +92,7 @@ class Geometric(_Binary):
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
 
 
-class Binomial(_Binary):
+class Binomial(Binary):
     """Successes in ``total_count`` trials."""
 
     total_count: Tensor
@@ -192,7 +153,7 @@ class Binomial(_Binary):
         return values.expand(-1, *self._batch_shape) if expand else values
 
 
-class NegativeBinomial(_Binary):
+class NegativeBinomial(Binary):
     """Successes before ``total_count`` failures."""
 
     total_count: Tensor
@@ -282,7 +243,7 @@ class Categorical(Distribution):
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        _one_of(probs, logits)
+        one_of(probs, logits)
         given = probs if probs is not None else logits
         if given.ndim < 1:
             raise ValueError(f"`{'probs' if probs is not None else 'logits'}` parameter must be at least one-dimensional.")
@@ -360,7 +321,17 @@ class Categorical(Distribution):
         return values.expand(-1, *self._batch_shape) if expand else values
 
 
-class OneHotCategorical(Distribution):
+class OfCategories(Distribution):
+    """Distributions that are made of a `Categorical`."""
+
+    _categorical: Categorical
+
+    probs = part("_categorical.probs", "The value is p.")
+    logits = part("_categorical.logits", "The value is ln p.")
+    param_shape = part("_categorical.param_shape", "The shape of the parameter.")
+
+
+class OneHotCategorical(OfCategories):
     """`Categorical` as vectors with one 1."""
 
     arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -376,9 +347,6 @@ class OneHotCategorical(Distribution):
         new._categorical = self._categorical.expand(batch_shape)
         new._batch_shape, new._event_shape = Size(batch_shape), self._event_shape
         return new
-
-    probs = part("_categorical.probs", "The value is p.")
-    logits = part("_categorical.logits", "The value is ln p.")
 
     @property
     def mean(self) -> Tensor:
@@ -418,7 +386,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return drawn + (self.probs - self.probs.detach())
 
 
-class Multinomial(Distribution):
+class Multinomial(OfCategories):
     """Counts of ``total_count`` draws from a categorical distribution."""
 
     arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -434,9 +402,6 @@ class Multinomial(Distribution):
     def support(self) -> Any:
         """Counts that add up to total_count."""
         return constraints.multinomial(self.total_count)
-
-    probs = part("_categorical.probs", "The value is p.")
-    logits = part("_categorical.logits", "The value is ln p.")
 
     @property
     def mean(self) -> Tensor:

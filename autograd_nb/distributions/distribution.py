@@ -10,6 +10,7 @@ from ..graph.modes import no_grad
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
+from .common import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 
 def _refuse(flag: Any) -> None:
@@ -189,3 +190,40 @@ class Distribution:
 
 class ExponentialFamily(Distribution):
     """Distributions of an exponential family (a mark for `kl_divergence`)."""
+
+
+def one_of(probs: Any, logits: Any) -> None:
+    """ValueError unless one of the two is given, and the other is None."""
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+
+
+class Binary(Distribution):
+    """Distributions given by a probability or its logit."""
+
+    def _parameters(self, probs: Any, logits: Any, *count: Any) -> Tensor:
+        """Keep what is given, with a count of one shape and dtype with it; returns that."""
+        one_of(probs, logits)
+        *counts, given = broadcast_all(*count, logits if probs is None else probs)
+        if probs is None:
+            self.logits = given
+        else:
+            self.probs = given
+        for total in counts:
+            self.total_count = total.to(given.dtype)
+        return given
+
+    @lazy_property
+    def logits(self) -> Tensor:
+        """ln p/(1 − p)."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        """The value is p."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self.__dict__.get("probs", self.__dict__.get("logits")).shape  # type: ignore[union-attr]

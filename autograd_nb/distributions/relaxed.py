@@ -8,11 +8,11 @@ from typing import Any
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
-from .common import T, broadcast_all, clamp_probs, lazy_property, logits_to_probs, part, probs_to_logits
+from .common import T, broadcast_all, clamp_probs, part
 from .composed import TransformedDistribution
 from .continuous import _open_uniform
-from .discrete import Categorical
-from .distribution import Distribution
+from .discrete import Categorical, OfCategories
+from .distribution import Binary
 from .transforms import ExpTransform, SigmoidTransform
 
 
@@ -24,7 +24,7 @@ class _Relaxed(TransformedDistribution):
     probs = part("base_dist.probs", "The value is p.")
 
 
-class LogitRelaxedBernoulli(Distribution):
+class LogitRelaxedBernoulli(Binary):
     """The logit of `RelaxedBernoulli`."""
 
     arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -32,24 +32,8 @@ class LogitRelaxedBernoulli(Distribution):
     has_rsample = True
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         self.temperature = temperature
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        super().__init__((self.probs if probs is not None else self.logits).shape, validate_args=validate_args)
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """ln p/(1 − p)."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """The value is p."""
-        return logits_to_probs(self.logits, is_binary=True)
+        super().__init__(self._parameters(probs, logits).shape, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -76,7 +60,7 @@ class RelaxedBernoulli(_Relaxed):
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args)
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OfCategories):
     """The logarithm of `RelaxedOneHotCategorical`."""
 
     arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -93,9 +77,6 @@ class ExpRelaxedCategorical(Distribution):
         new._categorical, new.temperature = self._categorical.expand(batch_shape), self.temperature
         new._batch_shape, new._event_shape = Size(batch_shape), self._event_shape
         return new
-
-    logits = part("_categorical.logits", "The value is ln p.")
-    probs = part("_categorical.probs", "The value is p.")
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)

@@ -79,6 +79,8 @@ def test_a_distribution(name):
     p, q, a, b, value = both(name)
     assert tuple(p.batch_shape) == tuple(q.batch_shape) and tuple(p.event_shape) == tuple(q.event_shape)
     assert p.has_rsample == q.has_rsample
+    if hasattr(q, "param_shape"):
+        assert tuple(p.param_shape) == tuple(q.param_shape)
     integral = name == "Categorical"
     x, y = (lib.tensor(value, dtype=lib.int64 if integral else lib.float64) for lib in (ag, torch))
     lp, lq = p.log_prob(x), q.log_prob(y)

@@ -49,6 +49,15 @@ class _Levels(PerThread):
 levels: Any = _Levels()
 
 
+def _refusing(name: str) -> Callable[..., Any]:
+    """A method that a batch has no answer to."""
+
+    def refuse(self: Batched, *args: Any, **kw: Any) -> Any:
+        return self._refuse(name)
+
+    return refuse
+
+
 class Batched(Wrapped):
     """``value``'s dim 0 holds the samples of the vmap of this ``level``."""
 
@@ -135,32 +144,10 @@ class Batched(Wrapped):
             "try to rewrite what you're doing with other operations."
         )
 
-    def item(self) -> Any:
-        return self._refuse(".item()")
-
-    def __bool__(self) -> Any:
-        return self._refuse("bool")
-
-    def __float__(self) -> Any:
-        return self._refuse(".item()")
-
-    def __int__(self) -> Any:
-        return self._refuse(".item()")
-
-    def __complex__(self) -> Any:
-        return self._refuse(".item()")
-
-    def __index__(self) -> Any:
-        return self._refuse(".item()")
-
-    def tolist(self) -> Any:
-        return self._refuse(".tolist()")
-
-    def numpy(self, *args: Any, **kw: Any) -> Any:
-        return self._refuse(".numpy()")
-
-    def __array__(self, *args: Any, **kw: Any) -> Any:
-        return self._refuse(".numpy()")
+    item = __float__ = __int__ = __complex__ = __index__ = _refusing(".item()")
+    __bool__ = _refusing("bool")
+    tolist = _refusing(".tolist()")
+    numpy = __array__ = _refusing(".numpy()")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         raise RuntimeError(

@@ -12,13 +12,12 @@ from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
-from .module import Module
-from .options import parameter, several, sizes
+from .options import Spatial, parameter, several, sizes
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _ConvNd(Module):
+class _ConvNd(Spatial):
     weight: Parameter
     bias: Parameter | None
     in_channels: int
@@ -28,7 +27,6 @@ class _ConvNd(Module):
     padding: str | tuple[Any, ...]
     dilation: tuple[Any, ...]
     groups: int
-    dims: int
     transposed = False
     output_padding: tuple[Any, ...]
 
@@ -117,26 +115,20 @@ class _Conv(_ConvNd):
         return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, dims=1):
     """Cross-correlation of (N, C, L) or (C, L) with learned filters (out_channels, in_channels / groups, k)."""
 
-    dims = 1
 
-
-class Conv2d(_Conv):
+class Conv2d(_Conv, dims=2):
     """Cross-correlation of (N, C, H, W) or (C, H, W) with learned filters (out_channels, in_channels / groups, kH, kW).
 
     padding: an int, a tuple, "same" or "valid"; padding_mode: "zeros", "reflect", "replicate", "circular".
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Conv2d.html
     """
 
-    dims = 2
 
-
-class Conv3d(_Conv):
+class Conv3d(_Conv, dims=3):
     """Cross-correlation of (N, C, D, H, W) or (C, D, H, W) with learned filters."""
-
-    dims = 3
 
 
 class _ConvTransposed(_ConvNd):
@@ -183,19 +175,13 @@ class _ConvTransposed(_ConvNd):
         return convolve(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
 
-class ConvTranspose1d(_ConvTransposed):
+class ConvTranspose1d(_ConvTransposed, dims=1):
     """The transpose (gradient by the input) of `Conv1d`."""
 
-    dims = 1
 
-
-class ConvTranspose2d(_ConvTransposed):
+class ConvTranspose2d(_ConvTransposed, dims=2):
     """The transpose (gradient by the input) of `Conv2d`; ``output_size`` in the call chooses among possible sizes."""
 
-    dims = 2
 
-
-class ConvTranspose3d(_ConvTransposed):
+class ConvTranspose3d(_ConvTransposed, dims=3):
     """The transpose (gradient by the input) of `Conv3d`."""
-
-    dims = 3

@@ -1,4 +1,4 @@
-"""What constructors of layers share: uninitialised parameters, sizes given as one int or several."""
+"""What layers share: uninitialised parameters, sizes given as one int or several, families for one, two and three dims."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ...ops.creation.cast import as_device
 from ...ops.creation.create import new_empty
 from ...shapes import as_ints, check_sizes
 from ..parameter import Parameter
+from .module import Module
 
 
 def parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Parameter:
@@ -32,3 +33,14 @@ def sizes(value: Any, n: int, name: str) -> tuple[int, ...]:
 def several(value: Any, n: int) -> tuple[Any, ...]:
     """``value`` as ``n`` numbers: one for all, or one for each."""
     return tuple(value) if isinstance(value, Iterable) else tuple(repeat(value, n))
+
+
+class Spatial(Module):
+    """A layer over the last ``dims`` dims; ``class Conv2d(_Conv, dims=2)`` is that of a family over two."""
+
+    dims: int
+
+    def __init_subclass__(cls, dims: int | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if dims is not None:
+            cls.dims = dims

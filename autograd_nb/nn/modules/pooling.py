@@ -10,17 +10,16 @@ from typing import Any
 from ...tensor import Tensor
 from .. import functional as F
 from .module import Module
-from .options import several
+from .options import Spatial, several
 
 
-class _MaxPool(Module):
+class _MaxPool(Spatial):
     kernel_size: Any
     stride: Any
     padding: Any
     dilation: Any
     return_indices: bool
     ceil_mode: bool
-    dims: int
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False
@@ -43,30 +42,23 @@ class _MaxPool(Module):
         )
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPool, dims=1):
     """The largest element of each window of (N, C, L)."""
 
-    dims = 1
 
-
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPool, dims=2):
     """The largest element of each window of (N, C, H, W); ``return_indices``: also where it was in its plane."""
 
-    dims = 2
 
-
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPool, dims=3):
     """The largest element of each window of (N, C, D, H, W)."""
 
-    dims = 3
 
-
-class _FractionalMaxPool(Module):
+class _FractionalMaxPool(Spatial):
     kernel_size: tuple[Any, ...]
     return_indices: bool
     output_size: tuple[Any, ...] | None
     output_ratio: tuple[Any, ...] | None
-    dims: int
 
     def __init__(
         self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False, _random_samples: Any = None
@@ -88,23 +80,18 @@ class _FractionalMaxPool(Module):
         return pool(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, _random_samples=self._random_samples)
 
 
-class FractionalMaxPool2d(_FractionalMaxPool):
+class FractionalMaxPool2d(_FractionalMaxPool, dims=2):
     """The largest elements of windows at random places of (N, C, H, W), as many as ``output_size`` or ``output_ratio`` says."""
 
-    dims = 2
 
-
-class FractionalMaxPool3d(_FractionalMaxPool):
+class FractionalMaxPool3d(_FractionalMaxPool, dims=3):
     """The largest elements of windows at random places of (N, C, D, H, W), as many as ``output_size`` or ``output_ratio`` says."""
 
-    dims = 3
 
-
-class _MaxUnpool(Module):
+class _MaxUnpool(Spatial):
     kernel_size: tuple[Any, ...]
     stride: tuple[Any, ...]
     padding: tuple[Any, ...]
-    dims: int
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
@@ -119,22 +106,16 @@ class _MaxUnpool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpool, dims=1):
     """Puts the elements that `MaxPool1d` found back where they were, zeros elsewhere."""
 
-    dims = 1
 
-
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpool, dims=2):
     """Puts the elements that `MaxPool2d` found back where they were, zeros elsewhere."""
 
-    dims = 2
 
-
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpool, dims=3):
     """Puts the elements that `MaxPool3d` found back where they were, zeros elsewhere."""
-
-    dims = 3
 
 
 class AvgPool1d(Module):
@@ -160,14 +141,13 @@ class AvgPool1d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class _AvgPool(Module):
+class _AvgPool(Spatial):
     kernel_size: Any
     stride: Any
     padding: Any
     ceil_mode: bool
     count_include_pad: bool
     divisor_override: int | None
-    dims: int
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -185,24 +165,19 @@ class _AvgPool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AvgPool2d(_AvgPool):
+class AvgPool2d(_AvgPool, dims=2):
     """The mean of each window of (N, C, H, W)."""
 
-    dims = 2
 
-
-class AvgPool3d(_AvgPool):
+class AvgPool3d(_AvgPool, dims=3):
     """The mean of each window of (N, C, D, H, W)."""
 
-    dims = 3
 
-
-class _LPPool(Module):
+class _LPPool(Spatial):
     norm_type: float
     kernel_size: Any
     stride: Any
     ceil_mode: bool
-    dims: int
 
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
         super().__init__()
@@ -215,86 +190,65 @@ class _LPPool(Module):
         return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPool, dims=1):
     """(Σ xᵖ)^(1/p) of each window of (N, C, L)."""
 
-    dims = 1
 
-
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPool, dims=2):
     """(Σ xᵖ)^(1/p) of each window of (N, C, H, W)."""
 
-    dims = 2
 
-
-class LPPool3d(_LPPool):
+class LPPool3d(_LPPool, dims=3):
     """(Σ xᵖ)^(1/p) of each window of (N, C, D, H, W)."""
 
-    dims = 3
 
-
-class _AdaptiveMax(Module):
+class _Adaptive(Spatial):
     output_size: Any
-    return_indices: bool
-    dims: int
-
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        super().__init__()
-        self.output_size, self.return_indices = output_size, return_indices
-
-    def forward(self, input: Tensor) -> Any:
-        pool = getattr(F, f"adaptive_max_pool{self.dims}d")
-        return pool(input, self.output_size, self.return_indices)
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
-
-
-class AdaptiveMaxPool1d(_AdaptiveMax):
-    """Max pooling to a given output size."""
-
-    dims = 1
-
-
-class AdaptiveMaxPool2d(_AdaptiveMax):
-    """Max pooling to a given output size; None keeps a dim's size."""
-
-    dims = 2
-
-
-class AdaptiveMaxPool3d(_AdaptiveMax):
-    """Max pooling to a given output size; None keeps a dim's size."""
-
-    dims = 3
-
-
-class _AdaptiveAvg(Module):
-    dims: int
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
 
-    def forward(self, input: Tensor) -> Tensor:
-        return getattr(F, f"adaptive_avg_pool{self.dims}d")(input, self.output_size)
-
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvg):
+class _AdaptiveMax(_Adaptive):
+    return_indices: bool
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        pool = getattr(F, f"adaptive_max_pool{self.dims}d")
+        return pool(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMax, dims=1):
+    """Max pooling to a given output size."""
+
+
+class AdaptiveMaxPool2d(_AdaptiveMax, dims=2):
+    """Max pooling to a given output size; None keeps a dim's size."""
+
+
+class AdaptiveMaxPool3d(_AdaptiveMax, dims=3):
+    """Max pooling to a given output size; None keeps a dim's size."""
+
+
+class _AdaptiveAvg(_Adaptive):
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, f"adaptive_avg_pool{self.dims}d")(input, self.output_size)
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvg, dims=1):
     """Average pooling to a given output size."""
 
-    dims = 1
 
-
-class AdaptiveAvgPool2d(_AdaptiveAvg):
+class AdaptiveAvgPool2d(_AdaptiveAvg, dims=2):
     """Average pooling to a given output size; None keeps a dim's size."""
 
-    dims = 2
 
-
-class AdaptiveAvgPool3d(_AdaptiveAvg):
+class AdaptiveAvgPool3d(_AdaptiveAvg, dims=3):
     """Average pooling to a given output size; None keeps a dim's size."""
-
-    dims = 3

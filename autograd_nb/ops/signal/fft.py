@@ -136,10 +136,14 @@ def _points(n: int) -> int:
     return n
 
 
-def _one_dim(x: Tensor, n: Any, dim: Any) -> tuple[int, int | None]:
+def _one_dim(x: Tensor, n: Any, dim: Any, name: str = "", last: bool = False) -> tuple[tuple[int, ...], list[int]]:
+    """As `_many_dims`, for one dim: its length is the input's only where none is given."""
     if not x.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return wrap_dim(dim, x.ndim), None if n is None else _points(as_int(n, "n"))
+    d = wrap_dim(dim, x.ndim)
+    if n is None:
+        n = 2 * (x.shape[d] - 1) if last else x.shape[d]
+    return (d,), [_points(as_int(n, "n"))]
 
 
 def _many_dims(x: Tensor, s: Any, dim: Any, name: str = "", last: bool = False) -> tuple[tuple[int, ...], list[int]]:
@@ -172,6 +176,49 @@ def _given(y: Tensor, out: Tensor | None, name: str) -> Tensor:
     return y if out is None else store(out, y, name)
 
 
+# ---------------------------------------------------------------------------- the transforms of one dim or several
+# ``dims_of``: `_one_dim` or `_many_dims`, which read the lengths ``n`` and the ``dim`` that a caller gives.
+
+
+def _all_resized(x: Tensor, dims: tuple[int, ...], sizes: list[int]) -> Tensor:
+    for d, n in zip(dims, sizes, strict=True):
+        x = _resized(x, d, n)
+    return x
+
+
+def _whole(name: str, forward: bool, dims_of: Any) -> Any:
+    def compute(input: Any, n: Any, dim: Any, norm: Any) -> Tensor:
+        x = _floating(input, name)
+        dims, sizes = dims_of(x, n, dim)
+        x = _all_resized(x, dims, sizes)
+        if not dims:
+            return cast(x, x.dtype.to_complex())
+        y = _c2c(x, not x.dtype.is_complex, dims, _scale(norm, forward), forward)
+        # (of real numbers and one dim it is PyTorch's rfft, which keeps them)
+        return y if x.dtype.is_complex or dims_of is _many_dims else guarded(y, x)
+
+    return compute
+
+
+def _to_half(name: str, forward: bool, dims_of: Any) -> Any:
+    def compute(input: Any, n: Any, dim: Any, norm: Any) -> Tensor:
+        x = _only_real(_floating(input, name), name)
+        dims, sizes = dims_of(x, n, dim, name)
+        return _r2c(_all_resized(x, dims, sizes), dims, _scale(norm, forward), forward)
+
+    return compute
+
+
+def _from_half(name: str, forward: bool, dims_of: Any) -> Any:
+    def compute(input: Any, n: Any, dim: Any, norm: Any) -> Tensor:
+        x = _floating(input, name, complex_input=True)
+        dims, sizes = dims_of(x, n, dim, name, last=True)
+        x = _all_resized(x, dims, [*sizes[:-1], sizes[-1] // 2 + 1])
+        return _c2r(x, dims, _scale(norm, forward), forward, sizes[-1])
+
+    return compute
+
+
 # ------------------------------------------------------------------------------------------------- one dim
 
 
@@ -188,43 +235,12 @@ def _declare_one(name: str, compute: Any, doc: str) -> None:
     public(method=False, namespaces=("fft",), name=f"fft.{name}")(call)
 
 
-def _whole(forward: bool) -> Any:
-    def compute(input: Any, n: Any, dim: Any, norm: Any) -> Tensor:
-        x = _floating(input, "fft" if forward else "ifft")
-        d, n = _one_dim(x, n, dim)
-        x = _resized(x, d, _points(x.shape[d]) if n is None else n)
-        y = _c2c(x, not x.dtype.is_complex, (d,), _scale(norm, forward), forward)
-        return y if x.dtype.is_complex else guarded(y, x)  # (of real numbers it is PyTorch's rfft, which keeps them)
-
-    return compute
-
-
-def _to_half(name: str, forward: bool) -> Any:
-    def compute(input: Any, n: Any, dim: Any, norm: Any) -> Tensor:
-        x = _only_real(_floating(input, name), name)
-        d, n = _one_dim(x, n, dim)
-        x = _resized(x, d, _points(x.shape[d]) if n is None else n)
-        return _r2c(x, (d,), _scale(norm, forward), forward)
-
-    return compute
-
-
-def _from_half(name: str, forward: bool) -> Any:
-    def compute(input: Any, n: Any, dim: Any, norm: Any) -> Tensor:
-        x = _floating(input, name, complex_input=True)
-        d, n = _one_dim(x, n, dim)
-        n = _points(2 * (x.shape[d] - 1)) if n is None else n
-        return _c2r(_resized(x, d, n // 2 + 1), (d,), _scale(norm, forward), forward, n)
-
-    return compute
-
-
-_declare_one("fft", _whole(True), "yₖ = Σⱼ xⱼ·e^(−2πi·jk/n) along ``dim``.")
-_declare_one("ifft", _whole(False), "The inverse of `fft`: yⱼ = Σₖ xₖ·e^(2πi·jk/n)/n along ``dim``.")
-_declare_one("rfft", _to_half("rfft", True), "`fft` of a real input, its n//2 + 1 frequencies that are not mirror images.")
-_declare_one("irfft", _from_half("irfft", False), "The inverse of `rfft`; n is 2·(size − 1) where not given.")
-_declare_one("hfft", _from_half("hfft", True), "`fft` of a signal that is its own mirrored conjugate, given by half: real.")
-_declare_one("ihfft", _to_half("ihfft", False), "The inverse of `hfft`: half of the transform of a real input.")
+_declare_one("fft", _whole("fft", True, _one_dim), "yₖ = Σⱼ xⱼ·e^(−2πi·jk/n) along ``dim``.")
+_declare_one("ifft", _whole("ifft", False, _one_dim), "The inverse of `fft`: yⱼ = Σₖ xₖ·e^(2πi·jk/n)/n along ``dim``.")
+_declare_one("rfft", _to_half("rfft", True, _one_dim), "`fft` of a real input, its n//2 + 1 frequencies that are not mirror images.")
+_declare_one("irfft", _from_half("irfft", False, _one_dim), "The inverse of `rfft`; n is 2·(size − 1) where not given.")
+_declare_one("hfft", _from_half("hfft", True, _one_dim), "`fft` of a signal that is its own mirrored conjugate, given by half: real.")
+_declare_one("ihfft", _to_half("ihfft", False, _one_dim), "The inverse of `hfft`: half of the transform of a real input.")
 
 
 # ------------------------------------------------------------------------------------------------ several dims
@@ -248,49 +264,12 @@ def _declare_many(name: str, compute: Any, doc: str) -> None:
         public(method=False, namespaces=("fft",), name=f"fft.{name}{suffix}")(function)
 
 
-def _all_resized(x: Tensor, dims: tuple[int, ...], sizes: list[int]) -> Tensor:
-    for d, n in zip(dims, sizes, strict=True):
-        x = _resized(x, d, n)
-    return x
-
-
-def _whole_many(forward: bool) -> Any:
-    def compute(input: Any, s: Any, dim: Any, norm: Any) -> Tensor:
-        x = _floating(input, "fftn" if forward else "ifftn")
-        dims, sizes = _many_dims(x, s, dim)
-        x = _all_resized(x, dims, sizes)
-        if not dims:
-            return cast(x, x.dtype.to_complex())
-        return _c2c(x, not x.dtype.is_complex, dims, _scale(norm, forward), forward)
-
-    return compute
-
-
-def _to_half_many(name: str, forward: bool) -> Any:
-    def compute(input: Any, s: Any, dim: Any, norm: Any) -> Tensor:
-        x = _only_real(_floating(input, name), name)
-        dims, sizes = _many_dims(x, s, dim, name)
-        return _r2c(_all_resized(x, dims, sizes), dims, _scale(norm, forward), forward)
-
-    return compute
-
-
-def _from_half_many(name: str, forward: bool) -> Any:
-    def compute(input: Any, s: Any, dim: Any, norm: Any) -> Tensor:
-        x = _floating(input, name, complex_input=True)
-        dims, sizes = _many_dims(x, s, dim, name, last=True)
-        x = _all_resized(x, dims, [*sizes[:-1], sizes[-1] // 2 + 1])
-        return _c2r(x, dims, _scale(norm, forward), forward, sizes[-1])
-
-    return compute
-
-
-_declare_many("fft", _whole_many(True), "`fft`")
-_declare_many("ifft", _whole_many(False), "`ifft`")
-_declare_many("rfft", _to_half_many("rfftn", True), "`rfft` (half of the frequencies of the last dim)")
-_declare_many("irfft", _from_half_many("irfftn", False), "`irfft` (half of the frequencies of the last dim)")
-_declare_many("hfft", _from_half_many("hfftn", True), "`hfft` (half of the signal along the last dim)")
-_declare_many("ihfft", _to_half_many("ihfftn", False), "`ihfft` (half of the signal along the last dim)")
+_declare_many("fft", _whole("fftn", True, _many_dims), "`fft`")
+_declare_many("ifft", _whole("ifftn", False, _many_dims), "`ifft`")
+_declare_many("rfft", _to_half("rfftn", True, _many_dims), "`rfft` (half of the frequencies of the last dim)")
+_declare_many("irfft", _from_half("irfftn", False, _many_dims), "`irfft` (half of the frequencies of the last dim)")
+_declare_many("hfft", _from_half("hfftn", True, _many_dims), "`hfft` (half of the signal along the last dim)")
+_declare_many("ihfft", _to_half("ihfftn", False, _many_dims), "`ihfft` (half of the signal along the last dim)")
 
 
 # ------------------------------------------------------------------------------------------------- frequencies
