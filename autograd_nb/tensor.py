@@ -43,6 +43,7 @@ class Above:
     embed_view: Callable[..., Tensor]
     read_view: Callable[..., Tensor]
     without_view: Callable[..., Tensor]
+    lone_views = False  #: whether a compiled function has ever returned a view that is `ALONE`
 
 
 above = Above()
@@ -282,10 +283,9 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     def detach_(self) -> Tensor:
         """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views."""
-        if self._view is not None or (_lone_views and _is_lone(self)):
+        if self._view is not None or (above.lone_views and _is_lone(self)):
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-        self._edge = None
-        self._rg = False
+        self._edge, self._rg = None, False
         return self
 
     @property
@@ -327,14 +327,6 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
 #: ``_view_kind`` of what a compiled function returns as a view whose base nobody else has; ``_seen`` tells where that lies, or is it
 ALONE = "alone"
-_lone_views = False  #: whether there has ever been one
-
-
-def be_lone(t: Tensor, data: np.ndarray, layout: Layout) -> None:
-    """Let ``t`` be a view of a base that is not made yet, which is to lie in ``data``."""
-    global _lone_views
-    _lone_views = True
-    t._seen, t._view_kind = (data, layout), ALONE
 
 
 def _is_lone(t: Tensor) -> bool:

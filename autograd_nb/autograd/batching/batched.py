@@ -50,7 +50,7 @@ levels: Any = _Levels()
 
 
 def _refusing(name: str) -> Callable[..., Any]:
-    """A method that a batch has no answer to."""
+    """Return a method that refuses, as a batch has no answer."""
 
     def refuse(self: Batched, *args: Any, **kw: Any) -> Any:
         return self._refuse(name)

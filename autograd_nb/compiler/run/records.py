@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...shapes import Layout
-from ...tensor import Tensor, be_lone, make
+from ...tensor import Tensor, above, make
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,8 @@ def be_view(t: Tensor, data: np.ndarray, view: tuple) -> None:
     if base is not None:
         t._view, t._seen, t._view_kind = make(where, layout, t._version_), t._version_[0], how
     else:
-        be_lone(t, where, layout)
+        t._seen, t._view_kind = (where, layout), how
+        above.lone_views = True
 
 
 class ArgumentResult(NamedTuple):
