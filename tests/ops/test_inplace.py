@@ -125,3 +125,12 @@ def test_sizes_changed_in_place_without_recording(name, args, shape):
         getattr(leaf, name)(*args)
         getattr(y, name)(*args)
     assert leaf.shape == y.shape == shape and leaf.requires_grad and leaf.is_leaf and y.grad_fn is node
+
+
+def test_options_that_may_be_none_are_left_out():
+    x = torch.tensor([float("nan"), 1.0, float("inf")])
+    assert x.nan_to_num().tolist() == [0, 1, torch.finfo(x.dtype).max]
+    assert x.clone().nan_to_num_(posinf=2.0).tolist() == [0, 1, 2]
+    assert torch.nn.functional.pad(x[1:2], (1, 0), value=None).tolist() == [0, 1]
+    with pytest.raises(TypeError, match="argument 'nan' must be Number"):
+        x.nan_to_num("0")

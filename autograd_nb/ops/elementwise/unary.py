@@ -392,7 +392,8 @@ def _nan_to_num(x, nan, posinf, neginf):
 
 
 def _nan_to_num_options(x, nan, posinf, neginf):
-    nan, posinf, neginf = (number_argument(v, "nan_to_num", n) for v, n in ((nan, "nan"), (posinf, "posinf"), (neginf, "neginf")))
+    given = {"nan": nan, "posinf": posinf, "neginf": neginf}
+    nan, posinf, neginf = (v if v is None else number_argument(v, "nan_to_num", n) for n, v in given.items())
     limits = dtypes.finfo(x.dtype)
     return (float(nan or 0.0), float(limits.max if posinf is None else posinf), float(limits.min if neginf is None else neginf))
 
