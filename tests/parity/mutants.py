@@ -270,6 +270,14 @@ KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("PyTorch has no kernels for some dtypes", ("nansum #*", "nanmean #*")),
         ("an out= of another dtype than dtype=", ("linspace #*", "logspace #*")),
     ],
+    "wanted": [
+        ("PyTorch's gradient is known to be wrong", ("as_strided_scatter #*",)),
+        ("the sign of an eigenvector is free", ("linalg.eigh #*",)),
+        ("Bessel functions have derivatives here", ("special.*bessel_*: wrong: requires_grad is True",)),
+        ("the statistics are functions of the input alone", ("native_group_norm #*: wrong: requires_grad is False",)),
+        ("the difference of two equal numbers, rounded", ("nn.functional.layer_norm #2, operand 1 of 3 *",)),
+        ("a copy of A has no history in b; unique values have none at all", ("triangular_solve #*, operand 0 *", "unique* #*: wrong: requires_grad is False")),
+    ],
 }
 
 

@@ -185,7 +185,34 @@ def optimizers(names: list[str]) -> Iterator[Group]:
 
 
 WALKS: dict[str, Callable[[list[str]], Iterator[Group]]] = {"modules": modules, "optimizers": optimizers}
-KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+#: of a walk, (why, patterns of lines) of the differences that stay
+KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
+    "modules": [
+        ("both refuse, and PyTorch says first that it has no kernel (a NotImplementedError is a RuntimeError)",
+         ("* kind: ours RuntimeError: *; PyTorch NotImplementedError: *",)),
+        ("both refuse; here a tensor is no number, PyTorch gets as far as computing with it",
+         ("* kind: ours TypeError: * must be Number, not Tensor*; PyTorch RuntimeError: *", "*=a tensor: kind: ours TypeError: *; PyTorch RuntimeError: *")),
+        ("both refuse sizes; PyTorch by the first of several faults", (
+            "Adaptive* output_size=[1.5, 2]: kind: *", "Bilinear in1_features=*: kind: *", "PReLU num_parameters=*", "BatchNorm* num_features=*: kind: *",
+            "MultiheadAttention *dim=*: kind: *", "ConvTranspose* padding='x': kind: *", "*0-d: kind: ours RuntimeError: *; PyTorch IndexError: *",
+            "LinearCrossEntropyLoss #*: kind: *", "Embedding padding_idx=nan: kind: *", "*Pad*d value=1j: kind: *", "Transformer* dropout=nan: kind: *")),
+        ("losses and activations of complex numbers: PyTorch computes something by chance of what they are made of",
+         ("*complex64: refused: ours NotImplementedError: *", "LocalResponseNorm *=1j: refused: *", "CTCLoss * complex64: refused: *")),
+        ("PyTorch reads memory past its labels, or takes labels that are no integers",
+         ("CTCLoss #*: refused: ours RuntimeError: ctc_loss: targets must be *",)),
+        ("the states of a cell have one dtype and one shape here", ("LSTMCell #*, input 2 *: refused: *",)),
+        ("a label_smoothing that is no share is taken for none by PyTorch", ("*CrossEntropyLoss label_smoothing=*: refused: *",)),
+        ("numbers for targets, and for operands of functions of one operand", ("*Loss #*, input 1 a number: refused: *", "* a number: accepted: *")),
+        ("nan for a bound is refused; as a margin it gives nan", ("Hardtanh m*=nan: refused: *", "MultiMarginLoss margin=nan: wrong: *")),
+        ("integers beyond 64 bits and numbers beyond float32 meet other conversions",
+         ("*=-2**63-1: refused: *", "*=-2**63-1: accepted: *", "*=1e40: accepted: *")),
+        ("kernels for half precision, complex numbers and integers that PyTorch has not", (
+            "*float16: accepted: PyTorch NotImplementedError: *", "InstanceNorm* complex64: accepted: *", "MaxPool1d #*, input 0 int64: accepted: *")),
+        ("None stands for the default", ("*Loss margin=None: accepted: *",)),
+        ("windows of a pool whose places are drawn", ("FractionalMaxPool*: accepted: *",)),
+        ("True is 1 among the rows of a table", ("Embedding padding_idx=True: accepted: *",)),
+    ],
+}
 
 
 if __name__ == "__main__":

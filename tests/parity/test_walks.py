@@ -15,8 +15,8 @@ import pytest
 pytest.importorskip("torch")
 
 WALKS = [
-    "argument_dtypes", "loss_arguments", "norm_shapes", "number_arguments", "mutants outs", "overlapping", "shared_memory", "views --part 0 2",
-    "views --part 1 2",
+    "argument_dtypes", "loss_arguments", "norm_shapes", "number_arguments", "mutants outs", "overlapping", "shared_memory",
+    "refused modules --every 30", "views --part 0 2", "views --part 1 2",
 ]  # fmt: skip
 
 
