@@ -6,6 +6,7 @@ a name unreadable: the name is passed over.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,6 +41,12 @@ class Case:
         return False
 
 
+    def array(self, name: str) -> bool:
+        """Whether a name stands for an array of NumPy's."""
+        seen = self.known.get(name)
+        return getattr(seen, "shape", ()) != () and seen.strides == ()
+
+
 @dataclass(frozen=True)
 class Explained:
     name: str
@@ -47,13 +54,9 @@ class Explained:
     holds: Callable[[Case], Any]
 
 
-_ORDERS = ("fft", "_scatter(", ".put(", "histogram", "conv_transpose3d", "max_pool1d", "rrelu", "RReLU", "einsum", "lu_solve", "kron(")
-
-
-#: ops that keep what they compute anew here, or the other way round (tests/parity/exchanged.py, KNOWN)
-_ANEW = (
-    "prod|softsign|mvlgamma|renorm|vander|cross|rms_norm|tensordot|dist|margin_loss|logsigmoid|log_ndtr|lu|det|eigh|bilinear|batch_norm|"
-    "nll_loss|lstsq|triangular_solve|norm|Norm|median|logcumsumexp|_reduce"
+#: calls whose result lies in another order (tests/parity/strides.py says why of those of the op database)
+_ORDERS = re.compile(
+    r"fft\.\w+\(|(diagonal|select)_scatter\(|lu_solve\(|conv_transpose3d\(|(rrelu|RReLU|einsum)\("
 )
 
 
@@ -61,15 +64,35 @@ _ANEW = (
 _LOSSES = r"(?i)smooth_?l1|mse_?loss|soft_?margin|binary_?cross_?entropy|bce"
 
 
-def _names(statement: str, parts: tuple[str, ...]) -> bool:
-    return any(part in statement for part in parts)
+@functools.cache
+def _computed_anew() -> re.Pattern[str]:
+    """An op that keeps other tensors than PyTorch's (tests/parity/exchanged.py names them), and a write to somebody's data after it."""
+    from ..parity.exchanged import KNOWN
+
+    names = {name.split(" ")[0].rsplit(".")[-1].replace("_", "") for name in KNOWN}
+    return re.compile(rf"(?<![a-z])({'|'.join(sorted(names))})(\dd)?\(.*\.data[.\[]", re.DOTALL)
+
+
+def _behind_the_graph(case: Case) -> Any:
+    """Whether a gradient comes after values were changed which a node keeps here or there."""
+    if "value" not in case.kind or not re.search(r"grad|backward", case.statement + case.kind):
+        return False
+    if re.search(r"kron\((?s:.)*(\w_\(|\] [-+*/]?= |\.data)", case.before):
+        return True
+    return re.search(r"\.data[.\[]", case.before) and _computed_anew().search(case.before.lower().replace("_", ""))
+
+
+def _tangents(case: Case) -> Any:
+    """Whether a statement gives a primal and a tangent of different dtypes."""
+    given = re.search(r"jvp\(.*\((?:fit\()?(v\d+).*\((?:fit\()?(v\d+)", case.statement)
+    return given and len({getattr(case.known.get(name), "dtype", "") for name in given.groups()}) == 2
 
 
 EXPLAINED = (
     Explained(
         "order of other results",
         "PyTorch's order depends on which of its kernels runs, or on gaps that it copies (tests/parity/strides.py).",
-        lambda c: c.kind == "strides" and _names(c.statement, _ORDERS),
+        lambda c: c.kind == "strides" and _ORDERS.search(c.statement),
     ),
     Explained(
         "derivatives that PyTorch lacks",
@@ -193,7 +216,7 @@ EXPLAINED = (
         "pixels of nothing",
         "PyTorch's pixel_unshuffle of an empty tensor forgets to change the shape, which its derivative then refuses.",
         lambda c: (c.kind == "shape" and c.empty and re.search(r"(?i)pixel_?unshuffle", c.statement))
-        or (c.kind == "not refused" and re.search(r"(?i)pixel_?unshuffle\(.*\n", c.before) and "pixel_shuffle expects its input's 'channel'" in c.theirs),
+        or (c.kind == "not refused" and re.search(r"(?i)pixel_?unshuffle\(", c.before) and "pixel_shuffle expects its input's 'channel'" in c.theirs),
     ),
     Explained(
         "medians of expanded dims",
@@ -230,9 +253,7 @@ EXPLAINED = (
         "what nodes keep",
         "Ops whose derivative reads other tensors than in PyTorch show it to programs that change values behind the graph's back "
         "(tests/parity/exchanged.py names them; kron keeps a view that has no version there).",
-        lambda c: "value" in c.kind
-        and ((re.search(r"\.data[.[]", c.before) and re.search(_ANEW, c.before)) or re.search(r"kron\((?s:.)*(\w_\(|\] [-+*/]?= |\.data)", c.before))
-        and re.search(r"grad|backward", c.statement + c.kind),
+        _behind_the_graph,
     ),
     Explained(
         "hooks on where a pass begins",
@@ -256,7 +277,7 @@ EXPLAINED = (
     Explained(
         "inputs of nodes",
         "Which inputs a node has, and in what order, is the library's own business: PyTorch has none for numbers and masks.",
-        lambda c: c.kind == "value" and "(len(gi)" in c.before,
+        lambda c: c.kind == "value" and (held := c.name.partition("[")[0]) and f"{held}.append((len(gi)," in c.before,
     ),
     Explained(
         "integers that require grad",
@@ -300,7 +321,7 @@ EXPLAINED = (
     Explained(
         "dtypes of tangents",
         "Where a tangent has another dtype than its primal, the result's is what both promote to; in PyTorch it depends on the function.",
-        lambda c: "jvp(" in c.statement and (c.kind == "dtype" or "expected both vectors to have same dtype" in c.theirs),
+        lambda c: (c.kind == "dtype" or "expected both vectors to have same dtype" in c.theirs) and _tangents(c),
     ),
     Explained(
         "dtypes of a triangular system",
@@ -358,6 +379,11 @@ EXPLAINED = (
         lambda c: c.kind == "not refused" and "MKL FFT error" in c.theirs and c.empty,
     ),
     Explained(
+        "the gradient of no reflections",
+        "PyTorch gives None for the gradients of a householder_product without reflections, and here there is one of zeros, or of a copy.",
+        lambda c: c.kind == "grad none" and "householder_product(" in c.before and any(0 in getattr(t, "shape", ()) for t in c.known.values()),
+    ),
+    Explained(
         "two faults of an index_put",
         "Where neither the index nor the shape of the values fits, PyTorch names the shape and this library the index.",
         lambda c: c.kind == "error type" and "index_put" in c.statement and "is out of bounds for dimension" in c.mine
@@ -406,9 +432,10 @@ EXPLAINED = (
         or (c.kind == "not refused" and "for *: 'numpy.ndarray' and 'Tensor'" in c.theirs)
         or (c.kind == "error type" and "operands could not be broadcast together" in c.theirs)
         or (c.kind == "error type" and "for *: 'numpy.ndarray' and 'Tensor'" in c.theirs)
-        or (c.kind == "dtype" and "np.sin(" in c.statement)
+        or (c.kind == "dtype" and (asked := re.search(r"np\.sin\((v\d+)", c.statement))
+            and re.match(r"u?int|bool|float16", getattr(c.known.get(asked[1]), "dtype", "")))
         or (c.kind == "strides" and "np.sin(" in c.statement and c.tied)
-        or (c.kind == "strides" and re.search(r"numpy\(|np\.", c.before) and re.search(r"v\d+ \* v\d+$", c.statement)),
+        or (c.kind == "strides" and (both := re.search(r"(v\d+) \* (v\d+)$", c.statement)) and any(c.array(name) for name in both.groups())),
     ),
 )
 #: found without a statement to test

@@ -44,6 +44,13 @@ def test_every_op():
 
 
 @pytest.mark.parity
+def test_operands_of_every_kind():
+    """Each 17th program of the sweep: of integers, complex numbers, other ranks, expanded memory, nothing at all."""
+    found = run("tests.fuzz.sweep", "--every", "17", NUMBA_DISABLE_JIT="1")
+    assert "{'programs': " in found and found.count(" after step ") == 0 and "died" not in found, found
+
+
+@pytest.mark.parity
 def test_programs():
     found = drawn("--programs", str(PROGRAMS), "--skip", ",".join(map(str, KNOWN)), NUMBA_DISABLE_JIT="1")
     assert f"{PROGRAMS} programs, 0 differ" in found, found

@@ -185,3 +185,19 @@ def test_shapes_of_margin_losses(loss):
     targets = [*shapes, "(2,)", "(2, 1)"]
     calls = [f"F.{loss}(x, t.zeros({target}, dtype=t.int64), reduction={reduction!r})" for target in targets for reduction in ("none", "mean")]
     check({f"{call}, x {s}": f"x = t.linspace(0.1, 0.7, 6)[:t.zeros({s}).numel()].reshape({s}); r = {call}" for call in calls for s in shapes})
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore:reduction")
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_kl_div_of_targets_that_are_none(reduction):
+    """Where no gradient is asked for, that by a target below 0 is 0."""
+    values = [0.5, -0.5, 0.0, 2.0, -1.0]
+    found = []
+    for library in (torch, ours):
+        for end in ("abs", "nan_to_num", "clone"):
+            x, t = (library.tensor(v, dtype=library.float64, requires_grad=True) for v in ([0.1, 0.2, -0.3, 0.4, 0.5], values))
+            y = library.nn.functional.kl_div(x, t, reduction=reduction)
+            found.append([g.numpy() for g in library.autograd.grad(getattr(y, end)().sum(), [x, t])])
+    for theirs, mine in zip(found[:3], found[3:], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)

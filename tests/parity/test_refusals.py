@@ -172,6 +172,7 @@ def test_what_has_no_dims_or_does_not_fit():
         "addmv": "r = t.ones(()).addmv(t.ones(0, 10), t.ones(0))", "cross": "r = t.cross(t.ones(()), t.ones(()), dim=-1)",
         "linalg.cross": "r = t.linalg.cross(t.ones(()), t.ones(()))", "diff": "r = t.diff(t.ones(2, 5, 5), prepend=t.ones(2, 1, 5))",
         "diff, none": "r = t.diff(t.ones(2, 5, 5), 0, 0, t.ones(2, 1, 5))", "diff of fewer dims": "r = t.diff(t.ones(5), prepend=t.ones(1, 1))",
+        "diff, none, of no such dim": "r = t.diff(t.ones(5), 0, 1)", "diff of no such dim": "r = t.diff(t.ones(5), 1, 1)",
         "diff, empty": "r = t.diff(t.ones(2, 5), append=t.ones(0))",
     }, kinds="subclasses")  # fmt: skip
 
@@ -264,7 +265,10 @@ def test_which_fault_is_named():
     calls = (
         "F.embedding(w, w.long(), padding_idx=7)", "F.embedding(i - 5, w.long(), max_norm=1.0)",
         "F.embedding_bag(b, i)", "F.embedding_bag(c, i)", "F.embedding_bag(i, w)", "F.embedding_bag(i, w, mode='max')", "F.embedding_bag(-i, w)",
-        "F.embedding_bag(i - 5, w[:0])", "F.nll_loss(w, t.tensor(0), weight=g)", "F.nll_loss(t.ones(2, 3), t.zeros(2, dtype=t.int64), weight=g)",
+        "F.embedding_bag(i - 5, w[:0])", "F.embedding_bag(i, w, max_norm=1.0)",
+        "F.nll_loss(t.ones(3), t.zeros(2, dtype=t.int64), weight=g)",
+        "t.tensordot(b[:2, :2, None] > 0, b[:2, None, :2] > 0, dims=([0, 1], [2, 0]))", "t.tensordot(b[:1, :1, None], b[:2, None, :2], ([0, 1], [2, 0]))",
+        "F.nll_loss(w, t.tensor(0), weight=g)", "F.nll_loss(t.ones(2, 3), t.zeros(2, dtype=t.int64), weight=g)",
         "F.cross_entropy(t.ones(2, 3), t.zeros(4, dtype=t.int64), weight=g)", "t.linalg.vecdot(g, g, dim=4)", "t.linalg.vecdot(w, w, dim=4)",
         "t.linalg.householder_product(b, b[0])", "t.linalg.ldl_solve(t.eye(4), t.ones(4, dtype=t.int32), t.ones(4))", "b.trace()",
         "F.smooth_l1_loss(c, c * 2, beta=0)", "F.smooth_l1_loss(c, c * 2)", "c.scatter_reduce(0, i - 5, c, 'amax')", "t.masked.median(c, 1)",

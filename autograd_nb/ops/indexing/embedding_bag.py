@@ -144,7 +144,7 @@ def embedding_bag(
     max_norm, norm_type: as in `embedding`. scale_grad_by_freq: gradients are divided by how often a row is used. sparse: accepted;
     gradients are dense.
 
-    Errors: ValueError, NotImplementedError or RuntimeError naming what does not fit.
+    Errors: ValueError, NotImplementedError, RuntimeError or IndexError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embedding_bag.html
     """
     op = "embedding_bag"
@@ -206,6 +206,8 @@ def _bags(
         low, high = index.min().item(), index.max().item()
         if low < 0 or high >= n:
             wrong = low if low < 0 else high
+            if max_norm is not None:  # (for which rows are taken first)
+                raise IndexError(f"select(): index {wrong} out of range for tensor of size {list(w.shape)} at dimension 0 (embedding_bag)")
             raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong} (weight has {n} rows)")
     if max_norm is not None:
         _renormalise(w, index, float(max_norm), float(norm_type))

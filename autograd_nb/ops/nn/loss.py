@@ -315,8 +315,8 @@ def binary_cross_entropy_with_logits(
     return _held_as(_bce_with_logits_full(values, reduction), t.dtype, "binary_cross_entropy_with_logits")
 
 
-# t / t: the derivative by a target of 0 or less is NaN, as PyTorch's
-@loss(lambda t: -t, lambda g, x, t: g * (m.log(t) + t / t - x))
+# t / t: the derivative by a target of 0 or less is NaN where one is asked for, as PyTorch's
+@loss(lambda t: -t, lambda g, x, t: m.where(g == 0, 0.0, g * m.log(t)) + g * (t / t - x))
 def _kl_div(x, t):
     return m.where(t > 0, t * m.log(t), m.where(t == 0, 0.0, math.nan)) - t * x
 

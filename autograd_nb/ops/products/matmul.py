@@ -249,8 +249,8 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
         raise RuntimeError(f"both dimension lists should have same length, got {da} and {db}")
     for i, j in zip(da, db, strict=True):
         if x.shape[i] == 1 or z.shape[j] == 1:  # a dim of size 1 stretches: the other is summed first
-            x = sum_(x, i, keepdim=True) if x.shape[i] != 1 else x
-            z = sum_(z, j, keepdim=True) if z.shape[j] != 1 else z
+            x = sum_(x, i, keepdim=True, dtype=x.dtype) if x.shape[i] != 1 else x
+            z = sum_(z, j, keepdim=True, dtype=z.dtype) if z.shape[j] != 1 else z
         if x.shape[i] != z.shape[j]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {x.shape[i]} in dim {i} and second has size {z.shape[j]} in dim {j}"
@@ -270,7 +270,8 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
 
 def _one_product(a: Tensor, b: Tensor) -> Tensor:
     """The inner product of all elements. What does not lie in order is not copied, so that the derivative keeps the operands, as in PyTorch."""
-    _same_dtype(a, b, "tensordot")
+    if a.dtype is not b.dtype:
+        _same_dtype(a, b, "tensordot")
     if a._layout.contiguous and b._layout.contiguous:
         return dot(a.reshape(-1), b.reshape(-1))
     return sum_(a.squeeze() * b.squeeze(), dtype=a.dtype)

@@ -261,13 +261,14 @@ def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
     dim = as_int(dim, "dim")
     if as_int(n, "n") < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    d = wrap_dim(dim, x.ndim)
     joined = [t for t in (prepend, x, append) if t is not None]
-    for t in joined:
-        _check_joined(t, x, d)
+    if len(joined) > 1:
+        for t in joined:
+            _check_joined(t, x, wrap_dim(dim, x.ndim))
     if n == 0:
         y = x.clone()
         return y if out is None else store(out, y, "diff", (), (input,))
+    d = wrap_dim(dim, x.ndim)
     if len(joined) > 1:
         x = OPS["cat"].call(joined, d)
     for _ in range(n if x.shape[d] > n else x.shape[d]):
