@@ -20,12 +20,14 @@ from .config import (
     get_num_interop_threads,
     get_num_threads,
     is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
     set_default_device,
     set_deterministic_debug_mode,
     set_float32_matmul_precision,
     set_flush_denormal,
     set_num_interop_threads,
     set_num_threads,
+    set_warn_always,
     use_deterministic_algorithms,
 )
 from .dtypes import (
@@ -70,6 +72,7 @@ from .ops.creation.device import (
     preserve_format,
     strided,
 )
+from .ops.creation.storages import NAMES as _STORAGES
 from .ops.random.generator import Generator, default_generator
 from .shapes import Size
 from .tensor import Tensor
@@ -115,6 +118,8 @@ if _typing.TYPE_CHECKING:  # what is imported when it is asked for
     from .compat.precision import GradScaler, autocast, is_autocast_enabled
     from .compiler.trace.numba_function import numba_callable
     from .compiler.trace.stored import load_graph
+    from .ops.creation import storages as storage
+    from .ops.creation.storages import Storage, TypedStorage, UntypedStorage
     from .serialization import load, save
     from .viz import memory
 
@@ -125,9 +130,10 @@ _LAZY = {
     "pointwise": "autograd.custom_ops", "custom_op": "autograd.custom_ops", "m": "codegen.formula.namespace",
     "load_graph": "compiler.trace.stored",
     "numba_callable": "compiler.trace.numba_function", "memory": "viz",
+    **dict.fromkeys(("TypedStorage", "UntypedStorage", "Storage", *_STORAGES), "ops.creation.storages"),
     **dict.fromkeys(
         ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "profiler", "masked",
-         "signal", "types", "viz", *(name for name in _ABSENT if "." not in name)), "",
+         "signal", "types", "viz", "storage", *(name for name in _ABSENT if "." not in name)), "",
     ),
 }  # fmt: skip
 

@@ -14,13 +14,14 @@ class _Settings:
     deterministic: bool
     matmul_precision: str
     warn_only: bool
+    warn_always: bool
 
-    __slots__ = ("deterministic", "matmul_precision", "threads", "warn_only")
+    __slots__ = ("deterministic", "matmul_precision", "threads", "warn_always", "warn_only")
 
     threads: int
 
     def __init__(self) -> None:
-        self.deterministic = self.warn_only = False
+        self.deterministic = self.warn_only = self.warn_always = False
         self.matmul_precision = "highest"
 
     def __getattr__(self, name: str) -> int:
@@ -134,6 +135,18 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 def get_deterministic_debug_mode() -> int:
     """Return what `set_deterministic_debug_mode` was last given, as a number."""
     return settings.deterministic * (2 - settings.warn_only)
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Give warnings that a process sees once every time (Python's filters of warnings still choose what is shown)."""
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__} (set_warn_always())")
+    settings.warn_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Return what `set_warn_always` was last given."""
+    return settings.warn_always
 
 
 def set_float32_matmul_precision(precision: str) -> None:

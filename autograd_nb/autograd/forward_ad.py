@@ -9,6 +9,7 @@ Source: https://docs.pytorch.org/docs/stable/autograd.html#forward-mode-automati
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -29,6 +30,7 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 class _Levels(PerThread):
     def __init__(self) -> None:
         self.stack: list[tuple[int, Any]] = []
+        self.living: dict[int, Any] = {}  # level -> its tensors, by their ids
 
 
 _levels = _Levels()
@@ -37,7 +39,7 @@ _levels = _Levels()
 class Dual(Wrapped):
     """A ``primal`` with its ``tangent``."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ()
     primal: Tensor
     tangent: Tensor
 
@@ -168,7 +170,7 @@ class Dual(Wrapped):
                 op.setup_context(ctx, tuple(primals), found)
             else:
                 op.forward(ctx, *primals)
-        ctx._to_save = ctx._for_forward or ctx._to_save
+        ctx._to_save = ctx._for_forward
         if ctx._materialize:
             tangents = [
                 OPS["zeros_like"].call(p) if t is None and isinstance(p, Tensor) and p.dtype.category > 1 else t
@@ -202,7 +204,32 @@ def dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
     layout = primal._layout
     t.primal, t.tangent, t.level = primal, tangent, level
     t._layout = WrappedLayout(layout.shape, layout.strides, layout.dtype)
+    living = _levels.living.get(level)
+    if living is not None:
+        living[id(t)] = t
     return t
+
+
+_OWN = ("_data", "_layout", "_version_", "_rg", "_edge", "_grad", "_view", "_view_kind", "_seen", "_leaf_hook_set")
+
+
+def _lose_tangent(t: Dual) -> None:
+    """Make of a tensor whose level has ended what its primal is."""
+    p = t.primal
+    if isinstance(p, Wrapped) and not isinstance(p, Dual):
+        return  # (a batch, which ends with its vmap)
+    for name in ("primal", "tangent", "level"):
+        del t.__dict__[name]
+    if isinstance(p, Dual):  # of a level around this one
+        t.primal, t.tangent, t.level, t._layout = p.primal, p.tangent, p.level, p._layout
+        living = _levels.living.get(p.level)
+        if living is not None:
+            living[id(t)] = t
+        return
+    t.__class__ = Tensor  # type: ignore[assignment]
+    for name in _OWN:
+        if hasattr(p, name):
+            setattr(t, name, getattr(p, name))
 
 
 def _parts(a: Any, level: int) -> tuple[Any, Tensor | None]:
@@ -323,6 +350,7 @@ def enter_dual_level() -> int:
     context = active()
     context.__enter__()
     _levels.stack.append((depth.now, context))
+    _levels.living[depth.now] = weakref.WeakValueDictionary()
     return len(_levels.stack) - 1
 
 
@@ -336,9 +364,11 @@ def exit_dual_level(*, level: int | None = None) -> None:
             f"Trying to exit a forward AD level that was not the last one that was created. This is not supported. (level={level}, "
             f"the last one is {last})"
         )
-    _, context = _levels.stack.pop()
+    number, context = _levels.stack.pop()
     depth.now -= 1
     context.__exit__(None, None, None)
+    for t in list(_levels.living.pop(number).values()):
+        _lose_tangent(t)
 
 
 class dual_level(_Mode):

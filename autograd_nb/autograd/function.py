@@ -317,6 +317,11 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...]) -> An
         rewrite_history(out, Output(node, k))
         return out
     o = out
+    earlier = out._edge
+    if earlier.__class__ is Output and earlier.node is node:  # returned twice: one tensor, the gradient of the last
+        node._layouts.append((out._layout, out._data))
+        out._edge = Output(node, k)
+        return out
     if any(out is a for a in args):  # an input returned as it is: the output is a view of it
         o = share_view(out, make(out._data, out._layout, out._version_))
     elif out._rg or out._edge is not None:

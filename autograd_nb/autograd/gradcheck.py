@@ -57,6 +57,7 @@ def gradcheck(
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
@@ -80,24 +81,20 @@ def gradcheck(
     """
     args = _inputs(inputs)
     wanted = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
+    _check_modes(check_batched_forward_grad, check_forward_ad, check_backward_ad)
     if not wanted:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
-    for i in wanted:
-        if args[i].dtype not in (float64, complex128):
-            warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point. This check will likely fail if all the "
-                "inputs are not of double precision floating point. ",
-                UserWarning,
-                stacklevel=2,
-            )
+    _warn_of_precision(args, wanted)
     try:
         real, parts = _of_reals(func, args, wanted)
         if check_backward_ad:
             _check(real, parts, wanted, eps, atol, rtol, nondet_tol, check_undefined_grad, fast_mode)
         if check_forward_ad:
             _check_forward(real, parts, wanted, eps, atol, rtol)
+        if check_batched_forward_grad:
+            _check_forward_batched(real, parts, wanted)
         if check_batched_grad:
             _check_batched(real, parts, wanted)
     except GradcheckError:
@@ -105,6 +102,24 @@ def gradcheck(
             raise
         return False
     return True
+
+
+def _warn_of_precision(args: tuple[Any, ...], wanted: list[int]) -> None:
+    for i in wanted:
+        if args[i].dtype not in (float64, complex128):
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point. This check will likely fail if all the "
+                "inputs are not of double precision floating point. ",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def _check_modes(batched_forward: bool, forward: bool, backward: bool) -> None:
+    if batched_forward and not forward:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    if not (forward or backward):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
 
 
 def _check(
@@ -209,6 +224,28 @@ def _check_forward(func: Any, args: tuple[Any, ...], wanted: list[int], eps: flo
             )
         for k in range(len(columns[0]) if columns else 0):
             _compare(np.array([c[k] for c in columns]), _numeric(func, args, i, k, eps), k, i, atol, rtol)
+
+
+def _check_forward_batched(func: Any, args: tuple[Any, ...], wanted: list[int]) -> None:
+    """Tangents of a batch against those of its rows."""
+    from .batching.vmap import vmap
+    from .forward_ad import dual_level, make_dual, unpack_dual
+
+    rng = np.random.default_rng(1)
+    for i in wanted:
+        x = args[i].detach()
+        batch = from_numpy(rng.standard_normal((2, *x.shape))).to(x.dtype)
+
+        def tangents(t: Tensor, i: int = i, x: Tensor = x) -> tuple[Tensor, ...]:
+            with dual_level():
+                found = [unpack_dual(o) for o in _outputs(func(*args[:i], make_dual(x, t), *args[i + 1 :]))]
+                return tuple(p * 0 if v is None else v for p, v in found)
+
+        whole, rows = vmap(tangents)(batch), [tangents(t) for t in batch]
+        for k, got in enumerate(whole):
+            for n, row in enumerate(rows):
+                if not np.allclose(ndarray(got[n].detach().contiguous()), ndarray(row[k].detach().contiguous())):
+                    raise GradcheckError(f"Tangents of a batch differ from those of its rows, for input {i} and output {k}.")
 
 
 def _check_batched(func: Any, args: tuple[Any, ...], wanted: list[int]) -> None:

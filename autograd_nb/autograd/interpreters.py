@@ -48,7 +48,7 @@ class WrappedLayout(Layout):
 class Wrapped(Tensor):
     """Base of the tensors of transforms; ``level``: how deep the transform is nested."""
 
-    __slots__ = ("level",)
+    __slots__ = ()  # (``level`` and the like stand in its dict: a tensor can become a plain one)
     level: int
 
     def pointwise(self, op: Pointwise, args: Sequence[Any]) -> Any:

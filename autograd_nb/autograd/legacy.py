@@ -98,12 +98,6 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-@public(method=False)
-def is_storage(obj: Any) -> bool:
-    """Return False: tensors here have no storage objects."""
-    return False
-
-
 _default_type = ["torch.FloatTensor"]
 
 

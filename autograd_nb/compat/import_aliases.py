@@ -31,6 +31,7 @@ MOVED = {
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",
     "functional": "",
+    "storage": "ops.creation.storages",
     "amp": "compat.precision",
     "multiprocessing": "compat.processes",
     "amp.autocast_mode": "amp",

@@ -3,10 +3,10 @@
 from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any, NoReturn
-from autograd_nb.compat.precision import GradScaler as _GradScaler
 from autograd_nb.compat.precision import cuda_autocast as _cuda_autocast
 from autograd_nb.compat.precision import custom_bwd as _custom_bwd
 from autograd_nb.compat.precision import custom_fwd as _custom_fwd
+from autograd_nb.compat.scaling import cuda_GradScaler as _cuda_GradScaler
 from autograd_nb.compat.scripting import ScriptFunction as _ScriptFunction
 from autograd_nb.compat.scripting import ScriptModule as _ScriptModule
 from autograd_nb.compat.scripting import annotate as _annotate
@@ -20,7 +20,7 @@ class cuda:
     class amp:
         """The older place of mixed precision, where the device needs no naming."""
         autocast = _cuda_autocast
-        GradScaler = _GradScaler
+        GradScaler = _cuda_GradScaler
         custom_bwd = _custom_bwd
         custom_fwd = _custom_fwd
     @staticmethod

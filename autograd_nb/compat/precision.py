@@ -9,7 +9,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..tensor import Tensor
+from .scaling import GradScaler
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 __path__: list[str] = []  # PyTorch has modules below this one: see import_aliases.py
 
@@ -70,47 +72,3 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str = "cpu
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cpu") -> Any:
     """The function as it is."""
     return functools.partial(custom_bwd, device_type=device_type) if bwd is None else bwd
-
-
-class GradScaler:
-    """PyTorch's loss scaler, which without reduced precision scales by 1 and always steps."""
-
-    def __init__(
-        self,
-        device: str = "cuda",
-        init_scale: float = 65536.0,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ):
-        self._factors = (growth_factor, backoff_factor, growth_interval)
-
-    def scale(self, outputs: Any) -> Any:
-        """``outputs``."""
-        return outputs
-
-    def unscale_(self, optimizer: Any) -> None:
-        """Nothing: gradients are not scaled."""
-
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """``optimizer.step()``."""
-        return optimizer.step(*args, **kwargs)
-
-    def update(self, new_scale: float | Tensor | None = None) -> None:
-        """Nothing."""
-
-    def get_scale(self) -> float:
-        """1.0."""
-        return 1.0
-
-    def is_enabled(self) -> bool:
-        """False."""
-        return False
-
-    def state_dict(self) -> dict[str, Any]:
-        """Empty, as a disabled scaler's."""
-        return {}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Nothing."""

@@ -121,7 +121,8 @@ MODULES: dict[str, Absent] = {
         "The older place of mixed precision, where the device needs no naming.",
         {
             "autocast": At("compat.precision:cuda_autocast"),
-            **{name: At(f"compat.precision:{name}") for name in ("GradScaler", "custom_bwd", "custom_fwd")},
+            "GradScaler": At("compat.scaling:cuda_GradScaler"),
+            **{name: At(f"compat.precision:{name}") for name in ("custom_bwd", "custom_fwd")},
         },
     ),
     "accelerator": Absent(

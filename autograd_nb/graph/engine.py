@@ -224,7 +224,9 @@ class Pass:
                 g = self.pending.pop(inner)
                 if inner.hooks is not None:
                     several = inner.several
-                    grads = inner.hooks.beside(g if several else [g], self.create_graph)  # the node's own do not run, as it does not
+                    # the node's own do not run, as it does not; where gradients are accumulated its prehooks do
+                    run = inner.hooks.grad_outputs if self.accumulate else inner.hooks.beside
+                    grads = run(g if several else [g], self.create_graph)
                     g = grads if several else grads[0]
                 self.capture(inner, g, False)
 

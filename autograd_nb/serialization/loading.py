@@ -22,6 +22,7 @@ from ..graph.modes import state
 from ..nn.parameter import Buffer, Parameter
 from ..ops.core.registry import OPS
 from ..ops.creation.device import device as Device
+from ..ops.creation.storages import TypedStorage
 from ..shapes import Size, layout_of
 from ..tensor import Tensor, adopt, make, set_requires_grad
 from .saving import STORAGES
@@ -30,12 +31,12 @@ _DTYPE_OF = {storage: name for name, storage in STORAGES.items()}
 
 
 def _rebuild_tensor(
-    storage: tuple[Any, ...], offset: int, size: tuple[Any, ...], stride: tuple[Any, ...], requires_grad: Any = False, hooks: Any = None, marks: Any = None
+    storage: TypedStorage, offset: int, size: tuple[Any, ...], stride: tuple[Any, ...], requires_grad: Any = False, hooks: Any = None, marks: Any = None
 ) -> Tensor:
     """A tensor over a storage, checked: nothing outside it can be reached."""
-    if not isinstance(storage, tuple) or len(storage) != 2 or not isinstance(storage[0], np.ndarray):
+    if not isinstance(storage, TypedStorage):
         raise pickle.UnpicklingError("a tensor without a storage")
-    array, d = storage
+    array, d = storage._array, storage.dtype
     numbers = (offset, *size, *stride)
     if not all(type(n) is int and 0 <= n < 1 << 63 for n in numbers) or len(size) != len(stride):
         raise pickle.UnpicklingError(f"a tensor of shape {size} and strides {stride} at {offset}")
@@ -98,6 +99,7 @@ def _known() -> dict[tuple[str, str], Any]:
             **{("__builtin__", k.__name__): k for k in (set, frozenset, complex, bytearray, slice, dict, list, tuple)},
             **{("torch", d.name): d for d in dtypes.ALL},
             **{("torch", storage): _StorageType(dtypes.BY_NAME[name]) for storage, name in _DTYPE_OF.items()},
+            ("torch.storage", "UntypedStorage"): _StorageType(dtypes.uint8),
         })  # fmt: skip
     return _safe
 
@@ -191,7 +193,8 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     def persistent_load(self, pid: Any) -> Any:
         if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage" or not isinstance(pid[1], _StorageType):
             raise pickle.UnpicklingError(f"unknown reference {pid!r:.80}")
-        return self._storage(str(pid[2]), pid[1].dtype, int(pid[4]))
+        array, d = self._storage(str(pid[2]), pid[1].dtype, int(pid[4]))
+        return TypedStorage._over(array, d, [0, 0])
 
     def load_build(self) -> None:
         """State is set only on what may have some: an OrderedDict's attributes, or objects of trusted classes."""

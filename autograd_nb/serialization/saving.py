@@ -17,15 +17,12 @@ from ..codegen.build.files import replacing
 from ..dtypes import dtype
 from ..nn.parameter import Parameter
 from ..ops.creation.device import device as Device
+from ..ops.creation.storages import LEGACY, StorageBase, UntypedStorage
 from ..shapes import Size
 from ..tensor import Tensor, _storage
 
 #: dtype -> how PyTorch names a storage of it
-STORAGES = {
-    "float64": "DoubleStorage", "float32": "FloatStorage", "float16": "HalfStorage", "int64": "LongStorage", "int32": "IntStorage",
-    "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage", "bool": "BoolStorage", "complex64": "ComplexFloatStorage",
-    "complex128": "ComplexDoubleStorage",
-}  # fmt: skip
+STORAGES = {d.name: cls.__name__ for d, cls in LEGACY.items()}
 
 
 class _Name:
@@ -75,6 +72,10 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
     def persistent_id(self, obj: Any) -> Any:
         if isinstance(obj, _Storage):
             return ("storage", self._name("torch", STORAGES[obj.dtype.name]), obj.key, "cpu", obj.array.size)
+        if isinstance(obj, StorageBase):
+            s = self._memory(obj._array, obj._dtype)
+            kind = self._name("torch.storage", "UntypedStorage") if isinstance(obj, UntypedStorage) else self._name("torch", STORAGES[s.dtype.name])
+            return ("storage", kind, s.key, "cpu", s.array.size)
         return None
 
     def reducer_override(self, obj: Any) -> Any:
@@ -102,11 +103,15 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
 
     def _tensor(self, t: Tensor) -> tuple[Any, ...]:
         array, offset = _storage(t)
-        key = (array.__array_interface__["data"][0], array.size, t.dtype)
+        return (self._memory(array, t.dtype), offset, tuple(t.shape), t._layout.strides, t.requires_grad, OrderedDict())
+
+    def _memory(self, array: np.ndarray, d: dtype) -> _Storage:
+        """The storage of an array in the file, the same for all that read it as this dtype."""
+        key = (array.__array_interface__["data"][0], array.size, d)
         storage = self.storages.get(key)
         if storage is None:
-            storage = self.storages[key] = _Storage(array, t.dtype, str(len(self.storages)))
-        return (storage, offset, tuple(t.shape), t._layout.strides, t.requires_grad, OrderedDict())
+            storage = self.storages[key] = _Storage(array, d, str(len(self.storages)))
+        return storage
 
 
 def save(

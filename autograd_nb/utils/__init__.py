@@ -1,4 +1,4 @@
-"""Tools: data loading, checkpointing, hooks' handles, trees, TensorBoard; each is imported when it is asked for."""
+"""Tools: data loading, checkpointing, hooks' handles, trees, DLPack, TensorBoard; each is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from . import hooks
 
-_LAZY = ("_pytree", "checkpoint", "data", "tensorboard")
+_LAZY = ("_pytree", "checkpoint", "data", "dlpack", "tensorboard")
 
 __all__ = ["hooks", *_LAZY]
 

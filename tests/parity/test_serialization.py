@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import io
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ def objects(t):
             "o": collections.OrderedDict(a=1),
             "c": collections.Counter("aab"),
         },
+        "storages": [base[2:]._typed_storage(), t.ones(2).half()._typed_storage(), t.ones(2).untyped_storage(), base],
         "torch": [t.Size([1, 2]), t.float32, t.device("cpu")],
     }
 
@@ -51,6 +53,12 @@ def same(mine, theirs):
         assert isinstance(mine, ours.nn.Parameter) == isinstance(theirs, torch.nn.Parameter)
         assert mine.__dict__.keys() == theirs.__dict__.keys()
         np.testing.assert_array_equal(mine.detach().numpy(), theirs.detach().numpy())
+    elif isinstance(theirs, (torch.TypedStorage, torch.UntypedStorage)):
+        assert isinstance(mine, ours.TypedStorage)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = theirs.untyped(), str(getattr(theirs, "dtype", torch.uint8))
+        assert (mine.untyped().tolist(), str(mine.dtype)) == (theirs[0].tolist(), theirs[1])
     elif isinstance(theirs, dict):
         assert type(mine) is type(theirs)
         assert list(mine) == list(theirs)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from ... import launch, strides
+from ...config import settings
+from ...graph.modes import state
 from ...shapes import wrap_dim
 from ...tensor import Tensor, _storage, ndarray, wrap
 from ..core.registry import OPS, public
@@ -20,8 +22,8 @@ from .create import new_full
 
 @public()
 def numpy(input, *, force=False) -> np.ndarray:
-    """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad."""
-    if (input._rg or input._view is not None) and input.requires_grad and not force:
+    """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
+    if (input._rg or input._view is not None) and not force and state.grad and input.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return ndarray(input)
 
@@ -75,7 +77,7 @@ _warned = False
 
 def _float(self: Tensor) -> float:
     global _warned
-    if self._rg and not _warned:
+    if self._rg and (not _warned or settings.warn_always):
         _warned = True
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using tensor.detach() "
@@ -184,8 +186,27 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
 
 @public(method=False)
 def from_dlpack(ext_tensor):
-    """A tensor that shares the memory of any object with ``__dlpack__``."""
-    return wrap(np.from_dlpack(ext_tensor))
+    """A tensor that shares the memory of any object with ``__dlpack__``, or that of a capsule."""
+    return wrap(np.from_dlpack(_Capsule(ext_tensor) if type(ext_tensor).__name__ == "PyCapsule" else ext_tensor))
+
+
+@public(method=False)
+def to_dlpack(tensor):
+    """A capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once."""
+    return ndarray(tensor.detach()).__dlpack__()
+
+
+class _Capsule:
+    """What NumPy takes for the owner of a capsule."""
+
+    def __init__(self, capsule: Any):
+        self._capsule = capsule
+
+    def __dlpack__(self, **kw: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
 
 def _pointwise(self: Tensor, name: str, args: tuple[Any, ...], options: dict[Any, Any]) -> Any:

@@ -149,6 +149,8 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         return wrap(np.array(data, found.np, copy=True, order="K"), found)  # with the array's order of dims
     if isinstance(data, (bool, int, float, complex)):
         return scalar_tensor(data, d)
+    if hasattr(data, "_read_as"):
+        return data._read_as(d)  # type: ignore[no-any-return]
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
         return _parse(np.asarray(data), d)
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes, list, tuple, range)):  # a deque, an array.array
@@ -304,7 +306,7 @@ def from_numpy(ndarray: np.ndarray):
     return wrap(ndarray, d)
 
 
-@public("asarray", method=False)
+@public(method=False)
 def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
     """``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype)."""
     if device is not None:
@@ -331,7 +333,7 @@ def _legacy(args: tuple[Any, ...], d: dtype) -> Tensor:
             return cast(a.detach(), d) if a.dtype is not d else a.detach()
         if isinstance(a, tuple) and type(a).__name__ == "Size":
             return new_empty(a, d)
-        if isinstance(a, (Sequence, np.ndarray)):
+        if isinstance(a, (Sequence, np.ndarray)) or hasattr(a, "_read_as"):
             return tensor(a, dtype=d)
     for a in args:
         if isinstance(a, float):

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ... import dtypes
+from ...dtypes import as_dtype, get_default_dtype
 from ...shapes import Size
 from ...shapes import broadcast_shapes as _broadcast
 from ...tensor import Tensor
 from ..core.registry import public
-from .create import from_numpy
+from .cast import as_device
+from .convert import from_dlpack
+from .create import from_numpy, tensor
 from .device import CPU, device
 from .ranges import arange
 
@@ -105,12 +110,10 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.frombuffer.html
     """
-    import numpy as np
-
-    view = memoryview(buffer).cast("B")
+    view = np.frombuffer(buffer, np.uint8)
     size = dtype.itemsize
     if len(view) == 0:
-        raise ValueError("both buffer length (0) and count must not be 0")
+        raise ValueError(f"both buffer length (0) and count ({count}) must not be 0")
     if not 0 <= offset < len(view):
         raise ValueError(
             f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({len(view)} bytes) minus 1"
@@ -128,6 +131,54 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
         )
     t = from_numpy(np.frombuffer(buffer, dtype=dtype.name, count=count, offset=offset))
     return t.requires_grad_(requires_grad)
+
+
+@public(method=False)
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """A tensor that shares the memory of ``obj`` where it can: a tensor, an array, a capsule, an object with Python's buffer protocol.
+
+    ``copy``: True for memory of its own, False to be refused where memory cannot be shared. ``requires_grad``: as of ``obj``, if None.
+    Errors: ValueError where ``copy=False`` cannot be done, RuntimeError for NumPy's scalars.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.asarray.html
+    """
+    if device is not None:
+        as_device(device)
+    d = None if dtype is None else as_dtype(dtype)
+    if isinstance(obj, np.generic) and copy is False:
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
+    t = _sharing(obj, d)
+    if t is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return tensor(obj, dtype=d, requires_grad=bool(requires_grad))
+    wanted = t.requires_grad if requires_grad is None else bool(requires_grad)
+    if d is not None and t.dtype is not d:
+        if copy is False:
+            raise ValueError(f"can't alias tensor with dtype '{t.dtype.name}' into dtype '{d.name}'.")
+        t = t.to(d)
+    elif copy:
+        t = t.clone()
+    if wanted == t.requires_grad:
+        return t
+    return t.requires_grad_(wanted) if t.is_leaf else t.detach()
+
+
+def _sharing(obj: Any, d: Any) -> Tensor | None:
+    """A tensor over the memory of an object, None for what is no memory."""
+    if isinstance(obj, Tensor):
+        return obj
+    if isinstance(obj, np.ndarray):
+        return from_numpy(obj)
+    if type(obj).__name__ == "PyCapsule":
+        return from_dlpack(obj)  # type: ignore[no-any-return]
+    if isinstance(obj, np.generic):
+        return None
+    try:
+        memoryview(obj)
+    except TypeError:
+        return None
+    return frombuffer(obj, dtype=d or get_default_dtype())
 
 
 @public(method=False)

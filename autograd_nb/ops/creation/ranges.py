@@ -139,7 +139,10 @@ def logspace(
     d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
     if d.category < 2:
         start, end = (int(number_as(x, d, "logspace")) for x in (start, end))
-    t = cast(base ** linspace(start, end, steps, dtype=dtypes.float64), d)
+    wide = dtypes.complex128 if isinstance(start, complex) or isinstance(end, complex) else dtypes.float64
+    if wide is dtypes.complex128 and dtype is None and out is None:
+        d = d.to_complex()
+    t = cast(base ** linspace(start, end, steps, dtype=wide), d)
     return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "logspace")
 
 

@@ -2,101 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from ... import dtypes, launch
+from ... import launch
+from ...graph.modes import state
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout_of
 from ...strides import formatted, suggested
-from ...tensor import Tensor, _storage, look_as, make
+from ...tensor import Tensor, _storage, look_as
 from ..core.history import check_inplace
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from . import device
 from .cast import format_name
-
-
-class _Storage:
-    """A flat array shared by all views of a tensor."""
-
-    def __init__(self, array: np.ndarray, d: dtypes.dtype, versions: list[int]):
-        self._array, self.dtype, self._versions = array, d, versions
-
-    dtype: dtypes.dtype
-    device: str = "cpu"
-    is_cuda: bool = False
-
-    def data_ptr(self) -> int:
-        """The address of the first byte."""
-        return self._array.__array_interface__["data"][0] if self._array.size else 0
-
-    def nbytes(self) -> int:
-        """The size in bytes."""
-        return self._array.nbytes
-
-    def element_size(self) -> int:
-        return self._array.itemsize
-
-    def size(self) -> int:
-        """The number of elements."""
-        return self._array.size
-
-    def __len__(self) -> int:
-        return self._array.size
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.tolist())
-
-    def __getitem__(self, index: Any) -> Any:
-        launch.escapes("storage()[…]")
-        found = self._array.view(self.dtype.np)[index]
-        return found.item() if isinstance(found, np.generic) else type(self)(found.view(self.dtype.carrier), self.dtype, self._versions)
-
-    def tolist(self) -> list[Any]:
-        """The elements as Python numbers."""
-        launch.escapes("storage().tolist()")
-        return self._array.view(self.dtype.np).tolist()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Storage) and self.data_ptr() == other.data_ptr() and self.nbytes() == other.nbytes()
-
-    def __hash__(self) -> int:
-        return hash((self.data_ptr(), self.nbytes()))
-
-
-class TypedStorage(_Storage):
-    """The memory as elements of the tensor's dtype."""
-
-    def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
-        return UntypedStorage(self._array.view(np.uint8), dtypes.uint8, self._versions)
-
-    def __repr__(self) -> str:
-        rows = "\n".join(f" {v}" for v in self.tolist())
-        return f"{rows}\n[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {self.size()}]"
-
-
-class UntypedStorage(_Storage):
-    """The memory as bytes."""
-
-    def __repr__(self) -> str:
-        rows = "\n".join(f" {v}" for v in self.tolist())
-        return f"{rows}\n[torch.storage.UntypedStorage(device=cpu) of size {self.size()}]"
+from .storages import LEGACY, StorageBase, TypedStorage, UntypedStorage
 
 
 @public(namespaces=())
 def storage(input) -> TypedStorage:
     """The memory that the tensor and all views of it look at, as elements."""
     x = tensor_argument(input, "storage")
-    return TypedStorage(_storage(x)[0], x.dtype, x._version_)
+    return TypedStorage._over(_storage(x)[0], x.dtype, x._version_)  # type: ignore[no-any-return]
 
 
 @public(namespaces=())
 def untyped_storage(input) -> UntypedStorage:
     """The memory that the tensor and all views of it look at, as bytes."""
     return storage(input).untyped()
+
+
+@public(namespaces=())
+def _typed_storage(input) -> TypedStorage:
+    """`storage`, by the name that PyTorch's own functions use."""
+    return storage(input)
+
+
+@public(namespaces=())
+def storage_type(input) -> Any:
+    """PyTorch's old class of storages of the tensor's dtype."""
+    return LEGACY[tensor_argument(input, "storage_type").dtype]
+
+
+@public(method=False)
+def is_storage(obj: Any) -> bool:
+    """Whether ``obj`` is a storage."""
+    return isinstance(obj, StorageBase)
 
 
 @public(namespaces=())
@@ -178,15 +127,17 @@ def _resized(layout: Layout, memory_format: Any) -> Layout:
 def set_(input, source=None, storage_offset=0, size=None, stride=None):
     """Let the tensor read the memory of ``source``, a tensor or a storage (under a geometry of its own, if given); without it become empty.
 
-    Errors: RuntimeError for another dtype, a geometry that reaches outside the memory, or tensors that require grad.
+    Errors: RuntimeError for another dtype, a geometry that reaches outside the memory, or, but for under `no_grad`, tensors that require grad.
     """
     x = tensor_argument(input, "set_")
-    _no_grad_needed(x, "set_")
+    if state.grad:
+        _no_grad_needed(x, "set_")
+    check_inplace(x)
     if source is None:
         x._data, x._layout, x._view = launch.empty(0, x.dtype.carrier), layout_of((0,), None, x.dtype), None
         return x
-    if isinstance(source, _Storage):
-        y = _whole(source, x.dtype)
+    if isinstance(source, StorageBase):
+        y = source._read_as(x.dtype)
     else:
         y = tensor_argument(source, "set_", "source").detach()
     if y.dtype is not x.dtype:
@@ -197,11 +148,3 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
     x._data, x._layout, x._version_ = y._data, y._layout, y._version_
     look_as(y, x)
     return x
-
-
-def _whole(storage: _Storage, d: dtypes.dtype) -> Tensor:
-    """The memory of a storage as a flat tensor; RuntimeError for one of elements of another dtype."""
-    if isinstance(storage, TypedStorage) and storage.dtype is not d:
-        raise RuntimeError(f"Expected a Storage of type {d} or an UntypedStorage, but got type {storage.dtype} (set_())")
-    data = storage._array.view(d.carrier)
-    return make(data, layout_of((data.size,), None, d), storage._versions)

@@ -524,15 +524,41 @@ def geometric_(self, p, *, generator=None):
 
 
 @public(kind="inplace", namespaces=())
-def random_(self, from_: int | None = None, to: int | None = None, *, generator=None, **kw):
-    """Fill with integers: uniform on [from, to), on [0, to), or on all that the dtype holds exactly from 0 on."""
+def random_(self, *bounds: int | None, generator=None, **kw):
+    """Fill with integers: uniform on [from, to), on [0, to), or up to the largest that the dtype holds exactly, from 0 or ``from`` on.
+
+    ``random_()``, ``random_(to)`` or ``random_(from, to)``, where None for ``to`` stands for that largest one.
+    """
     d = tensor_argument(self, "random_", "self").dtype
-    from_ = kw.pop("from", from_)
-    if from_ is None and to is None:
-        top = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
-        low, high = 0, top + 1
-    elif to is None:
-        low, high = _int_range(0, from_, d)
-    else:
-        low, high = _int_range(0 if from_ is None else from_, to, d)
+    low, high = _random_bounds(bounds, kw)
+    low, high = _up_from(low, d) if high is None else _int_range(low, high, d)
     return _fill("random_", self, _draw_ints, generator, low, high - low)
+
+
+def _random_bounds(bounds: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any]:
+    """The first number and the one behind the last, None where the dtype sets it; TypeError for other arguments than `random_` has."""
+    names = ("to",) if len(bounds) == 1 and not named else ("from", "to")
+    given = {**named, **dict(zip(names, bounds, strict=False))}
+    known = set(given) in ({"from", "to"}, {"to"}, set()) and len(given) == len(bounds) + len(named)
+    if not known or any(v is None for name, v in given.items() if name == "from" or len(given) == 1):
+        raise TypeError(
+            f"random_() received an invalid combination of arguments - got {(*bounds, *named.items())}, expected (from, to) or (to)"
+        )
+    return given.get("from", 0), given.get("to")
+
+
+def _up_from(low: Any, d: dtype) -> tuple[int, int]:
+    """``low`` and what follows the largest number up to which the dtype holds all."""
+    low = as_int(low, "from")
+    top = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
+    if low == -1 << 63 and d.name in ("int64", "float32", "float64"):
+        return low, 1 << 63
+    if low == -1 << 63 and d.name in ("bool", "float16"):
+        raise NotImplementedError(f"\"random_full_64_bits_range_kernel_cpu\" not implemented for '{d.name}' (random_(from={low}, None))")
+    if not _limits(d)[0] <= low <= _limits(d)[1]:
+        raise RuntimeError(f"from is out of bounds for {d.name} (random_(from={low}, None))")
+    if low > top:
+        raise RuntimeError(
+            f"random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from={low} > to_inc={top}"
+        )
+    return low, top + 1

@@ -50,6 +50,8 @@ def _flip(x, dims):
 def flip(input, *axes, dims: int | Sequence[int] | None = None):
     """The elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
     x = tensor_argument(input, "flip")
+    if not axes and dims is None:
+        raise TypeError("flip() missing 1 required positional arguments: \"dims\"")
     return _flip(x, wrap_dims(as_shape(axes if dims is None else (dims,), "dims"), x.ndim, "dims"))
 
 

@@ -10,7 +10,7 @@ from autograd_nb.dtypes import dtype as _dtype
 from autograd_nb.ops.creation.device import device as _device
 from autograd_nb.ops.creation.device import layout as _layout
 from autograd_nb.ops.creation.device import memory_format as _memory_format
-from autograd_nb.ops.creation.storage import TypedStorage, UntypedStorage
+from autograd_nb.ops.creation.storages import TypedStorage, UntypedStorage
 from autograd_nb.ops.random.generator import Generator
 from autograd_nb.ops.signatures import return_types as _return_types
 from autograd_nb.shapes import Size

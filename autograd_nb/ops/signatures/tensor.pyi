@@ -10,7 +10,7 @@ from autograd_nb.dtypes import dtype as _dtype
 from autograd_nb.ops.creation.device import device as _device
 from autograd_nb.ops.creation.device import layout as _layout
 from autograd_nb.ops.creation.device import memory_format as _memory_format
-from autograd_nb.ops.creation.storage import TypedStorage, UntypedStorage
+from autograd_nb.ops.creation.storages import TypedStorage, UntypedStorage
 from autograd_nb.ops.random.generator import Generator
 from autograd_nb.ops.signatures import return_types as _return_types
 from autograd_nb.shapes import Size
@@ -189,6 +189,9 @@ class TensorMethods:
     def __truediv__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __xor__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def _typed_storage(self) -> TypedStorage:
+        """`storage`, by the name that PyTorch's own functions use."""
 
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
@@ -1511,7 +1514,7 @@ class TensorMethods:
         """The number of elements."""
 
     def numpy(self, *, force: _bool = False) -> np.ndarray:
-        """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad."""
+        """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
 
     def orgqr(self, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The first n columns of H₁·H₂·…·Hₖ, Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, for vectors vᵢ packed below the diagonal of input (…, m, n) by `geqrf`."""
@@ -1581,10 +1584,8 @@ class TensorMethods:
     def rad2deg_(self) -> Tensor:
         """In-place version of `rad2deg`."""
 
-    def random_(
-        self, from_: _int | None = None, to: _int | None = None, *, generator: Generator | None = None, **kw: Any
-    ) -> Tensor:
-        """Fill with integers: uniform on [from, to), on [0, to), or on all that the dtype holds exactly from 0 on."""
+    def random_(self, *bounds: _int | None, generator: Generator | None = None, **kw: Any) -> Tensor:
+        """Fill with integers: uniform on [from, to), on [0, to), or up to the largest that the dtype holds exactly, from 0 or ``from`` on."""
 
     def ravel(self) -> Tensor:
         """All elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
@@ -1825,6 +1826,9 @@ class TensorMethods:
 
     def storage_offset(self) -> _int:
         """Elements from the beginning of the storage to the first element."""
+
+    def storage_type(self) -> Any:
+        """PyTorch's old class of storages of the tensor's dtype."""
 
     @overload
     def stride(self, dim: None = None) -> tuple[_int, ...]:

@@ -10,7 +10,7 @@ from autograd_nb.dtypes import dtype as _dtype
 from autograd_nb.ops.creation.device import device as _device
 from autograd_nb.ops.creation.device import layout as _layout
 from autograd_nb.ops.creation.device import memory_format as _memory_format
-from autograd_nb.ops.creation.storage import TypedStorage, UntypedStorage
+from autograd_nb.ops.creation.storages import TypedStorage, UntypedStorage
 from autograd_nb.ops.random.generator import Generator
 from autograd_nb.ops.signatures import return_types as _return_types
 from autograd_nb.shapes import Size
@@ -225,9 +225,10 @@ def as_tensor(
     """``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype)."""
 
 def asarray(
-    data: Any, dtype: _dtype | None = None, device: Device = None, *, copy: _bool | None = None, requires_grad: _bool = False
+    obj: Any, *, dtype: _dtype | None = None, device: Device = None, copy: _bool | None = None, requires_grad: _bool | None =
+    None
 ) -> Tensor:
-    """``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype)."""
+    """A tensor that shares the memory of ``obj`` where it can: a tensor, an array, a capsule, an object with Python's buffer protocol."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arcsin x, dy/dx = 1/√(1 − x²)."""
@@ -854,7 +855,7 @@ def frexp(input: Tensor, *, out: Tensor | None = None) -> _return_types.frexp:
     """(mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0."""
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor that shares the memory of any object with ``__dlpack__``."""
+    """A tensor that shares the memory of any object with ``__dlpack__``, or that of a capsule."""
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:
     """A tensor that shares the memory of a NumPy array."""
@@ -1087,7 +1088,7 @@ def is_signed(input: Tensor) -> _bool:
     """Whether the dtype is signed."""
 
 def is_storage(obj: Any) -> _bool:
-    """Return False: tensors here have no storage objects."""
+    """Whether ``obj`` is a storage."""
 
 def is_tensor(obj: Any) -> _bool:
     """Return whether ``obj`` is a Tensor."""
@@ -1578,7 +1579,7 @@ def numel(input: Tensor) -> _int:
     """The number of elements."""
 
 def numpy(input: Tensor, *, force: _bool = False) -> np.ndarray:
-    """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad."""
+    """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
 
 def ones(
     *args: Any, size: _int | _size | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None
@@ -2125,6 +2126,9 @@ def to(
     False, memory_format: _memory_format | None = None
 ) -> Tensor:
     """The tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
+
+def to_dlpack(tensor: Tensor) -> Tensor:
+    """A capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once."""
 
 def tolist(input: Tensor) -> Any:
     """Nested lists of Python numbers."""

@@ -1,0 +1,7 @@
+"""Memory handed from one library to another as DLPack capsules. Source: https://docs.pytorch.org/docs/stable/dlpack.html"""
+
+from __future__ import annotations
+
+from ..ops.creation.convert import from_dlpack, to_dlpack
+
+__all__ = ["from_dlpack", "to_dlpack"]
