@@ -435,7 +435,11 @@ EXPLAINED = (
         or (c.kind == "dtype" and (asked := re.search(r"np\.sin\((v\d+)", c.statement))
             and re.match(r"u?int|bool|float16", getattr(c.known.get(asked[1]), "dtype", "")))
         or (c.kind == "strides" and "np.sin(" in c.statement and c.tied)
-        or (c.kind == "strides" and (both := re.search(r"(v\d+) \* (v\d+)$", c.statement)) and any(c.array(name) for name in both.groups())),
+        or (
+            c.kind in ("strides", "dtype")
+            and (both := re.search(r"(v\d+) \* (v\d+)$", c.statement))
+            and any(c.array(name) for name in both.groups())
+        ),
     ),
 )
 #: found without a statement to test

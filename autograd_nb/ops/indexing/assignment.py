@@ -52,7 +52,7 @@ _assignments = Memo()
 
 def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
     """self[index] = value, whose like was not seen."""
-    if self._rg and self.is_leaf and (self._view is not None or (type(index) is Tensor and self._layout.ndim)):
+    if self._rg and ((type(index) is Tensor and self._layout.ndim) or (self.is_leaf and self._view is not None)):
         check_inplace(self)  # a part of it is a view of another tensor, whose own check would not know
     number = None if isinstance(value, Tensor) else plain_number(value)
     if number is None:

@@ -140,7 +140,7 @@ def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | 
             )
     if source is not None:
         if source.ndim != index.ndim and not (source.ndim <= 1 and index.ndim <= 1):
-            short = 0 < source.ndim < index.ndim and source._layout.size != 1
+            short = 0 < source.ndim < index.ndim and source._layout.size > 1
             raise (IndexError if short else RuntimeError)(
                 f"{f'Dimension out of range (expected to be in range of [-{source.ndim}, {source.ndim - 1}]). ' if short else ''}"
                 f"Index tensor must have the same number of dimensions as src tensor ({name}: index {list(index.shape)}, src "
