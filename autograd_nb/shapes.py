@@ -133,8 +133,11 @@ def layout_of(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> 
 
 def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -> Layout:
     """Return the layout that no tensor and no plan uses yet; the contiguous one is found with its strides and without."""
-    shape = _ints(shape)
-    steps = contiguous_strides(shape) if strides is None else _ints(strides)
+    for n in (*shape, *(strides or ())):
+        if n.__class__ is not int:
+            shape, strides = _ints(shape), None if strides is None else _ints(strides)
+            break
+    steps = contiguous_strides(shape) if strides is None else strides
     if len(steps) != len(shape):  # would be found for the shape alone ever after
         raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(steps)})")
     made = Layout(Size(shape), steps, d)
@@ -155,10 +158,7 @@ def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -
 
 def _ints(values: tuple[int, ...]) -> tuple[int, ...]:
     """Return the same with ints only: True, 1.0 and NumPy's 1 are found under the same key as 1, ever after."""
-    for n in values:
-        if n.__class__ is not int:
-            return tuple([int(n) if n.__class__ is bool else as_int(n, "size") for n in values])
-    return values
+    return tuple([int(n) if n.__class__ is bool else as_int(n, "size") for n in values])
 
 
 def _forget(gone: _Interned) -> None:

@@ -78,3 +78,19 @@ def test_nodes_are_called_as_what_a_user_would_have_written():
     ):
         (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
         assert g.grad_fn.name() == name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", (0.0, 1.5))
+@pytest.mark.parametrize("include_self", (True, False))
+def test_products_by_index_of_several_zeros(include_self, own):
+    """Of two zeros in one place each is the other's factor, in the second derivative; PyTorch refuses to take it."""
+    x = torch.tensor([[own, 2.0, 3.0], [1.0, 0.0, 4.0], [own, 0.0, 2.0]], dtype=torch.float64, requires_grad=True)
+    source = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 4.0], [0.0, 5.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    index = torch.tensor([[0, 1, 0], [0, 1, 2], [0, 0, 2]])
+    for function in (
+        lambda x, s: x.scatter_reduce(0, index, s, "prod", include_self=include_self),
+        lambda x, s: x.index_reduce(0, torch.tensor([0, 0, 1]), s, "prod", include_self=include_self),
+    ):
+        assert torch.autograd.gradcheck(function, (x, source))
+        assert torch.autograd.gradgradcheck(function, (x, source))

@@ -94,3 +94,15 @@ r = f, t.autograd.grad(sum(q.sum() for q in d), x, allow_unused=True) if d else 
 """
     calls = [call.strip() for line in CALLS.splitlines() for call in line.split("   ") if call]
     check({call: f"x = t.zeros({shape}).requires_grad_()\ny = {call}{after}" for call in calls})
+
+
+@pytest.mark.parity
+def test_norms_of_matrices():
+    """The greatest of no sums or singular values is 0; there is no least of none."""
+    codes = {}
+    for shape in ("(5, 0)", "(0, 5)", "(0, 0)", "(2, 0, 3)", "(0, 2, 3)", "(2, 3, 0)"):
+        for order in ("1", "-1", "float('inf')", "-float('inf')", "2", "-2", "'fro'", "'nuc'"):
+            for dims in ("(-2, -1)", "(1, 0)"):
+                call = f"linalg.matrix_norm(x, {order}, {dims}, {dims == '(1, 0)'})"
+                codes[f"{call} of {shape}"] = f"x = t.ones{shape}.requires_grad_(); y = t.{call}; y.sum().backward(); r = y, x.grad"
+    check(codes)

@@ -428,6 +428,22 @@ def _reduced(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include
     return _fold(x, src, d, index, reduce, include_self)
 
 
+def _factor_rule(g, x, src, d, index, out, include_self):
+    """The gradient of the factors ``src`` of products: of each the product of the others.
+
+    That is the whole divided by it, but for zeros: those are left out of the product, and of two in one place each is the other's
+    factor, so that second derivatives are right as well.
+    """
+    where, one, none = OPS["where"].call, scalar_tensor(1, g.dtype), new_full(x.shape, 0, x.dtype)
+    is_zero = src == 0
+    count = _gather(_scatter_add(none, d, index, cast(is_zero, x.dtype), ADD), d, index)
+    nonzero = where(is_zero, one, src)
+    zeros = _scatter_add(none, d, index, where(is_zero, src, scalar_tensor(0, g.dtype)), ADD)
+    rest = _gather(g * _fold(x, nonzero, d, index, "prod", include_self), d, index)
+    of_two = where(is_zero & (count == 2), rest * (_gather(zeros, d, index) - src), _gather(g * out, d, index) / nonzero)
+    return where(is_zero & (count == 1), rest, of_two)
+
+
 def _fold_rule(g, x, src, d, index, out, reduce, include_self, needs):
     grads: dict[Any, Any] = {}
     zero = scalar_tensor(0, g.dtype)
@@ -438,13 +454,7 @@ def _fold_rule(g, x, src, d, index, out, reduce, include_self, needs):
             safe = where(x == 0, one, x)
             grads["x"] = g * _fold(safe, src, d, index, reduce, include_self) / safe
         if "src" in needs:
-            is_zero = src == 0
-            count = _scatter_add(new_full(x.shape, 0, x.dtype), d, index, cast(is_zero, x.dtype), ADD)
-            single = is_zero & (_gather(count, d, index) == 1)
-            rest = _fold(x, where(single, one, src), d, index, reduce, include_self)
-            # apart from a zero of its own, an element's derivative is the product of the others
-            others = _gather(g * out, d, index) / where(is_zero, one, src)
-            grads["src"] = where(single, _gather(g * rest, d, index), others)
+            grads["src"] = _factor_rule(g, x, src, d, index, out, include_self)
     else:
         chosen = cast(x == out, g.dtype)
         hit = cast(src == _gather(out, d, index), g.dtype)

@@ -55,13 +55,19 @@ def _matrix_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Te
     if ord == "nuc" or abs(ord) == 2:
         rest = [d for d in range(x.ndim) if d not in (first, second)]
         s = svdvals(x.permute(*rest, first, second))
-        y = s.sum(-1) if ord == "nuc" or not s.shape[-1] else s.amax(-1) if ord > 0 else s.amin(-1)
+        y = s.sum(-1) if ord == "nuc" else _extreme(s, -1, ord, False)
         return y.reshape([1 if d in (first, second) else n for d, n in enumerate(x.shape)]) if keepdim else y
     if math.isinf(ord):  # sums along rows
         first, second = second, first
-    total = x.abs().sum(first, keepdim=True)
-    y = total.amax(second, keepdim=True) if ord > 0 else total.amin(second, keepdim=True)
+    y = _extreme(x.abs().sum(first, keepdim=True), second, ord, True)
     return y if keepdim else y.squeeze((first, second))
+
+
+def _extreme(sizes: Tensor, dim: int, ord: float, keepdim: bool) -> Tensor:
+    """The greatest of numbers that are not negative, of none 0; the least for a negative ``ord``, which none do not have."""
+    if ord < 0:
+        return sizes.amin(dim, keepdim=keepdim)
+    return sizes.amax(dim, keepdim=keepdim) if sizes.shape[dim] else sizes.detach().sum(dim, keepdim=keepdim)
 
 
 def _converted(x: Tensor, dtype: Any, name: str) -> Tensor:
