@@ -140,7 +140,7 @@ def other_kernel(head: dict, rng: random.Random) -> None:
     step = rng.choice([s for s in head["steps"] if s["origin"][0] == "kernel"])
     step["origin"][1], step["origin"][2] = rng.choice([
         ("products.tiled", "matmul"), ("products.matmul", "matmul"), ("indexing.sort", "argsort"), ("reduce.scan", "cumsum"),
-        ("products.matmul", "limit_blas_threads"), ("products.tiled", "strip"), ("linalg.lapack", "svd"), ("fft", "c2c"), ("os", "system"),
+        ("products.blas", "limit_threads"), ("products.tiled", "strip"), ("linalg.lapack", "svd"), ("fft", "c2c"), ("os", "system"),
         ("indexing.index", "gather"), ("__init__", "x"), ("linalg.__init__", "x"), ("random", "uniform"), ("products.matmul", "gemm"),
         ("indexing.sort", "__builtins__"), ("nn.conv", "correlate"), ("linalg", "lapack"), ("matmul", "matmul"),
     ])  # fmt: skip

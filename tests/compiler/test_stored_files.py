@@ -107,7 +107,7 @@ def test_other_sizes_and_strides(refused):
         (("steps", 0, "origin", -1, 0), "(999999999)"),
         (("steps", 0, "origin", 0), "code"),
         (("steps", 0, "origin"), ["kernel", "linalg.lapack", "geqrf", []]),
-        (("steps", 0, "origin"), ["kernel", "products.matmul", "limit_blas_threads", ["int64"]]),
+        (("steps", 0, "origin"), ["kernel", "products.blas", "limit_threads", ["int64"]]),
         (("steps", 0, "origin"), ["kernel", "..compiler.graph", "trace", ["int64"]]),
         (("steps", 0, "origin"), ["kernel", "products.tiled", "np", ["int64"]]),
         (("steps", 0, "writes"), [99]),

@@ -1,6 +1,8 @@
 """einsum and its orders of contraction, Kronecker products, distances: against NumPy, and their derivatives by differences."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -186,3 +188,32 @@ def test_renorm():
     short = torch.full((2, 2), 0.1)
     assert torch.equal(short.renorm(2, 0, 1.0), short)
     assert torch.autograd.gradgradcheck(lambda x: x.renorm(2, 1, 0.5), (x,))
+
+
+ALONE = """
+import sys
+BEFORE
+import autograd_nb.kernels.products.matmul
+import autograd_nb as torch
+assert ("scipy.linalg" in sys.modules) is WHOLE
+x = torch.ones(2, 3, dtype=torch.complex64)
+assert (x @ x.t()).tolist() == [[3, 3], [3, 3]]
+import scipy.linalg, scipy.linalg.cython_blas
+assert "dgemm" in scipy.linalg.cython_blas.__pyx_capi__
+assert scipy.linalg.solve([[2.0]], [4.0]) == 2.0
+"""
+
+
+@pytest.mark.parametrize(
+    "before, whole",
+    [
+        ("", False),
+        ("import scipy.linalg", True),
+        ("from autograd_nb.kernels.products import blas; blas.PathFinder = None", True),
+        ("from autograd_nb.kernels.products import blas; blas._look_up = lambda: 1 / 0", True),
+    ],
+)
+def test_blas_is_bound_without_the_rest_of_scipys_linear_algebra(before, whole):
+    """Its import would take longer than NumPy's; where the extension cannot be found alone, all is imported."""
+    program = ALONE.replace("BEFORE", before).replace("WHOLE", str(whole))
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -10,6 +10,7 @@ Every kernel loops over the batch; ``info`` receives per matrix what LAPACK repo
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg.cython_lapack  # noqa: F401  (Numba's binding would import it in the midst of a kernel)
 from numba.np.linalg import F_INT_nptype
 
 from ...codegen.jit import LETTER, NO, POINTER, SIZE, YES, external, helper

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-from pathlib import Path
-
 import numpy as np
-import scipy
-import scipy.linalg.cython_blas
 
 from ...codegen.jit import LETTER, POINTER, SIZE, external, helper
+from . import blas
 
 # int numba_xxgemm(kind, transa, transb, m, n, k, alpha*, a*, lda, b*, ldb, beta*, c*, ldc): column-major GEMM of SciPy's BLAS
 _xxgemm = external(
@@ -18,21 +13,8 @@ _xxgemm = external(
 )
 
 
-def limit_blas_threads(count: int) -> bool:
-    """Let SciPy's OpenBLAS use ``count`` threads; False where its library is not found (another BLAS).
-
-    By itself it takes every core for every product: for products of a few thousand elements, of which convolutions make
-    thousands, handing work over costs more than doing it, and kernels that share the cores already would be slowed down.
-    """
-    root = Path(scipy.__file__).parent
-    for library in (*root.parent.glob("scipy.libs/*openblas*"), *root.glob(".dylibs/*openblas*")):
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(str(library)).scipy_openblas_set_num_threads(count)
-            return True
-    return False
-
-
-limit_blas_threads(1)
+blas.bind()
+blas.limit_threads(1)
 
 N, T, S, D, C, Z = 78, 84, 115, 100, 99, 122  # 'N', 'T', 's', 'd', 'c', 'z'
 SMALL = 2048  #: multiplications below which the call into BLAS costs more than the loops
