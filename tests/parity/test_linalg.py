@@ -175,3 +175,26 @@ def test_calls():
         if not same:
             wrong.append(f"{call}: {theirs}\n   instead: {mine}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3, 3), (2, 0, 0), (0, 3, 4), (2, 4, 0)])
+def test_cholesky_without_elements(shape, upper):
+    """Lies in C order, takes matrices that are not square, refuses their derivative; the result is saved."""
+    said = []
+    for library in (torch, ag):
+        x = library.zeros(shape, dtype=library.float64, requires_grad=True)
+        row = []
+        for given in (x, x.mT):
+            y = library.cholesky(given, upper=upper)
+            row.append((tuple(y.shape), tuple(y.stride())))
+            for change in (False, True):
+                if change:
+                    y.detach().add_(1)
+                try:
+                    (grad,) = library.autograd.grad(y.sum(), x, retain_graph=True)
+                    row.append((tuple(grad.shape), tuple(grad.stride())))
+                except RuntimeError as error:
+                    row.append(str(error).split("[")[0])
+        said.append(row)
+    assert said[1] == said[0]

@@ -131,12 +131,12 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
 # --------------------------------------------------------------------------------------------------- Cholesky
 
 
-def _cholesky_rule(g: Any, out0: Any, upper: bool) -> Any:
+def _cholesky_rule(g: Any, out0: Any, upper: bool, by_rows: bool) -> Any:
     if g[0] is None:
         return None
     factor, gl = (adjoint(out0), adjoint(g[0])) if upper else (out0, g[0])
     # gA = L⁻ᴴ·Φ·L⁻¹, Φ the Hermitian matrix with half of the lower triangle of Lᴴ·gL
-    other = adjoint(factor)
+    other = square_shape(adjoint(factor), "linalg.solve_triangular")  # (`torch.cholesky` takes others that have no elements)
     inner = other @ gl
     inner = (tril(inner) + adjoint(tril(inner, -1))) * 0.5
     return solve(factor, solve(other, inner, True), False, left=False)
@@ -146,9 +146,9 @@ def _cholesky_rule(g: Any, out0: Any, upper: bool) -> Any:
     a=_cholesky_rule, node="LinalgCholeskyExBackward0", holomorphic=False, linear="no", batch="shift",
     dtypes="float complex", samples="torch.linalg.cholesky(spd(4))",
 )
-def _cholesky(a, upper):
+def _cholesky(a, upper, by_rows):
     n = a.shape[-1]
-    out, info = by_columns(a.shape, a.dtype), new_info(count(a))
+    out, info = new_empty(a.shape, a.dtype) if by_rows else by_columns(a.shape, a.dtype), new_info(count(a))
     if out._layout.size:
         _CHOLESKY(a.dtype, count(a), n, upper, dense(a), out._data, info)
     return [out, info_tensor(info, batch_of(a))]
@@ -177,11 +177,12 @@ def cholesky(A, *, upper=False, out=None):
 def torch_cholesky(input, upper=False, *, out=None):
     """`linalg.cholesky`, its older name."""
     x = matrix(input, "cholesky", kernel="cholesky_cpu")
-    return _checked_cholesky(square_shape(x, "cholesky"), bool(upper), out, "cholesky") if x._layout.size else given(x.clone(), out, "cholesky")
+    empty = not x._layout.size  # then in C order, of any shape
+    return _checked_cholesky(x if empty else square_shape(x, "cholesky"), bool(upper), out, "cholesky", empty)
 
 
-def _checked_cholesky(a: Tensor, upper: bool, out: Any, name: str) -> Tensor:
-    y, info = _cholesky(a, upper)
+def _checked_cholesky(a: Tensor, upper: bool, out: Any, name: str, by_rows: bool = False) -> Tensor:
+    y, info = _cholesky(a, upper, by_rows)
     check(info, name, _not_definite)
     return given(y, out, name)
 
@@ -192,7 +193,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky_ex.html
     """
-    y, info = _cholesky(square(A, "linalg.cholesky_ex"), bool(upper))
+    y, info = _cholesky(square(A, "linalg.cholesky_ex"), bool(upper), False)
     if check_errors:
         check(info, "linalg.cholesky_ex", _not_definite)
     return several(return_types.linalg_cholesky_ex, (y, info), out, "linalg.cholesky_ex")
