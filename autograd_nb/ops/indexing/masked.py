@@ -142,7 +142,7 @@ def masked_scatter_(input, mask, source):
     x = tensor_argument(input, "masked_scatter_")
     if isinstance(mask, Tensor) and isinstance(source, Tensor):
         check_inplace(x)
-        check_written(x, (mask, source))
+        check_written(x)
     if is_windows(x):
         _, values = _masked_scatter_args(x, mask, source, "masked_scatter_")
         memory, at = memory_of(x)
