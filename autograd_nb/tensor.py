@@ -282,7 +282,9 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         return fresh
 
     def detach_(self) -> Tensor:
-        """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views."""
+        """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views; nothing in inference."""
+        if state.inference or self._version_[0] < 0:
+            return self
         if self._view is not None or (above.lone_views and _is_lone(self)):
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         self._edge, self._rg = None, False

@@ -280,3 +280,30 @@ def test_inference_tensors_are_no_views():
             inside = x.t()
         for y in (inside, x.t()):
             assert not y._is_view() and y._base is None and y.detach_() is y
+
+
+@pytest.mark.parity
+def test_detach_in_place_does_nothing_in_inference():
+    def tried(t):
+        before = t.grad_fn
+        try:
+            same = t.detach_() is t
+        except RuntimeError as error:
+            return str(error).split(".")[0]
+        return same, t.grad_fn is before, t.requires_grad, t.is_leaf, t._is_view()
+
+    def seen(library):
+        with library.inference_mode():
+            leaf, plain = library.ones(3, 4, requires_grad=True), library.ones(3, 4)
+            found = [tried(t) for t in (leaf, leaf * 2, plain, plain.t())]
+        w = library.ones(3, 4, requires_grad=True)
+        with library.inference_mode():
+            view = w.t()
+        found += [tried(t) for t in (leaf, plain, plain.t(), plain.t().t(), plain.detach(), plain.t().detach(), view, view.t())]
+        for mode in (library.inference_mode, library.no_grad):
+            inner, result, of_result, view, leaf = w * 1, w * 2, (w * 2).t(), w.t(), library.ones(3, requires_grad=True)
+            with mode():
+                found += [tried(t) for t in (inner.t(), result, of_result, view, leaf)]
+        return found
+
+    assert seen(ag) == seen(torch)
