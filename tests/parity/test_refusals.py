@@ -188,6 +188,20 @@ def test_complex_numbers_of_which_there_are_few(shape):
 
 
 @pytest.mark.parity
+@pytest.mark.parametrize("shape", [(), (0,), (2,), (3,)])
+def test_activations_of_complex_numbers(shape):
+    """Most have no kernel of them, which is said before that there is no derivative."""
+    x = f"t.ones({shape}, dtype=t.complex128, requires_grad={{}})"
+    plain = ("celu", "elu", "selu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish",
+             "relu", "relu6", "rrelu", "silu", "softplus", "softshrink", "softsign", "tanhshrink", "sigmoid", "tanh")  # fmt: skip
+    inplace = ("celu", "elu", "selu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "rrelu")
+    check({
+        f"{name}, {grad}{more}": f"x = {x.format(grad)}; r = F.{name}(x * 1{more})" for grad in (False, True)
+        for names, more in ((plain, ""), (inplace, ", inplace=True")) for name in names
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
 def test_one_part_is_a_mean_also_of_complex_numbers():
     before = "x = t.arange(16.).reshape(1, 4, 4).to(t.complex128)"
     check({
