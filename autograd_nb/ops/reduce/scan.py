@@ -152,6 +152,8 @@ def _cumulative_extreme(x: Tensor, d: int, largest: bool) -> tuple[Tensor, Tenso
     if x.dtype is dtypes.float16:
         values, index = _cumulative_extreme(cast(x, dtypes.float32), d, largest)
         return cast(values, dtypes.float16), index
+    if x.dtype.is_complex and not x.ndim:  # (one number, which needs no order)
+        return x.clone(), new_full((), 0, dtypes.int64)
     layout = x._layout.dense
     places = layout_of(layout.shape, None, dtypes.int64)
     values, index = launch.empty(layout.size, layout.dtype.carrier), launch.empty(layout.size, places.dtype.carrier)
