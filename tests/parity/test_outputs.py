@@ -40,6 +40,33 @@ def test_an_output_has_the_dtype_that_is_asked_for(name):
 
 
 @pytest.mark.parity
+@pytest.mark.parametrize("dtype", ("float32", "float64", "int64"))
+def test_what_makes_tensors_is_asked_for_the_dtype_of_its_output(dtype):
+    made = ("zeros(2", "ones(2", "empty(2", "full((2,), 1", "eye(2", "arange(2", "range(0, 1", "linspace(0, 1, 2", "linspace(t.tensor(0.), 1, 2",
+            "linspace(0, 1, -2", "logspace(0, 1, 2", "logspace(0, t.tensor(1), 2", "rand(2", "randn(2", "randint(0, 2, (2,)", "randperm(2",
+            "normal(0., 1., (2,)", "fft.fftfreq(2", "fft.rfftfreq(2")  # fmt: skip
+    drawn = "rand|empty|normal"  # (whose values are not compared)
+    check({
+        f"{call}), out= of {o}": f"o = t.zeros({'2, 2' if 'eye' in call else 2}, dtype=t.{o}); r = t.{call}, dtype=t.{dtype}, out=o)\n"
+        f"if any(n in {call!r} for n in {drawn!r}.split('|')): r = r.dtype, r.shape"
+        for call in made for o in ("float32", "float64", "int64", "float16")
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_outputs_that_cannot_hold_the_result():
+    joined = [f"t.{name}([{parts}], out=o)" for name in ("cat", "concat", "stack", "hstack", "vstack", "dstack", "column_stack")
+              for parts in ("x", "x, x.to(t.complex64)", "x.int()", "x.clone().requires_grad_()", "x, t.ones(3, 1)", "x[:0]")]  # fmt: skip
+    check({f"{call}, {d}": f"x = t.ones(2); o = t.zeros(0, dtype=t.{d}); {call}; r = o" for call in joined for d in ("int64", "bool", "float32")},
+          kinds="subclasses")  # fmt: skip
+    check({f"float_power, {p}, {d}": f"x = t.ones(2); o = t.zeros(2, dtype=t.{d}); t.float_power(x, {p}, out=o); r = o"
+           for p in ("2", "x", "2j") for d in ("int64", "float32", "float64", "complex64", "complex128")})  # fmt: skip
+    drawn = ("x, 1.", "x, x", "0., x", "x.int(), 1.", "x.int(), x", "x, -1.", "0., -x", "x[:0], x[:0]", "x.clone().requires_grad_(), 1.")
+    check({f"normal({a}), {d}": f"x = t.ones(2); o = t.zeros(x.shape, dtype=t.{d})[:2 if '[:0]' not in {a!r} else 0]; r = t.normal({a}, out=o).dtype"
+           for a in drawn for d in ("int64", "bool", "float32", "float64")}, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
 @pytest.mark.parametrize("name", ("sum", "mean", "nansum", "nanmean", "amax", "logsumexp"))
 def test_an_output_counts_how_often_it_was_written_to(name):
     check({o: f"o = {o}; t.{name}(t.ones(2, 3), 1, out=o); r = o, o._version" for o in ("t.zeros(2)", "t.zeros(3)", "t.zeros(0)", "t.zeros(4)[::2]")})
@@ -94,5 +121,6 @@ def test_python_types_as_dtypes(kind):
     """``dtype=float`` is float64 whatever the default dtype is, and complex is complex128."""
     calls = ["t.zeros(2, dtype=D)", "t.tensor([1], dtype=D)", "t.ones(2, dtype=D)", "t.full((2,), 1, dtype=D)", "x.to(D)", "x.sum(dtype=D)",
              "t.zeros_like(x, dtype=D)", "x.new_zeros(2, dtype=D)", "t.as_tensor([1], dtype=D)", "t.eye(2, dtype=D)", "t.scalar_tensor(1, dtype=D)",
-             "x.to(dtype=D)", "t.prod(x, dtype=D)", "x.new_tensor([1], dtype=D)", "t.asarray([1], dtype=D)", "t.full_like(x, 1, dtype=D)"]  # fmt: skip
+             "x.to(dtype=D)", "t.prod(x, dtype=D)", "x.new_tensor([1], dtype=D)", "t.asarray([1], dtype=D)", "t.full_like(x, 1, dtype=D)",
+             "t.linspace(0, 1, 3, dtype=D)", "t.logspace(0, 1, 3, dtype=D)"]  # fmt: skip
     check({call: f"x = t.tensor([1, 2]); D = {kind}; r = {call}" for call in calls})

@@ -296,6 +296,16 @@ def computed_in(out: Any, dtype: Any) -> Any:
     return out.dtype
 
 
+def made_in(out: Any, dtype: Any) -> Any:
+    """Return the dtype that a new tensor has: that of ``out``. RuntimeError where another one is asked for; None where none is."""
+    d = None if dtype is None else as_dtype(dtype)
+    if not isinstance(out, Tensor):
+        return d
+    if d is not None and d is not out.dtype:
+        raise RuntimeError(f"dtype {scalar_type(d)} does not match dtype of out parameter ({scalar_type(out.dtype)})")
+    return out.dtype
+
+
 def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = (), operands: tuple[Any, ...] = ()) -> Tensor:
     """Put a result into ``out=``: resized if its shape differs, RuntimeError if its dtype cannot hold it or grad is needed.
 

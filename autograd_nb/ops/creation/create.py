@@ -21,7 +21,7 @@ from ...tensor import Tensor, above, make, ndarray, set_requires_grad, wrap
 from ..core.call_path import shortcut, tensor_lines, written_lines
 from ..core.memo import Memo
 from ..core.numbers import number_argument, number_as, plain_number, scalar_tensor
-from ..core.recording import check_output, fit_output, mark_inference
+from ..core.recording import check_output, fit_output, made_in, mark_inference
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from .cast import as_device, cast, format_name
@@ -396,8 +396,7 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
 def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name: str) -> Tensor:
     """``out`` in this shape, filled with a number as its dtype keeps it; as it is where ``value`` is None."""
     check_output(out, name)
-    if dtype is not None and as_dtype(dtype) is not out.dtype:
-        raise RuntimeError(f"{name}(): dtype {dtype!r} does not match dtype of out parameter ({out.dtype!r})")
+    made_in(out, dtype)
     if tuple(out.shape) != tuple(shape):
         fit_output(out, shape)
     return out if value is None else out.fill_(value)

@@ -11,6 +11,7 @@ from ...dtypes import as_dtype, get_default_dtype
 from ...shapes import Size
 from ...shapes import broadcast_shapes as _broadcast
 from ...tensor import Tensor
+from ..core.recording import made_in
 from ..core.registry import public
 from .cast import as_device
 from .convert import from_dlpack
@@ -93,7 +94,7 @@ def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=N
     count = int((end - start) / step) + 1
     if step == 0 or count < 1:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign (start={start}, end={end}, step={step})")
-    d = dtype or (out.dtype if isinstance(out, Tensor) else dtypes.get_default_dtype())
+    d = made_in(out, dtype) or dtypes.get_default_dtype()
     past = start + step * (count - 0.5 if d.category > 1 else count)
     return arange(start, past, step, out=out, dtype=d, device=device, requires_grad=requires_grad)
 

@@ -14,7 +14,7 @@ from ...shapes import as_int, check_sizes
 from ...tensor import Tensor
 from ..core.call_path import planned
 from ..core.numbers import number_argument, number_as
-from ..core.recording import store
+from ..core.recording import made_in, store
 from ..core.registry import OPS, public
 from .cast import cast
 from .create import _finish, _options, new_empty, new_full, repeated
@@ -78,7 +78,7 @@ def arange(
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign (start={start}, end={end}, step={step})")
     integral = all(isinstance(x, int) for x in (start, end, step))
-    d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device, default=dtypes.int64 if integral else None)
+    d = _options(made_in(out, dtype), device, default=dtypes.int64 if integral else None)
     if d.is_complex:
         raise NotImplementedError(f'"arange_cpu" not implemented for complex tensors (dtype={d!r})')
     if d is dtypes.bool_:
@@ -103,6 +103,7 @@ def linspace(
     start: float | Tensor, end: float | Tensor, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False
 ):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    dtype = made_in(out, dtype)
     start, end = _ends(start, end, dtype, "linspace")
     n = as_int(steps, "steps")
     if isinstance(start, complex) or isinstance(end, complex):
@@ -112,11 +113,18 @@ def linspace(
         return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative (steps={steps})")
-    d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
+    d = _options(dtype, device)
+    _not_of_bool(d, n, "linspace")
     start, end = (number_as(x, d, "linspace") for x in (start, end))
     start, end = (float(int(x) if d.category < 2 else x) for x in (start, end))
     t = _ramp(n, start, (end - start) / (n - 1) if n > 1 else 0.0, d, half=max((n + 1) // 2, 1), stop=end)
     return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
+
+
+def _not_of_bool(d: dtype, n: int, name: str) -> None:
+    """NotImplementedError for several booleans; one is filled in."""
+    if d is dtypes.bool_ and n > 1:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
 
 
 def _ends(start: Any, end: Any, dtype: Any, name: str) -> tuple[Any, Any]:
@@ -135,12 +143,14 @@ def logspace(
     start: float | Tensor, end: float | Tensor, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False
 ):
     """base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
+    dtype = made_in(out, dtype)
     start, end = _ends(start, end, dtype, "logspace")
-    d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
+    d = _options(dtype, device)
+    _not_of_bool(d, as_int(steps, "steps"), "logspace")
     if d.category < 2:
         start, end = (int(number_as(x, d, "logspace")) for x in (start, end))
     wide = dtypes.complex128 if isinstance(start, complex) or isinstance(end, complex) else dtypes.float64
-    if wide is dtypes.complex128 and dtype is None and out is None:
+    if wide is dtypes.complex128 and dtype is None:
         d = d.to_complex()
     t = cast(base ** linspace(start, end, steps, dtype=wide), d)
     return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "logspace")
@@ -153,7 +163,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     n = as_int(n, "n")
     k = n if m is None else as_int(m, "m")
     check_sizes((n, k))
-    t = new_full((n, k), 0, _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device))
+    t = new_full((n, k), 0, _options(made_in(out, dtype), device))
     if t._layout.size:
         t.diagonal().fill_(1)
     t._version_[0] = 0

@@ -13,7 +13,7 @@ from ...tensor import Tensor
 from ..core.calls import acceptable, only_tensors, operator_of
 from ..core.inplace import in_place
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, kind_among, need_numbers, store
+from ..core.recording import guarded, kind_among, need_numbers, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
@@ -308,6 +308,9 @@ def float_power(input: Tensor | float, exponent, *, out=None):
     only_tensors("float_power", input, exponent, "either", "exponent")
     kinds = [x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)]
     d, number = (dtypes.complex128, complex) if any(kinds) else (dtypes.float64, float)
+    if isinstance(out, Tensor) and out.dtype is not d:
+        kinds = scalar_type(out.dtype), scalar_type(d)
+        raise RuntimeError("the output given to float_power has dtype {} but the operation's result requires dtype {}".format(*kinds))
     a, b = (cast(x, d) if isinstance(x, Tensor) else number(x) for x in (input, exponent))
     return pow(a, b, out=out)
 

@@ -26,7 +26,7 @@ from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut, tensor_lines, written_lines
 from ..core.history import check_inplace, rewrite_history
 from ..core.memo import Memo
-from ..core.recording import store, tensor_type
+from ..core.recording import made_in, store, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import as_device, cast, format_name
@@ -204,7 +204,7 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
 
     def miss(key, size, generator, out, dtype, requires_grad, kw):
         shape = _sized(name, size, _only_size(name, kw) if kw else None)
-        d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, kernel)
+        d = _float_dtype(made_in(out, dtype), kernel)
         t = _new(shape, d, law, generator, out, requires_grad, name)
         if key is not None:
             _keep_drawing(memo, (key, dtype), law, t._layout)
@@ -345,7 +345,7 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
         low = rest.pop()
     if rest:
         raise TypeError(f"randint() takes low, high and size, but {len(args)} positional arguments were given")
-    d = dtypes.int64 if dtype is None and out is None else as_dtype(dtype if dtype is not None else out.dtype)
+    d = made_in(out, dtype) or dtypes.int64
     as_device(device)
     low, high = _int_range(0 if low is None else low, high, d)
     shape = as_shape((size,))
@@ -384,7 +384,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}] (randperm needs n >= 0)")
     as_device(device)
-    d = dtypes.int64 if dtype is None and out is None else as_dtype(dtype if dtype is not None else out.dtype)
+    d = made_in(out, dtype) or dtypes.int64
     most = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
     if n > most + 1:
         raise RuntimeError(f"n is too large for result tensor type: n={n} for {d!r}")

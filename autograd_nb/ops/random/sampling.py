@@ -7,11 +7,11 @@ import numpy as np
 from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates import draws
-from ...graph.modes import unrecorded
+from ...graph.modes import state, unrecorded
 from ...launch import Kernel
 from ...shapes import as_int, as_shape, broadcast_shapes, check_sizes
 from ...tensor import Tensor
-from ..core.recording import fresh, store
+from ..core.recording import check_output, fresh, made_in, store
 from ..core.registry import public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -131,13 +131,16 @@ def normal(
             raise TypeError("normal() needs a size when mean and std are numbers, as in normal(0.0, 1.0, (3,))")
         shape = as_shape((size,))
         check_sizes(shape)
-        d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "normal_kernel_cpu")
+        d = _float_dtype(made_in(out, dtype), "normal_kernel_cpu")
         values = _number("normal", "mean", mean), _check_std(_number("normal", "std", std))
         return _new(shape, d, _NORMAL, generator, out, requires_grad, "normal", *values)
     if size is not None:
         raise TypeError("normal() takes a size only when mean and std are numbers")
-    d = mean.dtype if isinstance(mean, Tensor) else std.dtype
-    _floats("normal (mean)" if isinstance(mean, Tensor) else "normal (std)", mean if isinstance(mean, Tensor) else std, "normal_kernel_cpu")
+    n, drawn = ("mean", mean) if isinstance(mean, Tensor) else ("std", std)
+    if isinstance(out, Tensor) and drawn.dtype.category < 2:
+        n, drawn = "out", out  # (PyTorch draws in the output)
+    _floats(f"normal ({n})", drawn, "normal_kernel_cpu")
+    d = drawn.dtype
     if isinstance(std, Tensor) and std.dtype.is_complex:
         raise RuntimeError(f"normal expects standard deviation to be non-complex, but got std of {std.dtype}")
     if isinstance(std, Tensor):
@@ -158,6 +161,9 @@ def normal(
         for n, x in (("mean", mean), ("std", std))
     ]
     t = _new(shape, d, _NORMAL, generator, None, requires_grad, "normal", *operands)
+    if isinstance(out, Tensor) and t._layout.size:
+        check_output(out, "normal", state.grad and any(isinstance(x, Tensor) and x.requires_grad for x in (mean, std)))
+        _float_dtype(out.dtype, "normal_kernel_cpu")
     laws = [cast(x, d) if isinstance(x, Tensor) else x for x in (mean, std)]
     t = _of_normal[isinstance(mean, Tensor), isinstance(std, Tensor)](t, *laws)
     return store(out, t, "normal", (), (mean, std)) if out is not None else t

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from ... import dtypes, launch, strides
+from ...graph.modes import state
 from ...shapes import Layout, Size, as_shape, layout_of, wrap_dim
 from ...tensor import Tensor, make
-from ..core.recording import fresh, store
+from ..core.recording import can_cast, check_output, fresh, scalar_type, store
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import clone
@@ -54,6 +56,17 @@ def _cat(tensors, d):
 _cats = Joins(_cat)
 
 
+def check_joined(out: Any, tensors: Sequence[Tensor], name: str) -> None:
+    """Refuse an ``out=`` that cannot hold the dtype of joined tensors: TypeError, unlike that of other ops."""
+    check_output(out, name, state.grad and any(t.requires_grad for t in tensors))
+    if not can_cast(_promoted(tensors), out.dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {scalar_type(out.dtype)}")
+
+
+def _promoted(tensors: Sequence[Tensor]) -> dtypes.dtype:
+    return reduce(dtypes.promote_types, (t.dtype for t in tensors))
+
+
 @public("concat", "concatenate", method=False)
 def cat(tensors, dim=0, *, axis=None, out=None):
     """Join tensors along ``dim``; other sizes must be equal. dtypes are promoted.
@@ -76,9 +89,9 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     if any(t.ndim == 0 for t in ts):
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
     d = wrap_dim(dim if axis is None else axis, first.ndim)
-    kind = ts[0].dtype
-    for t in ts[1:]:
-        kind = dtypes.promote_types(kind, t.dtype)
+    if out is not None:
+        check_joined(out, ts, "cat")
+    kind = _promoted(ts)
     for i, t in enumerate(kept):
         if t.ndim != first.ndim:
             raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {t.ndim}")
@@ -135,13 +148,13 @@ def stack(tensors, dim=0, *, axis=None, out=None):
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(ts[0].shape)} at entry 0 and {list(t.shape)} at entry {i}"
             )
-    kind = ts[0].dtype
-    for t in ts[1:]:
-        kind = dtypes.promote_types(kind, t.dtype)
+    kind = _promoted(ts)
     if out is None:
         y = _stacks.first(dim, ts, d, [*ts[0].shape[:d], len(ts), *ts[0].shape[d:]])
         if y is not None:
             return y
+    else:
+        check_joined(out, ts, "stack")
     y = _stack(tuple(t.to(kind) for t in ts), d)
     if out is None:
         return y

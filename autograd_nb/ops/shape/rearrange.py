@@ -16,7 +16,7 @@ from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again
 from ..creation.create import as_tensor, new_empty, new_full
-from .cat import cat, stack
+from .cat import cat, check_joined, stack
 from .parts import _diagonal, _diagonal_backward, _select, _slice, tensor_split
 from .shape import _transpose, expand, reshape, unsqueeze
 
@@ -458,11 +458,10 @@ atleast_3d: Any = _atleast("atleast_3d", lambda t: t if t.ndim > 2 else unsqueez
 def _joined(name: str, join: Any, doc: str, *aliases: str) -> Any:
     def call(tensors, *, out=None):
         ts = tensors_argument(tensors, name)
+        if out is not None:
+            check_joined(out, ts, name)
         y = join(ts)
-        if out is None:
-            return y
-
-        return store(out, y, name)
+        return y if out is None else store(out, y, name)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc

@@ -14,7 +14,7 @@ from ... import config, dtypes
 from ...launch import Kernel
 from ...shapes import as_int, wrap_dim
 from ...tensor import Tensor
-from ..core.recording import guarded, store
+from ..core.recording import guarded, made_in, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -277,7 +277,7 @@ _declare_many("ihfft", _to_half("ihfftn", False, _many_dims), "`ihfft` (half of 
 
 def _frequencies(name: str, of: Any, doc: str) -> None:
     def call(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-        target = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+        target = made_in(out, dtype) or dtypes.get_default_dtype()
         if target.category < 2:
             raise RuntimeError(f"{name} requires a floating point or complex dtype (dtype={target!r})")
         places = cast(of(as_int(n, "n"), target), target)
