@@ -309,8 +309,8 @@ def float_power(input: Tensor | float, exponent, *, out=None):
     kinds = [x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)]
     d, number = (dtypes.complex128, complex) if any(kinds) else (dtypes.float64, float)
     if isinstance(out, Tensor) and out.dtype is not d:
-        kinds = scalar_type(out.dtype), scalar_type(d)
-        raise RuntimeError("the output given to float_power has dtype {} but the operation's result requires dtype {}".format(*kinds))
+        names = scalar_type(out.dtype), scalar_type(d)
+        raise RuntimeError("the output given to float_power has dtype {} but the operation's result requires dtype {}".format(*names))
     a, b = (cast(x, d) if isinstance(x, Tensor) else number(x) for x in (input, exponent))
     return pow(a, b, out=out)
 
