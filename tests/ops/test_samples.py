@@ -54,8 +54,8 @@ def same(found, expected, tolerance: float = 1e-10) -> None:
         np.testing.assert_allclose(a.detach().resolve_conj().numpy(), b.detach().resolve_conj().numpy(), rtol=tolerance, atol=tolerance)
 
 
-#: ops without a derivative, in PyTorch neither; that of ctc_loss has none
-UNDERIVED = ("geqrf", "combined")
+#: ops without a derivative, in PyTorch neither (``underived``: batch_norm with weights of other ranks); that of ctc_loss has none
+UNDERIVED = ("geqrf", "combined", "underived")
 
 
 @contextmanager

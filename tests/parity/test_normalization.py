@@ -128,3 +128,19 @@ def test_shapes_and_memory_of_weights():
     calls += [f"F.{f}=t.ones({s}) * 3)" for f in ("instance_norm(x, weight", "instance_norm(x, bias", "group_norm(x, 2, weight") for s in shapes]
     calls += [f"F.instance_norm(x, m, v, {w}, {b}), m, v" for w in "mvw" for b in "mvw"]
     check({call: f"r = {call}" for call in calls}, "x = (t.arange(24.) / 7).sin().reshape(3, 2, 4); m = t.ones(2) / 3; v = t.ones(2) * 2; w = t.ones(2) / 2")
+
+
+@pytest.mark.parity
+def test_weights_of_batch_norm_of_other_ranks():
+    """Their elements are counted where nothing has gaps; gradients are refused."""
+    operands = {"plain": "t.arange(24.).reshape(2, 3, 4)", "a transpose": "t.arange(24.).reshape(2, 4, 3).transpose(1, 2)", "of two dims": "t.eye(2, 3)",
+                "channels last": "t.arange(24.).reshape(2, 3, 2, 2).contiguous(memory_format=t.channels_last)"}  # fmt: skip
+    weights = {"(3, 1)": ("w", "None"), "bias": ("None", "w"), "both": ("w", "w"), "beside one of one dim": ("one", "w"), "(1, 3)": ("w.T", "one"),
+               "with gaps": ("t.ones(6)[::2]", "w"), "of two elements": ("w[:2]", "None")}  # fmt: skip
+    ways = {"values": "y", "x": "t.autograd.grad(y.sum(), x)", "one": "t.autograd.grad(y.sum(), one, allow_unused=True)",
+            "recorded": "t.autograd.grad((y * y).sum(), x, create_graph=True)", "w": "t.autograd.grad(y.sum(), w, allow_unused=True)"}  # fmt: skip
+    check({
+        f"{a}, {b}, {way}, training {training}": f"x = ({x}).requires_grad_(); w = t.ones(3, 1).requires_grad_(); one = t.ones(3).requires_grad_()\n"
+        f"y = F.batch_norm(x, t.zeros(3), t.ones(3), {', '.join(ws)}, {training}); r = {r}"
+        for a, x in operands.items() for b, ws in weights.items() for way, r in ways.items() for training in (False, True)
+    }, kinds=True)  # fmt: skip

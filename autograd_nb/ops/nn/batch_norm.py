@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import launch
+from ... import launch, strides
 from ...graph.modes import state
 from ...shapes import layout_of, numel
 from ...tensor import Tensor, make
@@ -182,9 +182,39 @@ def batch_norm(
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     same_dtype(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
-    weight, bias = (t if t is None or t.ndim == 1 else t.reshape(-1) for t in (weight, bias))  # (PyTorch counts their elements)
+    w, b = _in_one_dim(x, weight, bias, running_mean, running_var)
     y = channel_norm(
-        widened(x), running_mean, running_var, widened(weight), widened(bias), bool(training), momentum, eps,
+        widened(x), running_mean, running_var, widened(w), widened(b), bool(training), momentum, eps,
         tuple(d for d in range(x.ndim) if d != 1), "batch_norm",
     )  # fmt: skip
-    return cast(guarded(y, running_mean, running_var), x.dtype)
+    y = cast(guarded(y, running_mean, running_var), x.dtype)
+    if w is weight:
+        return y
+    return _underived(y, f"TensorAccessor expected 1 dims but tensor has {weight.ndim}: not implemented for such a weight of batch_norm")
+
+
+def _underived_rule(g, why):
+    raise RuntimeError(why)
+
+
+@structured(
+    x=_underived_rule, node="NativeBatchNormBackward0", linear="jointly", batch="shift",
+    dtypes="half float", samples="F.batch_norm(x(4, 3), None, None, pos(1, 3), x(1, 3), training=True)",
+)
+def _underived(x, why):
+    """The same values, whose gradient is refused."""
+    return x.clone()
+
+
+def _in_one_dim(x: Tensor, weight: Any, bias: Any, *running: Any) -> tuple[Any, Any]:
+    """Weight and bias of any rank as they are read: PyTorch counts their elements where no operand has gaps, but has no gradient of them."""
+    if all(t is None or t.ndim == 1 for t in (weight, bias)):
+        return weight, bias
+    gaps = not strides.is_in(x._layout, strides.suggested(x._layout))
+    if gaps or any(t is not None and not t._layout.contiguous for t in (weight, bias, *running)):
+        raise RuntimeError("t.dim() == 1: weight and bias of batch_norm have to have one dim where an operand is not contiguous")
+    if bias is not None and bias.ndim != 1:
+        shapes = f"got [{bias._layout.size}] but expected shape compatible with {list(bias.shape)}"
+        why = f"Function NativeBatchNormBackward0 returned an invalid gradient at index 2 - {shapes}: not implemented for such a bias"
+        bias = _underived(bias, why).reshape(-1)
+    return weight if weight is None or weight.ndim == 1 else weight.reshape(-1), bias
