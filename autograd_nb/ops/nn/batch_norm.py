@@ -199,7 +199,7 @@ def _underived_rule(g, why):
 
 @structured(
     x=_underived_rule, node="NativeBatchNormBackward0", linear="jointly", batch="shift",
-    dtypes="half float", samples="F.batch_norm(x(4, 3), None, None, pos(1, 3), x(1, 3), training=True)",
+    dtypes="half float", samples="F.batch_norm(x(4, 3).contiguous(), None, None, pos(1, 3).contiguous(), training=True)",
 )
 def _underived(x, why):
     """The same values, whose gradient is refused."""
