@@ -7,6 +7,7 @@ forward mode and `compile` work.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -208,7 +209,8 @@ def test_the_samples_of_the_added_op_are_tested(tmp_path):
         shutil.copy(Path(__file__).parent / "ops" / name, tests)
     (tests.parent / "__init__.py").touch()
     options = ("-q", "-n", "0", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-k", "decayed_sum")
-    assert "6 passed" in python("-m", "pytest", *options, str(tests), folder=tmp_path)
+    passed = re.search(r"^(\d+) passed", python("-m", "pytest", *options, str(tests), folder=tmp_path), re.MULTILINE)
+    assert passed is not None and int(passed[1]) >= 6
 
 
 def followed(recipe: str, folder: Path) -> None:
