@@ -39,7 +39,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("formula",),
         ("templates",),
         (
-            "interpreted", "plain_math", "frontend", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary",
+            "interpreted", "plain_math", "processor", "frontend", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary",
             "iterative",
         ),
         ("build",),

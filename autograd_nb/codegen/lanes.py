@@ -12,12 +12,13 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
+from .processor import Sized
 from .vectors import BYTES, REGISTERS, Vectors, int64
 
 #: a tile of `multiply_tile`: rows, and vectors in a row of a broad and of a narrow one
-ROWS, BROAD, NARROW = (8, 3, 2) if REGISTERS == 32 else (4, 2, 1)
+ROWS, BROAD, NARROW = (Sized(n, __name__, REGISTERS) for n in ((8, 3, 2) if REGISTERS == 32 else (4, 2, 1)))
 #: a tile of `dot_tile`: left and right operands
-LEFT, RIGHT = (4, 6) if REGISTERS == 32 else (2, 4)
+LEFT, RIGHT = (Sized(n, __name__, REGISTERS) for n in ((4, 6) if REGISTERS == 32 else (2, 4)))
 
 
 def _given(context: Any, builder: Any, signature: Any, args: Any, first: int, last: int) -> tuple[Vectors, list, list]:

@@ -13,10 +13,11 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
+from .processor import Sized
 from .vectors import BYTES, FIRST_CACHE, LINE, REGISTERS, SECOND_CACHE, Vectors, int64
 
-ROWS = REGISTERS // 4  #: of the larger block, whose sums take half of the registers
-HALF = ROWS // 2  #: of the smaller one
+ROWS = Sized(REGISTERS // 4, __name__, REGISTERS)  #: of the larger block, whose sums take half of the registers
+HALF = Sized(ROWS // 2, __name__, ROWS)  #: of the smaller one
 WIDE = 2  #: vectors in a row of the larger one
 
 

@@ -15,6 +15,10 @@ from numba.core import cgutils, types
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
+from .processor import Sized
+
+types.Literal.ctor_map[Sized] = lambda value: types.IntegerLiteral(int(value))  # type: ignore[assignment]
+
 
 def _registers() -> tuple[int, int]:
     """How many bytes a vector register of the processor compiled for has, and how many registers it has."""
@@ -27,7 +31,7 @@ def _registers() -> tuple[int, int]:
     return 16, 32 if "+neon" in features else 16
 
 
-BYTES, REGISTERS = _registers()
+BYTES, REGISTERS = (Sized(n, __name__) for n in _registers())
 LINE = 64  #: bytes of a line of memory
 FIRST_CACHE, SECOND_CACHE = 3, 2  #: LLVM's numbers of locality
 

@@ -37,8 +37,6 @@ from .machine_code import store
 
 __all__ = ["CacheWarning", "apart", "build", "build_function", "foreign", "numba", "store", "written"]
 
-ABI = 4  #: raised when machine code of old keys must not be used any more (what a change of this file may require)
-
 Entry = Callable[..., Any]
 
 _built: dict[tuple[Any, ...], Entry] = {}
@@ -128,16 +126,16 @@ def _made(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str
         return _interpreted(function)
     from numba.core.compiler_lock import global_compiler_lock
 
-    machine = machine_code.machine()
-    key = None
-    if machine is not None:
+    content = key = None
+    if machine_code.machine() is not None:
         try:
             digest = Digest()
-            digest.add(("autograd_nb", ABI, machine, _options(checked), source, argtypes))
+            digest.add(("autograd_nb", machine_code.ABI, _options(checked), source, argtypes))
             digest.add(function)
-            key = digest.hexdigest()
+            content = digest.hexdigest()
+            key = machine_code.key_of(content)
         except Unknown:  # refers to something whose content cannot be told: compile, keep nothing
-            key = None
+            pass
     if key is None:
         return _keep_alive(_compile(function, argtypes, None, source != "", checked))
     found = _by_key.get(key)

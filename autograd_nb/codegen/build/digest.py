@@ -1,4 +1,4 @@
-"""What a kernel's machine code depends on, as one number: see `Digest`."""
+"""What a kernel's machine code depends on besides the processor and the versions of libraries, as one number: see `Digest`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+from ..processor import Sized
 
 #: the module that generated functions say they are of; its own text does not matter to them
 GENERATED = __package__ or ""
@@ -48,7 +50,11 @@ class Digest:
         return True
 
     def add(self, value: Any) -> None:
-        if value is None or isinstance(value, (bool, int, float, complex, str, np.generic)):
+        if type(value) is Sized:  # what it is on this processor follows from the text; the processor is said elsewhere
+            self._put("sized", *value.modules)
+            for module in value.modules:
+                self._text(module)
+        elif value is None or isinstance(value, (bool, int, float, complex, str, np.generic)):
             self._put(type(value).__name__, value.tobytes() if isinstance(value, np.generic) else repr(value))
         elif isinstance(value, bytes):
             self._put("bytes", value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import pickle
 import sys
 from typing import Any
@@ -12,6 +14,8 @@ from .cache import Store
 from .digest import GENERATED
 
 store = Store()
+
+ABI = 5  #: raised when machine code that was kept must not be used any more (what a change of `compilation` may require)
 
 _machine_known: tuple[Any, ...] | None = None
 
@@ -45,6 +49,17 @@ def machine() -> tuple[Any, ...] | None:
             tuple((switch, repr(getattr(config, switch, None))) for switch in switches),
         )
     return _machine_known or None
+
+
+@functools.cache
+def made_here() -> str:
+    """Return a short name of `machine`: the same for all kernels that this process may load and keep."""
+    return hashlib.sha256(repr(machine()).encode()).hexdigest()[:16]
+
+
+def key_of(content: str) -> str:
+    """Return the name of a kernel in the cache: of its content, compiled for this processor by these versions."""
+    return hashlib.sha256(f"{content} {made_here()}".encode()).hexdigest()
 
 
 _swept = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.jit import FREE, helper
+from ...codegen.processor import Sized
 from ...codegen.tiles import HALF, ROWS, WIDE, copy_rows, multiply, multiply_whole, prefetch, turn_rows
 from ...codegen.vectors import BYTES
 
@@ -12,7 +13,7 @@ DEEP = 512  #: terms of a product before they are added to the output
 HIGH = 512  #: rows of a block: so much of a stays in the second cache
 NEAR = 512  #: elements between rows of b up to which they are read where they are
 FEW = 64  #: rows of a which do not pay for copying b
-SOME = 4 * ROWS  #: rows of a during whose products memory is worth asking for
+SOME = Sized(4 * ROWS, __name__, ROWS)  #: rows of a during whose products memory is worth asking for
 
 
 @helper(inline="always")  # a call would cost more than a small strip
