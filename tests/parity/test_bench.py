@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import autograd_nb as ag
 from bench.case import COMPILED, OURS, TORCH, compare, observe, peers_of, ready
 from bench.cases import CASES
+from bench.cold.programs import PROGRAMS
 
 pytest.importorskip("torch")
 
@@ -19,3 +22,20 @@ def test_libraries_agree(case):
     expected = observe(case, ready(case, TORCH))
     for peer in peers_of(case, [OURS, COMPILED, "NumPy"]):
         compare(case, observe(case, ready(case, peer)), expected, f"{peer} and {TORCH}")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_from_cold_agree(name):
+    """The nine of `bench.cold`, from the same parameters and data, eager and compiled."""
+    import torch
+
+    step, tensors = PROGRAMS[name](torch)
+    start = [t.detach().numpy().copy() for t in tensors]
+    losses = [step().item() for _ in range(3)]
+    for how in (lambda f: f, ag.compile):
+        mine, held = PROGRAMS[name](ag)
+        with ag.no_grad():
+            for t, values in zip(held, start, strict=True):
+                t.copy_(ag.from_numpy(values))
+        mine = how(mine)
+        np.testing.assert_allclose([mine().item() for _ in range(3)], losses, rtol=1e-4)

@@ -1,4 +1,4 @@
-"""What the first call of each op costs where nothing has been compiled: ``python -m bench.cold``.
+"""What the first call of each op costs where nothing has been compiled: ``python -m bench.cold ops``.
 
 Every op of PyTorch's database (its first float32 sample) is called twice in a process with an empty kernel cache; the difference
 is compiling. Kernels that an earlier op has compiled are there already, as they are in a program.
@@ -14,11 +14,13 @@ import time
 import warnings
 from typing import Any
 
+from bench.measure import ROOT
+
 
 def main() -> None:
     folder = tempfile.TemporaryDirectory()
     os.environ["AUTOGRAD_NB_CACHE_DIR"] = folder.name
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    sys.path.insert(0, str(ROOT))
     import torch
     from torch.testing._internal.common_methods_invocations import op_db
 
@@ -58,6 +60,3 @@ def main() -> None:
     for t, name in times[:15]:
         print(f"{t:7.2f} s  {name}")
 
-
-if __name__ == "__main__":
-    main()
