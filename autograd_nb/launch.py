@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, threads
-from .codegen.build import compilation
+from .codegen.build import compilation, notice
 from .overriding import whole
 
 Entry = Callable[..., Any]
@@ -129,7 +129,8 @@ def entry(
 
     ``split``: makes of it one that runs on several threads, where that pays. An observer is told of the one kernel.
     """
-    compiled = compilation.build(source, name, argtypes)
+    with notice.of(label or name):
+        compiled = compilation.build(source, name, argtypes)
     whole = compiled if split is None else split(compiled)
     _observers.planned = _epoch
     if _observing:

@@ -7,9 +7,10 @@
 
 Rows named "aten::…" are ops (a pointwise op is one kernel), "family::kernel" hand-written kernels inside them, "…Backward0" nodes
 of the backward pass, "Optimizer.step#…" optimizers, "CompiledFunction: …" runs of programs that `compile` made,
-"autograd_nb::compile" kernels that were compiled, or loaded from disk, at their first use. "Bytes" is what the kernels read and
-write. Observing begins with plans being made anew for all kernels, which counts for the ops of the first step: run one before,
-under ``schedule(…, warmup=1, …)``, where that matters. The profiled thread is the one that opened the profile.
+"autograd_nb::compile: …" kernels of an op that were compiled at their first use, "autograd_nb::load" those that were found on disk.
+"Bytes" is what the kernels read and write. Observing begins with plans being made anew for all kernels, which counts for the ops of
+the first step: run one before, under ``schedule(…, warmup=1, …)``, where that matters. The profiled thread is the one that opened
+the profile.
 
 Source: https://docs.pytorch.org/docs/stable/profiler.html
 """

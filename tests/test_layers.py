@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("optim",),
     ("utils", "func", "serialization", "distributions", "profiler", "viz"),
     ("compat",),
-    ("__init__", "__main__", "warm", "version"),
+    ("__init__", "cache", "__main__", "version"),
 )
 
 #: the layers inside of a folder, from the ground up, by file or folder; what a row does not name is on top of all
@@ -51,7 +51,9 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels": (("products", "indexing", "reduce", "random", "fft", "updates"), ("linalg", "nn", "optim")),
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
-    "codegen.build": (("apart", "cache", "digest", "files"), ("entry_point",), ("machine_code", "pipeline"), ("compilation",)),
+    "codegen.build": (
+        ("apart", "cache", "digest", "files", "notice"), ("pack",), ("entry_point", "packs"), ("machine_code", "pipeline"), ("compilation",),
+    ),
     # a stage knows the stages before it and what they hand on (`ir`), never what is made of its work
     "compiler": (
         ("live_numbers", "native"),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import time
 
 import pytest
+from numba import config
 
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import launch, nn
+from autograd_nb.codegen.build import compilation
 from autograd_nb.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
 from .functions import Double
@@ -37,6 +40,21 @@ def test_ops_nodes_optimizer_and_blocks():
     assert forward.self_cpu_time_total < forward.cpu_time_total
     whole = sum(e.cpu_time_total for e in prof.events() if e.cpu_parent is None)
     assert prof.key_averages().self_cpu_time_total == pytest.approx(whole)
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+def test_kernels_that_are_compiled_or_loaded_have_rows(monkeypatch):
+    """Of their ops where they are compiled; what is found on disk shares one row."""
+    name, key, kinds = f"op_{os.urandom(4).hex()}", os.urandom(8).hex(), ("float32[:]", "float32[:]")
+    text = f"def kernel(x, out):\n    out[0] = {int(key, 16) % 1000003}\n"
+    with profile() as prof:
+        launch.entry(text, "kernel", kinds, name)
+    assert rows(prof)[f"autograd_nb::compile: {name}"].count == 1
+    for known in ("_built", "_by_key"):
+        monkeypatch.setattr(compilation, known, {})
+    with profile() as prof:
+        launch.entry(text, "kernel", kinds, name)
+    assert set(rows(prof)) == {"autograd_nb::load"}
 
 
 def test_users_functions_have_their_names():

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .. import launch
-from ..codegen.build import compilation
+from ..codegen.build import compilation, notice
 from ..codegen.build.files import replacing
 from ..graph import engine
 from ..graph.node import Node, here, place
@@ -257,8 +257,11 @@ def _applied(inner: Any) -> Any:
 @_OVERRIDES.at(compilation._entry)
 def _built(inner: Callable[..., Any]) -> Callable[..., Any]:
     def entry(*args: Any) -> Any:
-        with record_function("autograd_nb::compile"):  # or found on disk: the cost of a kernel's first use
-            return inner(*args)
+        with record_function("autograd_nb::load"):
+            before, made = notice.count(), inner(*args)
+            if notice.count() > before and (recorder := current()) is not None:  # it was not on disk
+                recorder.stack[-1].name = f"autograd_nb::compile: {notice.last()}"
+            return made
 
     return entry
 

@@ -14,12 +14,14 @@ import sys
 import textwrap
 import threading
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from autograd_nb.__main__ import main
+from autograd_nb.cache import warm
 from autograd_nb.codegen.build import cache, compilation, digest, machine_code
 from autograd_nb.codegen.build.cache import CacheWarning, Store
 
@@ -588,17 +590,45 @@ def test_commands(tmp_path, monkeypatch, capsys):
 def test_warm_reports_and_goes_on(tmp_path, monkeypatch, capsys, tqdm):
     monkeypatch.setenv("AUTOGRAD_NB_CACHE_DIR", str(tmp_path))
     ran = []
-    module = type(sys)("autograd_nb.warm")
-    module.usual_kernels = lambda: [("good", lambda: ran.append(1)), ("bad", lambda: 1 / 0), ("good", lambda: ran.append(2))]
-    monkeypatch.setitem(sys.modules, "autograd_nb.warm", module)
+    usual = [("good", lambda: ran.append(1)), ("bad", lambda: 1 / 0), ("good", lambda: ran.append(2))]
+    monkeypatch.setattr(warm, "usual_kernels", lambda: usual)
     if not tqdm:
         monkeypatch.setitem(sys.modules, "tqdm", None)
-    assert main(["cache", "warm"]) == 1
+    assert main(["cache", "warm", "--jobs", "1"]) == 1
     assert ran == [1, 2]
     assert "bad: ZeroDivisionError" in capsys.readouterr().err
-    monkeypatch.setitem(sys.modules, "autograd_nb.warm", None)
-    assert main(["cache", "warm"]) == 1
-    assert "usual kernels" in capsys.readouterr().err
+
+
+def test_warm_uses_processes(tmp_path, monkeypatch, capsys):
+    """Each of them does its share, told by its own module; one that ends early is told of."""
+    shares = tmp_path / "shares.py"
+    shares.write_text(
+        "import sys\npart, parts = map(int, sys.argv[-2:])\n"
+        "for name in ('a', 'b', 'c', 'd', 'e')[part::parts]: print('failed c: ValueError' if name == 'c' else 'done ' + name)\n"
+        "sys.exit(3 * part)\n"
+    )
+    monkeypatch.setattr(warm, "usual_kernels", lambda: [(name, print) for name in "abcde"])
+    heard = []
+
+    @contextmanager
+    def listening(total, unit):
+        assert total == 5
+        yield heard.append
+
+    monkeypatch.setattr(warm, "progress", listening)
+    failed = warm.compile_all(2, [sys.executable, str(shares)])
+    assert sorted(heard) == ["a", "b", "c", "d", "e"]
+    assert sorted(failed) == ["c: ValueError", "process 2 of 2 ended with status 3"]
+
+
+@pytest.mark.slow
+def test_the_usual_kernels_are_all_found_again(tmp_path):
+    given = {**os.environ, "AUTOGRAD_NB_CACHE_DIR": str(tmp_path), "AUTOGRAD_NB_COMPILE_WORKERS": "0"}
+    command = [sys.executable, "-m", "autograd_nb", "cache", "warm"]
+    first = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
+    assert int(re.search(r"compiled (\d+) kernels", first.stdout)[1]) > 100
+    second = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
+    assert "compiled 0 kernels" in second.stdout
 
 
 # ---------------------------------------------------------------------------------------------- what kernels call

@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,7 +96,7 @@ class Store:
             return f"the kernel cache cannot be made: {error}"
         if not stat.S_ISDIR(status.st_mode):
             return f"the kernel cache {folder} is not a folder"
-        if not _is_private(status):
+        if not is_private(status):
             return f"the kernel cache {folder} belongs to, or may be written by, another user: unsafe to load from"
         self._folder = folder
         return None
@@ -119,13 +119,17 @@ class Store:
         path = folder / (key + SUFFIX)
         try:
             data = _read(path)
-        except _NotOurs as error:
+        except NotOurs as error:
             self.warn(f"the kernel cache has {path}, which {error}: unsafe to load", "Such kernels are")
             return None
         except OSError:
             return None
         found = _parse(data)
         return found[1] if found is not None and found[0].get("key") == key else None
+
+    def holds(self, key: str) -> bool:
+        """Return whether there is a file under ``key``, whatever is in it."""
+        return self.folder is not None and (self.folder / (key + SUFFIX)).exists()
 
     def save(self, key: str, payload: bytes, description: dict[str, Any]) -> bool:
         """Keep ``payload`` under ``key``; whether that succeeded."""
@@ -200,39 +204,48 @@ class Store:
 
 def describe(path: Path) -> dict[str, Any] | None:
     """Return the description in a kernel's file; None when it is damaged, or not to be trusted."""
-    try:
-        found = _parse(_read(path))
-    except (OSError, _NotOurs):
-        return None
+    found = read(path)
     return found[0] if found else None
 
 
-class _NotOurs(Exception):
+def read(path: Path) -> tuple[dict[str, Any], bytes] | None:
+    """Return the description and the payload in a kernel's file; None when it is damaged, or not to be trusted."""
+    try:
+        return _parse(_read(path))
+    except (OSError, NotOurs):
+        return None
+
+
+class NotOurs(Exception):
     """The error about what stands where a kernel should, and may not be loaded: its text says why."""
 
 
 def _read(path: Path) -> bytes:
     """Return the bytes of a plain file that only the user or root can have written."""
+    with opened(path) as file:
+        return b"" if os.fstat(file.fileno()).st_size > _LARGEST else file.read()
+
+
+def opened(path: Path, trusted: Callable[[os.stat_result], bool] | None = None) -> Any:
+    """Return a plain file that only the user or root (or who else is ``trusted``) can have written, open and without a buffer."""
     try:
         handle = os.open(path, _OPEN)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
-            raise _NotOurs("is a link") from None
+            raise NotOurs("is a link") from None
         if error.errno in (errno.ENXIO, errno.ENODEV):  # a socket, or a device without a driver
-            raise _NotOurs("is not a file") from None
+            raise NotOurs("is not a file") from None
         raise
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise _NotOurs("is not a file")
-        if not _is_private(status):
-            raise _NotOurs("belongs to, or may be written by, another user")
-        if status.st_size > _LARGEST:
-            return b""
-        with open(handle, "rb", buffering=0, closefd=False) as file:
-            return file.read()
-    finally:
+            raise NotOurs("is not a file")
+        if not (trusted or is_private)(status):
+            raise NotOurs("belongs to, or may be written by, another user")
+        return open(handle, "rb", buffering=0)
+    except BaseException:
         os.close(handle)
+        raise
 
 
 def _make(folder: Path) -> None:
@@ -263,7 +276,7 @@ def _write_all(file: Any, data: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def _is_private(status: os.stat_result) -> bool:
+def is_private(status: os.stat_result) -> bool:
     """Return whether only this user, or root, may have written what ``status`` is of."""
     if not hasattr(os, "geteuid"):
         return True

@@ -34,6 +34,7 @@ from .apart import apart, imported
 from .cache import CacheWarning
 from .digest import GENERATED, Digest, Unknown
 from .machine_code import store
+from .notice import compiling
 
 __all__ = ["CacheWarning", "apart", "build", "build_function", "foreign", "numba", "store", "written"]
 
@@ -254,7 +255,7 @@ def _compile(
     collecting = gc.isenabled()
     gc.disable()  # it would look through a million new objects, again and again
     try:
-        with brief():
+        with brief(), compiling(function.__name__, key):
             dispatcher.compile(signature)
             shared(signature)
     finally:

@@ -6,14 +6,18 @@ import functools
 import hashlib
 import pickle
 import sys
+from importlib.util import MAGIC_NUMBER
 from typing import Any
 
 import numpy as np
 
+from . import notice
 from .cache import Store
 from .digest import GENERATED
+from .packs import Packs
 
 store = Store()
+_content_of: dict[str, str] = {}  # by the key of a kernel that this process has asked for
 
 ABI = 5  #: raised when machine code that was kept must not be used any more (what a change of `compilation` may require)
 
@@ -59,7 +63,63 @@ def made_here() -> str:
 
 def key_of(content: str) -> str:
     """Return the name of a kernel in the cache: of its content, compiled for this processor by these versions."""
-    return hashlib.sha256(f"{content} {made_here()}".encode()).hexdigest()
+    key = hashlib.sha256(f"{content} {made_here()}".encode()).hexdigest()
+    _content_of[key] = content
+    return key
+
+
+def used() -> dict[str, str]:
+    """Return the kernels that this process has asked for: content by key."""
+    return dict(_content_of)
+
+
+def made_by() -> dict[str, Any]:
+    """Return what the machine code that this process makes is made by and for, as the description of a pack says it.
+
+    Versions of NumPy and Python are named as far as machine code and pickles depend on them.
+    """
+    known = machine()
+    assert known is not None
+    _, libraries, (triple, cpu, features), switches = known
+    numpy, numba, llvmlite = libraries[1::2]
+    return {
+        "kernels": ABI, "numba": numba, "llvmlite": llvmlite, "numpy": numpy.partition(".")[0],
+        "python": f"{sys.implementation.cache_tag}-{MAGIC_NUMBER.hex()}", "platform": f"{sys.platform} {triple}",
+        "switches": [list(pair) for pair in switches], "processor": cpu,
+        "features": sorted(f[1:] for f in features.split(",") if f.startswith("+")),
+    }  # fmt: skip
+
+
+#: what a pack must have been made by, and how a message calls it
+_MUST_BE = {
+    "kernels": "version of the kernels", "numba": "Numba", "llvmlite": "llvmlite", "numpy": "NumPy", "python": "Python", "platform": "platform",
+    "switches": "setting of Numba",
+}  # fmt: skip
+
+
+def unfit(about: dict[str, Any]) -> str | None:
+    """Return why kernels of a pack cannot be used by this process, from its description; None where they can."""
+    if machine() is None:
+        return "this version of Numba keeps no machine code"
+    here = made_by()
+    for name, called in _MUST_BE.items():
+        if about.get(name) != here[name]:
+            return f"its {called} is {about.get(name)}, and this is {here[name]}"
+    wanted = about.get("features")
+    if not isinstance(wanted, list):
+        return "it does not say which processor it is for"
+    missing = sorted(set(map(str, wanted)) - set(here["features"]))
+    if missing:
+        return f"it is for {about.get('processor')}, and this processor lacks {', '.join(missing[:5])}{', …' if missing[5:] else ''}"
+    return None
+
+
+packs = Packs(store, unfit)
+
+
+def holds(key: str) -> bool:
+    """Return whether a kernel is on disk, in the cache or in a pack, whole or not."""
+    return store.holds(key) or (key in _content_of and packs.holds(_content_of[key]))
 
 
 _swept = False
@@ -85,11 +145,19 @@ def save(key: str, result: Any, name: str, argtypes: tuple[str, ...]) -> None:
     if not _swept:
         _swept = True
         store.sweep()
-    store.save(key, payload, {"name": name, "argtypes": list(argtypes), "numba": numba.__version__})
+    about = {"name": name, "argtypes": list(argtypes), "numba": numba.__version__}
+    if key in _content_of:
+        about |= {"content": _content_of[key], "made": made_here()}
+    if key in notice.compiled:
+        about |= {"op": notice.compiled[key].op, "seconds": round(notice.compiled[key].seconds, 4)}
+    store.save(key, payload, about)
 
 
 def load(key: str) -> Any | None:
+    """Return a kernel from the cache, else from a pack: what was compiled for this very processor comes first."""
     payload = store.load(key)
+    if payload is None and key in _content_of:
+        payload = packs.load(_content_of[key])
     if payload is None:
         return None
     from numba.core.compiler import CompileResult
