@@ -296,7 +296,7 @@ def adafactor_vector(lr, decay, beta2_decay, clip, eps1, eps2, sign, g, p, u, va
 def _adafactor_apply(lr, decay, clip, alpha, p, u):
     """p = p (1 - lr decay) - alpha u, u's root mean square clipped."""
     T = p.dtype.type
-    shrink, rate = T(1.0 - lr * decay), T(alpha / max(1.0, math.sqrt(_squares(u) / u.size) / clip))
+    shrink, rate = T(1.0 - lr * decay if decay != 0.0 else 1.0), T(alpha / max(1.0, math.sqrt(_squares(u) / u.size) / clip))
     for i in range(p.size):
         p[i] = p[i] * shrink - rate * u[i]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .fused import Fused, Update
-from .optimizer import ParamsT, check_betas, number
+from .optimizer import ParamsT, check_betas, check_sequence, number
 
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
@@ -38,6 +38,7 @@ class Adam(Fused):
         weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
         differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
+        check_sequence("betas", betas)
         if not any(isinstance(value, Tensor) for value in betas):
             check_betas(betas)
         _check_tensors(lr, betas, foreach, capturable)

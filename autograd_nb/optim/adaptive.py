@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .fused import Fused, Update
-from .optimizer import ParamsT, check_not_negative, check_pair, number
+from .optimizer import ParamsT, check_not_negative, check_pair, check_sequence, number
 
 __all__ = ["ASGD", "Adadelta", "Adagrad", "RMSprop", "Rprop"]
 
@@ -94,6 +94,7 @@ class Rprop(Fused):
         step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
         differentiable: bool = False,
     ) -> None:  # fmt: skip
+        check_sequence("etas", etas)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         check_pair("etas", etas)

@@ -25,7 +25,7 @@ from ..ops.creation.cast import dense
 from ..overriding import whole
 from ..shapes import Layout
 from ..tensor import Tensor
-from .optimizer import Optimizer, check_options, number, zeros_of
+from .optimizer import Optimizer, check_flags, check_options, number, zeros_of
 
 
 class Update(Kernel):
@@ -87,6 +87,7 @@ class Stepping(Optimizer):
     def __init__(self, params: Any, given: dict[str, Any]) -> None:
         """``given``: the options, or the ``locals()`` of a subclass's ``__init__``."""
         options = {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+        check_flags(options)
         self._check(options)
         super().__init__(params, options)
 

@@ -11,7 +11,7 @@ from ..errors import shorten
 from ..graph.modes import enable_grad, no_grad
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
-from .optimizer import Optimizer, ParamsT, check_lr, number
+from .optimizer import Optimizer, ParamsT, check_factor, check_lr, number
 
 
 @dataclass
@@ -129,6 +129,9 @@ class LBFGS(Optimizer):
         tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn: str | None = None,
     ) -> None:  # fmt: skip
         check_lr(lr)
+        check_factor("lr", lr)
+        for tolerance in (tolerance_grad, tolerance_change):
+            number(tolerance)
         if not isinstance(history_size, int):
             raise TypeError(f"history_size must be an integer, not {type(history_size).__name__} (history_size={shorten(history_size)})")
         if max_eval is None:
@@ -177,7 +180,9 @@ class LBFGS(Optimizer):
         if _largest(gradient) <= group["tolerance_grad"]:
             return first_loss
 
-        for iteration in range(1, group["max_iter"] + 1):
+        iteration = 0
+        while iteration < group["max_iter"]:
+            iteration += 1
             state["n_iter"] += 1
             d = state["d"] = self._direction(state, gradient, group["history_size"])
             state["prev_flat_grad"] = gradient

@@ -140,7 +140,7 @@ class Muon(Stepping):
                 rate = lr * 0.2 * math.sqrt(max(rows, columns))
             else:
                 rate = lr * math.sqrt(max(1.0, rows / columns))
-            step = _orthogonal(direction, group["ns_coefficients"], group["ns_steps"], float(group["eps"]))
+            step = _orthogonal(direction, group["ns_coefficients"], group["ns_steps"], number(group["eps"]))
             p.mul_(1 - lr * number(group["weight_decay"]))
             p.add_(step.to(p.dtype), alpha=-rate)
 

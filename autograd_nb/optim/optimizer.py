@@ -312,9 +312,12 @@ def number(value: Any) -> float:
     """A number that may be given as a one-element tensor."""
     if isinstance(value, float):
         return value
-    if isinstance(value, str):
-        raise TypeError(f"an optimizer's option must be a number, not str ({value!r}): give it as a float")
-    return float(value.item()) if isinstance(value, Tensor) else float(value)
+    if isinstance(value, Tensor):
+        return float(value.item())
+    if not hasattr(value.__class__, "__float__") and not hasattr(value.__class__, "__index__"):
+        kind = type(value).__name__
+        raise TypeError(f"an optimizer's option must be a number, not {kind} ({shorten(value)}): give it as a float")
+    return float(value)
 
 
 def check_one_element(lr: Any) -> None:
@@ -328,25 +331,46 @@ def check_lr(lr: Any) -> None:
         raise ValueError(f"Invalid learning rate: {lr}")
 
 
+def check_factor(name: str, value: Any) -> None:
+    """RuntimeError for a truth value that multiplies what is added to a tensor, as in PyTorch."""
+    if value is True:
+        raise RuntimeError(f"Boolean alpha only supported for Boolean results. ({name}=True: give it as a float)")
+
+
 def check_not_negative(name: str, value: Any) -> None:
     if not number(value) >= 0.0:
         raise ValueError(f"Invalid {name} value: {value}")
 
 
 def check_betas(betas: Any) -> None:
+    check_sequence("betas", betas)
     for i in (0, 1):
         if not 0.0 <= number(betas[i]) < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
     check_pair("betas", betas)
 
 
+def check_sequence(name: str, values: Any) -> None:
+    """TypeError for an option that stands for two numbers and is one, or none."""
+    if not hasattr(type(values), "__len__") or not hasattr(type(values), "__getitem__"):
+        raise TypeError(f"cannot unpack non-iterable {type(values).__name__} object: {name} must be two numbers, not {shorten(values)}")
+
+
 def check_pair(name: str, values: Any) -> None:
     """ValueError for an option that is not two numbers."""
+    check_sequence(name, values)
     if len(values) != 2:
         few = f"not enough values to unpack (expected 2, got {len(values)}" if len(values) < 2 else "too many values to unpack (expected 2"
         raise ValueError(f"{few}): {name} must be two numbers, not {shorten(values)}")
     for value in values:
         number(value)
+
+
+def check_flags(options: dict[str, Any]) -> None:
+    """RuntimeError for a flag that is a tensor of several elements."""
+    for name in ("foreach", "differentiable"):
+        if isinstance(options.get(name), Tensor):
+            bool(options[name])
 
 
 def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:
@@ -369,6 +393,8 @@ def check_options(options: dict[str, Any]) -> None:
     for name, text in _NOT_NEGATIVE.items():
         if name in options:
             check_not_negative(text, options[name])
+    if not options.get("decoupled_weight_decay"):
+        check_factor("weight_decay", options.get("weight_decay"))
     if "betas" in options:
         check_betas(options["betas"])
     if not isinstance(options.get("differentiable", False), bool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..graph.modes import no_grad
@@ -30,7 +31,7 @@ class SGD(Fused):
         super().__init__(params, locals())
 
     def _check(self, options: dict[str, Any]) -> None:
-        super()._check(options)
+        super()._check({name: 0.0 if isinstance(v, float) and math.isnan(v) else v for name, v in options.items()})  # which PyTorch lets pass
         if options["nesterov"] and (options["momentum"] <= 0 or options["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
 

@@ -51,7 +51,7 @@ _LISTED: dict[str, dict[str, str]] = {
         "kron": "operand 0: 0 c0; operand 1: 0 c0",
     },
     _FUSED: {
-        "nn.functional.cross_entropy | nn.functional.logsigmoid | nn.functional.softsign": "operand 0: 0",
+        "nn.functional.logsigmoid | nn.functional.softsign": "operand 0: 0",
         "nn.functional.linear_cross_entropy (chunked)": "operand 0: 0 1; operand 1: 0 1",
         "nn.functional.linear_cross_entropy (chunked_none)": "operand 0: 0 1; operand 1: 0 1",
         "nn.functional.multilabel_soft_margin_loss | nn.functional.rms_norm": "operand 0: 0 1",

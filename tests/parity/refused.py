@@ -212,6 +212,18 @@ KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("windows of a pool whose places are drawn", ("FractionalMaxPool*: accepted: *",)),
         ("True is 1 among the rows of a table", ("Embedding padding_idx=True: accepted: *",)),
     ],
+    "optimizers": [
+        ("numbers beyond float32 are infinite in its arithmetic, or meet others that are", (
+            "*=1e40: accepted: PyTorch RuntimeError: value cannot be converted to type float without overflow", "Adafactor weight_decay=1e40: wrong: *",
+            "ASGD lambd=-2**63-1: wrong: *")),
+        ("a power or a conversion of Python's that overflows in PyTorch", (
+            "ASGD alpha=*: accepted: PyTorch *Error: *", "LBFGS *=*2**63*: accepted: PyTorch OverflowError: *",
+            "Muon eps=-2**63-1: accepted: PyTorch OverflowError: *")),
+        ("an option that is no number is refused where the optimizer is made; PyTorch stumbles over it where it computes, or does not notice", (
+            "ASGD alpha=1j: refused: *", "Rprop step_sizes=(None, 0.9): refused: *", "* kind: ours TypeError: an optimizer's option must be a number, *")),
+        ("PyTorch asks for this flag only where there is weight decay", ("* decoupled_weight_decay=a tensor: refused: *",)),
+        ("nan for a bound bounds nothing; in PyTorch it is the result", ("Rprop step_sizes=(nan, 0.5): wrong: *",)),
+    ],
 }
 
 

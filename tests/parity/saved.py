@@ -33,11 +33,8 @@ SLOW = {"nn.functional.grid_sample": 1, "grid_sampler_2d": 1, "grid_sampler_3d":
         "nn.functional.multi_head_attention_forward": 2, "nn.functional.ctc_loss": 3}  # fmt: skip
 #: calls that PyTorch has and we have not
 MISSING = {"nn.functional.silu (complex)": "takes no complex numbers here"}
-_LOSS = "the fused loss reads the logits themselves where PyTorch has a copy, their log_softmax"
 #: entries of which something is known to differ: why, and what (as patterns, each of which has to be found)
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "nn.functional.cross_entropy": (_LOSS, ("#*: operand 0 wrongly refused",)),
-    "CrossEntropyLoss": (_LOSS, ("training #*: operand 0 wrongly refused", "evaluation #*: operand 0 wrongly refused")),
     "nn.functional.linear_cross_entropy (chunked)": (
         "PyTorch's computes its gradients in the forward pass and keeps only those",
         ("#*: operand ? wrongly refused", "#* (grad of ?): operand ? wrongly refused"),

@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 
 WALKS = [
     "argument_dtypes", "loss_arguments", "norm_shapes", "number_arguments", "mutants outs", "overlapping", "shared_memory",
-    "refused modules --every 30", "views --part 0 2", "views --part 1 2",
+    "refused modules --every 30", "refused optimizers --every 10", "views --part 0 2", "views --part 1 2",
 ]  # fmt: skip
 
 

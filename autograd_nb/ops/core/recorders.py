@@ -107,6 +107,7 @@ def runner(op: Any, recording: Any) -> Callable[..., Any]:
     for p, i, _ in recording.saved:
         names.setdefault(op.params[i], f"_values[{p!r}]")
     names.update({name: f"_values[{name!r}]" for name, _ in recording.shapes})
+    names.update({name: "None" for name, _ in recording.edges})
     rules: dict[str, Any] = {}
     if recording.every is not None:
         rules["_rule"], asked = recording.every

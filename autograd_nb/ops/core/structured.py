@@ -5,7 +5,8 @@
 
 The forward function takes its operands by position (the public wrappers normalise arguments first) and runs with recording
 off. A rule's parameter names say what it needs: ``g`` (the incoming gradient; a list for several outputs), an operand (saved;
-numbers and tuples are kept as they are), ``<operand>_shape``, ``out`` (the output, a list of several), ``out1`` (of several outputs
+numbers and tuples are kept as they are), ``<operand>_shape``, ``<operand>_edge`` (under ``create_graph`` its place in the graph, where
+something else is saved in its stead; else None), ``out`` (the output, a list of several), ``out1`` (of several outputs
 only that one). What a rule names may not be changed in place before the backward pass, so rules name what PyTorch saves, also
 where they do not read it (and `recording.guarded` adds what is no operand). ``every=`` gives one rule for all operands together,
 returning a dict by operand; it may ask for ``needs``, the set of operands that want a gradient. An operand may be a tuple of
@@ -115,11 +116,11 @@ class Recording:
     grad.
 
     ``rules``: for each operand with edges (rule or None where it needs no gradient, its names, edges of a tuple or -1).
-    ``saved``: (operand, its index, its first edge) of what the rules read; ``shapes``: (name, index) of shapes. ``run``: the rules
+    ``saved``: (operand, its index, its first edge) of what the rules read; ``shapes``: (name, index) of shapes; ``edges``: (name, edge). ``run``: the rules
     as one function (see `recorders.runner`), made when it is first asked for, where every operand is one tensor.
     """
 
-    __slots__ = ("every", "needed", "out", "outs", "present", "rules", "run", "saved", "shapes", "simple")
+    __slots__ = ("edges", "every", "needed", "out", "outs", "present", "rules", "run", "saved", "shapes", "simple")
 
     def __init__(self, op: Structured, mask: int, present: int, lengths: tuple[Any, ...]):
         counts = dict(zip(lengths[::2], lengths[1::2], strict=True))
@@ -146,6 +147,7 @@ class Recording:
         self.outs = tuple(sorted(int(n[3:]) for n in wanted if n[:3] == "out" and n[3:].isdigit() and n not in op.params))
         self.saved = [(p, i, first.get(p)) for i, p in enumerate(op.params) if p in wanted]
         self.shapes = [(p + "_shape", i) for i, p in enumerate(op.params) if p + "_shape" in wanted]
+        self.edges = [(p + "_edge", first[p]) for p in op.params if p + "_edge" in wanted]
         self.simple, self.present = not lengths, present
         self.run: Callable[..., Any] | None = None
 
@@ -391,6 +393,8 @@ class Structured:
         values = dict(node.values)
         values["g"] = g
         conjugate, graph = False, state.grad
+        for name, e in node.recording.edges:
+            values[name] = node.edges[e] if graph else None
         for (p, data, layout, e), version in zip(node.saved or (), node.counters(), strict=False):
             t = make(data, layout, version)
             if layout.dtype.category == 3:

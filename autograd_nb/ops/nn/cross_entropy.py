@@ -1,7 +1,8 @@
 """cross_entropy and nll_loss.
 
 With class indices, cross_entropy is one fused kernel forward (log-softmax, pick and sum) and one backward (softmax minus the
-one-hot target); under ``create_graph`` the backward is written with ops, so that every derivative is there.
+one-hot target); under ``create_graph`` the backward is written with ops, so that every derivative is there. For a backward pass the
+kernel keeps the log-softmax and not the logits, which may be changed in place meanwhile.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ...overriding import overridable
 from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines
+from ..core.history import attach
 from ..core.numbers import float_argument, int_argument
 from ..core.recording import constant, guarded, mark_inference, not_for_complex
 from ..core.registry import OPS
@@ -31,7 +33,7 @@ from ..creation.cast import cast, dense
 from ..creation.create import new_full
 from ..elementwise.activation import functional
 from ..indexing.take_along import put_along, take_along
-from .softmax import log_softmax, softmax
+from .softmax import _log_softmax, log_softmax
 
 _OUTSIDE = launch.Kernel("indexing.along", "first_outside")
 
@@ -63,7 +65,8 @@ def _pick_weight(weighted: bool) -> list[Step]:
 
 
 @cache
-def _forward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
+def _forward(weighted: bool, smoothed: bool, rows: bool, kept: bool) -> RowKernel:
+    """From logits to the loss; ``kept``: to their log-softmax as well."""
     operands = {
         "x": "full",
         "target": "row",
@@ -76,41 +79,43 @@ def _forward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
     if smoothed:
         folds["sx"] = (SUM, (lambda x, w: x * w) if weighted else (lambda x: x))
 
-    def loss(target, ignore, wt, lse, xt, eps):
-        return m.where(target == ignore, 0.0, ((1 - eps) * wt) * (lse - xt))
+    def loss(target, ignore, wt, logs, top, xt, eps):
+        return m.where(target == ignore, 0.0, ((1 - eps) * wt) * (logs - (xt - top)))
 
-    def loss_smoothed(target, ignore, wt, lse, xt, eps, n, sx):
-        return m.where(
-            target == ignore, 0.0, ((1 - eps) * wt) * (lse - xt) + (eps / n.cast("float64")) * (lse * n.cast("float64") - sx)
-        )
+    def loss_smoothed(target, ignore, wt, logs, top, xt, eps, n, sx):
+        spread = (logs + top) * n.cast("float64") - sx
+        return m.where(target == ignore, 0.0, ((1 - eps) * wt) * (logs - (xt - top)) + (eps / n.cast("float64")) * spread)
 
-    def loss_smoothed_weighted(target, ignore, wt, lse, xt, eps, n, sx, all):  # noqa: A002
-        return m.where(target == ignore, 0.0, ((1 - eps) * wt) * (lse - xt) + (eps / n.cast("float64")) * (lse * all - sx))
+    def loss_smoothed_weighted(target, ignore, wt, logs, top, xt, eps, n, sx, all):  # noqa: A002
+        spread = (logs + top) * all - sx
+        return m.where(target == ignore, 0.0, ((1 - eps) * wt) * (logs - (xt - top)) + (eps / n.cast("float64")) * spread)
 
     steps: list[Step] = [
         Each(folds={"top": (MAX, lambda x: x)}),
         Each(folds=folds),
-        Row({"lse": lambda s, top: m.log(s) + top, "at": lambda target, ignore: m.where(target == ignore, 0, target)}),
+        Row({"logs": lambda s: m.log(s), "at": lambda target, ignore: m.where(target == ignore, 0, target)}),
+        *([Each(stores={"y": lambda x, top, logs: (x - top) - logs})] if kept else []),
         Pick("xt", "x", "at"),
         *_pick_weight(weighted),
         Row({"loss": loss if not smoothed else loss_smoothed_weighted if weighted else loss_smoothed}),
     ]
+    full = {"y": "full"} if kept else {}
     if rows:
-        return RowKernel("cross_entropy", operands, {"lse": "row", "loss": "row"}, steps)
+        return RowKernel("cross_entropy", operands, {**full, "loss": "row"}, steps)
     steps.append(
         Total(
             {"total": lambda loss: loss, "weight": lambda target, ignore, wt: m.where(target == ignore, 0.0, wt)},
             {"value": lambda total, weight, mean: total / m.where(mean != 0, weight, 1.0), "wsum": lambda weight: weight},
         )
     )
-    return RowKernel("cross_entropy", operands, {"lse": "row", "value": "one", "wsum": "one"}, steps)
+    return RowKernel("cross_entropy", operands, {**full, "value": "one", "wsum": "one"}, steps)
 
 
 @cache
 def _backward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
     weights = {"w": "col", "all": "one"} if weighted else {}
-    operands = {"x": "full", "target": "row", **weights, "ignore": "number", "eps": "number", "mean": "number",
-                "lse": "row", "g": "row" if rows else "one"}  # fmt: skip
+    operands = {"y": "full", "target": "row", **weights, "ignore": "number", "eps": "number", "mean": "number",
+                "g": "row" if rows else "one"}  # fmt: skip
     if not rows:
         operands["wsum"] = "one"
 
@@ -129,14 +134,14 @@ def _backward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
     def whole_weighted(scale, eps, n, wt, all):  # noqa: A002
         return scale * ((1 - eps) * wt + (eps / n.cast("float64")) * all)
 
-    def store(x, lse, a):
-        return m.exp(x - lse) * a
+    def store(y, a):
+        return m.exp(y) * a
 
-    def store_smoothed(x, lse, a, c):
-        return m.exp(x - lse) * a - c
+    def store_smoothed(y, a, c):
+        return m.exp(y) * a - c
 
-    def store_smoothed_weighted(x, lse, a, c, w):
-        return m.exp(x - lse) * a - c * w
+    def store_smoothed_weighted(y, a, c, w):
+        return m.exp(y) * a - c * w
 
     steps: list[Step] = [
         Row({"scale": scale_rows if rows else scale_one, "at": lambda target, ignore: m.where(target == ignore, 0, target)}),
@@ -173,60 +178,62 @@ def _constants(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, eps: fl
         return keep.unsqueeze(1), whole.unsqueeze(1), taken
 
 
-def _rule(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
-    if state.grad:
-        keep, whole, taken = _constants(x, target, w, ignore, eps)
-        scale = g.unsqueeze(1) if reduction == "none" else g / wsum if reduction == "mean" else g
-        return (softmax(x, 1) * whole - taken) * m.where(keep, scale, 0.0)  # the scale is infinite where no row is kept
-    return _gradient(g, x, target, w, total, lse, wsum, reduction, ignore, eps)
+def _rule(g, x_edge, logs, target, w, total, wsum, reduction, ignore, eps):
+    if not state.grad:
+        return _gradient(g, logs, target, w, total, wsum, reduction, ignore, eps)
+    logs = cast(logs, g.dtype)
+    x = make(logs._data, logs._layout, [0, 0])  # stands for the logits: of them only their place in the graph is read
+    attach(x, x_edge)
+    _log_softmax.record((x, 1), logs)
+    keep, whole, taken = _constants(logs, target, w, ignore, eps)
+    scale = g.unsqueeze(1) if reduction == "none" else g / wsum if reduction == "mean" else g
+    return (logs.exp() * whole - taken) * m.where(keep, scale, 0.0)  # the scale is infinite where no row is kept
 
 
-def _gradient_arguments(g, x, target, w, total, lse, wsum, reduction, ignore, eps) -> list[Any]:
+def _gradient_arguments(g, logs, target, w, total, wsum, reduction, ignore, eps) -> list[Any]:
     mean = 1.0 if reduction == "mean" else 0.0
-    args = [x._data, target._data, *_weights(w, total), ignore, eps, mean, lse._data, g._data]
+    args = [logs._data, target._data, *_weights(w, total), ignore, eps, mean, g._data]
     return args if reduction == "none" else [*args, wsum._data]
 
 
-def _plan_gradient(checked: bool, g, x, target, w, total, lse, wsum, reduction, ignore, eps) -> tuple[Any, ...] | None:
+def _plan_gradient(checked: bool, g, logs, target, w, total, wsum, reduction, ignore, eps) -> tuple[Any, ...] | None:
     """What the gradient of a loss without weights takes."""
-    d = x._layout.dtype
-    if w is not None or d is dtypes.float16 or reduction == "none" or g._layout.dtype is not d or not x._layout.size:
+    d = logs._layout.dtype
+    if w is not None or reduction == "none" or g._layout.dtype is not d or not logs._layout.size:
         return None
-    if not all(t._layout.contiguous for t in (x, target, g)):
+    if not all(t._layout.contiguous for t in (target, g)):
         return None
-    sizes, args = row_sizes(x.shape, 1), _gradient_arguments(g, x, target, w, total, lse, wsum, reduction, ignore, eps)
-    return sizes, _backward(False, eps != 0, False).entry(d.name, sizes, args, [x._data]), args[4]
+    sizes, args = row_sizes(logs.shape, 1), _gradient_arguments(g, logs, target, w, total, wsum, reduction, ignore, eps)
+    return sizes, _backward(False, eps != 0, False).entry(d.name, sizes, args, [logs._data]), args[4]
 
 
 _RUN_GRADIENT = [
     "sizes, entry, mean = plan",
-    "layout = x._layout",
+    "layout = logs._layout",
     "data = _allocate(layout.size, layout.dtype.carrier)",
-    "entry(*sizes, x._data, target._data, ignore, eps, mean, lse._data, g._data, wsum._data, data)",
+    "entry(*sizes, logs._data, target._data, ignore, eps, mean, g._data, wsum._data, data)",
     *tensor_lines("layout"),
     "return t",
 ]
 
 
-@known("x._layout, target._layout, g._layout, w is None, reduction, eps", _plan_gradient, _RUN_GRADIENT)
-def _gradient(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
+@known("logs._layout, target._layout, g._layout, w is None, reduction, eps", _plan_gradient, _RUN_GRADIENT)
+def _gradient(g, logs, target, w, total, wsum, reduction, ignore, eps):
     """The gradient outside the graph."""
-    half = x.dtype is dtypes.float16
-    wide = dtypes.float32 if half else x.dtype
-    layout = layout_of(x.shape, None, wide)
-    data = launch.empty(layout.size, wide.carrier)
+    layout = logs._layout
+    data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
-        source, index, scale = (make(dense(t), t._layout.dense, t._version_) for t in (cast(x, wide), target, cast(g, wide)))
-        args = _gradient_arguments(scale, source, index, w, total, lse, wsum, reduction, ignore, eps)
-        _backward(w is not None, eps != 0, reduction == "none")(wide.name, row_sizes(x.shape, 1), args, [data])
-    return cast(make(data, layout, [0, 0]), x.dtype)
+        index, scale = (make(dense(t), t._layout.dense, t._version_) for t in (target, cast(g, layout.dtype)))
+        args = _gradient_arguments(scale, logs, index, w, total, wsum, reduction, ignore, eps)
+        _backward(w is not None, eps != 0, reduction == "none")(layout.dtype.name, row_sizes(logs.shape, 1), args, [data])
+    return cast(make(data, layout, [0, 0]), g.dtype)
 
 
 @structured(
     x=_rule, node="CrossEntropyLossBackward0", linear="no", batch="samples",
     dtypes="half float", samples="F.cross_entropy(x(3, 4), index(4, 3))",
 )
-def _cross_entropy(x, target, w, total, lse, wsum, value, reduction, ignore, eps):
+def _cross_entropy(x, target, w, total, logs, wsum, value, reduction, ignore, eps):
     return value
 
 
@@ -246,34 +253,36 @@ def _weight_of_rows(target: Tensor, weight: Tensor | None, ignore: int, d: Any) 
 def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, reduction: str, eps: float) -> Tensor:
     half = x.dtype is dtypes.float16
     wide = dtypes.float32 if half else x.dtype
+    kept = state.grad and x.requires_grad
     with unrecorded():
         source = cast(x.detach(), wide)
         weight = None if w is None else cast(w.detach(), wide)
         total = None if weight is None else weight.sum()
         layout = layout_of(target.shape, None, wide)
-        lse = launch.empty(layout.size, wide.carrier)
         args = [dense(source), dense(target), *_weights(weight, total), ignore, eps, 1.0 if reduction == "mean" else 0.0]
         large = x._layout.size >= LARGE  # then rows are dealt out to threads, and summed afterwards
-        kernel = _forward(w is not None, eps != 0, reduction == "none" or large)
+        kernel = _forward(w is not None, eps != 0, reduction == "none" or large, kept)
         sizes = row_sizes(x.shape, 1)
+        logs = make(launch.empty(x._layout.size, wide.carrier), layout_of(x.shape, None, wide), [0, 0]) if kept else None
+        outputs = [logs._data] if logs is not None else []
         wsum = None
         if reduction == "none" or large:
             value = make(launch.empty(layout.size, wide.carrier), layout, [0, 0])
             if layout.size:
-                kernel(wide.name, sizes, args, [lse, value._data])
+                kernel(wide.name, sizes, args, [*outputs, value._data])
             if reduction != "none":
                 value, wsum = value.sum(), _weight_of_rows(target, weight, ignore, wide)
                 value = value / wsum if reduction == "mean" else value
         else:
             one = layout_of((), None, wide)
             value, wsum = make(np.empty(1, wide.carrier), one, [0, 0]), make(np.empty(1, wide.carrier), one, [0, 0])
-            kernel(wide.name, sizes, args, [lse, value._data, wsum._data])
+            kernel(wide.name, sizes, args, [*outputs, value._data, wsum._data])
         value = cast(value, x.dtype)
     if state.inference:
         mark_inference(value)
-    if not (state.grad and x.requires_grad):
+    if logs is None:
         return value
-    return _cross_entropy(x, target, weight, total, make(lse, layout, [0, 0]), wsum, value, reduction, ignore, eps)
+    return _cross_entropy(x, target, weight, total, logs, wsum, value, reduction, ignore, eps)
 
 
 @_cross_entropy_indices.decomposed
@@ -307,29 +316,32 @@ def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduc
     if label_smoothing.__class__ is not float or not 0.0 <= label_smoothing <= 1.0:
         return None
     sizes, some, mean = row_sizes(layout.sizes, 1), input._data, 1.0 if reduction == "mean" else 0.0
-    kernel = _forward(False, label_smoothing != 0, False)
-    entry = kernel.entry(d.name, sizes, [some, target._data, ignore_index, label_smoothing, mean], [some, some, some])
-    return sizes, entry, outside, mean, layout_of(wanted.sizes, None, d), layout_of((), None, d)
+    kept = state.grad and input.requires_grad
+    kernel = _forward(False, label_smoothing != 0, False, kept)
+    entry = kernel.entry(d.name, sizes, [some, target._data, ignore_index, label_smoothing, mean], [some] * (2 + kept))
+    return sizes, entry, outside, mean, kept, layout.dense, layout_of((), None, d)
 
 
 def _run_known(plan: tuple[Any, ...], x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
     """What `cross_entropy` comes to in a `known` call."""
-    sizes, entry, outside, mean, layout, one = plan
-    d = x._layout.dtype
-    indices = target._data if target._data.size == layout.size else target._data[: layout.size]
+    sizes, entry, outside, mean, kept, layout, one = plan
+    carrier, count = layout.dtype.carrier, sizes[0]
+    indices = target._data if target._data.size == count else target._data[:count]
     found = np.empty(2, np.int64)
     if target._layout.dtype is dtypes.int64:
         outside(sizes[1], ignore, indices, found)
     if target._layout.dtype is not dtypes.int64 or found.item(0) >= 0:
         target, _ = _checked_indices(target, sizes[1], ignore)
-    lse, value, wsum = np.empty(layout.size, d.carrier), np.empty(1, d.carrier), np.empty(1, d.carrier)
-    entry(*sizes, x._data, target._data, ignore, eps, mean, lse, value, wsum)
+    value, wsum = np.empty(1, carrier), np.empty(1, carrier)
     y = make(value, one, [0, 0])
+    if kept:
+        logs = make(launch.empty(layout.size, carrier), layout, [0, 0])
+        entry(*sizes, x._data, target._data, ignore, eps, mean, logs._data, value, wsum)
+        _cross_entropy.record((x, target, None, None, logs, make(wsum, one, [0, 0]), y, reduction, ignore, eps), y, 3)
+        return y
+    entry(*sizes, x._data, target._data, ignore, eps, mean, value, wsum)
     if state.inference:
         mark_inference(y)
-    elif state.grad:
-        kept = make(lse, layout, [0, 0]), make(wsum, one, [0, 0])
-        _cross_entropy.record((x, target, None, None, *kept, y, reduction, ignore, eps), y, 3)
     return y
 
 
@@ -412,7 +424,7 @@ def _floating(x: Tensor, name: str) -> None:
 
 @functional()
 @known(
-    "input._layout, target._layout, ignore_index, reduction, label_smoothing",
+    "input._layout, target._layout, ignore_index, reduction, label_smoothing, _state.grad and input.requires_grad",
     _plan_known, _run_known, takes=("input", "target", "ignore_index", "reduction", "label_smoothing"),
 )
 def cross_entropy(
