@@ -2,7 +2,7 @@
 
 With class indices, cross_entropy is one fused kernel forward (log-softmax, pick and sum) and one backward (softmax minus the
 one-hot target); under ``create_graph`` the backward is written with ops, so that every derivative is there. For a backward pass the
-kernel keeps the log-softmax and not the logits, which may be changed in place meanwhile.
+kernel keeps e^(x − max) and their sums and not the logits x, which may be changed in place meanwhile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..creation.cast import cast, dense
 from ..creation.create import new_full
 from ..elementwise.activation import functional
 from ..indexing.take_along import put_along, take_along
-from .softmax import _log_softmax, log_softmax
+from .softmax import _softmax, log_softmax
 
 _OUTSIDE = launch.Kernel("indexing.along", "first_outside")
 
@@ -66,7 +66,7 @@ def _pick_weight(weighted: bool) -> list[Step]:
 
 @cache
 def _forward(weighted: bool, smoothed: bool, rows: bool, kept: bool) -> RowKernel:
-    """From logits to the loss; ``kept``: to their log-softmax as well."""
+    """From logits to the loss; ``kept``: to the powers of e and the inverse of their sum as well, of which softmax is the product."""
     operands = {
         "x": "full",
         "target": "row",
@@ -75,7 +75,8 @@ def _forward(weighted: bool, smoothed: bool, rows: bool, kept: bool) -> RowKerne
         "eps": "number",
         "mean": "number",
     }
-    folds: dict[str, Any] = {"s": (SUM, lambda x, top: m.exp_below(x - top))}
+    stores = {"y": lambda x, top: m.exp_below(x - top)} if kept else {}
+    folds: dict[str, Any] = {"s": (SUM, (lambda y: y) if kept else lambda x, top: m.exp_below(x - top))}
     if smoothed:
         folds["sx"] = (SUM, (lambda x, w: x * w) if weighted else (lambda x: x))
 
@@ -92,14 +93,13 @@ def _forward(weighted: bool, smoothed: bool, rows: bool, kept: bool) -> RowKerne
 
     steps: list[Step] = [
         Each(folds={"top": (MAX, lambda x: x)}),
-        Each(folds=folds),
-        Row({"logs": lambda s: m.log(s), "at": lambda target, ignore: m.where(target == ignore, 0, target)}),
-        *([Each(stores={"y": lambda x, top, logs: (x - top) - logs})] if kept else []),
+        Each(stores=stores, folds=folds),
+        Row({"logs": lambda s: m.log(s), "inverse": lambda s: 1 / s, "at": lambda target, ignore: m.where(target == ignore, 0, target)}),
         Pick("xt", "x", "at"),
         *_pick_weight(weighted),
         Row({"loss": loss if not smoothed else loss_smoothed_weighted if weighted else loss_smoothed}),
     ]
-    full = {"y": "full"} if kept else {}
+    full = {"y": "full", "inverse": "row"} if kept else {}
     if rows:
         return RowKernel("cross_entropy", operands, {**full, "loss": "row"}, steps)
     steps.append(
@@ -114,7 +114,7 @@ def _forward(weighted: bool, smoothed: bool, rows: bool, kept: bool) -> RowKerne
 @cache
 def _backward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
     weights = {"w": "col", "all": "one"} if weighted else {}
-    operands = {"y": "full", "target": "row", **weights, "ignore": "number", "eps": "number", "mean": "number",
+    operands = {"y": "full", "target": "row", **weights, "ignore": "number", "eps": "number", "mean": "number", "inverse": "row",
                 "g": "row" if rows else "one"}  # fmt: skip
     if not rows:
         operands["wsum"] = "one"
@@ -128,26 +128,26 @@ def _backward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
     def part(scale, eps, n):
         return scale * (eps / n.cast("float64"))
 
-    def whole(scale, eps, n, wt):
-        return scale * ((1 - eps) * wt + eps)
+    def whole(scale, eps, n, wt, inverse):
+        return scale * ((1 - eps) * wt + eps) * inverse
 
-    def whole_weighted(scale, eps, n, wt, all):  # noqa: A002
-        return scale * ((1 - eps) * wt + (eps / n.cast("float64")) * all)
+    def whole_weighted(scale, eps, n, wt, inverse, all):  # noqa: A002
+        return scale * ((1 - eps) * wt + (eps / n.cast("float64")) * all) * inverse
 
     def store(y, a):
-        return m.exp(y) * a
+        return y * a
 
     def store_smoothed(y, a, c):
-        return m.exp(y) * a - c
+        return y * a - c
 
     def store_smoothed_weighted(y, a, c, w):
-        return m.exp(y) * a - c * w
+        return y * a - c * w
 
     steps: list[Step] = [
         Row({"scale": scale_rows if rows else scale_one, "at": lambda target, ignore: m.where(target == ignore, 0, target)}),
         *_pick_weight(weighted),
         Row({"b": lambda scale, eps, wt: scale * ((1 - eps) * wt)}),
-        Row({"a": whole_weighted if weighted else whole, "c": part} if smoothed else {"a": lambda b: b * 1.0}),
+        Row({"a": whole_weighted if weighted else whole, "c": part} if smoothed else {"a": lambda b, inverse: b * inverse}),
         Each(stores={"o": store if not smoothed else store_smoothed_weighted if weighted else store_smoothed}),
         Put("o", "at", lambda o, b: o - b),
     ]
@@ -178,54 +178,55 @@ def _constants(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, eps: fl
         return keep.unsqueeze(1), whole.unsqueeze(1), taken
 
 
-def _rule(g, x_edge, logs, target, w, total, wsum, reduction, ignore, eps):
+def _rule(g, x_edge, powers, target, w, total, inverse, wsum, reduction, ignore, eps):
     if not state.grad:
-        return _gradient(g, logs, target, w, total, wsum, reduction, ignore, eps)
-    logs = cast(logs, g.dtype)
-    x = make(logs._data, logs._layout, [0, 0])  # stands for the logits: of them only their place in the graph is read
+        return _gradient(g, powers, target, w, total, inverse, wsum, reduction, ignore, eps)
+    with unrecorded():
+        soft = cast(powers * inverse.unsqueeze(1), g.dtype)
+    x = make(soft._data, soft._layout, [0, 0])  # stands for the logits: of them only their place in the graph is read
     attach(x, x_edge)
-    _log_softmax.record((x, 1), logs)
-    keep, whole, taken = _constants(logs, target, w, ignore, eps)
+    _softmax.record((x, 1), soft)
+    keep, whole, taken = _constants(soft, target, w, ignore, eps)
     scale = g.unsqueeze(1) if reduction == "none" else g / wsum if reduction == "mean" else g
-    return (logs.exp() * whole - taken) * m.where(keep, scale, 0.0)  # the scale is infinite where no row is kept
+    return (soft * whole - taken) * m.where(keep, scale, 0.0)  # the scale is infinite where no row is kept
 
 
-def _gradient_arguments(g, logs, target, w, total, wsum, reduction, ignore, eps) -> list[Any]:
+def _gradient_arguments(g, powers, target, w, total, inverse, wsum, reduction, ignore, eps) -> list[Any]:
     mean = 1.0 if reduction == "mean" else 0.0
-    args = [logs._data, target._data, *_weights(w, total), ignore, eps, mean, g._data]
+    args = [powers._data, target._data, *_weights(w, total), ignore, eps, mean, inverse._data, g._data]
     return args if reduction == "none" else [*args, wsum._data]
 
 
-def _plan_gradient(checked: bool, g, logs, target, w, total, wsum, reduction, ignore, eps) -> tuple[Any, ...] | None:
+def _plan_gradient(checked: bool, g, powers, target, w, total, inverse, wsum, reduction, ignore, eps) -> tuple[Any, ...] | None:
     """What the gradient of a loss without weights takes."""
-    d = logs._layout.dtype
-    if w is not None or reduction == "none" or g._layout.dtype is not d or not logs._layout.size:
+    d = powers._layout.dtype
+    if w is not None or reduction == "none" or g._layout.dtype is not d or not powers._layout.size:
         return None
     if not all(t._layout.contiguous for t in (target, g)):
         return None
-    sizes, args = row_sizes(logs.shape, 1), _gradient_arguments(g, logs, target, w, total, wsum, reduction, ignore, eps)
-    return sizes, _backward(False, eps != 0, False).entry(d.name, sizes, args, [logs._data]), args[4]
+    sizes, args = row_sizes(powers.shape, 1), _gradient_arguments(g, powers, target, w, total, inverse, wsum, reduction, ignore, eps)
+    return sizes, _backward(False, eps != 0, False).entry(d.name, sizes, args, [powers._data]), args[4]
 
 
 _RUN_GRADIENT = [
     "sizes, entry, mean = plan",
-    "layout = logs._layout",
+    "layout = powers._layout",
     "data = _allocate(layout.size, layout.dtype.carrier)",
-    "entry(*sizes, logs._data, target._data, ignore, eps, mean, g._data, wsum._data, data)",
+    "entry(*sizes, powers._data, target._data, ignore, eps, mean, inverse._data, g._data, wsum._data, data)",
     *tensor_lines("layout"),
     "return t",
 ]
 
 
-@known("logs._layout, target._layout, g._layout, w is None, reduction, eps", _plan_gradient, _RUN_GRADIENT)
-def _gradient(g, logs, target, w, total, wsum, reduction, ignore, eps):
+@known("powers._layout, target._layout, g._layout, w is None, reduction, eps", _plan_gradient, _RUN_GRADIENT)
+def _gradient(g, powers, target, w, total, inverse, wsum, reduction, ignore, eps):
     """The gradient outside the graph."""
-    layout = logs._layout
+    layout = powers._layout
     data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
         index, scale = (make(dense(t), t._layout.dense, t._version_) for t in (target, cast(g, layout.dtype)))
-        args = _gradient_arguments(scale, logs, index, w, total, wsum, reduction, ignore, eps)
-        _backward(w is not None, eps != 0, reduction == "none")(layout.dtype.name, row_sizes(logs.shape, 1), args, [data])
+        args = _gradient_arguments(scale, powers, index, w, total, inverse, wsum, reduction, ignore, eps)
+        _backward(w is not None, eps != 0, reduction == "none")(layout.dtype.name, row_sizes(powers.shape, 1), args, [data])
     return cast(make(data, layout, [0, 0]), g.dtype)
 
 
@@ -233,7 +234,7 @@ def _gradient(g, logs, target, w, total, wsum, reduction, ignore, eps):
     x=_rule, node="CrossEntropyLossBackward0", linear="no", batch="samples",
     dtypes="half float", samples="F.cross_entropy(x(3, 4), index(4, 3))",
 )
-def _cross_entropy(x, target, w, total, logs, wsum, value, reduction, ignore, eps):
+def _cross_entropy(x, target, w, total, powers, inverse, wsum, value, reduction, ignore, eps):
     return value
 
 
@@ -263,8 +264,9 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
         large = x._layout.size >= LARGE  # then rows are dealt out to threads, and summed afterwards
         kernel = _forward(w is not None, eps != 0, reduction == "none" or large, kept)
         sizes = row_sizes(x.shape, 1)
-        logs = make(launch.empty(x._layout.size, wide.carrier), layout_of(x.shape, None, wide), [0, 0]) if kept else None
-        outputs = [logs._data] if logs is not None else []
+        kinds = (layout_of(x.shape, None, wide), layout) if kept else ()
+        read = [make(launch.empty(k.size, wide.carrier), k, [0, 0]) for k in kinds]  # by the backward pass
+        outputs = [t._data for t in read]
         wsum = None
         if reduction == "none" or large:
             value = make(launch.empty(layout.size, wide.carrier), layout, [0, 0])
@@ -280,9 +282,7 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
         value = cast(value, x.dtype)
     if state.inference:
         mark_inference(value)
-    if logs is None:
-        return value
-    return _cross_entropy(x, target, weight, total, logs, wsum, value, reduction, ignore, eps)
+    return _cross_entropy(x, target, weight, total, *read, wsum, value, reduction, ignore, eps) if kept else value
 
 
 @_cross_entropy_indices.decomposed
@@ -318,14 +318,14 @@ def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduc
     sizes, some, mean = row_sizes(layout.sizes, 1), input._data, 1.0 if reduction == "mean" else 0.0
     kept = state.grad and input.requires_grad
     kernel = _forward(False, label_smoothing != 0, False, kept)
-    entry = kernel.entry(d.name, sizes, [some, target._data, ignore_index, label_smoothing, mean], [some] * (2 + kept))
-    return sizes, entry, outside, mean, kept, layout.dense, layout_of((), None, d)
+    entry = kernel.entry(d.name, sizes, [some, target._data, ignore_index, label_smoothing, mean], [some] * (2 + 2 * kept))
+    return sizes, entry, outside, mean, kept, layout.dense, layout_of(wanted.sizes, None, d), layout_of((), None, d)
 
 
 def _run_known(plan: tuple[Any, ...], x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
     """What `cross_entropy` comes to in a `known` call."""
-    sizes, entry, outside, mean, kept, layout, one = plan
-    carrier, count = layout.dtype.carrier, sizes[0]
+    sizes, entry, outside, mean, kept, layout, rows, one = plan
+    carrier, count = layout.dtype.carrier, rows.size
     indices = target._data if target._data.size == count else target._data[:count]
     found = np.empty(2, np.int64)
     if target._layout.dtype is dtypes.int64:
@@ -335,9 +335,10 @@ def _run_known(plan: tuple[Any, ...], x: Tensor, target: Tensor, ignore: int, re
     value, wsum = np.empty(1, carrier), np.empty(1, carrier)
     y = make(value, one, [0, 0])
     if kept:
-        logs = make(launch.empty(layout.size, carrier), layout, [0, 0])
-        entry(*sizes, x._data, target._data, ignore, eps, mean, logs._data, value, wsum)
-        _cross_entropy.record((x, target, None, None, logs, make(wsum, one, [0, 0]), y, reduction, ignore, eps), y, 3)
+        powers, inverse = launch.empty(layout.size, carrier), np.empty(count, carrier)
+        entry(*sizes, x._data, target._data, ignore, eps, mean, powers, inverse, value, wsum)
+        read = make(powers, layout, [0, 0]), make(inverse, rows, [0, 0]), make(wsum, one, [0, 0])
+        _cross_entropy.record((x, target, None, None, *read, y, reduction, ignore, eps), y, 3)
         return y
     entry(*sizes, x._data, target._data, ignore, eps, mean, value, wsum)
     if state.inference:
