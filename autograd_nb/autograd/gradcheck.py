@@ -127,7 +127,6 @@ def _check(
 ) -> None:
     outputs = _outputs(func(*args))
     rng = np.random.default_rng(0)
-    differentiable = [o for o in outputs if o.requires_grad]
     for k, out in enumerate(outputs):
         if not out.requires_grad:
             for i in wanted:
@@ -135,43 +134,46 @@ def _check(
                     raise GradcheckError(
                         f"Numerical gradient for function expected to be zero: output {k} does not require grad but depends on input {i}."
                     )
-    for k, out in enumerate(outputs):
-        if not out.requires_grad:
-            continue
+    differentiable = [(k, out) for k, out in enumerate(outputs) if out.requires_grad]
+    for k, out in differentiable:
         if fast:
             _fast(func, args, wanted, k, out, eps, atol, rtol, rng)
-            continue
-        analytic = {i: np.zeros((out._layout.size, args[i]._layout.size)) for i in wanted}
-        for row in range(out._layout.size):
-            seed = np.zeros(out._layout.size)
-            seed[row] = 1
-            g = from_numpy(seed.reshape(tuple(out.shape))).to(out.dtype)
-            grads = [grad(out, args[i], g, retain_graph=True, allow_unused=True)[0] for i in wanted]
-            again = [grad(out, args[i], g, retain_graph=True, allow_unused=True)[0] for i in wanted] if row == 0 else grads
-            for i, a, b in zip(wanted, grads, again, strict=True):
-                if a is None:
-                    continue
-                if a.shape != args[i].shape or a.dtype is not args[i].dtype:
-                    raise GradcheckError(
-                        f"gradient of input {i} has shape {list(a.shape)} and dtype {a.dtype} instead of {list(args[i].shape)} and {args[i].dtype}"
-                    )
-                x = ndarray(a.detach())
-                if np.abs(x - ndarray(b.detach())).max(initial=0.0) > nondet:
-                    raise GradcheckError(
-                        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                        f"different values for input {i}."
-                    )
-                analytic[i][row] = x.reshape(-1)
-        for i in wanted:
-            numeric = _numeric(func, args, i, k, eps)
-            _compare(analytic[i].T, numeric, k, i, atol, rtol)
-    if undefined and differentiable:
-        for out in differentiable:
+        else:
+            for i, analytic in _analytic(out, args, wanted, nondet).items():
+                _compare(analytic.T, _numeric(func, args, i, k, eps), k, i, atol, rtol)
+    if undefined:
+        for _, out in differentiable:
             zero = from_numpy(np.zeros(tuple(out.shape))).to(out.dtype)
             for i in wanted:
                 (g,) = grad(out, args[i], zero, retain_graph=True, allow_unused=True)
                 if g is not None and np.any(ndarray(g.detach()) != 0):
                     raise GradcheckError(f"Backward of a zero gradient is not zero for input {i}.")
+
+
+def _analytic(out: Tensor, args: tuple[Any, ...], wanted: list[int], nondet: float) -> dict[int, np.ndarray]:
+    """Return for each input the Jacobian (outputs × inputs), a backward pass for each row; two passes must agree within ``nondet``."""
+    found = {i: np.zeros((out._layout.size, args[i]._layout.size)) for i in wanted}
+    for row in range(out._layout.size):
+        seed = np.zeros(out._layout.size)
+        seed[row] = 1
+        g = from_numpy(seed.reshape(tuple(out.shape))).to(out.dtype)
+        grads = [grad(out, args[i], g, retain_graph=True, allow_unused=True)[0] for i in wanted]
+        again = [grad(out, args[i], g, retain_graph=True, allow_unused=True)[0] for i in wanted] if row == 0 else grads
+        for i, a, b in zip(wanted, grads, again, strict=True):
+            if a is None:
+                continue
+            if a.shape != args[i].shape or a.dtype is not args[i].dtype:
+                raise GradcheckError(
+                    f"gradient of input {i} has shape {list(a.shape)} and dtype {a.dtype} instead of {list(args[i].shape)} and {args[i].dtype}"
+                )
+            x = ndarray(a.detach())
+            if np.abs(x - ndarray(b.detach())).max(initial=0.0) > nondet:
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+                    f"different values for input {i}."
+                )
+            found[i][row] = x.reshape(-1)
+    return found
 
 
 def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarray) -> np.ndarray:

@@ -35,7 +35,8 @@ own: Callable[[Any, Any, bool], Any] = _unset
 watch: Callable[[Any, tuple[Any, ...]], None] | None = None
 
 
-def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node], dict[Any, Any]]:
+# in one piece: every pass would pay for the calls of its parts
+def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node], dict[Any, Any]]:  # noqa: C901
     """Return (nodes to run, youngest first; leaf -> the oldest node with an edge to it, after which its gradient is complete).
 
     All checks are made here. A leaf that is itself a root and nothing else stands with None.

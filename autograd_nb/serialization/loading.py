@@ -392,26 +392,6 @@ _ENTRY, _FACTOR = 1 << 26, 100
 
 
 def _read_archive(archive: zipfile.ZipFile, name: str, trusting: bool, encoding: str) -> Any:
-    def read(entry: str, size: int | None = None) -> bytes:
-        """An entry, of ``size`` bytes if that is known: what it says of itself is compared before it is unpacked."""
-        try:
-            info = archive.getinfo(entry)
-            if size is not None and info.file_size != size:
-                raise _Damaged(f"{name!r} is damaged: {entry.partition('/')[2]} has {info.file_size} bytes instead of {size}")
-            if info.file_size > max(_ENTRY, _FACTOR * info.compress_size) and size is None:
-                raise _Damaged(f"{name!r} is damaged: {entry} would unpack to {info.file_size} bytes")
-            with archive.open(info) as file:
-                data = file.read(info.file_size + 1)
-            if len(data) != info.file_size:
-                raise _Damaged(f"{name!r} is damaged: {entry} has {len(data)} bytes instead of {info.file_size}")
-            return data
-        except KeyError:
-            raise _Damaged(f"{name!r} is damaged: it lacks {entry}") from None
-        except _Damaged:
-            raise
-        except Exception as error:  # zipfile and zlib raise a variety
-            raise _Damaged(f"{name!r} is damaged: {entry} cannot be read ({error})") from None
-
     entries = archive.namelist()
     pickles = [e for e in entries if e.endswith("/data.pkl") and e.count("/") == 1]
     if not pickles:
@@ -419,13 +399,13 @@ def _read_archive(archive: zipfile.ZipFile, name: str, trusting: bool, encoding:
             raise RuntimeError(f"{name!r} is a TorchScript archive, which holds a program: save a state_dict() with save()")
         raise RuntimeError(f"{name!r} is a zip archive, but not a file of save(): it lacks data.pkl")
     root = pickles[0].rsplit("/", 1)[0]
-    order = read(f"{root}/byteorder").decode() if f"{root}/byteorder" in entries else "little"
+    order = _read_entry(archive, name, f"{root}/byteorder").decode() if f"{root}/byteorder" in entries else "little"
     storages: dict[str, tuple[Any, ...]] = {}
 
     def storage(key: str, d: dtype, numel: int) -> tuple[Any, ...]:
         found = storages.get(key)
         if found is None:
-            array = storage_array(bytearray(read(f"{root}/data/{key}", numel * d.itemsize)), d)
+            array = storage_array(bytearray(_read_entry(archive, name, f"{root}/data/{key}", numel * d.itemsize)), d)
             if order != sys.byteorder:
                 array.byteswap(inplace=True)
             found = storages[key] = (array, d)
@@ -435,7 +415,7 @@ def _read_archive(archive: zipfile.ZipFile, name: str, trusting: bool, encoding:
 
     previous, state.grad = state.grad, True
     try:
-        return _Unpickler(read(pickles[0]), storage, trusting, encoding).load()
+        return _Unpickler(_read_entry(archive, name, pickles[0]), storage, trusting, encoding).load()
     except pickle.UnpicklingError as error:
         raise pickle.UnpicklingError(f"{name!r}: {error}") from None
     except _Damaged as error:
@@ -446,3 +426,24 @@ def _read_archive(archive: zipfile.ZipFile, name: str, trusting: bool, encoding:
         raise RuntimeError(f"{name!r} is damaged: its data.pkl cannot be read ({type(error).__name__}: {error})") from None
     finally:
         state.grad = previous
+
+
+def _read_entry(archive: zipfile.ZipFile, name: str, entry: str, size: int | None = None) -> bytes:
+    """Return an entry, of ``size`` bytes if that is known: what it says of itself is compared before it is unpacked."""
+    try:
+        info = archive.getinfo(entry)
+        if size is not None and info.file_size != size:
+            raise _Damaged(f"{name!r} is damaged: {entry.partition('/')[2]} has {info.file_size} bytes instead of {size}")
+        if info.file_size > max(_ENTRY, _FACTOR * info.compress_size) and size is None:
+            raise _Damaged(f"{name!r} is damaged: {entry} would unpack to {info.file_size} bytes")
+        with archive.open(info) as file:
+            data = file.read(info.file_size + 1)
+        if len(data) != info.file_size:
+            raise _Damaged(f"{name!r} is damaged: {entry} has {len(data)} bytes instead of {info.file_size}")
+        return data
+    except KeyError:
+        raise _Damaged(f"{name!r} is damaged: it lacks {entry}") from None
+    except _Damaged:
+        raise
+    except Exception as error:  # zipfile and zlib raise a variety
+        raise _Damaged(f"{name!r} is damaged: {entry} cannot be read ({error})") from None

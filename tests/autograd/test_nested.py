@@ -134,20 +134,18 @@ def test_an_interrupt_ends_the_innermost_pass():
         if k == 50:
             reached.set()
             try:
-                end = time.monotonic() + 20
-                while time.monotonic() < end:
+                for _ in range(2000):
                     time.sleep(0.01)
-            finally:
+            except KeyboardInterrupt:
                 ended.append(k)
+                raise
 
     waker = threading.Thread(target=interrupt)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     waker.start()
-    begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         by_hooks(60, wait)
     waker.join()
     signal.signal(signal.SIGINT, before)
-    assert ended == [50]
-    assert time.monotonic() - begin < 15
+    assert ended == [50]  # there it was raised, long before the waiting had an end
     assert by_hooks(3)[0] == 3

@@ -93,25 +93,7 @@ def ours(value: Any, storages: dict | None = None) -> Any:
     """A PyTorch argument as one of this library's; tensors that share memory go on sharing it within one call."""
     storages = {} if storages is None else storages
     if isinstance(value, torch.Tensor):
-        if value.layout is not torch.strided or value.is_quantized or value.is_conj() or value.is_neg():
-            raise Unsupported("sparse, quantized or conjugated")
-        if value.dtype not in NUMPY and value.dtype not in COMPLEX:
-            raise Unsupported(str(value.dtype))
-        if value.device.type != "cpu":
-            raise Unsupported(str(value.device))
-        source = value.detach()
-        if source.numel() == 0:
-            base = ag.from_numpy(source.numpy().copy())
-        else:  # the whole storage, so that views and strides behave alike
-            count = source.untyped_storage().nbytes() // source.element_size()
-            flat = torch.empty(0, dtype=source.dtype).set_(source.untyped_storage(), 0, (count,))
-            key = (source.untyped_storage()._cdata, source.dtype)
-            base = storages.setdefault(key, ag.from_numpy(flat.numpy().copy()))
-            try:
-                base = base.as_strided(tuple(source.shape), tuple(source.stride()), source.storage_offset()).detach()
-            except RuntimeError:  # a storage that was taken away from the tensor
-                base = ag.from_numpy(source.numpy().copy())
-        return base.requires_grad_(value.requires_grad)
+        return _tensor(value, storages)
     if isinstance(value, torch.dtype):
         if value not in NUMPY and value not in COMPLEX:
             raise Unsupported(str(value))
@@ -145,6 +127,28 @@ def ours(value: Any, storages: dict | None = None) -> Any:
     if isinstance(value, types.BuiltinFunctionType) and hasattr(ag, value.__name__):
         return getattr(ag, value.__name__)
     return value
+
+
+def _tensor(value: torch.Tensor, storages: dict) -> Any:
+    if value.layout is not torch.strided or value.is_quantized or value.is_conj() or value.is_neg():
+        raise Unsupported("sparse, quantized or conjugated")
+    if value.dtype not in NUMPY and value.dtype not in COMPLEX:
+        raise Unsupported(str(value.dtype))
+    if value.device.type != "cpu":
+        raise Unsupported(str(value.device))
+    source = value.detach()
+    if source.numel() == 0:
+        base = ag.from_numpy(source.numpy().copy())
+    else:  # the whole storage, so that views and strides behave alike
+        count = source.untyped_storage().nbytes() // source.element_size()
+        flat = torch.empty(0, dtype=source.dtype).set_(source.untyped_storage(), 0, (count,))
+        key = (source.untyped_storage()._cdata, source.dtype)
+        base = storages.setdefault(key, ag.from_numpy(flat.numpy().copy()))
+        try:
+            base = base.as_strided(tuple(source.shape), tuple(source.stride()), source.storage_offset()).detach()
+        except RuntimeError:  # a storage that was taken away from the tensor
+            base = ag.from_numpy(source.numpy().copy())
+    return base.requires_grad_(value.requires_grad)
 
 
 def rebound(function: Any) -> Any:

@@ -169,44 +169,13 @@ class Reach:
         self._mapping(f"{path}'s hooks", hooks.tensor)
 
     def _inside(self, path: str, value: Any) -> None:
-        if isinstance(value, (types.FunctionType, types.MethodType)):
-            self._function(path, value)
-        elif isinstance(value, types.BuiltinFunctionType):
-            owner = value.__self__
-            self._calculates = self._calculates or value.__module__ in ("math", "cmath", "numpy")
-            self._changing(path, value.__module__ or getattr(owner, "__module__", None))
-            if not isinstance(owner, (type, types.ModuleType)):
-                self._value(f"{path}.__self__", "", owner)
-        elif isinstance(value, types.ModuleType):
-            if value.__name__.partition(".")[0] in CHANGING:
-                raise TooMuch(
-                    f"it uses the module {value.__name__}, whose functions give another value at each call; pass such values as arguments"
-                )
-            self._modules.setdefault(id(value), (path, value, set()))
-        elif isinstance(value, type):
-            self._changing(path, value.__module__)
-            if not in_library(value.__module__):
-                self._class(path, value)
-        elif isinstance(value, np.ndarray):
-            if value.nbytes > _SMALL or value.dtype.hasobject:
-                raise TooMuch(f"it reaches a NumPy array ({path}), whose values may change unseen; make it a tensor")
-            self._places.add(f"the values of {path}", f"{self._places.name(value)}.tobytes()", value.tobytes(), BY_VALUE)
-        elif isinstance(value, (dict, types.MappingProxyType, list, tuple, deque, set, frozenset, bytearray)):
-            self._container(path, value)
-            if not in_library(type(value).__module__):
-                self._object(path, value)
-        elif isinstance(value, io.IOBase):
-            raise TooMuch(f"it reaches a file ({path}), which a captured run would neither read nor write")
-        elif type(value).__module__.startswith(PACKAGE + ".compiler") and hasattr(value, "__wrapped__"):
+        """Walk on to what a value holds, in the way of its kind."""
+        walk = next((walk for kinds, walk in _WALKS if isinstance(value, kinds)), Reach._other)
+        walk(self, path, value)
+
+    def _other(self, path: str, value: Any) -> None:
+        if type(value).__module__.startswith(PACKAGE + ".compiler") and hasattr(value, "__wrapped__"):
             self._value(path, "", value.__wrapped__)  # a compiled function stands for the function
-        elif isinstance(value, (attrgetter, methodcaller)):
-            self.names.update(part for name in value.__reduce__()[1] if isinstance(name, str) for part in name.split("."))
-        elif isinstance(value, functools.partial):
-            for part, v in (("func", value.func), ("args", value.args), ("keywords", value.keywords)):
-                self._value(f"{path}.{part}", "", v)
-        elif isinstance(value, ContextVar):
-            unset = self._places.name(MISSING)
-            self._value(f"{path}.get()", f"{self._places.name(value)}.get({unset})", value.get(MISSING))
         elif hasattr(type(value), "__next__"):
             raise TooMuch(
                 f"it reaches an iterator ({path}), which gives another value at each call; call next() outside and pass the value"
@@ -214,12 +183,52 @@ class Reach:
         else:
             self._object(path, value)
 
+    def _builtin(self, path: str, function: types.BuiltinFunctionType) -> None:
+        owner = function.__self__
+        self._calculates = self._calculates or function.__module__ in ("math", "cmath", "numpy")
+        self._changing(path, function.__module__ or getattr(owner, "__module__", None))
+        if not isinstance(owner, (type, types.ModuleType)):
+            self._value(f"{path}.__self__", "", owner)
+
+    def _module(self, path: str, module: types.ModuleType) -> None:
+        if module.__name__.partition(".")[0] in CHANGING:
+            raise TooMuch(
+                f"it uses the module {module.__name__}, whose functions give another value at each call; pass such values as arguments"
+            )
+        self._modules.setdefault(id(module), (path, module, set()))
+
+    def _type(self, path: str, value: type) -> None:
+        self._changing(path, value.__module__)
+        if not in_library(value.__module__):
+            self._class(path, value)
+
+    def _array(self, path: str, value: np.ndarray) -> None:
+        if value.nbytes > _SMALL or value.dtype.hasobject:
+            raise TooMuch(f"it reaches a NumPy array ({path}), whose values may change unseen; make it a tensor")
+        self._places.add(f"the values of {path}", f"{self._places.name(value)}.tobytes()", value.tobytes(), BY_VALUE)
+
+    def _file(self, path: str, value: io.IOBase) -> None:
+        raise TooMuch(f"it reaches a file ({path}), which a captured run would neither read nor write")
+
+    def _getter(self, path: str, getter: attrgetter | methodcaller) -> None:
+        """Note the attributes that it reads."""
+        self.names.update(part for name in getter.__reduce__()[1] if isinstance(name, str) for part in name.split("."))
+
+    def _partial(self, path: str, value: functools.partial) -> None:
+        for part in ("func", "args", "keywords"):
+            self._value(f"{path}.{part}", "", getattr(value, part))
+
+    def _context_variable(self, path: str, variable: ContextVar) -> None:
+        unset = self._places.name(MISSING)
+        self._value(f"{path}.get()", f"{self._places.name(variable)}.get({unset})", variable.get(MISSING))
+
     def _length(self, path: str, value: Any) -> None:
         """Enter how many entries a container has."""
         name, size = self._places.name(value), len(value)
         self._places.add(path, f"len({name})" if size else name, size, BY_VALUE if size else EMPTY, (value, "entries"))
 
     def _container(self, path: str, value: Any) -> None:
+        """Walk to the entries, and to the attributes of an object of a user's class."""
         if isinstance(value, (dict, types.MappingProxyType)):
             self._mapping(path, value)
         elif isinstance(value, (list, tuple, deque)):
@@ -230,6 +239,8 @@ class Reach:
             self._places.add(f"the contents of {path}", self._places.name(value), value.copy(), BY_VALUE, (value, "entries"))
             for v in value:
                 self._value(f"an element of {path}", "", v)
+        if not in_library(type(value).__module__):
+            self._object(path, value)
 
     def _mapping(self, path: str, d: Any) -> None:
         name = self._places.name(d)
@@ -320,6 +331,7 @@ class Reach:
                 self._places.add(f"{base.__name__}.{k}", code, v, BY_IDENTITY, (entries, "entries"))
 
     def _function(self, path: str, function: Any) -> None:
+        """Walk into a function: what it is made with, and what its code names."""
         if isinstance(function, types.MethodType):
             self._value(f"{path}.__self__", "", function.__self__)
             function = function.__func__
@@ -340,8 +352,7 @@ class Reach:
                     if isinstance(cell.cell_contents, (types.FunctionType, types.MethodType)):
                         self._value(path, "", cell.cell_contents)
             return
-        code = function.__code__
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell)
         self._places.add(f"the defaults of {path}", f"{self._places.name(function)}.__defaults__", function.__defaults__)
         for k, v in enumerate(function.__defaults__ or ()):
@@ -349,6 +360,11 @@ class Reach:
         if function.__kwdefaults__:
             self._mapping(f"the keyword defaults of {path}", function.__kwdefaults__)
         self._attributes(path, function.__dict__)
+        self._code(function, module)
+
+    def _code(self, function: types.FunctionType, module: str) -> None:
+        """Note which attributes, globals and modules the code of a function reads."""
+        code = function.__code__
         self.tells_apart = self.tells_apart or bytecode.tells_apart(code)
         names = bytecode.attributes(code)
         standard = module.partition(".")[0] in sys.stdlib_module_names
@@ -407,3 +423,18 @@ class Reach:
             if now is not p.value and keepable(now):
                 found[kept.place] = kept
         return found
+
+
+#: how the walk goes on from values of some kinds
+_WALKS: tuple[tuple[Any, Any], ...] = (
+    ((types.FunctionType, types.MethodType), Reach._function),
+    (types.BuiltinFunctionType, Reach._builtin),
+    (types.ModuleType, Reach._module),
+    (type, Reach._type),
+    (np.ndarray, Reach._array),
+    ((dict, types.MappingProxyType, list, tuple, deque, set, frozenset, bytearray), Reach._container),
+    (io.IOBase, Reach._file),
+    ((attrgetter, methodcaller), Reach._getter),
+    (functools.partial, Reach._partial),
+    (ContextVar, Reach._context_variable),
+)

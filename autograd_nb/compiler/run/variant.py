@@ -102,14 +102,10 @@ class Variant:
                 or (t._grad is not None) is not a.has_grad
             ):
                 return self._other(leaves)
-        if self.asked:
-            for i, t in enumerate(leaves):
-                if not self.asked.isdisjoint(t.__dict__):
-                    return f"argument {i} has attributes of its own"
-        if modes.inference_used:
-            for i, (t, a) in enumerate(zip(leaves, self.arguments, strict=True)):
-                if (t._version_[0] < 0) is not a.inference:
-                    return f"argument {i} is {'no' if a.inference else 'an'} inference tensor"
+        if self.asked or modes.inference_used:
+            marked = self._marked(leaves)
+            if marked:
+                return marked
         for i in self.written:
             if seen_as(leaves[i]) != self.arguments[i].view:
                 return f"argument {i}, which it changes, is a view of another kind"
@@ -124,19 +120,10 @@ class Variant:
             changed = guard.look()
         if changed >= 0:
             return guard.describe(changed)
-        for t in self.expects_none:
-            if t._grad is not None:
-                return "a gradient has been left that was None"
-        for t in self.expects_some:
-            if t._grad is None:
-                return "a gradient is None that was not"
-        if self.held:
-            for t, _, layout, _, _ in self.held:
-                g = t._grad
-                if g is None or g._layout is not layout or g._rg:
-                    return "a gradient that it adds to is another"
-            if len({id(root(t._grad._data)) for t, *_ in self.held} - self.state_roots) != len(self.held):
-                return "gradients share memory"
+        if self.expects_none or self.expects_some or self.held:
+            left = self._left()
+            if left:
+                return left
         for slot, value in self.decided:
             if slot.read() != value:
                 return "a number that decides what is computed has changed"
@@ -156,6 +143,34 @@ class Variant:
             if (t._grad is not None) is not a.has_grad:
                 return f"argument {i} has {'no' if t._grad is None else 'a'} gradient"
         return "an argument is of another kind"
+
+    def _marked(self, leaves: list[Tensor]) -> str:
+        """Return which argument has attributes that were asked for, or is an inference tensor where it was none."""
+        if self.asked:
+            for i, t in enumerate(leaves):
+                if not self.asked.isdisjoint(t.__dict__):
+                    return f"argument {i} has attributes of its own"
+        if modes.inference_used:
+            for i, (t, a) in enumerate(zip(leaves, self.arguments, strict=True)):
+                if (t._version_[0] < 0) is not a.inference:
+                    return f"argument {i} is {'no' if a.inference else 'an'} inference tensor"
+        return ""
+
+    def _left(self) -> str:
+        """Return how the gradients of what the function reaches are other than when this was captured."""
+        for t in self.expects_none:
+            if t._grad is not None:
+                return "a gradient has been left that was None"
+        for t in self.expects_some:
+            if t._grad is None:
+                return "a gradient is None that was not"
+        for t, _, layout, _, _ in self.held:
+            g = t._grad
+            if g is None or g._layout is not layout or g._rg:
+                return "a gradient that it adds to is another"
+        if self.held and len({id(root(t._grad._data)) for t, *_ in self.held} - self.state_roots) != len(self.held):
+            return "gradients share memory"
+        return ""
 
     def _shared(self, leaves: list[Tensor]) -> str:
         """Return where arguments share memory in another way than when this was captured."""

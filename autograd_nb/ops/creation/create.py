@@ -140,6 +140,10 @@ def _of_numbers(data: Any, d: dtype | None) -> Tensor | None:
 _PLAIN = frozenset((float, int, bool))
 
 
+#: with the name of a type
+_NO_NUMBERS = "Could not infer dtype of {}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
+
+
 def _parse(data: Any, d: dtype | None) -> Tensor:
     if isinstance(data, Tensor):
         return cast(data.detach(), d or data.dtype)
@@ -156,15 +160,24 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes, list, tuple, range)):  # a deque, an array.array
         data = list(data)
     if not isinstance(data, (list, tuple, range)):
-        raise TypeError(
-            f"Could not infer dtype of {type(data).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
-        )
+        raise TypeError(_NO_NUMBERS.format(type(data).__name__))
     held = [x for x in _leaves(data) if not isinstance(x, (bool, int, float, complex))]
     if any(isinstance(x, (Tensor, np.ndarray)) for x in held):
         d = d or _common_dtype(data)
         data = _unwrapped(data)
     if launch.observer() is not None:
         data = _settled(data)
+    array = _numbers(data)
+    if d is None:
+        d = _inferred(array, data)
+    elif array.dtype.kind == "c" and not d.is_complex:
+        raise TypeError(f"must be real number, not complex (dtype={d!r})")
+    with np.errstate(all="ignore"):
+        return wrap(launch.constant(array.astype(d.np)), d)
+
+
+def _numbers(data: Any) -> np.ndarray:
+    """Return (nested) lists as NumPy's array; TypeError where one holds what is no number."""
     try:
         array = np.array(data)
     except ValueError:
@@ -175,24 +188,21 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         bad = next((x for x in _leaves(data) if not isinstance(x, (bool, int, float, complex, np.generic, np.ndarray))), None)
         if bad is None:
             raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits")
-        raise TypeError(
-            f"Could not infer dtype of {type(bad).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
-        )
-    if array.dtype.kind == "c" and d is not None and not d.is_complex:
-        raise TypeError(f"must be real number, not complex (dtype={d!r})")
+        raise TypeError(_NO_NUMBERS.format(type(bad).__name__))
     if array.dtype.kind in "USMm":
         raise TypeError(f"new(): invalid data type '{type(next(_leaves(data))).__name__}': tensor() takes numbers only")
-    if d is None:
-        if array.size == 0 or (array.dtype.kind == "f" and not any(isinstance(x, np.generic) for x in _first_leaves(data))):
-            d = dtypes.get_default_dtype()
-        elif array.dtype.kind == "c":
-            d = dtypes.get_default_dtype().to_complex()
-        else:
-            d = from_numpy_dtype(array.dtype) if array.dtype.kind != "u" or array.dtype.itemsize == 1 else dtypes.int64
-            if array.dtype == np.uint64 and not any(isinstance(x, (np.generic, np.ndarray)) for x in _first_leaves(data)):
-                raise ValueError("Overflow when unpacking long long: an integer in the data does not fit int64")
-    with np.errstate(all="ignore"):
-        return wrap(launch.constant(array.astype(d.np)), d)
+    return array
+
+
+def _inferred(array: np.ndarray, data: Any) -> dtype:
+    """Return the dtype of a tensor made of lists: the default one for Python's floats and for no numbers at all."""
+    if array.size == 0 or (array.dtype.kind == "f" and not any(isinstance(x, np.generic) for x in _first_leaves(data))):
+        return dtypes.get_default_dtype()
+    if array.dtype.kind == "c":
+        return dtypes.get_default_dtype().to_complex()
+    if array.dtype == np.uint64 and not any(isinstance(x, (np.generic, np.ndarray)) for x in _first_leaves(data)):
+        raise ValueError("Overflow when unpacking long long: an integer in the data does not fit int64")
+    return from_numpy_dtype(array.dtype) if array.dtype.kind != "u" or array.dtype.itemsize == 1 else dtypes.int64
 
 
 def _unwrapped(data: Any) -> Any:
