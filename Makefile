@@ -8,7 +8,8 @@ SHELL := bash
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
+# Python compiles what is imported, which is a small part of what is installed; not where it may not keep what it has compiled
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 OUT ?= out
 # how many processes run the tests
 JOBS ?= 2
@@ -54,14 +55,14 @@ smoke: $(VENV)/has-test ## one of everything, in seconds
 	@$(BIN)/python -m pytest -q tests/test_smoke.py $(ARGS)
 
 test: $(VENV)/has-test ## all tests but the slow ones and those against PyTorch, and the examples in the docstrings
-	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity --ignore=tests/fuzz -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal tests --ignore=tests/parity --ignore=tests/fuzz -m "not slow" $(ARGS)
 	@$(MAKE) --no-print-directory doctest
 
 test-slow: $(VENV)/has-test ## those marked slow: families of so many kernels that compiling them takes minutes where nothing is cached
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity --ignore=tests/fuzz -m slow $(ARGS)
 
 doctest: $(VENV)/has-test ## the examples in the docstrings
-	@$(BIN)/python -m pytest -q --doctest-modules --doctest-ignore-import-errors --import-mode=prepend autograd_nb
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --doctest-modules --doctest-ignore-import-errors --import-mode=prepend autograd_nb
 
 # what is marked `formulas` would only compile the same loops around a few hundred formulas again
 boundscheck: $(VENV)/has-test ## the slow tests and those of ops and engine with every index in every kernel checked
