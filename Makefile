@@ -110,11 +110,18 @@ docs: $(VENV)/has-docs ## the API as HTML in out/docs
 	@$(BIN)/pdoc --output-directory $(OUT)/docs autograd_nb
 	@echo "$(OUT)/docs/index.html"
 
-wheel: $(VENV)/made ## build the wheel into dist/
-	@rm -rf dist && $(BIN)/python -m pip wheel -qq --disable-pip-version-check --no-input --no-deps --wheel-dir dist .
-	@ls dist/*.whl
+# the levels of processors whose packs of kernels the wheel carries; PACK=1: x86-64-v3
+PACK ?=
+LEVELS = $(if $(filter 1,$(PACK)),x86-64-v3,$(PACK))
+wheel: $(VENV)/made $(if $(PACK),$(VENV)/has-test) ## build the wheel into dist/ (PACK=1: for this platform, with the usual kernels compiled)
+	@rm -rf dist build/packs && mkdir -p build/packs
+	@for level in $(LEVELS); do \
+		$(BIN)/python -m autograd_nb cache pack build/packs/$$level.pack --level $$level --usual --run "-m bench.cold.once"; done
+	@$(if $(PACK),AUTOGRAD_NB_WHEEL_PACKS=$(CURDIR)/build/packs) $(BIN)/python -m pip wheel -qq --disable-pip-version-check --no-input --no-deps \
+		--wheel-dir dist .
+	@ls -s --block-size=kB dist/*.whl
 
-wheel-check: wheel ## install the wheel in an empty environment outside the checkout, and take a gradient there
+wheel-check: wheel ## install the wheel in an empty environment outside the checkout, and compute there (PACK=1: compiling nothing)
 	@bash .ci/wheel-check
 
 clean: ## remove everything that the other targets made

@@ -11,6 +11,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 from numba import config
 
@@ -26,6 +27,7 @@ ROOT = pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only
 COMPILES = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 KERNELS = {f"{k * 7919:064x}": bytes([k]) * (40 + k) for k in range(9)}
 STRANGER = 12345
+TREE = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -379,3 +381,38 @@ def test_packs_that_were_added_are_listed_by_the_user_alone(file, tmp_path):
         listed.write_text(text)
         assert Packs(store, lambda about: None).added() == []
     assert cache.describe(listed) is None
+
+
+@COMPILES
+@pytest.mark.slow
+@posix
+def test_a_wheel_with_a_pack(room, tmp_path):
+    """Installed beside the libraries of this environment, it is found there, and a program compiles nothing."""
+    folder = tmp_path / "to_carry"
+    folder.mkdir()
+    shutil.copy(room / "p.pack", folder / "some.pack")
+    pip = ("-m", "pip", "-q", "--disable-pip-version-check", "--no-input")
+    assert ran(*pip, "wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(TREE), AUTOGRAD_NB_WHEEL_PACKS=str(folder)).returncode == 0
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.split("-")[2] == f"cp{sys.version_info[0]}{sys.version_info[1]}" and "none-any" not in wheel.name
+    place = tmp_path / "environment"
+    assert ran("-m", "venv", "--without-pip", str(place)).returncode == 0
+    (libraries,) = place.glob("lib/python*/site-packages")
+    assert ran(*pip, "install", "--no-deps", "--no-index", "--target", str(libraries), str(wheel)).returncode == 0
+    (libraries / "others.pth").write_text(f"{Path(np.__file__).parents[1]}\n")
+    fresh = {"AUTOGRAD_NB_CACHE_DIR": str(tmp_path / "empty"), "PYTHONPATH": "", "PATH": os.environ["PATH"]}
+    for installed_so in (None, 0o666):  # as by pip where the umask lets everybody write
+        if installed_so is not None:
+            for path in (libraries / "autograd_nb/packs/some.pack", libraries / "autograd_nb/__init__.py"):
+                path.chmod(installed_so)
+        python = subprocess.run([place / "bin/python", "program.py"], env=fresh, cwd=room, capture_output=True, text=True, check=False)
+        assert (python.stdout, python.stderr) == ("compiled 0\n", "")
+    where = subprocess.run([place / "bin/python", "-m", "autograd_nb", "cache", "info"], env=fresh, cwd=room, capture_output=True, text=True, check=True)
+    assert f"{libraries}/autograd_nb/packs/some.pack" in where.stdout and "(the package)" in where.stdout
+    whole = Pack(room / "p.pack")
+    pack.write(
+        libraries / "autograd_nb/packs/some.pack", {**whole.about, "llvmlite": "0.1"}, {k.hex(): whole.load(k.hex()) for k, *_ in whole._records()}
+    )  # fmt: skip
+    python = subprocess.run([place / "bin/python", "program.py"], env=fresh, cwd=room, capture_output=True, text=True, check=False)
+    assert python.stdout != "compiled 0\n" and python.returncode == 0
+    assert len(python.stderr.splitlines()) == 1 and "passed over: its llvmlite is 0.1" in python.stderr
