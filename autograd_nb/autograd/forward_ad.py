@@ -23,6 +23,7 @@ from ..shapes import overlaps_itself
 from ..tensor import Tensor, _new
 from .function import Function
 from .interpreters import Wrapped, WrappedLayout, active, depth
+from .tangents import lying_as
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -287,7 +288,7 @@ def _pointwise_tangent(op: Any, primals: Sequence[Any], tangents: Sequence[Any],
 def _pushed(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], level: int) -> tuple[Any, Any]:
     """Return (function(*primals), its tangent) from the function's own backward rules."""
     from .batching.batched import levels
-    from .transforms import jvp
+    from .transforms import pushed
 
     where = [i for i, t in enumerate(tangents) if t is not None]
 
@@ -300,7 +301,7 @@ def _pushed(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequ
     # the vmaps inside this dual level have taken their batches apart already
     stack, levels.stack = levels.stack, [lv for lv in levels.stack if lv.number < level]
     try:
-        return jvp(of_live, tuple(primals[i] for i in where), tuple(tangents[i] for i in where))
+        return pushed(of_live, tuple(primals[i] for i in where), [tangents[i] for i in where])
     finally:
         levels.stack = stack
 
@@ -425,7 +426,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if _parts(tensor, number)[1] is not None:
         raise RuntimeError("make_dual(): the tensor has a tangent of this level already (unpack_dual gives its primal)")
-    return dual(OPS["view_as"].call(tensor, tensor), tangent, number)
+    return dual(OPS["view_as"].call(tensor, tensor), lying_as(tensor, tangent), number)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

@@ -23,6 +23,7 @@ from .api import grad as backward_pass
 from .batching.batched import Batched, Level, batch, levels, materialize
 from .batching.vmap import vmap
 from .pytree import tree_flatten, tree_map, tree_unflatten
+from .tangents import lying_as
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 
@@ -358,12 +359,23 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     for t in flat:
         if t.dtype.category < 2:
             raise ValueError(f"Expected tangent to be floating point or complex, but got: {t.dtype} (jvp(f, primals, tangents))")
+    for p, t in zip(tree_flatten(primals)[0], flat, strict=True):
+        if p.shape != t.shape:
+            raise RuntimeError(
+                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+                f"Tensor is of size {list(p.shape)} while the given forward gradient is of size {list(t.shape)}."
+            )
+    return pushed(func, primals, [lying_as(p, t) for p, t in zip(tree_flatten(primals)[0], flat, strict=True)], strict, has_aux)
+
+
+def pushed(func: Callable[..., Any], primals: Any, tangents: list[Any], strict: bool = False, has_aux: bool = False) -> Any:
+    """Return what `jvp` does, for tangents that are in order."""
     trace = _Trace(func, primals, has_aux, "jvp(f, primals, tangents)")
     if strict and not any(o.requires_grad for o in trace.outputs):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
         )
-    out = tree_unflatten(_moved(trace, flat), trace.out_spec)
+    out = tree_unflatten(_moved(trace, tangents), trace.out_spec)
     value = trace.value()
     return (value, out, trace.released(trace.aux)) if has_aux else (value, out)
 

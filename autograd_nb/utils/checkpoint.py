@@ -15,6 +15,7 @@ from ..autograd.pytree import tree_flatten
 from ..autograd.saved import Packed
 from ..graph.modes import enable_grad, no_grad, state
 from ..graph.node import Node, Output, sequence
+from ..ops.core.recording import refuse_inference
 from ..ops.random.generator import default_generator
 from ..tensor import Tensor, edge
 
@@ -213,7 +214,9 @@ def checkpoint(
             return function(*args, **kwargs)
     first, second = context_fn()
     place = default_generator._place if preserve else None
-    given = [a._version_ for a in args if isinstance(a, Tensor) and a._version_[0] >= 0]  # (those of inference tensors are not counted)
+    given = [a._version_ for a in args if isinstance(a, Tensor)]
+    if any(v[0] < 0 for v in given):
+        refuse_inference()
     stamp = sum(v[0] for v in given)
 
     def run() -> Any:

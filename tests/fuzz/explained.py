@@ -84,8 +84,9 @@ def _behind_the_graph(case: Case) -> Any:
 
 def _tangents(case: Case) -> Any:
     """Whether a statement gives a primal and a tangent of different dtypes."""
-    given = re.search(r"jvp\(.*\((?:fit\()?(v\d+).*\((?:fit\()?(v\d+)", case.statement)
-    return given and len({getattr(case.known.get(name), "dtype", "") for name in given.groups()}) == 2
+    given = case.statement.partition("jvp(")[2]
+    kinds = {getattr(case.known.get(name), "dtype", "") for name in re.findall(r"v\d+", given)}
+    return len(kinds | set(re.findall(r"[\"'](float\d+|complex\d+)[\"']", given))) > 1
 
 
 EXPLAINED = (
@@ -130,6 +131,7 @@ EXPLAINED = (
             or re.search("(PixelShuffle|Scatter|ScatterAdd)Backward0 returned an invalid gradient", c.theirs)
             or ("can't be cast to the desired output type" in c.theirs and re.search("addc(div|mul)", c.before + c.statement))  # of integers
             or "INTERNAL ASSERT FAILED" in c.theirs
+            or "input_is_complex == grad_is_complex" in c.theirs  # a derivative of its own gives a complex gradient of a real operand
             or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
             or "use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs  # (it tells the one pass from the other)
         ),
@@ -234,12 +236,6 @@ EXPLAINED = (
         lambda c: (c.kind == "strides" and "grad" in c.statement and re.search(r"(autograd\.grad|vjp|func\.grad|register_)", c.statement))
         or (c.kind == "grad strides" and "retain_grad" in c.statement)
         or (c.kind == "strides" and "[" in c.name and "backward" in c.statement),
-    ),
-    Explained(
-        "logic in place of numbers",
-        "PyTorch forgets that it changes a tensor with a history: it is not refused, and the history of what was there before stays.",
-        lambda c: re.search(r"\.logical_(not|and|or|xor)_\(", c.statement)
-        and (c.kind in ("requires_grad", "history", "leaf") or re.search(r"in-place operation|modified inplace", c.mine)),
     ),
     Explained(
         "exchanged data",

@@ -15,6 +15,7 @@ from ...ops.core.recording import check_result
 from ...ops.core.registry import OPS
 from ...ops.core.structured import SHIFTED, Structured
 from ...shapes import layout_of
+from ...strides import packed
 from ...tensor import Tensor, _new
 from ..interpreters import Wrapped, WrappedLayout, is_internal
 
@@ -59,10 +60,11 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 
 class Batched(Wrapped):
-    """``value``'s dim 0 holds the samples of the vmap of this ``level``."""
+    """``value``'s dim 0 holds the samples of the vmap of this ``level``; in the tensor that was mapped that dim was at ``place``."""
 
-    __slots__ = ("value",)
+    __slots__ = ("place", "value")
     value: Tensor
+    place: int
     batched = True
 
     # ---- what ops ask of a tensor
@@ -175,6 +177,8 @@ class Batched(Wrapped):
     def pointwise(self, op: Any, args: Sequence[Any]) -> Any:
         layouts = [a._layout if isinstance(a, Tensor) else a.__class__ for a in args]
         _, d = op.result_dtypes(layouts)
+        if len(args) == 1 and self.place and not packed(self.value._layout):  # the order of the result's dims follows from where they stand
+            return batch(op.run([self.value.movedim(0, self.place)]).movedim(self.place, 0), self.level, self.place)
         out = op.run(align(args, self.level))
         if out.dtype is not d:  # a batch of numbers has a dim where a number has none, and so more say in promotion
             out = OPS["to"].call(out, d)
@@ -242,11 +246,11 @@ def _check_target(target: Any, level: int, name: str) -> None:
         )
 
 
-def batch(value: Tensor, level: int) -> Batched:
-    """Return ``value`` with its dim 0 as the batch of ``level``."""
+def batch(value: Tensor, level: int, place: int = 0) -> Batched:
+    """Return ``value`` with its dim 0 as the batch of ``level``, which had been dim ``place``."""
     t = _new(Batched)
     layout = value._layout
-    t.value, t.level = value, level
+    t.value, t.level, t.place = value, level, place
     t._layout = WrappedLayout(type(layout.shape)(tuple(layout.shape)[1:]), layout.strides[1:], layout.dtype)
     return t
 

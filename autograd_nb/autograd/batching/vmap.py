@@ -182,7 +182,7 @@ def _at_once(
 ) -> Any:
     with entered(size, randomness) as level:
         samples = [
-            leaf if d is None else batch(leaf.movedim(d, 0) if d else leaf, level.number)
+            leaf if d is None else batch(leaf.movedim(d, 0) if d else leaf, level.number, d)
             for leaf, d in zip(leaves, dims, strict=True)
         ]
         out = func(*tree_unflatten(samples, spec), **kwargs)

@@ -38,11 +38,11 @@ def _causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
 
 def _is_causal(mask: Tensor | None, said: bool | None, x: Tensor, batch_first: bool) -> bool:
     """Whether a mask is the causal one, if the caller does not say."""
+    size = x.size(0 if x.ndim == 2 or not batch_first else 1)
     if said is not None or mask is None:
         return said is True
     if launch.observer() is not None:  # a captured function does not look at values; the mask does the same without the hint
         return False
-    size = x.shape[0] if x.ndim == 2 else x.shape[1 if batch_first else 0]
     return tuple(mask.shape) == (size, size) and bool((mask == _causal_mask(size, dtype=mask.dtype)).all())
 
 
@@ -314,7 +314,7 @@ class Transformer(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
         dim = 0 if self.batch_first else 1
-        if src.ndim == 3 and src.shape[dim] != tgt.shape[dim]:
+        if src.size(dim) != tgt.size(dim) and src.ndim == 3:
             raise RuntimeError(f"the batch number of src and tgt must be equal (src {list(src.shape)}, tgt {list(tgt.shape)})")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise RuntimeError(

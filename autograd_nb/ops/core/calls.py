@@ -97,7 +97,7 @@ def pointwise_lines(n: int) -> list[str]:
     return [
         *(_alpha_lines("_op.scaled(input, other, alpha, out=out)") if several else []),
         "if out is not None:",
-        f"    return _store(out, call({given}), _op.name, (), ({given},))",
+        f"    return _store(out, call({given}), _op.name, (), ({given},), not _rules)",
         *(_KIND_OF_SECOND if several else []),
         *look_up_lines("input._layout, k" if several else "input._layout", run, [f"return _first({given})"], _SECOND if several else ()),
     ]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...codegen.formula.namespace import m
-from ...graph.modes import state
+from ...graph.modes import state, unrecorded
 from ...overriding import whole
 from ...shapes import is_expanded
 from ...tensor import Tensor, look_as, make
@@ -47,8 +47,27 @@ for _name, _aliases in {
         OPS[_alias] = OPS[_name + "_"]
         setattr(Tensor, _alias, _call)
 
+
+def _logic(name: str) -> Callable[..., Tensor]:
+    """Return ``<name>_``, which autograd does not see, as in PyTorch: a history stays that of what was there before, and leaves are written."""
+    written = inplace_call(OPS[name].call.op)  # type: ignore[attr-defined]
+
+    def call(input, other):
+        with unrecorded():
+            return written(input, other)
+
+    def call_of_one(input):
+        with unrecorded():
+            return written(input)
+
+    chosen = call if name != "logical_not" else call_of_one
+    chosen.__name__ = chosen.__qualname__ = name + "_"
+    chosen.__doc__ = f"In-place version of `{name}`."
+    return public(kind="inplace", namespaces=())(whole(chosen))
+
+
 for _name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
-    public(kind="inplace", namespaces=())(inplace_call(OPS[_name].call.op))  # type: ignore[attr-defined]
+    _logic(_name)
 
 for _name in ("bitwise_not", "float_power", "addmm", "addr", "baddbmm", "renorm", "cumsum", "cumprod"):
     if _name + "_" not in OPS:

@@ -12,7 +12,7 @@ from ... import dtypes, launch, strides
 from ...codegen.formula.symbols import ComplexError
 from ...dtypes import as_dtype, dtype
 from ...errors import shorten
-from ...graph.modes import state
+from ...graph.modes import state, unrecorded
 from ...graph.node import LEAVES, NODES, OUTPUTS, Node, Output
 from ...graph.versions import INFERENCE, same_storage
 from ...shapes import Layout, is_expanded, layout_of
@@ -306,12 +306,17 @@ def made_in(out: Any, dtype: Any) -> Any:
     return out.dtype
 
 
-def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = (), operands: tuple[Any, ...] = ()) -> Tensor:
+def store(
+    out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = (), operands: tuple[Any, ...] = (), unseen: bool = False
+) -> Tensor:
     """Put a result into ``out=``: resized if its shape differs, RuntimeError if its dtype cannot hold it or grad is needed.
 
     ``reads``: tensors that PyTorch refuses to share memory with ``out``; ``operands``: those that may be ``out`` itself, but not meet
-    it in part.
+    it in part. ``unseen``: the op has no derivative at all, so that autograd does not see it, and ``out`` may require grad.
     """
+    if unseen and state.grad:
+        with unrecorded():
+            return store(out, value, name, reads, operands)
     check_output(out, name, value._rg)
     check_kind(out, value, name)
     check_written(out, reads)

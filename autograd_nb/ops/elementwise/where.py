@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import dtypes
 from ...codegen.formula.namespace import m
+from ...errors import shorten
 from ...tensor import Tensor
 from ..core.call_path import known
 from ..core.calls import forward_lines
@@ -113,8 +114,20 @@ def _clamp_max(x, high):
     return m.minimum(high, x)
 
 
+def _only_one_kind(low: Any, high: Any, name: str) -> None:
+    """Refuse a number beside a tensor that cannot stand for one."""
+    t = low if isinstance(low, Tensor) else high
+    if t.ndim or t.requires_grad:
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got min={shorten(low)}, max={shorten(high)}: both are numbers, or "
+            f"both tensors"
+        )
+
+
 def _clamped(input: Any, low: Any, high: Any, inplace: bool) -> Tensor:
     x = tensor_argument(input, "clamp")
+    if low is not None and high is not None and isinstance(low, Tensor) is not isinstance(high, Tensor):
+        _only_one_kind(low, high, "clamp_" if inplace else "clamp")
     if low is None and high is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if (low.__class__ in _NUMBERS and not -100 <= low <= 100) or (high.__class__ in _NUMBERS and not -100 <= high <= 100):

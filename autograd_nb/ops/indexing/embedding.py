@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...graph.modes import unrecorded
+from ...graph.modes import state, unrecorded
 from ...launch import Kernel
 from ...overriding import overridable, whole
 from ...shapes import as_int
@@ -54,6 +54,22 @@ def _embedding_of_batch(op, args, batch):
     return op(w.reshape(batch.size * w.shape[1], w.shape[2]), i, padding, by_frequency)
 
 
+def _no_rows() -> IndexError:
+    return IndexError("Dimension specified as 0 but tensor has no dimensions (embedding(): weight)")
+
+
+def _padding(k: int, w: Tensor) -> int:
+    """The row without gradient, counted from the first; 0 is always one."""
+    if not k:
+        return 0
+    if not w.ndim:
+        raise _no_rows()
+    n = w.shape[0]
+    if not -n <= k < n:
+        raise AssertionError(f"Padding_idx must be within num_embeddings (padding_idx={k}, num_embeddings={n})")
+    return k % n
+
+
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.embedding")
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of ``weight`` [n, d] at the integers of ``input``: [*, d]. The gradient of a row is the sum over its uses.
@@ -65,20 +81,16 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     """
     index = tensor_argument(input, "embedding")
     w = tensor_argument(weight, "embedding", "weight")
-    kind, n = index._layout.dtype, w._layout.shape[0] if w._layout.ndim else 0
-    padding = -1
-    if padding_idx is not None:
-        padding = as_int(padding_idx, "padding_idx")
-        if not -n <= padding < n:
-            raise AssertionError(f"Padding_idx must be within num_embeddings (padding_idx={padding_idx}, num_embeddings={n})")
-        padding %= n
+    kind = index._layout.dtype
+    padding = -1 if padding_idx is None else _padding(as_int(padding_idx, "padding_idx"), w)
     if kind is not dtypes.int64 and kind is not dtypes.int32:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{kind} instead (while checking arguments for embedding)"
         )
-    layout = w._layout
-    if layout.ndim != 2:
+    if w._layout.ndim != 2:
+        if not w._layout.ndim and state.grad and w.requires_grad:  # (the derivative asks how many rows there are)
+            raise _no_rows()
         raise RuntimeError(f"'weight' must be 2-D (weight.shape={list(w.shape)})")
     by_frequency = bool_argument(scale_grad_by_freq, "embedding", "scale_grad_by_freq")
     bool_argument(sparse, "embedding", "sparse")

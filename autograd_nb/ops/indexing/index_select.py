@@ -42,12 +42,12 @@ def _write_slices(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...]
     write_at(x, value, index, dims, pos, ADD if accumulate else SET)
 
 
-def _vector(index: Any, x: Tensor, d: int, name: str, idle: bool = False) -> Tensor:
-    """An index of slices; ``idle``: where there is nothing to write it may be out of range."""
+def _vector(index: Any, x: Tensor, d: int, name: str, negative: bool = False, idle: bool = False) -> Tensor:
+    """An index of slices; ``negative``: as of `checked_rows`; ``idle``: nothing will be written, so that it may be out of range."""
     index = _index_argument(index, name)
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector (index.shape={list(index.shape)})")
-    index = index if idle and not x._layout.size else checked_rows(index, x, d, f"{name}()")
+    index = index if idle else checked_rows(index, x, d, name, negative)
     return index if index.ndim else reshape(index, 1)
 
 
@@ -109,7 +109,9 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(x.shape)} source.shape = {list(source.shape)}"
         )
-    return x, d, _vector(index, x, d, name, idle="reduce" not in name), source
+    # (of several dims PyTorch's index_add looks at no index where there is no element)
+    idle = not source._layout.size or (not x._layout.size and x.ndim > 1 and "add" in name)
+    return x, d, _vector(index, x, d, name, idle=idle and "reduce" not in name), source
 
 
 def _slices(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
@@ -183,7 +185,7 @@ def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple
     value = filling(value, x.dtype, name)
     if not x._layout.size and 0 in (*x.shape[:d], *x.shape[d + 1 :]) and isinstance(index, Tensor):
         index = index.detach()[:0]  # slices of nothing are there at any index
-    return x, d, _vector(index, x, d, name), value if isinstance(value, Tensor) else new_full((), value, x.dtype)
+    return x, d, _vector(index, x, d, name, True), value if isinstance(value, Tensor) else new_full((), value, x.dtype)
 
 
 @public()

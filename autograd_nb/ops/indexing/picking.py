@@ -74,22 +74,33 @@ def checked_index(
     return out
 
 
-def checked_rows(index: Tensor, x: Tensor, d: int, name: str) -> Tensor:
-    """Indices of whole slices of ``x`` along ``d``, none counted from the end.
+def checked_rows(index: Tensor, x: Tensor, d: int, name: str, negative: bool = False) -> Tensor:
+    """Indices of whole slices of ``x`` along ``d``, counted from the front; ``negative``: they may be given counted from the end.
 
-    Errors: IndexError for one out of range; RuntimeError, as in PyTorch, where the slices or the dim are empty.
+    Errors: IndexError for one out of range, or RuntimeError, as the kernels of PyTorch's op called ``name`` have it.
     """
     n = x._layout.shape[d] if x._layout.ndim else 1
     try:
-        return checked_index(index, n, d, negative=False)
+        return checked_index(index, n, d, negative)
     except IndexError as e:
-        if "reduce" in name or (x._layout.ndim < 2 and "index_select" in name):
-            raise IndexError(f"index out of range in self ({name}: {e})") from None
-        if not n:
-            raise RuntimeError(f"index_select(): self indexing axis dim should be positive ({name}: {e})") from None
-        if not x._layout.size:
-            raise RuntimeError(f"INDICES element is out of DATA bounds, axis_dim={n} ({name}: {e})") from None
-        raise IndexError(f"index out of range in self ({name}: {e})") from None
+        kind, text = _outside(x, d, n, name.rstrip("_"))
+        raise kind(f"{text} ({name}(): {e})") from None
+
+
+def _outside(x: Tensor, d: int, n: int, name: str) -> tuple[type[Exception], str]:
+    """What an index out of range is refused with: (type, PyTorch's key phrase)."""
+    usual = IndexError, "index out of range in self"
+    if name in ("index_fill", "index_copy") and not n:
+        return RuntimeError, "setStorage: out of bounds for storage of size 0"
+    if name == "index_add" and x._layout.ndim > 1 and d in (0, x._layout.ndim - 1):  # which PyTorch does by scatter_add
+        return RuntimeError, f"index out of bounds for dimension {d} with size {n}"
+    if name not in ("index_select", "embedding") or x._layout.ndim < 2:
+        return usual
+    if not n:
+        return RuntimeError, "index_select(): self indexing axis dim should be positive"
+    if d == 1 or not x._layout.size:
+        return RuntimeError, f"INDICES element is out of DATA bounds, axis_dim={n}"
+    return usual
 
 
 def true_indices(mask: Tensor) -> Tensor:

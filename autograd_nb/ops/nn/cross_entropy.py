@@ -425,7 +425,7 @@ def _floating(x: Tensor, name: str) -> None:
 
 @functional()
 @known(
-    "input._layout, target._layout, ignore_index, reduction, label_smoothing, _state.grad and input.requires_grad",
+    "input._layout, target._layout, ignore_index, ignore_index.__class__, reduction, label_smoothing, _state.grad and input.requires_grad",
     _plan_known, _run_known, takes=("input", "target", "ignore_index", "reduction", "label_smoothing"),
 )
 def cross_entropy(

@@ -7,6 +7,7 @@ Self-normalizing neural networks (2017) for alpha dropout
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from ...codegen.templates import draws
 from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.inplace import write_inplace
+from ..core.recording import scalar_type
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense, in_order_of
-from ..creation.create import new_empty
+from ..creation.create import new_empty, new_full
 from ..random.draws import Law, stream
 
 # the scale multiplies by 0 rather than selects, so that NaN and infinities pass through as they do in PyTorch
@@ -97,7 +99,14 @@ def _checked(input: Any, p: Any, op: str, train: bool = True) -> tuple[Tensor, f
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {x.dtype.name}: {op}() needs a floating input"
         )
+    if train and 0.0 < p < 1.0 and x._layout.dtype.is_complex and x._layout.size:
+        raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{scalar_type(x.dtype)}' ({op}())")
     return x, float(p)
+
+
+def _all_fallen(x: Tensor, inplace: bool) -> Tensor:
+    zero = new_full((), 0, x.dtype)
+    return x.mul_(zero) if inplace else x * zero
 
 
 def _threshold(p: float) -> int:
@@ -113,8 +122,8 @@ def _apply(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Tensor:
     x, p = _checked(input, p, op, train)
     if not train or p == 0.0 or x._layout.size == 0:
         return x
-    if x._layout.dtype.category < 2:  # all of it falls
-        return x.mul_(0) if inplace else x * 0
+    if not x._layout.dtype.is_floating_point:
+        return _all_fallen(x, inplace)
     args = (_threshold(p), _scale(p), *stream(None))
     if inplace:
         return write_inplace(native_dropout, _in_memory(_drop_into), x, *args)
@@ -126,7 +135,7 @@ def _apply_alpha(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Any
     if not train or p == 0.0 or x._layout.size == 0:
         return x
     if p == 1.0:
-        return x.mul_(0) if inplace else x * 0
+        return _all_fallen(x, inplace)
     a, b, fallen = _alpha_constants(p)
     args = (_threshold(p), a, b, fallen, *stream(None))
     if inplace:
@@ -149,7 +158,7 @@ def _apply_feature(input: Any, p: Any, train: bool, inplace: bool, op: str, alph
     if x.ndim < 2:
         raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input (input.shape={list(x.shape)})")
     if p == 1.0:
-        return x.mul_(0) if inplace else x * 0
+        return _all_fallen(x, inplace)
     mask = new_empty((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype).fill_(1)
     if not alpha:
         mask = native_dropout(mask, _threshold(p), _scale(p), *stream(None))
@@ -194,19 +203,23 @@ def _functional(name: str, apply: Any, doc: str, training_default: bool = True) 
     public(method=False, namespaces=("nn.functional",), name=f"nn.functional.{name}")(call)
 
 
-def _of_dims(name: str, dims: tuple[int, ...], unbatched: int, alpha: bool = False) -> Any:
-    """Channel dropout of inputs of ``dims`` dims, those of ``unbatched`` being one sample without a batch dim."""
+def _of_dims(name: str, batched: int, strict: bool) -> Any:
+    """Channel dropout of inputs of ``batched`` dims, or one less for a sample alone; others are refused (``strict``) or warned of."""
+    dims = batched - 1, batched
 
     def apply(input: Any, p: Any, training: bool, inplace: bool) -> Tensor:
         x, p = _checked(input, p, name, training)
         if x.ndim not in dims:
-            raise RuntimeError(f"{name}: Expected {' or '.join(f'{d}D' for d in dims)} input, but received a {x.ndim}D input.")
-        if x.ndim != unbatched:
-            return _apply_feature(x, p, training, inplace, name, alpha)
+            text = f"{name}: Expected {' or '.join(f'{d}D' for d in dims)} input, but received a {x.ndim}D input."
+            if strict:
+                raise RuntimeError(text)
+            warnings.warn(f"{text} It is taken as one sample, which is deprecated.", UserWarning, stacklevel=4)
+        if x.ndim == batched:
+            return _apply_feature(x, p, training, inplace, name)
         if inplace:
-            _apply_feature(x.unsqueeze(0), p, training, True, name, alpha)
+            _apply_feature(x.unsqueeze(0), p, training, True, name)
             return x
-        return _apply_feature(x.unsqueeze(0), p, training, False, name, alpha).squeeze(0)
+        return _apply_feature(x.unsqueeze(0), p, training, False, name).squeeze(0)
 
     return apply
 
@@ -230,10 +243,10 @@ _functional(
     "Alpha dropout of whole channels (the first two dims).",
     False,
 )
-_functional("dropout1d", _of_dims("dropout1d", (2, 3), 2), "Dropout of whole channels of (N, C, L) or (C, L).")
+_functional("dropout1d", _of_dims("dropout1d", 3, True), "Dropout of whole channels of (N, C, L) or (C, L).")
 _functional(
     "dropout2d",
     lambda x, p, training, inplace: _apply_feature(x, p, training, inplace, "dropout2d"),
     "Dropout of whole channels of (N, C, H, W).",
 )
-_functional("dropout3d", _of_dims("dropout3d", (4, 5), 4), "Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).")
+_functional("dropout3d", _of_dims("dropout3d", 5, False), "Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).")

@@ -318,24 +318,39 @@ def _unpool(x, index, y_spatial, n):
     return y
 
 
+def _unpooled_sizes(op: str, n: int, x: Tensor, kernel: Any, stride: Any, padding: Any, output_size: Any) -> tuple[int, ...]:
+    """The sizes of the dims that are unpooled, as given or as small as they can be."""
+    k = tuple_of(kernel, n, "kernel_size", op)
+    s = k if stride is None else tuple_of(stride, n, "stride", op)
+    p = tuple_of(padding, n, "padding", op)
+    if x.ndim < n:
+        raise IndexError(f"{op}(): tuple index out of range: the input has {x.ndim} dimensions")
+    default = [(m - 1) * sv + kv - 2 * pv for m, sv, kv, pv in zip(x.shape[x.ndim - n :], s, k, p, strict=True)]
+    y = tuple(default) if output_size is None else tuple(output_size)
+    if len(y) not in (n, n + 2):
+        raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of '{len(y)}'")
+    y = y[-n:]
+    for d, (got, want, sv) in enumerate(zip(y, default, s, strict=True)):
+        if output_size is not None and not want - sv < got < want + sv:
+            raise ValueError(f"invalid output_size {list(y)} (dim {d} must be between {want - sv} and {want + sv})")
+        if got < 0:
+            raise ValueError(f"max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[{d}]={got}")
+    return y
+
+
 def _unpooled(op: str, n: int, input: Any, indices: Any, kernel: Any, stride: Any, padding: Any, output_size: Any) -> Tensor:
     x, index = tensor_argument(input, op), tensor_argument(indices, op, "indices")
-    if not x.ndim:
-        raise IndexError(f"{op}(): tuple index out of range: the input has no dimensions")
+    y = _unpooled_sizes(op, n, x, kernel, stride, padding, output_size)
     if x.shape != index.shape:
         raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) but got {list(index.shape)}")
     if index.dtype is not dtypes.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {index.dtype}")
+    if x.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with ndim = {x.ndim}")
+    if 0 in x.shape[1:]:
+        raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but got {list(x.shape)}")
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"\"max_unpool{max(n, 2)}d\" not implemented for '{scalar_type(x.dtype)}' (cast it with .to(), e.g. x.float())")
-    k = tuple_of(kernel, n, "kernel_size", op)
-    s = k if stride is None else tuple_of(stride, n, "stride", op)
-    p = tuple_of(padding, n, "padding", op)
-    default = [(m - 1) * sv + kv - 2 * pv for m, sv, kv, pv in zip(x.shape[x.ndim - n :], s, k, p, strict=True)]
-    y = tuple(default) if output_size is None else tuple(output_size[-n:])
-    for got, want, sv in zip(y, default, s, strict=True):
-        if not want - sv < got < want + sv:
-            raise ValueError(f"invalid output_size {list(y)} (dim 0 must be between {want - sv} and {want + sv})")
     if x._layout.size:
         low, high = int(index.min().item()), int(index.max().item())
         if low < 0 or high >= numel(y):

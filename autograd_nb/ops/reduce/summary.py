@@ -124,4 +124,4 @@ def histc(input, bins=100, min: float = 0, max: float = 0, *, out=None):
         data = launch.empty(bins, layout.dtype.carrier)
         _HISTOGRAM(wide.dtype, low, high, dense(wide), data)
         y = cast(make(data, layout, [0, 0]), x.dtype)
-    return y if out is None else store(out, y, "histc")
+    return y if out is None else store(out, y, "histc", unseen=True)

@@ -220,24 +220,42 @@ def _unfold_of_batch(op, args, batch):
     return op(batch.whole(x), d + 1, size, step)
 
 
+def _span(g: Tensor, own: int, x_shape: Any, x_strides: Any, shape: Any, strides: Any, offset: int, total: int) -> tuple[Any, ...]:
+    """(gradient, its shape and strides, where ``own`` and ``offset`` are in it): the tensor's if that holds the part, else the storage's."""
+    x, part = layout_of(x_shape, x_strides, g.dtype), layout_of(shape, strides, g.dtype)
+    if own <= offset and (offset + part.extent <= own + x.extent or not part.size):
+        return g, tuple(x_shape), x_strides, 0, offset - own
+    return _embed(g, (total,), (1,), tuple(x_shape), x_strides, own), (total,), (1,), own, offset
+
+
+def _not_overwritten(g: Tensor, own: int, x_shape: Any, x_strides: Any, shape: Any, strides: Any, offset: int, total: int) -> Tensor:
+    span, base_shape, base_strides, start, at = _span(g, own, x_shape, x_strides, shape, strides, offset, total)
+    kept = _without(span, base_shape, base_strides, shape, strides, at)
+    return kept if span is g else _read(kept, base_shape, base_strides, tuple(x_shape), x_strides, start)
+
+
+def _overwritten(g: Tensor, own: int, x_shape: Any, x_strides: Any, shape: Any, strides: Any, offset: int, total: int) -> Tensor:
+    span, base_shape, base_strides, _, at = _span(g, own, x_shape, x_strides, shape, strides, offset, total)
+    return _read(span, base_shape, base_strides, shape, strides, at)
+
+
 @structured(
-    x=lambda g, x_shape, x_strides, shape, strides, offset: _without(g, tuple(x_shape), x_strides, shape, strides, offset),
-    src=lambda g, x_shape, x_strides, shape, strides, offset: _read(g, tuple(x_shape), x_strides, shape, strides, offset),
-    node="AsStridedScatterBackward0", linear="no", batch="samples",
+    x=_not_overwritten, src=_overwritten, node="AsStridedScatterBackward0", linear="no", batch="samples",
     samples="torch.as_strided_scatter(x(3, 4), x(3, 2), (3, 2), (4, 1))",
 )
-def _write_strided(x, src, x_strides, shape, strides, offset):
-    """A copy of the memory that ``x`` spans, ``src`` written over a part of it, read as ``x`` is."""
-    memory = clone(make(x._data, layout_of((x._layout.extent,), None, x.dtype), x._version_))
+def _write_strided(x, src, own, x_strides, shape, strides, offset, total):
+    """A copy of the storage of ``x``, of ``total`` elements, ``src`` written over a part of it, read as ``x`` is."""
+    whole = x._data if total == x._layout.extent else _storage(x)[0]
+    memory = clone(make(whole, layout_of((total,), None, x.dtype), x._version_))
     _with(memory, shape, strides, offset).copy_(src)
-    return _with(memory, tuple(x.shape), x_strides)
+    return _with(memory, tuple(x.shape), x_strides, own)
 
 
 @public()
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """A copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides.
 
-    ``storage_offset`` counts from the beginning of the storage (default: the tensor's own).
+    ``storage_offset`` counts from the beginning of the storage (default: the tensor's own), all of which is copied.
     """
     x = tensor_argument(input, "as_strided_scatter")
     tensor_argument(src, "as_strided_scatter", "src")
@@ -250,13 +268,9 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)} "
             "(as_strided_scatter)"
         )
-    offset = 0 if storage_offset is None else as_int(storage_offset, "storage_offset") - _storage(x)[1]
-    if offset < 0 or (part._layout.size and offset + part._layout.extent > x._layout.extent):
-        raise RuntimeError(
-            f"as_strided_scatter: size {list(shape)}, stride {list(strides)} and storage_offset {storage_offset} reach outside the "
-            "memory of the tensor"
-        )
-    return _write_strided(x, cast(src, x.dtype), x._layout.strides, shape, strides, offset)
+    memory, own = _storage(x)
+    offset = own if storage_offset is None else as_int(storage_offset, "storage_offset")
+    return _write_strided(x, cast(src, x.dtype), own, x._layout.strides, shape, strides, offset, memory.size)
 
 
 @public()

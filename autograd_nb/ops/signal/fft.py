@@ -303,8 +303,9 @@ def _rolled(name: str, step: Any, doc: str) -> None:
     def call(input, dim=None):
         x = tensor_argument(input, name)
         dims = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-        dims = tuple(wrap_dim(d, x.ndim) for d in dims)
-        return roll(x, [step(x.shape[d]) for d in dims], dims) if dims else x.clone()
+        if not dims:
+            raise RuntimeError(f"`shifts` required ({name}() of no dims)")
+        return roll(x, [step(x.size(d)) for d in dims], tuple(wrap_dim(d, x.ndim) for d in dims))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{doc}\n\n    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}.html"

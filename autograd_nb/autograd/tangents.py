@@ -1,0 +1,32 @@
+"""How tangents lie in memory."""
+
+from __future__ import annotations
+
+from .. import launch
+from ..ops.core.recording import fresh
+from ..ops.core.registry import OPS
+from ..ops.creation.create import new_full
+from ..shapes import overlaps_itself
+from ..tensor import Tensor, _storage, refresh
+from .interpreters import Wrapped
+
+__all__ = ["lying_as"]
+
+
+def lying_as(primal: Tensor, tangent: Tensor) -> Tensor:
+    """Return a tangent as it is kept: if it does not lie in its storage as the primal does in its own, it is copied, in the primal's dtype."""
+    if isinstance(primal, Wrapped) or isinstance(tangent, Wrapped):
+        return tangent
+    (whole, own), (other, at) = _storage(primal), _storage(tangent)
+    if whole.size != primal._layout.extent or other.size != tangent._layout.extent:
+        launch.escapes("forward mode with a part of a tensor")
+    steps = zip(primal._layout.strides, tangent._layout.strides, primal.shape, strict=True)
+    alike = whole.size == other.size and own == at and (not primal._layout.size or all(s == t for s, t, n in steps if n > 1))
+    if alike or overlaps_itself(primal._layout):
+        return tangent
+    if tangent.dtype.is_complex and not primal.dtype.is_complex:
+        tangent = tangent.real
+    memory = new_full((whole.size,), 0, primal.dtype)
+    out = OPS["as_strided"].call(memory, tuple(primal.shape), primal._layout.strides, own).copy_(tangent)
+    refresh(out)
+    return fresh(out)
