@@ -300,7 +300,7 @@ def test_what_cannot_be_unpooled(n):
         f"{shape} {other} {size} {kernel} {padding} {dtype}": f"r = F.max_unpool{n}d(t.zeros({shape}, dtype=t.{dtype}), t.zeros({other}, "
         f"dtype=t.int64), {kernel}, None, {padding}, {size}).shape"
         for shape in shapes for other in (shape, (1,)) for size in sizes for kernel, padding in ((2, 0), (1, 0), (1, 2), (2, 1))
-        for dtype in ("float32", "int64")
+        for dtype in ("float32", "int64") if (n, padding) != (3, 1)  # (into no memory PyTorch's max_unpool3d puts whatever there is)
     }, kinds="subclasses")  # fmt: skip
 
 
