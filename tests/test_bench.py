@@ -11,9 +11,15 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from bench import report, run
+from autograd_nb.codegen.build.machine_code import store
+from bench import first_calls, report, run
 from bench.case import COMPILED, OURS, PEERS, Disagreement, Program, arrays, compare, observe, peers_of, ready
 from bench.cases import CASES
+from bench.cold import __main__ as cold
+from bench.cold.process import Spent, stages
+from bench.cold.programs import PROGRAMS
+from bench.cold.programs_jax import PROGRAMS as IN_JAX
+from bench.cold.stages import STAGES
 from bench.measure import interleaved, measure, ratio, share
 from bench.targets import TARGETS
 
@@ -130,3 +136,52 @@ def test_changes_are_those_beyond_noise():
     gone = copy.deepcopy(before)
     gone["rows"][0]["name"] = "another"
     assert "only before: another" in report.changes(gone, before)
+
+
+# ------------------------------------------------------------------------------------------------- from cold
+
+
+def test_stages_and_kernels_of_a_process(tmp_path):
+    first, second = (stages(OURS, "first gradient", str(tmp_path)) for _ in range(2))
+    assert set(first["stages"]) <= set(STAGES)
+    assert all(first["stages"][s] > 0 for s in ("importing", "Python", "front end", "type inference", "lowering", "IR text", "LLVM", "loading"))
+    made = {k["name"]: k for k in first["kernels"]}
+    assert {"mul", "sum", "mul_backward"} <= set(made) and not first["loaded"]
+    assert all(k["instructions"] > k["blocks"] > 0 and k["seconds"] > 0 for k in made.values())
+    assert made["sum"]["instructions"] > made["mul"]["instructions"]
+    assert not second["kernels"] and second["loaded"] == len(first["kernels"])
+    assert not second["stages"].get("LLVM") and sum(second["stages"].values()) < sum(first["stages"].values())
+
+
+def test_ratios_of_processes(monkeypatch, tmp_path, capsys, unconfined):
+    seconds = {OURS: 6.0, COMPILED: 9.0, "PyTorch": 3.0}
+
+    def spent(peer, name, cache):
+        warm = len(seen) and seen[-1] == (peer, cache)
+        seen.append((peer, cache))
+        t = seconds[peer] / (6 if warm else 1) * (2 if name == "MLP" else 1)
+        return Spent(t, t / 2, t, t / 2, 0.0)
+
+    seen = []
+    found = {"stages": {"LLVM": 1.0}, "kernels": [{"name": "mul", "types": ["float32[:]"], "seconds": 0.5, "instructions": 1234, "blocks": 99}]}
+    monkeypatch.setattr(cold, "spent", spent)
+    monkeypatch.setattr(cold, "stages", lambda peer, name, cache: found)
+    monkeypatch.setattr(cold, "absent", lambda peer: "jax is not installed" if peer == "JAX" else "")
+    target = tmp_path / "figures.json"
+    assert cold.main(["first", "mlp", "--rounds", "2", "--json", str(target)]) == 0
+    text = capsys.readouterr().out
+    assert "JAX: jax is not installed" in text and "mul (float32[:])" in text and "1,234" in text
+    means = {line[22:48].strip(): line[68:].split()[:2] for line in text.splitlines() if line.startswith("geometric mean")}
+    assert means[OURS] == ["2.00", "2.00"] and means[COMPILED] == ["3.00", "3.00"] and means[OURS + cold.WARM] == ["0.33", "0.33"]
+    figures = json.loads(target.read_text())
+    assert {k: len(v) for k, v in figures["programs"]["MLP"].items()} == dict.fromkeys(
+        (OURS, OURS + cold.WARM, COMPILED, COMPILED + cold.WARM, "PyTorch"), 2)  # fmt: skip
+    with pytest.raises(SystemExit, match="there are first gradient, MLP"):
+        cold.main(["none of them"])
+    assert len(PROGRAMS) == 9 and set(IN_JAX) < set(PROGRAMS)
+
+
+def test_first_calls_of_a_compiled_step():
+    found = first_calls.child("MLP 8-16-2", str(store.folder))
+    assert len(found["calls"]) == 4 and found["captured"] == 1 and found["stages"]["program"] > 0
+    assert found["loaded"] + len(found["kernels"]) > 5

@@ -3,7 +3,9 @@
 Nine programs (`programs.py`), eager and compiled, each as a fresh process with an empty kernel cache, from its start to the end of the
 first training step; and once more, with the kernels that it left. Beside them PyTorch's process of the same program, and `jax.jit`'s
 where there is one. All take turns; given are medians in seconds, and ratios to PyTorch's process. Processor time counts what a process
-started and waited for, and is what to read on a machine that does other things meanwhile.
+started and waited for, and is what to read on a machine that does other things meanwhile. Then, of one more process of each, the
+processor time by stage, and the kernels that took longest to compile, with the LLVM instructions and basic blocks that they consist of
+before anything is optimised, functions that they call among them.
 
 ``python -m bench.cold ops`` asks for the first call of every op of PyTorch's database instead.
 """
@@ -21,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.case import COMPILED, OURS, TORCH
-from bench.cold.process import JAX, STEPS, Spent, absent, spent
+from bench.cold.process import JAX, STEPS, Spent, absent, spent, stages
 from bench.cold.programs import PROGRAMS
 from bench.cold.programs_jax import PROGRAMS as IN_JAX
+from bench.cold.stages import STAGES
 from bench.run import confine
 
 WARM = ", second process"
@@ -34,8 +37,9 @@ ROWS = (OURS, OURS + WARM, COMPILED, COMPILED + WARM, TORCH, JAX)
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     p = argparse.ArgumentParser(prog="python -m bench.cold", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("words", nargs="*", help="programs whose name contains one of these; all by default. 'ops': every op instead")
-    p.add_argument("--rounds", type=int, default=3, help="processes of each kind, in turn (default 3)")
+    p.add_argument("--rounds", type=int, default=3, help="processes of each kind, in turn (default 3; 0: stages and kernels only)")
     p.add_argument("--cores", type=int, default=1, choices=(1, 2), help="processors that all are kept to (default 1)")
+    p.add_argument("--kernels", type=int, default=10, help="show this many of each process (default 10)")
     p.add_argument("--json", type=Path, help="write all figures to this file")
     return p.parse_args(given)
 
@@ -85,6 +89,17 @@ def show(name: str, found: dict[str, list[Spent]]) -> None:
         name = ""
 
 
+def show_stages(name: str, peer: str, found: dict[str, Any], kernels: int) -> None:
+    """Print the stages of one process, and its kernels that took longest."""
+    total, made = sum(found["stages"].values()), found["kernels"]
+    print(f"{name}, {peer}: {total:.2f} s of the processor; {len(made)} kernels compiled in {sum(k['seconds'] for k in made):.2f} s, "
+          f"{sum(k['instructions'] for k in made):,d} instructions in {sum(k['blocks'] for k in made):,d} blocks")  # fmt: skip
+    print("  " + ", ".join(f"{s} {found['stages'].get(s, 0):.2f}" for s in STAGES))
+    for k in made[:kernels]:
+        line = f"{k['seconds']:8.3f} s {k['seconds'] / total:6.1%} {k['instructions']:8,d} {k['blocks']:6,d}  {k['name']}"
+        print(f"{line} ({', '.join(k['types'])})"[:160], flush=True)
+
+
 def show_means(all_found: dict[str, dict[str, list[Spent]]]) -> None:
     """Print the geometric means of all programs, and the worst."""
     for row in ROWS:
@@ -122,9 +137,15 @@ def main(given: list[str] | None = None) -> int:
         all_found[name] = measure(name, a.rounds)
         show(name, all_found[name])
     show_means(all_found)
+    profiles: dict[str, dict[str, Any]] = {}
+    for name in names:
+        for peer in (OURS, COMPILED):
+            with tempfile.TemporaryDirectory() as folder:
+                found = profiles.setdefault(name, {})[peer] = stages(peer, name, folder)
+            show_stages(name, peer, found, a.kernels)
     if a.json:
         figures: Any = {n: {row: [asdict(s) for s in all_] for row, all_ in f.items()} for n, f in all_found.items()}
-        a.json.write_text(json.dumps({"cores": a.cores, "rounds": a.rounds, "programs": figures}, indent=1) + "\n")
+        a.json.write_text(json.dumps({"cores": a.cores, "rounds": a.rounds, "programs": figures, "stages": profiles}, indent=1) + "\n")
     return 0
 
 

@@ -57,14 +57,20 @@ def absent(peer: str) -> str:
     return "" if peer in (OURS, COMPILED) else missing(peer)
 
 
-def said(code: str, cache: str) -> tuple[float, dict[str, Any]]:
+def said(code: str, cache: str, **environment: str) -> tuple[float, dict[str, Any]]:
     """When a fresh interpreter was started, and what it printed at last."""
-    given = {**os.environ, "PYTHONPATH": str(ROOT), "AUTOGRAD_NB_CACHE_DIR": cache}
+    given = {**os.environ, "PYTHONPATH": str(ROOT), "AUTOGRAD_NB_CACHE_DIR": cache, **environment}
     started = time.monotonic()
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=given, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit status {done.returncode}")
     return started, json.loads(done.stdout.splitlines()[-1])
+
+
+def stages(peer: str, name: str, cache: str) -> dict[str, Any]:
+    """Run a program as `spent` does, and return where its processor time went (`stages.Watch.report`); it compiles all kernels itself."""
+    code = "from bench.cold.stages import watch; watching = watch()\n" + code_of(peer, name)
+    return said(code + "import json; print(json.dumps(watching.report()))\n", cache, AUTOGRAD_NB_COMPILE_WORKERS="0")[1]
 
 
 def spent(peer: str, name: str, cache: str) -> Spent:
