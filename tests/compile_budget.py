@@ -28,13 +28,13 @@ SLACK, MORE, TOTAL_SLACK = 1.1, 60, 1.03  #: times, and instructions more, that 
 CHILD = """
 from bench.cold.stages import watch; watching = watch()
 import json
-import autograd_nb as lib
+import autograd_nb as torch
 from bench.cold.programs import PROGRAMS
 builds = [PROGRAMS[name] for name in NAMES]
 for build in builds:
-    float(build(lib)[0]())
+    float(build(torch)[0]())
 for build in builds:
-    step = lib.compile(build(lib)[0])
+    step = torch.compile(build(torch)[0])
     for _ in range(3):
         float(step())
 print(json.dumps(watching.report()))
