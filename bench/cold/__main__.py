@@ -18,6 +18,7 @@ import math
 import statistics
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,22 @@ def show_stages(name: str, peer: str, found: dict[str, Any], kernels: int) -> No
         print(f"{line} ({', '.join(k['types'])})"[:160], flush=True)
 
 
+def show_together(profiles: dict[str, dict[str, Any]], peer: str, kernels: int) -> None:
+    """Print the stages of the processes of all programs, and the kernels that took longest in all of them."""
+    reports = [found[peer] for found in profiles.values()]
+    spent_in: Counter[str] = Counter()
+    took: dict[str, list[float]] = {}
+    for found in reports:
+        spent_in.update(found["stages"])
+        for k in found["kernels"]:
+            took.setdefault(f"{k['name']} ({', '.join(k['types'])})", []).append(k["seconds"])
+    total, compiling, count = spent_in.total(), sum(map(sum, took.values())), sum(map(len, took.values()))
+    print(f"all programs, {peer}: {total:.2f} s of the processor; {count} kernels compiled, {1e3 * compiling / max(count, 1):.0f} ms each")
+    print("  " + ", ".join(f"{s} {spent_in[s] / total:.1%}" for s in STAGES))
+    for name, seconds in sorted(took.items(), key=lambda item: -sum(item[1]))[:kernels]:
+        print(f"{sum(seconds):8.3f} s {sum(seconds) / total:6.1%} {len(seconds):8d} times  {name}"[:160], flush=True)
+
+
 def show_means(all_found: dict[str, dict[str, list[Spent]]]) -> None:
     """Print the geometric means of all programs, and the worst."""
     for row in ROWS:
@@ -143,6 +160,8 @@ def main(given: list[str] | None = None) -> int:
             with tempfile.TemporaryDirectory() as folder:
                 found = profiles.setdefault(name, {})[peer] = stages(peer, name, folder)
             show_stages(name, peer, found, a.kernels)
+    for peer in (OURS, COMPILED) if len(names) > 1 else ():
+        show_together(profiles, peer, a.kernels)
     if a.json:
         figures: Any = {n: {row: [asdict(s) for s in all_] for row, all_ in f.items()} for n, f in all_found.items()}
         a.json.write_text(json.dumps({"cores": a.cores, "rounds": a.rounds, "programs": figures, "stages": profiles}, indent=1) + "\n")
