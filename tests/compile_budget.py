@@ -57,7 +57,7 @@ def measured(names: list[str]) -> Sizes:
     """The sizes of the kernels that programs need."""
     fixed = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features(LEVEL), "NUMBA_OPT": "0", "AUTOGRAD_NB_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as folder:
-        _, found = said(CHILD.replace("NAMES", repr(names)), folder, **fixed, AUTOGRAD_NB_COMPILE_WORKERS="0", AUTOGRAD_NB_PACK="")
+        _, found = said(CHILD.replace("NAMES", repr(names)), folder, **fixed, AUTOGRAD_NB_COMPILE_WORKERS="0", AUTOGRAD_NB_PACK="off")
     return sizes_of(found["kernels"])
 
 

@@ -7,7 +7,8 @@ started and waited for, and is what to read on a machine that does other things 
 processor time by stage, and the kernels that took longest to compile, with the LLVM instructions and basic blocks that they consist of
 before anything is optimised, functions that they call among them.
 
-``python -m bench.cold ops`` asks for the first call of every op of PyTorch's database instead.
+Packs of kernels are left aside unless AUTOGRAD_NB_PACK names them. ``python -m bench.cold ops`` asks for the first call of every op of
+PyTorch's database instead.
 """
 
 from __future__ import annotations
