@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..codegen.build import compilation, machine_code
-from ..codegen.build.cache import Store, describe
-from ..codegen.build.pack import PackError
+from ..codegen.build.cache import NotOurs, Store, describe
+from ..codegen.build.pack import Pack, PackError
 from ..codegen.build.packs import Packs
 from ..config import get_num_threads
 from . import packing, warm
@@ -121,6 +121,7 @@ def _warm(options: argparse.Namespace) -> int:
 
 
 def _pack(options: argparse.Namespace) -> int:
+    compilation.apart(machine_code.machine)
     try:
         done = packing.write(options.file, options.level, options.programs, options.usual, options.jobs)
     except (OSError, RuntimeError) as error:
@@ -129,6 +130,10 @@ def _pack(options: argparse.Namespace) -> int:
     for problem in done.failed:
         print(problem, file=sys.stderr)
     print(f"packed {done.kernels} kernels for {options.level}, {_bytes(done.size)}, into {options.file}")
+    try:
+        Pack(options.file)
+    except NotOurs as error:
+        print(f"where it lies now it would not be used: it {error}", file=sys.stderr)
     return 1 if done.failed else 0
 
 

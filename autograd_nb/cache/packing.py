@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..codegen.build import cache, pack, packs
+from ..codegen.build import cache, machine_code, pack, packs
 from ..codegen.processor import LEVELS, features
 from ..version import __version__
 from . import warm
@@ -48,6 +48,8 @@ def write(path: Path, level: str = HOST, programs: Sequence[str] = (), usual: bo
         raise RuntimeError("there is no kernel cache to take kernels from")
     environment = environment_of(level)
     failed: list[str] = []
+    if level != HOST and (usual or programs) and (lacking := machine_code.lacking(LEVELS[level])):
+        raise RuntimeError(f"programs for {level} cannot be run here to find their kernels: this processor lacks {lacking}")
     with tempfile.TemporaryDirectory() as room:
         recorder = [sys.executable, "-m", f"{__package__}.record"]
         if usual:

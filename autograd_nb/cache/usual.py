@@ -14,6 +14,7 @@ POINTWISE = (
     "exp", "log", "tanh", "sigmoid", "relu", "sqrt", "abs", "neg", "square", "sin", "cos", "reciprocal", "rsqrt", "erf",
 )  # fmt: skip
 BINARY = ("add", "sub", "mul", "div", "maximum", "minimum", "pow")
+TENSORS = ("maximum", "minimum")  # which take no numbers
 
 
 def usual_kernels(dtypes: tuple[str, ...] = ("float32", "float64")) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -33,7 +34,8 @@ def usual_kernels(dtypes: tuple[str, ...] = ("float32", "float64")) -> Iterator[
 
             def binary(op: str = op, leaf: Any = leaf) -> None:
                 one = ag.ones(4, 3, dtype=leaf(1).dtype)
-                for a, b in ((leaf(4, 3), leaf(4, 3)), (leaf(4, 3), leaf(3)), (leaf(4, 3), 2.5)):
+                pairs: list[tuple[Any, Any]] = [(leaf(4, 3), leaf(4, 3)), (leaf(4, 3), leaf(3))]
+                for a, b in pairs if op in TENSORS else [*pairs, (leaf(4, 3), 2.5)]:
                     getattr(ag, op)(a, b).backward(one)
 
             yield f"{op} {name}", binary

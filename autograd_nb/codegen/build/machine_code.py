@@ -6,6 +6,7 @@ import functools
 import hashlib
 import pickle
 import sys
+from collections.abc import Iterable
 from importlib.util import MAGIC_NUMBER
 from typing import Any
 
@@ -108,10 +109,14 @@ def unfit(about: dict[str, Any]) -> str | None:
     wanted = about.get("features")
     if not isinstance(wanted, list):
         return "it does not say which processor it is for"
-    missing = sorted(set(map(str, wanted)) - set(here["features"]))
-    if missing:
-        return f"it is for {about.get('processor')}, and this processor lacks {', '.join(missing[:5])}{', …' if missing[5:] else ''}"
-    return None
+    missing = lacking(map(str, wanted))
+    return f"it is for {about.get('processor')}, and this processor lacks {missing}" if missing else None
+
+
+def lacking(features: Iterable[str]) -> str:
+    """Return which of the features the processor compiled for has not, as a message names them; empty where it has all."""
+    missing = sorted(set(features) - set(made_by()["features"]))
+    return ", ".join(missing[:5]) + (", …" if missing[5:] else "")
 
 
 packs = Packs(store, unfit)
