@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .errors import AutogradError
 from .ops.core.registry import public
 from .tensor import Tensor, ndarray
 
@@ -221,9 +222,13 @@ def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
     if show_dtype:
         suffixes.append(f"dtype={d!r}")
     contents = _contents(ndarray(self), indent) if tensor_contents is None else tensor_contents
-    node = self.grad_fn
-    if node is not None:
-        suffixes.append(f"grad_fn=<{type(node).__name__}>")
+    try:
+        node = self.grad_fn
+        name = node and type(node).__name__
+    except AutogradError:  # a view of which nobody can say what its history is
+        name = "Invalid"
+    if name:
+        suffixes.append(f"grad_fn=<{name}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
     return _joined(prefix + contents, suffixes, indent)

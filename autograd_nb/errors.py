@@ -56,12 +56,18 @@ class LinAlgError(RuntimeError):
 UNTRACKED = {
     "no_grad": ("no_grad", "with grad mode enabled", "no_grad"),
     "inference": ("inference", "in normal mode", "inference_mode"),
+    "function": ("no_grad", "with grad mode enabled", "no_grad"),
 }
 
 
 SEVERAL = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
     "inplace. You should replace the inplace operation by an out-of-place one."
+)
+OVERRIDDEN = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+    "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+    "behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
 AMBIGUOUS = (
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "

@@ -4,7 +4,7 @@
 ``_layout`` says how to walk it. ``_version_`` is the list [times changed in place, times its history was rewritten], shared
 by every tensor of the storage but for what `.data` gives (`graph.versions`). ``_edge`` is where its gradient flows (None for leaves).
 ``_view`` is the base that a view looks at, or None; then ``_seen`` says as of which change of the memory its history is, and
-``_view_kind`` how it was made ("", "multi:<Name>", "no_grad", "inference"). They are slots and no object of their own as one would cost
+``_view_kind`` how it was made ("", "multi:<Name>", or one of `UNTRACKED`). They are slots and no object of their own as one would cost
 half of a view.
 
 Ops attach themselves as methods (see `autograd_nb.ops`); here is only what every op needs.
@@ -21,7 +21,7 @@ import numpy as np
 
 from . import launch
 from .dtypes import dtype, from_numpy_dtype
-from .errors import AMBIGUOUS, SEVERAL, UNTRACKED, AutogradError
+from .errors import AMBIGUOUS, OVERRIDDEN, SEVERAL, UNTRACKED, AutogradError
 from .graph import ownership, versions
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
@@ -196,7 +196,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         if not isinstance(value, Tensor):
             raise TypeError(f"data must be a Tensor, not {type(value).__name__}")
         if value.dtype is not self.dtype and self.requires_grad and value.dtype.category < 2:
-            raise RuntimeError(f"data set to a tensor that requires gradients must be floating point, not {value.dtype}")
+            raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}")
         if self._rg and (value._layout.shape != self._layout.shape or value.dtype is not self.dtype):
             expect(self._edge, self._layout.shape, self.dtype)
         self._data, self._layout = value._data, value._layout
@@ -529,7 +529,7 @@ def refresh(view: Tensor) -> None:
     if view._view_kind:
         if not state.grad:
             return
-        _refuse_outdated(view)
+        refuse_view(view, "its base or another view of its base has")
     view._seen = now
     source = base._edge if base._edge is not None else base
     node = fill_node(AsStridedBackward0(), (source,))
@@ -541,20 +541,24 @@ def refresh(view: Tensor) -> None:
         move_retained(view, old, node)
 
 
-def _refuse_outdated(view: Tensor) -> None:
-    """Raise RuntimeError for the use of a view of which nobody can say what its history is, as its base was changed in place since."""
-    kind = view._view_kind
+def refuse_view(view: Tensor, done: str = "is") -> None:
+    """Raise RuntimeError for a view of which nobody can say what its history is, where what ``done`` names is changed in place."""
+    kind, node = view._view_kind, view._edge.node if view._edge.__class__ is Output else view._edge
+    which = f"Output {view.output_nr} of {type(node).__name__.removesuffix('0').removesuffix('Backward')} is a view"
     if kind.startswith("multi:"):
-        raise AutogradError(
-            f"Output {view.output_nr} of {kind[6:]} is a view and its base or another view of its base has been modified inplace. "
-            + SEVERAL
-        )
-    if kind in UNTRACKED:
-        made, now, block = UNTRACKED[kind]
-        raise AutogradError(
-            f"A view was created in {made} mode and its base or another view of its base has been modified inplace {now}. "
-            + AMBIGUOUS.format(block=block)
-        )
+        which = f"Output {view.output_nr} of {kind[6:].removesuffix('0').removesuffix('Backward')} is a view"
+        raise AutogradError(f"{which} and {done} being modified inplace. {SEVERAL}".replace("has being", "has been"))
+    if kind not in UNTRACKED:
+        return
+    made, now, block = UNTRACKED[kind]
+    why = OVERRIDDEN if kind == "function" else AMBIGUOUS.format(block=block)
+    if kind == "function" and node is not None:
+        text = f"{which} and {done} being modified inplace."
+    elif node is not None and node.__class__ is not Nowhere and not view._view._rg:  # type: ignore[union-attr]
+        text = f"{which} of a view which was created in {made} mode and {done} being modified inplace {now}."
+    else:
+        text = f"A view was created in {made} mode and {done} being modified inplace {now}."
+    raise AutogradError(f"{text} {why}".replace("has being", "has been"))
 
 
 def _has_hooks(e: Any) -> bool:

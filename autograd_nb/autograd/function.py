@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import AutogradError
+from ..errors import UNTRACKED, AutogradError
 from ..graph.modes import no_grad, state
 from ..graph.nested import users
 from ..graph.node import Node, Output, consumed_error, finish, modified_error, set_edges
@@ -294,6 +294,9 @@ class Function:
         if not recording:
             for t in node._dirty:
                 t._version_[0] += 1
+            for o in outs if previous else ():
+                if isinstance(o, Tensor) and not any(o is a for a in args):
+                    _mark_view(o, "function")
             return output
         for t in node._dirty:
             if t._view is None and t._rg and t._edge is None:
@@ -301,12 +304,19 @@ class Function:
             check_inplace(t)
         finish(node)
         set_edges(node, tuple(e for a, e in zip(args, edges, strict=True) if isinstance(a, Tensor)))
-        results = [_recorded(node, k, o, args) for k, o in enumerate(outs)]
+        kind = "function" if single else f"multi:{cls.__name__}Backward"
+        results = [_recorded(node, k, o, args, kind) for k, o in enumerate(outs)]
         _save(node, args, outs, results)
         return results[0] if single else tuple(results)
 
 
-def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...]) -> Any:
+def _mark_view(out: Tensor, kind: str) -> None:
+    """Let a view that a forward function made be known as such: changes in place would pass its backward function by."""
+    if out._view is not None and out._view_kind in UNTRACKED:
+        out._view_kind = kind
+
+
+def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind: str) -> Any:
     """Return output ``k`` of a function as its caller gets it, with its place in the graph."""
     if not isinstance(out, Tensor):
         node._layouts.append((None, None))
@@ -326,6 +336,7 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...]) -> An
         o = share_view(out, make(out._data, out._layout, out._version_))
     elif out._rg or out._edge is not None:
         o = out.detach()
+    _mark_view(o, kind)
     node._layouts.append((o._layout, o._data))
     if o.dtype.category < 2 or any(out is t for t in node._constant):
         o._edge, o._rg = None, False

@@ -16,6 +16,7 @@ from ..errors import GradcheckError
 from ..graph.modes import enable_grad
 from ..ops.creation.create import from_numpy
 from ..ops.elementwise.complex import view_as_complex, view_as_real
+from ..shapes import is_expanded
 from ..tensor import Tensor, ndarray
 from .api import grad
 
@@ -177,10 +178,19 @@ def _analytic(out: Tensor, args: tuple[Any, ...], wanted: list[int], nondet: flo
 
 
 def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarray) -> np.ndarray:
-    moved = ndarray(args[i].detach()).astype(np.float64) + change
-    with enable_grad():  # (the function may register hooks)
-        x = from_numpy(np.array(moved, order="C")).to(args[i].dtype).requires_grad_()
-        return ndarray(_outputs(func(*args[:i], x, *args[i + 1 :]))[k].detach()).astype(np.float64).reshape(-1).copy()
+    """Output k where input i is moved. It is moved where it lies, as in PyTorch: a function may read it elsewhere than in its arguments."""
+    x = args[i]
+    values = ndarray(x.detach())
+    before = values.copy()
+    if not values.flags.writeable or is_expanded(x._layout):
+        x = from_numpy(before.copy()).requires_grad_()
+        values = ndarray(x.detach())
+    values[...] = before.astype(np.float64) + change
+    try:
+        with enable_grad():  # (the function may register hooks)
+            return ndarray(_outputs(func(*args[:i], x, *args[i + 1 :]))[k].detach()).astype(np.float64).reshape(-1).copy()
+    finally:
+        values[...] = before
 
 
 def _numeric(func: Any, args: tuple[Any, ...], i: int, k: int, eps: float) -> np.ndarray:

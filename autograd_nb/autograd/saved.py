@@ -70,6 +70,15 @@ class _Hooked(Overrides):
 _OVERRIDES = _Hooked()
 
 
+def _restore(stack: list[Any]) -> None:
+    """Bring the stack of hooks, and with it the count of those that are active, back to what it was."""
+    for _ in range(len(stack), len(_state.stack)):
+        _OVERRIDES.leave()
+    for _ in range(len(_state.stack), len(stack)):
+        _OVERRIDES.enter()
+    _state.stack = stack
+
+
 class Packed(Sequence[Any]):
     """Saved items that are unpacked whenever they are read."""
 
@@ -96,7 +105,11 @@ class Packed(Sequence[Any]):
     def _item(self, item: Any) -> Any:
         if not isinstance(item, _Item):
             return item
-        t = self.unpack(item.packed)
+        before = _state.stack
+        try:
+            t = self.unpack(item.packed)
+        finally:
+            _restore(before)  # a hook that enters or leaves contexts does so for itself
         if not isinstance(t, Tensor):
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}"
@@ -270,13 +283,12 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if _state.disabled is not None:
             raise RuntimeError(_state.disabled)
-        _state.stack = [*_state.stack, (self.pack_hook, self.unpack_hook)]
-        _OVERRIDES.enter()
+        _restore([*_state.stack, (self.pack_hook, self.unpack_hook)])
 
     @whole
     def __exit__(self, *error: Any) -> None:
-        _state.stack = _state.stack[:-1]
-        _OVERRIDES.leave()
+        if _state.stack:
+            _restore(_state.stack[:-1])
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -5,7 +5,20 @@ Source: https://docs.pytorch.org/docs/stable/distributions.html
 
 import sys as _sys
 
-from . import composed, constraints, continuous, discrete, gammas, kl, multivariate, relaxed, transformed, transforms
+from . import (
+    common,
+    composed,
+    constraints,
+    continuous,
+    discrete,
+    distribution,
+    gammas,
+    kl,
+    multivariate,
+    relaxed,
+    transformed,
+    transforms,
+)
 from .composed import *  # noqa: F403
 from .composed import __all__ as _composed
 from .continuous import *  # noqa: F403
@@ -40,8 +53,7 @@ for _name, _module in (
     *((n, composed) for n in ("independent", "transformed_distribution", "mixture_same_family")),
     *((n, transformed) for n in ("log_normal", "half_normal", "half_cauchy", "gumbel", "weibull", "pareto", "kumaraswamy", "logistic_normal", "inverse_gamma")),
     *((n, relaxed) for n in ("relaxed_bernoulli", "relaxed_categorical")),
+    ("utils", common), ("exp_family", distribution),
 ):  # fmt: skip
     _sys.modules.setdefault(f"{__name__}.{_name}", _module)
     globals().setdefault(_name, _module)
-_sys.modules.setdefault(f"{__name__}.utils", _sys.modules[f"{__name__}.common"])
-_sys.modules.setdefault(f"{__name__}.exp_family", _sys.modules[f"{__name__}.distribution"])

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .. import dtypes
+from ..graph.modes import enable_grad
 from ..ops.core.registry import functions
 from ..tensor import Tensor
 
@@ -40,7 +41,8 @@ class lazy_property:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        value = self.function(instance)
+        with enable_grad():  # whoever asks first, the gradients are everybody's
+            value = self.function(instance)
         instance.__dict__[self.function.__name__] = value
         return value
 
@@ -67,3 +69,25 @@ def sum_rightmost(x: Any, dims: int) -> Any:
     if dims == 0 or not isinstance(x, Tensor):
         return x
     return x.reshape(*x.shape[: x.ndim - dims], -1).sum(-1)
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The elements on and below the diagonal ``diag`` of square matrices, row by row."""
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    places = T.arange(n)
+    return mat[..., places < places.view(-1, 1) + (diag + 1)]
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """Lower triangular matrices from their elements: the inverse of `tril_matrix_to_vec`."""
+    shift = 1 + 2 * diag
+    n = (-shift + (shift**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
+    if not round(n - 1e-9) - 1e-6 <= n <= round(n) + 1e-6:
+        raise ValueError(f"The size of last dimension is {vec.shape[-1]} which cannot be expressed as the lower triangular part of a square matrix.")
+    size = round(n)
+    places = T.arange(size)
+    out = T.zeros((*vec.shape[:-1], size, size), dtype=vec.dtype)
+    out[..., places < places.view(-1, 1) + (diag + 1)] = vec
+    return out

@@ -51,9 +51,9 @@ class Distribution:
         if not self._validate_args:
             return
         for name, constraint in self.arg_constraints.items():
-            value = vars(self).get(name)  # what is computed from others has been checked with them
-            if constraints.is_dependent(constraint):
-                continue
+            if constraints.is_dependent(constraint) or (name not in vars(self) and isinstance(getattr(type(self), name), lazy_property)):
+                continue  # what is computed later has been checked with what it is computed from
+            value = getattr(self, name)
             if isinstance(value, Tensor) and not all_hold(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to satisfy "
@@ -156,10 +156,10 @@ class Distribution:
         return Size(sample_shape) + self._batch_shape + self._event_shape
 
     def _validate_sample(self, value: Tensor) -> None:
-        if not isinstance(value, Tensor):
-            raise ValueError("The value argument to log_prob must be a Tensor")
         if not self._validate_args:
             return
+        if not isinstance(value, Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
         event = len(self._event_shape)
         if event and value.shape[value.ndim - event :] != self._event_shape:
             raise ValueError(

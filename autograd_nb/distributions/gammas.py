@@ -45,6 +45,7 @@ class Gamma(ExponentialFamily):
         return value.clamp(min=dtypes.finfo(value.dtype).tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:
+        value = T.as_tensor(value, dtype=self.rate.dtype)
         self._validate_sample(value)
         return (
             T.xlogy(self.concentration, self.rate)
@@ -108,8 +109,7 @@ class Dirichlet(ExponentialFamily):
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        g = T._standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
-        return g / g.sum(-1, True)
+        return T._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -155,10 +155,8 @@ class Beta(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        a = T._standard_gamma(self.concentration1.expand(shape))
-        b = T._standard_gamma(self.concentration0.expand(shape))
-        info = dtypes.finfo(a.dtype)
-        return (a / (a + b)).clamp(min=info.tiny, max=1 - info.eps / 2)
+        both = T.stack((self.concentration1, self.concentration0), -1)
+        return T._sample_dirichlet(both.expand((*shape, 2))).select(-1, 0)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -12,11 +12,11 @@ from typing import Any
 from ..tensor import Tensor
 from .common import T, sum_rightmost
 from .composed import Independent, TransformedDistribution
-from .continuous import EULER, Cauchy, Exponential, Laplace, Normal, Uniform
+from .continuous import EULER, Cauchy, ContinuousBernoulli, Exponential, Laplace, Normal, Uniform
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from .distribution import Distribution
 from .gammas import Beta, Dirichlet, Gamma
-from .multivariate import MultivariateNormal, _diagonal, _solve_lower
+from .multivariate import LowRankMultivariateNormal, MultivariateNormal, _diagonal, _solve_lower
 from .transformed import Gumbel, HalfNormal, LogNormal, Pareto
 
 _REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
@@ -170,17 +170,23 @@ def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
     return _normal(p.base_dist, q.base_dist)  # type: ignore[arg-type]
 
 
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _multivariate(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+def _multivariate(p: Any, q: Any) -> Tensor:
     if p.event_shape != q.event_shape:
-        raise ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed")
+        kinds = ["Low Rank " * isinstance(d, LowRankMultivariateNormal) + "Multivariate Normals" for d in (p, q)]
+        kinds = [f"two {kinds[0]}"] if kinds[0] == kinds[1] else kinds
+        raise ValueError(f"KL-divergence between {' and '.join(kinds)} with different event shapes cannot be computed")
     n = p.event_shape[0]
     lower_p, lower_q = p.scale_tril, q.scale_tril
     batch = T.broadcast_shapes(lower_p.shape[:-2], lower_q.shape[:-2])
     lower_p, lower_q = lower_p.expand((*batch, n, n)), lower_q.expand((*batch, n, n))
     half = _diagonal(lower_q).log().sum(-1) - _diagonal(lower_p).log().sum(-1)
     trace = _solve_lower(lower_q, lower_p).pow(2).sum((-2, -1))
-    return half + 0.5 * (trace + q._mahalanobis(q.loc - p.loc) - n)
+    apart = _solve_lower(lower_q, (q.loc - p.loc).expand((*batch, n)).unsqueeze(-1)).pow(2).sum((-2, -1))
+    return half + 0.5 * (trace + apart - n)
 
 
 @register_kl(Independent, Independent)
@@ -197,19 +203,118 @@ def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tens
     return kl_divergence(p.base_dist, q.base_dist)
 
 
-def _entropy_and_expectation(p_type: type, q_type: type, expected: Callable[[Any, Any], Tensor]) -> None:
+def _with_entropy(p_type: type, q_type: type, expected: Callable[[Any, Any], Tensor]) -> None:
     """KL = −H(p) − E_p[ln q], where the expectation has a formula."""
     register_kl(p_type, q_type)(lambda p, q: -p.entropy() - expected(p, q))
 
 
+def _mean_log(p: Any) -> Tensor:
+    """E_p[ln x]; for one on an interval that begins below 0 it is nan."""
+    if isinstance(p, Beta):
+        return T.digamma(p.concentration1) - T.digamma(p.concentration1 + p.concentration0)
+    if isinstance(p, Pareto):
+        return p.scale.log() + p.alpha.reciprocal()
+    if isinstance(p, Exponential):
+        return -EULER - p.rate.log()
+    return _mean_log_between(p.low, p.high)
+
+
+def _mean_log_between(low: Tensor, high: Tensor) -> Tensor:
+    return (T.xlogy(high, high) - T.xlogy(low, low)) / (high - low) - 1
+
+
+def _mean_exp(p: Any, t: Tensor) -> Tensor:
+    """E_p[e^(−x/t)]."""
+    if isinstance(p, Normal):
+        return T.exp(-p.loc / t + 0.5 * (p.scale / t).pow(2))
+    if isinstance(p, Uniform):
+        return (T.exp(-p.low / t) - T.exp(-p.high / t)) * t / (p.high - p.low)
+    ratio = p.rate / (p.rate + t.reciprocal())
+    return ratio.pow(p.concentration) if isinstance(p, Gamma) else ratio
+
+
+def _in_normal(p: Any, q: Normal) -> Tensor:
+    return -0.5 * _LOG_2PI - q.scale.log() - (p.variance + (p.mean - q.loc).pow(2)) / (2 * q.scale.pow(2))
+
+
+def _in_exponential(p: Any, q: Exponential) -> Tensor:
+    return q.rate.log() - q.rate * p.mean
+
+
+def _in_gamma(p: Any, q: Gamma) -> Tensor:
+    return q.concentration * q.rate.log() - q.concentration.lgamma() + (q.concentration - 1) * _mean_log(p) - q.rate * p.mean
+
+
+def _in_gumbel(p: Any, q: Gumbel) -> Tensor:
+    return -(p.mean - q.loc) / q.scale - T.exp(q.loc / q.scale) * _mean_exp(p, q.scale) - q.scale.log()
+
+
+def _in_laplace(p: Normal, q: Laplace) -> Tensor:
+    apart = p.loc - q.loc
+    root = math.sqrt(2) * p.scale
+    away = root / math.sqrt(math.pi) * T.exp(-(apart / root).pow(2)) + apart * T.erf(apart / root)
+    return -(2 * q.scale).log() - away / q.scale
+
+
+def _in_uniform(p: Any, q: Uniform) -> Tensor:
+    return -(q.high - q.low).log()
+
+
+def _in_continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
+    return q._log_norm() + p.mean * q.logits + T.log1p(-q.probs)
+
+
+def _in_beta(p: Uniform, q: Beta) -> Tensor:
+    a, b = q.concentration1, q.concentration0
+    logs = (a - 1) * _mean_log(p) + (b - 1) * _mean_log_between(1 - p.high, 1 - p.low)
+    return logs - a.lgamma() - b.lgamma() + (a + b).lgamma()
+
+
+def _in_pareto(p: Uniform, q: Pareto) -> Tensor:
+    return q.alpha.log() + q.alpha * q.scale.log() - (q.alpha + 1) * _mean_log(p)
+
+
 _LOG_2PI = math.log(2 * math.pi)
-for _family in (Uniform, Laplace, Gumbel, Exponential, Gamma, Beta):  # ln of a normal density needs two moments only
-    _entropy_and_expectation(
-        _family,
-        Normal,
-        lambda p, q: -0.5 * _LOG_2PI - q.scale.log() - (p.variance + (p.mean - q.loc).pow(2)) / (2 * q.scale.pow(2)),
-    )
-_entropy_and_expectation(Exponential, Gamma, lambda p, q: (
-    q.concentration * q.rate.log() - q.concentration.lgamma() + (q.concentration - 1) * (-EULER - p.rate.log()) - q.rate / p.rate
-))  # fmt: skip
-_entropy_and_expectation(Gamma, Exponential, lambda p, q: q.rate.log() - q.rate * p.concentration / p.rate)
+_family: type
+for _family in (Uniform, Laplace, Gumbel, Exponential, Gamma, Beta, Pareto, ContinuousBernoulli):  # two moments do
+    _with_entropy(_family, Normal, _in_normal)
+for _family in (Gamma, Beta, Pareto, ContinuousBernoulli):
+    _with_entropy(_family, Exponential, _in_exponential)
+for _family in (Exponential, Beta, Pareto):
+    _with_entropy(_family, Gamma, _in_gamma)
+for _family in (Normal, Uniform, Exponential, Gamma):
+    _with_entropy(_family, Gumbel, _in_gumbel)
+_with_entropy(Normal, Laplace, _in_laplace)
+for _family in (Beta, ContinuousBernoulli):
+    _with_entropy(_family, ContinuousBernoulli, _in_continuous_bernoulli)
+_with_entropy(Bernoulli, Poisson, lambda p, q: p.probs * q.rate.log() - q.rate)
+
+
+def _where_inside(p_type: type, q_type: type, expected: Callable[[Any, Any], Tensor], inside: Callable[[Any, Any], Tensor]) -> None:
+    """KL = −H(p) − E_p[ln q] where q is nowhere 0 on p's interval, else ∞."""
+    register_kl(p_type, q_type)(lambda p, q: T.where(inside(p, q), -p.entropy() - expected(p, q), math.inf))
+
+
+def _above_zero(p: Uniform, _q: Distribution) -> Tensor:
+    return p.low >= 0
+
+
+# (with ContinuousBernoulli equal ends count as outside, as in PyTorch)
+_where_inside(Beta, Uniform, _in_uniform, lambda p, q: (q.low <= 0) & (q.high >= 1))
+_where_inside(ContinuousBernoulli, Uniform, _in_uniform, lambda p, q: (q.low < 0) & (q.high > 1))
+_where_inside(Uniform, Beta, _in_beta, lambda p, q: (p.low >= 0) & (p.high <= 1))
+_where_inside(Uniform, ContinuousBernoulli, _in_continuous_bernoulli, lambda p, q: (p.low > 0) & (p.high < 1))
+_where_inside(Uniform, Exponential, _in_exponential, _above_zero)
+_where_inside(Uniform, Gamma, _in_gamma, _above_zero)
+_where_inside(Uniform, Pareto, _in_pareto, lambda p, q: p.low >= q.scale)
+
+_BOUNDED = (Beta, ContinuousBernoulli, Pareto, Uniform)
+#: Pairs of which q is 0 somewhere that p is not, whatever the parameters.
+_INFINITE = {
+    Beta: (Pareto,), ContinuousBernoulli: (Pareto,), Poisson: (Bernoulli, Binomial), Pareto: (Beta, ContinuousBernoulli, Uniform),
+    Exponential: _BOUNDED, Gamma: _BOUNDED, Normal: (*_BOUNDED, Exponential, Gamma), Laplace: (*_BOUNDED, Exponential, Gamma),
+    Gumbel: (*_BOUNDED, Exponential, Gamma),
+}  # fmt: skip
+for _family, _others in _INFINITE.items():
+    for _other in _others:
+        register_kl(_family, _other)(lambda p, q: T.full_like(p.mean, math.inf))

@@ -259,19 +259,19 @@ class Wishart(ExponentialFamily):
             lower = _cholesky(covariance_matrix) if covariance_matrix is not None else _precision_to_lower(precision_matrix)
         batch = broadcast_shapes(df.shape, matrix.shape[:-2])
         self.df, self._lower = df.expand(batch), lower.expand((*batch, n, n))
-        super().__init__(batch, (n, n), validate_args=False)
+        super().__init__(batch, (n, n), validate_args=validate_args)
 
-    @property
+    @lazy_property
     def scale_tril(self) -> Tensor:
         """The value is L."""
         return self._lower
 
-    @property
+    @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The value is L·Lᵀ."""
         return self._lower @ self._lower.mT
 
-    @property
+    @lazy_property
     def precision_matrix(self) -> Tensor:
         """The value is (L·Lᵀ)⁻¹."""
         inverse = _solve_lower(self._lower, T.eye(self._event_shape[0], dtype=self._lower.dtype).expand(self._lower.shape))
@@ -305,8 +305,9 @@ class Wishart(ExponentialFamily):
         return T.mvlgamma(a, self._event_shape[0])
 
     def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
         nu, n = self.df, self._event_shape[0]
-        log_det = 2 * _diagonal(_cholesky(value)).log().sum(-1)
+        log_det = OPS["slogdet"].call(value)[1]
         half = _diagonal(self._lower).log().sum(-1)
         trace = _diagonal(self.precision_matrix @ value).sum(-1)
         return -nu * (n * math.log(2) / 2 + half) - self._log_gamma(nu / 2) + (nu - n - 1) / 2 * log_det - trace / 2

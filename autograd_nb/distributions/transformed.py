@@ -101,6 +101,9 @@ class HalfCauchy(_Half):
     def variance(self) -> Tensor:
         return T.full_like(self.scale, math.inf)
 
+    def log_prob(self, value: Tensor) -> Tensor:
+        return super().log_prob(T.as_tensor(value, dtype=self.base_dist.scale.dtype))  # type: ignore[attr-defined]
+
 
 class Gumbel(TransformedDistribution):
     """The distribution of maxima: F = e^(−e^(−(x − loc)/scale))."""

@@ -173,7 +173,7 @@ def poisson(seed, call, rate, out):
                 if product > limit:
                     product *= v
                     count += 1
-            out[i] = count if lam > 0.0 else 0
+            out[i] = max(count, 0)  # (−1 where the limit is rounded to 1)
             continue
         root = math.sqrt(lam)
         b = 0.931 + 2.53 * root
@@ -253,12 +253,13 @@ def _normal_pair(seed, call, element, attempt):
     return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v), w
 
 
-def gamma(seed, call, shape, out):
-    """Gamma numbers of the given shapes and scale 1 (Marsaglia and Tsang 2000; below 1 by the power of a uniform number)."""
+def gamma(seed, call, smallest, shape, out):
+    """Gamma numbers of the given shapes and scale 1 (Marsaglia and Tsang 2000; below 1 by the power of a uniform number), none of them
+    less than ``smallest``, and that where the shape is 0."""
     for i in range(out.size):
         a = shape[i]
         if not a > 0.0:
-            out[i] = np.nan
+            out[i] = smallest if a == 0.0 else np.nan
             continue
         boost = 1.0
         attempt = 0
@@ -278,7 +279,7 @@ def gamma(seed, call, shape, out):
             if math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
                 break
         x = d * v * boost
-        out[i] = x if x > 2.2250738585072014e-308 else 2.2250738585072014e-308
+        out[i] = max(x, smallest)
 
 
 def gamma_slope(shape, sample, out):
@@ -298,3 +299,73 @@ def gamma_slope(shape, sample, out):
             out[i] = -slope / density
         else:  # where x is tiny, x ~ (u a Γ(a))^(1/a), whose slope in a this is
             out[i] = -x * math.log(x) / a if x < a else 1.0
+
+
+def onto_simplex(n, smallest, x, out):
+    """Rows of ``n`` divided by their sums, no element less than ``smallest``."""
+    for i in range(0, out.size, n):
+        total = 0.0
+        for j in range(i, i + n):
+            total += x[j]
+        for j in range(i, i + n):
+            out[j] = max(x[j] / total, smallest)
+
+
+@helper
+def _digamma(x):
+    """ψ(x) for x > 0: from 8 on by its asymptotic series."""
+    shift = 0.0
+    while x < 8.0:
+        shift -= 1.0 / x
+        x += 1.0
+    r = 1.0 / (x * x)
+    series = r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * (691.0 / 32760))))))
+    return shift + math.log(x) - 0.5 / x - series
+
+
+@helper
+def _beta_fraction(p, q, x, by_first):
+    """The continued fraction of I_x(p, q), and the slope of its logarithm in ``p`` or in ``q`` (Lentz's method, differentiated)."""
+    first = 1.0 if by_first else 0.0
+    second = 1.0 - first
+    c, c_slope = 1.0, 0.0
+    value = (p + q) * x / (p + 1.0)
+    d = 1.0 / (1.0 - value)
+    d_slope = d * d * value * (1.0 / (p + q) - first / (p + 1.0))
+    h, slope = d, d_slope / d
+    for m in range(1, 20000):
+        before = slope
+        share = m * x / ((p + 2.0 * m - 1.0) * (p + 2.0 * m))
+        value = share * (q - m)
+        value_slope = share * second - first * value * (1.0 / (p + 2.0 * m - 1.0) + 1.0 / (p + 2.0 * m))
+        for _half in range(2):
+            d_new = 1.0 / (1.0 + value * d)
+            d_slope = -d_new * d_new * (value_slope * d + value * d_slope)
+            c_slope = value_slope / c - value * c_slope / (c * c)
+            c = 1.0 + value / c
+            d = d_new
+            step = c * d
+            h *= step
+            slope += d_slope / d + c_slope / c
+            value = -(p + m) * (p + q + m) * x / ((p + 2.0 * m) * (p + 2.0 * m + 1.0))
+            shares = 1.0 / (p + m) - 1.0 / (p + 2.0 * m) - 1.0 / (p + 2.0 * m + 1.0)
+            value_slope = value * (first * shares + 1.0 / (p + q + m))
+        if abs(step - 1.0) < 1e-14 and abs(slope - before) <= 1e-12 * abs(slope) + 1e-15:
+            break
+    return h, slope
+
+
+def dirichlet_slope(x, alpha, total, out):
+    """How fast a beta number ``x`` of the parameters alpha and total − alpha moves with alpha where its place in the distribution is
+    kept, divided by 1 − x: −(∂I/∂alpha) / p / (1 − x), where I = p · x(1 − x) / alpha · the continued fraction."""
+    for i in range(out.size):
+        v, a = x[i], alpha[i]
+        b = total[i] - a
+        if not (v > 0.0 and b > 0.0):
+            out[i] = 0.0
+        elif v < (a + 1.0) / (a + b + 2.0):
+            fraction, slope = _beta_fraction(a, b, v, True)
+            out[i] = -v / a * fraction * (math.log(v) + _digamma(a + b) - _digamma(a + 1.0) + slope)
+        else:
+            fraction, slope = _beta_fraction(b, a, 1.0 - v, False)
+            out[i] = v / b * fraction * (math.log(v) + _digamma(a + b) - _digamma(a) + slope)

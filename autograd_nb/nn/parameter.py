@@ -10,6 +10,7 @@ from typing import Any
 from ..dtypes import as_dtype, get_default_dtype
 from ..ops.core.recording import tensor_type
 from ..ops.creation.create import new_empty
+from ..shapes import as_shape
 from ..tensor import Tensor, TensorMeta, adopt, set_requires_grad
 
 
@@ -86,7 +87,7 @@ class UninitializedTensorMixin:
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become a tensor of this shape, with undefined contents."""
-        full = new_empty(tuple(shape), self.dtype if dtype is None else as_dtype(dtype))
+        full = new_empty(as_shape((shape,)), self.dtype if dtype is None else as_dtype(dtype))
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
         self.__dict__.pop("dtype_", None)
         self._data, self._layout = full._data, full._layout  # type: ignore[misc]
@@ -132,6 +133,13 @@ class UninitializedTensorMixin:
         return self if d is self.dtype else type(self)(self._rg and d.is_floating_point, dtype=d)  # type: ignore[attr-defined, call-arg]
 
     cpu = to
+
+    def share_memory_(self) -> Any:
+        """RuntimeError: there is none yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling "
+            "`module.share_memory()`."
+        )
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         if id(self) not in memo:

@@ -214,3 +214,34 @@ def test_lazy_modules_that_are_refused():
 
     with pytest.raises(RuntimeError, match="has not been fully initialized"):
         Forgetful()(torch.zeros(1))
+
+
+def test_amounts_of_pruning():
+    prune = torch.nn.utils.prune
+    assert [prune._compute_nparams_toprune(a, 15) for a in (0, 10, 1, 1.0, 0.4)] == [0, 10, 1, 15, 6]
+    for bad, error in (("much", TypeError), (1.1, ValueError), (20.0, ValueError), (-10, ValueError)):
+        with pytest.raises(error):
+            prune._validate_pruning_amount_init(bad)
+    with pytest.raises(ValueError):
+        prune._validate_pruning_amount(20, 19)
+
+
+def test_mask_of_a_container_has_the_dtype_of_what_is_pruned():
+    container = torch.nn.utils.prune.PruningContainer()
+    container._tensor_name = "x"
+    method = torch.nn.utils.prune.L1Unstructured(amount=2)
+    method._tensor_name = "x"
+    container.add_pruning_method(method)
+    x = torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    mask = container.compute_mask(x, torch.tensor([[1, 1, 1, 0], [1, 1, 0, 1]]))
+    assert mask.dtype is torch.float32
+    assert mask.tolist() == [[0, 0, 1, 0], [1, 1, 0, 1]]
+
+
+def test_parameters_without_a_shape_have_no_memory_to_share():
+    module = torch.nn.LazyLinear(3)
+    with pytest.raises(RuntimeError, match="share memory on an uninitialized"):
+        module.share_memory()
+    module.weight.materialize(10)
+    assert module.weight.shape == (10,)
+    assert torch.nn.Linear(2, 3).share_memory().weight.shape == (3, 2)

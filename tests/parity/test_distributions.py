@@ -223,3 +223,136 @@ def test_all_names_are_here():
         missing = [n for n in theirs.__all__ if not hasattr(mine, n)]
     assert not missing
     assert all(not inspect.isclass(getattr(theirs, n)) or inspect.isclass(getattr(mine, n)) for n in theirs.__all__)
+
+
+# ---------------------------------------------------------------------------------------- what PyTorch's own tests asked for
+_FAMILIES = {
+    "Beta": ([1.0, 2.5, 0.3], [2.0, 0.4, 3.0]), "Uniform": ([-1.0, 0.0, 0.2], [1.0, 1.0, 2.0]), "Normal": ([0.0, 1.0, -2.0], [1.0, 2.0, 0.1]),
+    "Gamma": ([1.0, 0.3, 4.0], [2.0, 1.0, 0.5]), "Exponential": ([1.0, 0.1, 3.0],), "Gumbel": ([0.0, 1.0, -1.0], [1.0, 0.5, 2.0]),
+    "Laplace": ([0.0, 1.0, -1.0], [1.0, 0.5, 2.0]), "Pareto": ([1.0, 0.5, 0.2], [1.0, 1.5, 3.0]), "Poisson": ([1.0, 0.5, 4.0],),
+    "Bernoulli": ([0.3, 0.0, 1.0],), "Binomial": (3, [0.3, 0.1, 0.9]), "ContinuousBernoulli": ([0.3, 0.5, 0.9],), "Chi2": ([2.0, 1.0, 0.3],),
+}  # fmt: skip
+
+
+def _family(lib, name):
+    module = mine if lib is ag else theirs
+    return getattr(module, name)(*[lib.tensor(v, dtype=lib.float64) if isinstance(v, list) else v for v in _FAMILIES[name]])
+
+
+@pytest.mark.parametrize("p", _FAMILIES)
+def test_kl_of_every_pair(p):
+    """What PyTorch has a formula for has one here, of the same values; the others are refused in both."""
+    for q in _FAMILIES:
+        try:
+            want = theirs.kl_divergence(_family(torch, p), _family(torch, q))
+        except NotImplementedError:
+            with pytest.raises(NotImplementedError):
+                mine.kl_divergence(_family(ag, p), _family(ag, q))
+            continue
+        got = mine.kl_divergence(_family(ag, p), _family(ag, q))
+        np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-9, atol=1e-12, err_msg=q)
+
+
+@pytest.mark.parametrize("kinds", ["ll", "lm", "ml", "mm"])
+def test_kl_of_normals_of_low_rank(kinds):
+    def made(lib, kind, s):
+        module, d = (mine if lib is ag else theirs), {"dtype": lib.float64}
+        loc = lib.arange(3.0, **d) + s
+        if kind == "l":
+            return module.LowRankMultivariateNormal(loc, lib.arange(6.0, **d).reshape(3, 2) / (s + 1), lib.ones(3, **d) + s)
+        return module.MultivariateNormal(loc, lib.eye(3, **d) * (s + 1) + 0.3)
+
+    got, want = (module.kl_divergence(*[made(lib, k, s) for k, s in zip(kinds, (1.0, 2.0), strict=True)]) for lib, module in ((ag, mine), (torch, theirs)))
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["Normal", "Gamma", "Exponential", "Poisson", "Bernoulli", "Laplace", "HalfCauchy", "Uniform", "Geometric"])
+def test_density_of_a_number_that_is_not_checked(name):
+    arguments = {"Normal": (0.0, 1.0), "Gamma": (1.0, 2.0), "Laplace": (0.0, 1.0), "Uniform": (0.0, 1.0)}.get(name, (0.4,))
+    got, want = (getattr(module, name)(*arguments, validate_args=False).log_prob(1) for module in (mine, theirs))
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6)
+    if name in ("Gamma", "HalfCauchy"):  # which make a tensor of it before they look
+        assert getattr(mine, name)(*arguments).log_prob(1).item() == pytest.approx(want.item())
+    else:
+        for module in (mine, theirs):
+            with pytest.raises(ValueError, match="must be a Tensor"):
+                getattr(module, name)(*arguments).log_prob(1)
+
+
+@pytest.mark.parametrize("given", ["probs", "logits"])
+@pytest.mark.parametrize("name", ["Bernoulli", "Categorical", "Geometric", "Binomial", "ContinuousBernoulli", "OneHotCategorical"])
+def test_what_is_computed_while_drawing_keeps_its_gradient(name, given):
+    for lib, module in ((ag, mine), (torch, theirs)):
+        p = lib.tensor([0.2, 0.3, 0.5], requires_grad=True)
+        d = getattr(module, name)(**{given: p}, **({"total_count": 3} if name == "Binomial" else {}))
+        d.sample()
+        assert d.probs.requires_grad
+        assert d.logits.requires_grad
+
+
+def test_straight_through_samples_have_gradients_after_a_draw():
+    for lib, module in ((ag, mine), (torch, theirs)):
+        d = module.OneHotCategoricalStraightThrough(logits=lib.zeros(3, requires_grad=True))
+        d.sample()
+        assert d.rsample().requires_grad
+
+
+def test_draws_at_the_edge():
+    """Gammas of the shape 0 and of tiny ones are no less than the smallest number; nothing is nan, no count is negative."""
+    for dtype in (ag.float32, ag.float64):
+        tiny = ag.finfo(dtype).tiny
+        assert (ag._standard_gamma(ag.zeros(5, dtype=dtype)) == tiny).all()
+        assert (ag._standard_gamma(ag.full((500,), 1e-3, dtype=dtype)) >= tiny).all()
+    assert (ag.poisson(ag.full((100,), 1e-38)) == 0).all()
+    assert (mine.NegativeBinomial(ag.zeros(2), probs=ag.tensor([0.9, 0.0])).sample() == 0).all()
+    assert not mine.Beta(ag.full((1000,), 0.01), ag.full((1000,), 0.01)).sample().isnan().any()
+    np.testing.assert_allclose(mine.Dirichlet(ag.full((200, 3), 0.01)).sample().sum(-1).numpy(), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("beta", [0.3, 1.0, 4.0, 30.0])
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0, 30.0])
+def test_slope_of_a_beta_sample(alpha, beta):
+    """The gradient of a sample at its place in the distribution: differences of SciPy's inverse; PyTorch's approximation is near it."""
+    special = pytest.importorskip("scipy.special")
+    x = np.array([1e-3, 0.1, 0.4, 0.7, 0.95])
+    place, h = special.betainc(alpha, beta, x), 1e-5 * alpha
+    want = (special.betaincinv(alpha + h, beta, place) - special.betaincinv(alpha - h, beta, place)) / (2 * h) / (1 - x)
+    got, near = (lib._dirichlet_grad(*[lib.tensor(v * np.ones(5), dtype=lib.float64) for v in (x, alpha, alpha + beta)]) for lib in (ag, torch))
+    sure = (place > 1e-9) & (place < 1 - 1e-9)
+    np.testing.assert_allclose(got.numpy()[sure], want[sure], rtol=1e-4)
+    np.testing.assert_allclose(got.numpy()[sure], near.numpy()[sure], rtol=0.05)
+
+
+def test_gradient_of_dirichlet_samples_is_the_marginals():
+    a = ag.tensor([[0.7, 1.5, 3.0]] * 4, dtype=ag.float64, requires_grad=True)
+    x = mine.Dirichlet(a).rsample()
+    g = ag.arange(12.0, dtype=ag.float64).reshape(4, 3).cos()
+    (got,) = ag.autograd.grad(x, a, g)
+    t = torch.distributions.dirichlet._Dirichlet_backward(*[torch.tensor(v.detach().numpy()) for v in (x, a, g)])
+    np.testing.assert_allclose(got.numpy(), t.numpy(), rtol=0.05, atol=1e-3)
+
+
+def test_parameters_are_checked_where_they_are_computed():
+    for module, lib in ((mine, ag), (theirs, torch)):
+        with pytest.raises(ValueError, match="df"):
+            module.Chi2(lib.tensor([-1.0]))
+        with pytest.raises(ValueError, match="must match event_shape"):
+            module.Wishart(lib.tensor([2.0, 3.0]), lib.eye(2)).log_prob(lib.ones(3, 2))
+
+
+def test_density_of_wishart_reads_the_whole_matrix():
+    grads = []
+    for lib, module in ((ag, mine), (torch, theirs)):
+        x = (lib.eye(3, dtype=lib.float64) + 0.1).requires_grad_()
+        module.Wishart(lib.tensor(5.0, dtype=lib.float64), lib.eye(3, dtype=lib.float64) * 2 + 0.5, validate_args=False).log_prob(x).backward()
+        grads.append(x.grad.numpy())
+    np.testing.assert_allclose(*grads, rtol=1e-9, atol=1e-12)
+
+
+def test_vectors_of_triangular_matrices():
+    m = np.arange(16.0).reshape(4, 4)
+    for diag in (-3, -1, 0):
+        got, want = (lib.distributions.utils.tril_matrix_to_vec(lib.tensor(m), diag) for lib in (ag, torch))
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
+        back, there = (lib.distributions.utils.vec_to_tril_matrix(v, diag) for lib, v in ((ag, got), (torch, want)))
+        np.testing.assert_array_equal(back.numpy(), there.numpy())

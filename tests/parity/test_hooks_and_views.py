@@ -185,3 +185,110 @@ def test_gradients_of_tensors_whose_data_has_another_shape(name):
         except RuntimeError:
             answers.append("RuntimeError")
     assert answers[0] == answers[1]
+
+
+# ---------------------------------------------------------------------------------------- what PyTorch's own tests asked for
+def _refusals(lib):
+    """Changes in place of views whose history nobody can say, and where a view's own text names it."""
+
+    class One(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    class Two(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x), x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g + h
+
+    def base(requires_grad=True):
+        return lib.ones(2, 2, requires_grad=requires_grad).clone()
+
+    def written(view, value=1.0):
+        view += value
+
+    def after(x, view):
+        x += 1
+        return view.grad_fn
+
+    def inside(x, mode):
+        with mode:
+            return x.view(-1)
+
+    def leaf(mode):
+        y = inside(lib.zeros(2), mode)
+        written(y.requires_grad_(True).view(2))
+
+    leaves = lib.ones(2, 2, requires_grad=True)
+    yield "function", lambda: written(One.apply(base()))
+    yield "function of what needs no gradient", lambda: written(One.apply(base(False)), leaves)
+    yield "function of two outputs", lambda: written(Two.apply(base())[0])
+    yield "two outputs without gradients", lambda: written(Two.apply(base(False))[0], leaves)
+    yield "function's base", lambda: after(x := base(), One.apply(x))
+    yield "unbind", lambda: written(base().unbind()[0])
+    yield "split", lambda: written(base().split(1)[1])
+    yield "unbind's base", lambda: after(x := base(), x.unbind()[0])
+    for mode in (lib.no_grad(), lib.inference_mode()):
+        yield "untracked", lambda mode=mode: written(inside(base(), mode))
+        yield "untracked base", lambda mode=mode: after(x := base(), inside(x, mode))
+        yield "view of a view", lambda mode=mode: leaf(mode)
+
+
+def test_refused_views_are_told_in_the_same_words():
+    for (name, mine), (_, other) in zip(_refusals(ag), _refusals(torch), strict=True):
+        texts = []
+        for f in (mine, other):
+            with pytest.raises(RuntimeError) as refused:
+                f()
+            texts.append(str(refused.value))
+        if name == "function's base":  # which is seen only where it is asked for: one evaluates the view first
+            texts = [t.split(". ", 1)[1] for t in texts]
+        assert texts[0] == texts[1], name
+
+
+def test_a_view_without_a_history_can_be_printed():
+    for lib in (ag, torch):
+        x = lib.ones(1, requires_grad=True).clone()
+        with lib.no_grad():
+            view = x.view(-1)
+        x += 1
+        assert repr(x) == "tensor([2.], grad_fn=<AddBackward0>)"
+        assert repr(view) == "tensor([2.], grad_fn=<Invalid>)"
+
+
+@pytest.mark.parametrize("extra", ["__enter__", "__exit__"])
+def test_hooks_that_enter_and_leave_contexts_do_so_for_themselves(extra):
+    def counts(lib):
+        packed = []
+        context = lib.autograd.graph.saved_tensors_hooks(lambda x: packed.append(x) or x, lambda x: (getattr(context, extra)(), x)[1])
+        x = lib.ones(3, requires_grad=True)
+        for _ in range(3):
+            with context:
+                x.sin().sum().backward()
+        before, later = len(packed), []
+        (x * x).sum().backward()
+        with lib.autograd.graph.saved_tensors_hooks(lambda t: later.append(t) or t, lambda t: t):
+            (x * x).sum().backward()
+        return before, len(packed) - before, len(later)
+
+    assert counts(ag) == counts(torch)
+    ag.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x).__exit__()  # as often as one likes
+
+
+def test_gradcheck_moves_the_tensors_it_is_given():
+    """So that a function may read a parameter elsewhere than in its arguments."""
+    for lib in (ag, torch):
+        w = lib.arange(6.0, dtype=lib.float64).reshape(2, 3).requires_grad_()
+        for options in ({}, {"fast_mode": True}):
+            assert lib.autograd.gradcheck(lambda _: (w * w).sum(), (w,), **options)
+        assert not lib.autograd.gradcheck(lambda _: (w.detach() * w).sum(), (w,), raise_exception=False)
+        assert w.tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert w._version == 0

@@ -240,3 +240,18 @@ def test_modules():
         x = torch.randn(shape)
         close(mine(twins(x)), theirs(x), name, 1e-5)
         assert repr(mine) == repr(theirs)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_windows_of_max_pooling_that_lie_in_the_padding(n):
+    """They have the least number and the place that PyTorch says (behind the plane, where no gradient goes)."""
+    for size, kernel, stride, dilation, ceil in ((1, 2, None, 2, False), (1, 2, 1, 2, True), (2, 2, 2, 4, True), (3, 2, 2, 4, True), (4, 2, 2, 4, True)):
+        x = np.arange(1.0, 1 + size**n, dtype=np.float32).reshape(1, 1, *[size] * n)
+        call = f"max_pool{n}d"
+        got, want = (getattr(lib.nn.functional, call)(lib.tensor(x), kernel, stride, 1, dilation, ceil, True) for lib in (ours, torch))
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+        leaf = ours.tensor(x, requires_grad=True)
+        y = getattr(ours.nn.functional, call)(leaf, kernel, stride, 1, dilation, ceil)
+        y[y.isfinite()].sum().backward()
+        assert leaf.grad.sum().item() == y.isfinite().sum().item()

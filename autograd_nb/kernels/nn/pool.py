@@ -30,8 +30,15 @@ def keep_larger(source, step, start, best, places):
             places[i] = start + step * i if more else w
 
 
-def max_forward(planes, geometry, x, y, index):
-    """y = the largest of each window (the first of equals; nan wins, the last), ``index`` its place in the input plane."""
+@helper
+def begin(first, step):
+    """Where a window begins: at its first element that is not in the padding in front."""
+    return first if first >= 0 else first + -(first // step) * step
+
+
+def max_forward(planes, geometry, lowest, x, y, index):
+    """y = the largest of each window (the first of equals; nan wins, the last), ``index`` its place in the input plane. A window that
+    lies in the padding as a whole has ``lowest``, and the place that PyTorch's says, which may lie behind the plane."""
     di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, ld, lh, lw = geometry
     n_in = di * hi * wi
     position = 0
@@ -60,8 +67,11 @@ def max_forward(planes, geometry, x, y, index):
                             if first < last:
                                 start = (z * hi + r) * wi + q + first * sw
                                 keep_larger(plane[start:], sw, start, best[first:last], places[first:last])
+                front = (begin(od * sd - pd, ld) * hi + begin(oh * sh - ph, lh)) * wi
                 for i in range(places.size):
-                    places[i] = max(places[i], 0)
+                    if places[i] < 0:
+                        places[i] = front + begin(i * sw - pw, lw)
+                        best[i] = lowest
 
 
 def max_forward_pairs(planes, height, width, x, y, index):
@@ -93,7 +103,7 @@ def max_forward_pairs(planes, height, width, x, y, index):
 
 
 def scatter(planes, n_in, n_out, g, index, out):
-    """out[p, index[p, i]] += g[p, i], the rest 0."""
+    """out[p, index[p, i]] += g[p, i], the rest 0; places behind the plane are passed over."""
     for i in range(out.size):
         out[i] = 0
     for p in range(planes):
@@ -101,17 +111,21 @@ def scatter(planes, n_in, n_out, g, index, out):
         source = g[p * n_out : p * n_out + n_out]
         where = index[p * n_out : p * n_out + n_out]
         for i in range(source.size):
-            plane[np.uintp(where[i])] += source[i]
+            if where[i] < n_in:
+                plane[np.uintp(where[i])] += source[i]
 
 
 def gather(planes, n_in, n_out, x, index, out):
-    """out[p, i] = x[p, index[p, i]]."""
+    """out[p, i] = x[p, index[p, i]], 0 for a place behind the plane."""
     for p in range(planes):
         plane = x[p * n_in : p * n_in + n_in]
         target = out[p * n_out : p * n_out + n_out]
         where = index[p * n_out : p * n_out + n_out]
         for i in range(target.size):
-            target[i] = plane[np.uintp(where[i])]
+            if where[i] < n_in:
+                target[i] = plane[np.uintp(where[i])]
+            else:
+                target[i] = 0
 
 
 def place(planes, n_in, n_out, x, index, out):

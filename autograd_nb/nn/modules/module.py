@@ -481,8 +481,8 @@ class Module(Tree, StateDict):
         self.__dict__.update(forward=compiled(self.forward, *args, **kwargs), _compiled=True)
 
     def share_memory(self) -> Module:
-        """The module; its memory is not moved."""
-        return self
+        """The module; its memory is not moved. RuntimeError where parameters have no memory yet."""
+        return self._apply(lambda t: t.share_memory_())
 
     def train(self, mode: bool = True) -> Module:
         """Set training mode here and below (it changes dropout and batch norm, not recording); the module."""

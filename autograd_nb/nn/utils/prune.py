@@ -16,7 +16,7 @@ from ...tensor import Tensor
 from ..modules.module import Module
 
 
-def _check_amount(amount: Any) -> None:
+def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if (isinstance(amount, numbers.Integral) and amount < 0) or (
@@ -25,13 +25,14 @@ def _check_amount(amount: Any) -> None:
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
-def _count(amount: Any, size: int) -> int:
-    """How many of ``size`` are pruned: ``amount`` itself, or that fraction."""
-    if isinstance(amount, numbers.Integral):
-        if amount > size:
-            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-        return int(amount)
-    return round(amount * size)
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many of ``tensor_size`` are pruned: ``amount`` itself, or that fraction."""
+    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
 def _ones(like: Tensor) -> Tensor:
@@ -137,7 +138,7 @@ class PruningContainer(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         method = self._pruning_methods[-1]
-        mask = default_mask.clone().contiguous()
+        mask = cast(default_mask, t.dtype).clone().contiguous()
         if method.PRUNING_TYPE == "unstructured":
             left: Any = mask == 1
         elif method.PRUNING_TYPE == "structured":
@@ -148,7 +149,7 @@ class PruningContainer(BasePruningMethod):
             left = (slice(None),) * t.ndim
         else:
             raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
-        mask[left] = method.compute_mask(t[left], default_mask[left])
+        mask[left] = cast(method.compute_mask(t[left], default_mask[left]), t.dtype)
         return mask
 
 
@@ -161,14 +162,15 @@ class Identity(BasePruningMethod):
 
 class _Unstructured(BasePruningMethod):
     def __init__(self, amount: Any) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _scores(self, t: Tensor) -> Tensor:
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        n = _count(self.amount, t.numel())
+        _validate_pruning_amount(self.amount, t.numel())
+        n = _compute_nparams_toprune(self.amount, t.numel())
         mask = default_mask.clone().contiguous()
         if n:
             lowest = self._scores(t).reshape(-1).topk(n, largest=False).indices
@@ -196,7 +198,7 @@ class _Structured(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount, self.dim = amount, dim
 
     def _scores(self, t: Tensor, dim: int) -> Tensor:
@@ -212,7 +214,8 @@ class _Structured(BasePruningMethod):
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
         dim = self.dim % t.ndim
         channels = t.shape[dim]
-        n = _count(self.amount, channels)
+        _validate_pruning_amount(self.amount, channels)
+        n = _compute_nparams_toprune(self.amount, channels)
         if not n:
             return default_mask
         keep = self._scores(t, dim).topk(channels - n).indices

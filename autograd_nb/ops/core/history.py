@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import AMBIGUOUS, SEVERAL, UNTRACKED, AutogradError
+from ...errors import AutogradError
 from ...graph.modes import state
 from ...graph.node import Node, Nowhere, Output, set_edges
 from ...graph.versions import COUNTED
@@ -18,22 +18,14 @@ from ...tensor import (
     move_retained,
     offset_in,
     refresh,
+    refuse_view,
     settled,
 )
 
 
-def _refuse_untracked(kind: str) -> None:
-    made, now, block = UNTRACKED[kind]
-    raise AutogradError(f"A view was created in {made} mode and is being modified inplace {now}. {AMBIGUOUS.format(block=block)}")
-
-
 def check_recorded(t: Tensor) -> None:
     """Refuse, before anything is changed, to write what has a history into a view that `check_inplace` lets pass without one."""
-    kind = t._view_kind
-    if kind in UNTRACKED:
-        _refuse_untracked(kind)
-    if kind.startswith("multi:"):
-        raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {SEVERAL}")
+    refuse_view(t)
     _needs_room(8)
 
 
@@ -62,10 +54,8 @@ def check_inplace(t: Tensor) -> None:
         return
     refresh(t)
     kind = t._view_kind
-    if kind.startswith("multi:") and (t._rg or base._rg):
-        raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {SEVERAL}")
-    if kind in UNTRACKED and base._rg:
-        _refuse_untracked(kind)
+    if (t._rg or base._rg) if kind.startswith("multi:") or (t._edge is not None and kind) else base._rg and kind:
+        refuse_view(t)
     if (base._edge is None and (t._rg or base._rg)) or (t._rg and (t._edge is None or t._edge.__class__ is Nowhere)):
         raise AutogradError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside "

@@ -78,7 +78,8 @@ def _max_pool(x, how, y_spatial, n):
         _MAX_PAIRS.rows(x.dtype, (0, 0, n_in, n_out, n_out), WINDOW * planes * n_in, planes, x.shape[-2], x.shape[-1], *arrays)
     else:
         work = WINDOW * planes * n_out * numel(how[0])
-        _MAX.rows(x.dtype, (0, n_in, n_out, n_out), work, planes, _geometry(x.shape, y_spatial, how), *arrays)
+        geometry, lowest = _geometry(x.shape, y_spatial, how), -math.inf if x.dtype.is_floating_point else dtypes.iinfo(x.dtype).min
+        _MAX.rows(x.dtype, (0, 0, n_in, n_out, n_out), work, planes, geometry, lowest, *arrays)
     return y, index
 
 

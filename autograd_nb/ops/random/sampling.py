@@ -277,7 +277,7 @@ def _slope(shape: Tensor, sample: Tensor) -> Tensor:
 )
 def _standard_gamma_op(shape, seed, call):
     t = new_empty(shape.shape, dtypes.float64)
-    _gamma(0, seed, call, dense(cast(shape, dtypes.float64)), t._data)
+    _gamma(0, seed, call, dtypes.finfo(shape.dtype).tiny, dense(cast(shape, dtypes.float64)), t._data)
     return cast(t, shape.dtype)
 
 
@@ -287,3 +287,39 @@ def _standard_gamma(input, generator=None):
     x = tensor_argument(input, "_standard_gamma")
     _floats("_standard_gamma", x, "gamma")
     return _standard_gamma_op(x, *stream(generator))
+
+
+_onto_simplex = Kernel("random", "onto_simplex")
+_dirichlet_slope = Kernel("random", "dirichlet_slope")
+
+
+@structured(
+    alpha=lambda g, alpha, out: _dirichlet_grad(out, alpha, alpha.sum(-1, True).expand_as(alpha)) * (g - (out * g).sum(-1, True)),
+    node="SampleDirichletBackward0", linear="no", batch="samples", dtypes="half float", samples="torch._sample_dirichlet(pos(3, 4))",
+)
+def _sample_dirichlet_op(alpha, seed, call):
+    t, out = new_empty(alpha.shape, dtypes.float64), new_empty(alpha.shape, dtypes.float64)
+    _gamma(0, seed, call, dtypes.finfo(dtypes.float64).tiny, dense(cast(alpha, dtypes.float64)), t._data)
+    if out._layout.size:
+        _onto_simplex(0, alpha.shape[-1], dtypes.finfo(alpha.dtype).tiny, t._data, out._data)
+    return cast(out, alpha.dtype)
+
+
+@public(method=False)
+def _sample_dirichlet(input, generator=None):
+    """Points of the simplex from Dirichlet's distributions, whose concentrations are along the last dim of ``input``; implicit gradient."""
+    x = tensor_argument(input, "_sample_dirichlet")
+    _floats("_sample_dirichlet", x, "dirichlet")
+    return _sample_dirichlet_op(x, *stream(generator))
+
+
+@public(method=False)
+def _dirichlet_grad(x, alpha, total):
+    """How fast x of a beta distribution with the parameters alpha and total − alpha moves with alpha, divided by 1 − x."""
+    point, a = tensor_argument(x, "_dirichlet_grad", "x").detach(), tensor_argument(alpha, "_dirichlet_grad", "alpha").detach()
+    whole = tensor_argument(total, "_dirichlet_grad", "total").detach()
+    _floats("_dirichlet_grad", point, "_dirichlet_grad_cpu")
+    with unrecorded():
+        t = new_empty(point.shape, dtypes.float64)
+        _dirichlet_slope(0, *[dense(cast(v, dtypes.float64)) for v in (point, a, whole)], t._data)
+        return cast(t, point.dtype)

@@ -47,7 +47,7 @@ def _lengths(x: Tensor, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> 
     return lengths
 
 
-@public(method=False)
+@public("_segment_reduce", method=False)
 def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial: float | None = None):
     """Reduce runs of ``lengths`` (or between ``offsets``) along ``axis``: "sum", "mean", "prod", "max", "min".
 

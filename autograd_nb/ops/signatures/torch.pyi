@@ -23,6 +23,18 @@ def __matmul__(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
 def __pos__(input: Tensor) -> Tensor:
     """The tensor itself. RuntimeError for booleans."""
 
+def _dirichlet_grad(x: Tensor, alpha: _float, total: Any) -> Tensor:
+    """How fast x of a beta distribution with the parameters alpha and total − alpha moves with alpha, divided by 1 − x."""
+
+def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Points of the simplex from Dirichlet's distributions, whose concentrations are along the last dim of ``input``; implicit gradient."""
+
+def _segment_reduce(
+    data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None,
+    axis: _int = 0, unsafe: _bool = False, initial: _float | None = None
+) -> Tensor:
+    """Reduce runs of ``lengths`` (or between ``offsets``) along ``axis``: 'sum', 'mean', 'prod', 'max', 'min'."""
+
 def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Gamma numbers of the shapes ``input`` and scale 1; the gradient is that of the sample at a fixed place (implicit)."""
 
