@@ -544,21 +544,17 @@ def refresh(view: Tensor) -> None:
 def refuse_view(view: Tensor, done: str = "is") -> None:
     """Raise RuntimeError for a view of which nobody can say what its history is, where what ``done`` names is changed in place."""
     kind, node = view._view_kind, view._edge.node if view._edge.__class__ is Output else view._edge
-    which = f"Output {view.output_nr} of {type(node).__name__.removesuffix('0').removesuffix('Backward')} is a view"
-    if kind.startswith("multi:"):
-        which = f"Output {view.output_nr} of {kind[6:].removesuffix('0').removesuffix('Backward')} is a view"
-        raise AutogradError(f"{which} and {done} being modified inplace. {SEVERAL}".replace("has being", "has been"))
-    if kind not in UNTRACKED:
+    several, (made, now, block) = kind.startswith("multi:"), UNTRACKED.get(kind, ("", "", ""))
+    if not several and not made:
         return
-    made, now, block = UNTRACKED[kind]
-    why = OVERRIDDEN if kind == "function" else AMBIGUOUS.format(block=block)
-    if kind == "function" and node is not None:
-        text = f"{which} and {done} being modified inplace."
+    name = (kind[6:] if several else type(node).__name__).removesuffix("0").removesuffix("Backward")
+    which, why = f"Output {view.output_nr} of {name} is a view", OVERRIDDEN if kind == "function" else AMBIGUOUS.format(block=block)
+    text = f"A view was created in {made} mode and {done} being modified inplace {now}. {why}"
+    if several or (kind == "function" and node is not None):
+        text = f"{which} and {done} being modified inplace. {SEVERAL if several else why}"
     elif node is not None and node.__class__ is not Nowhere and not view._view._rg:  # type: ignore[union-attr]
-        text = f"{which} of a view which was created in {made} mode and {done} being modified inplace {now}."
-    else:
-        text = f"A view was created in {made} mode and {done} being modified inplace {now}."
-    raise AutogradError(f"{text} {why}".replace("has being", "has been"))
+        text = f"{which} of a view which was created in {made} mode and {done} being modified inplace {now}. {why}"
+    raise AutogradError(text.replace("has being", "has been"))
 
 
 def _has_hooks(e: Any) -> bool:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import warnings
+import weakref
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
@@ -206,3 +212,66 @@ def test_default_weights_have_the_same_spread():
         for (n, p), q in zip(getattr(nn, name)(*args).named_parameters(), getattr(torch.nn, name)(*args).parameters(), strict=True):
             assert abs(p.detach().numpy().std() / q.detach().numpy().std() - 1) < 0.25, (name, n)
             assert p.abs().max().item() <= 1.2 * q.abs().max().item()
+
+
+# ---------------------------------------------------------------------------------------- what PyTorch's own tests asked for
+@pytest.mark.parametrize("order", [0.0, -0.1, -1.0, -2.0, -np.inf, 0.5, 1.0, 2.0, np.inf])
+def test_clipping_by_any_norm(order):
+    """The norm of the tensors' norms, which is not that of all elements where the order is not positive."""
+    for first in ([1.0, 2.0, 3.0], [0.0, 1.0], [0.1, -0.1, 0.2]):
+        found = []
+        for lib in (ours, torch):
+            params = [lib.nn.Parameter(lib.zeros(n)) for n in (len(first), 1)]
+            params[0].grad, params[1].grad = lib.tensor(first), lib.tensor([-2.0])
+            total = lib.nn.utils.clip_grad_norm_(params, 1.0, norm_type=order, error_if_nonfinite=True)
+            found.append([total.item(), *params[0].grad.tolist(), *params[1].grad.tolist()])
+        np.testing.assert_allclose(*found, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["dropout2d", "dropout3d", "feature_alpha_dropout"])
+def test_channel_dropout_of_any_number_of_dims(name):
+    """What PyTorch takes with a warning is taken with one here."""
+    for n in range(7):
+        texts = []
+        for lib in (ours, torch):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                y = getattr(lib.nn.functional, name)(lib.ones([2] * n), 0.0, True)
+            assert y.tolist() == lib.ones([2] * n).tolist()
+            texts.append([str(w.message)[:50] for w in told])
+        assert texts[0] == texts[1], n
+
+
+@pytest.mark.parametrize("register", ["register_full_backward_hook", "register_full_backward_pre_hook", "register_forward_hook"])
+def test_named_tuples_pass_hooks(register):
+    pair = namedtuple("pair", "a b")
+    for lib in (ours, torch):
+
+        class Two(lib.nn.Module):
+            def forward(self, x):
+                return pair(x * 2, "text")
+
+        module = Two()
+        getattr(module, register)(lambda *_: None)
+        result = module(lib.ones(2, requires_grad=True))
+        assert type(result) is pair
+        assert result.a.requires_grad
+        assert result.b == "text"
+
+
+def test_hooks_of_loading_do_not_keep_their_module():
+    seen = []
+    module = nn.Linear(2, 2)
+    module.register_load_state_dict_pre_hook(lambda m, *_: seen.append(m))
+    module.load_state_dict(copy.deepcopy(module).state_dict())
+    assert seen == [module]
+    seen.clear()
+    gone = weakref.ref(module)
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        del module
+        assert gone() is None
+    finally:
+        if enabled:
+            gc.enable()

@@ -200,7 +200,9 @@ class BackwardHook:
         single = not isinstance(result, tuple)
         out, self.outputs = self._through((result,) if single else result, hook)
         self.n_outputs = len(out)
-        return out[0] if single else out
+        if single:
+            return out[0]
+        return type(result)(*out) if hasattr(result, "_fields") else out
 
 
 def _replaced(grads: tuple[Any, ...], out: Any, wrong: str) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+from weakref import ref
 
 from ...graph.modes import no_grad
 from ...tensor import Tensor
@@ -232,10 +233,13 @@ def _load(module: Any, given: dict[Any, Any], prefix: str, metadata: Any, assign
 
 
 class _WithModule:
-    """A hook that gets its module as first argument."""
+    """A hook that gets its module as first argument. The module keeps it, so it does not keep the module."""
 
     def __init__(self, hook: Callable[..., Any], module: Any):
-        self.hook, self.module = hook, module
+        self.hook, self.module = hook, ref(module)
 
     def __call__(self, *args: Any) -> Any:
-        return self.hook(self.module, *args)
+        return self.hook(self.module(), *args)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.hook, self.module())

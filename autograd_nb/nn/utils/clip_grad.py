@@ -18,6 +18,7 @@ from ... import dtypes, launch
 from ...graph.modes import no_grad
 from ...launch import Kernel
 from ...ops.core.numbers import scalar_tensor
+from ...ops.core.registry import OPS
 from ...ops.creation.cast import dense
 from ...overriding import whole
 from ...shapes import layout_of
@@ -70,11 +71,17 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = Fa
     p = float(norm_type)
     total = np.empty(1, np.float64)
     first = True
+    if p <= 0:  # the norm of the tensors' norms is not that of all elements
+        norm = OPS["linalg.vector_norm"].call
+        norms = [norm(t.detach(), p).double() for t in tensors if t._layout.size]
+        total, tensors = dense(norm(OPS["stack"].call(norms), p)) if norms else total, []
+        first = not norms
     for d, alike in groupby([_floats(t) for t in tensors if t._layout.size], attrgetter("dtype")):
         for arrays in _lists(list(alike)):
             _sum_of_powers(d, p, first, arrays, total)
             first = False
-    _root(0, p, first, total)
+    if p > 0 or first:
+        _root(0, p, first, total)
 
     def finite(total: np.ndarray) -> None:
         if not math.isfinite(total[0]):

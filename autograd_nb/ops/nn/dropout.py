@@ -203,6 +203,21 @@ def _functional(name: str, apply: Any, doc: str, training_default: bool = True) 
     public(method=False, namespaces=("nn.functional",), name=f"nn.functional.{name}")(call)
 
 
+def _warn_of_dims(name: str, n: int) -> None:
+    text = f"{name}: Received a {n}-D input to {name}, which is deprecated and will be an error. Use dropout for elements, dropout1d to 3d for channels."
+    warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def _dropout2d(input: Any, p: Any, training: bool, inplace: bool) -> Tensor:
+    x, p = _checked(input, p, "dropout2d", training)
+    if x.ndim == 3:
+        text = "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1-D dropout behavior is desired, of (N, C, L)."
+        warnings.warn(f"{text} Use dropout1d for it.", UserWarning, stacklevel=3)
+    elif x.ndim != 4:
+        _warn_of_dims("dropout2d", x.ndim)
+    return _apply_feature(x, p, training, inplace, "dropout2d")
+
+
 def _of_dims(name: str, batched: int, strict: bool) -> Any:
     """Channel dropout of inputs of ``batched`` dims, or one less for a sample alone; others are refused (``strict``) or warned of."""
     dims = batched - 1, batched
@@ -210,10 +225,9 @@ def _of_dims(name: str, batched: int, strict: bool) -> Any:
     def apply(input: Any, p: Any, training: bool, inplace: bool) -> Tensor:
         x, p = _checked(input, p, name, training)
         if x.ndim not in dims:
-            text = f"{name}: Expected {' or '.join(f'{d}D' for d in dims)} input, but received a {x.ndim}D input."
             if strict:
-                raise RuntimeError(text)
-            warnings.warn(f"{text} It is taken as one sample, which is deprecated.", UserWarning, stacklevel=4)
+                raise RuntimeError(f"{name}: Expected {' or '.join(f'{d}D' for d in dims)} input, but received a {x.ndim}D input.")
+            _warn_of_dims(name, x.ndim)
         if x.ndim == batched:
             return _apply_feature(x, p, training, inplace, name)
         if inplace:
@@ -246,7 +260,7 @@ _functional(
 _functional("dropout1d", _of_dims("dropout1d", 3, True), "Dropout of whole channels of (N, C, L) or (C, L).")
 _functional(
     "dropout2d",
-    lambda x, p, training, inplace: _apply_feature(x, p, training, inplace, "dropout2d"),
+    _dropout2d,
     "Dropout of whole channels of (N, C, H, W).",
 )
 _functional("dropout3d", _of_dims("dropout3d", 5, False), "Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).")
