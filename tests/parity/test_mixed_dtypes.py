@@ -34,7 +34,7 @@ def test_norms_and_products(d, e):
 
 BINARY = [
     "add", "sub", "mul", "div", "remainder", "fmod", "pow", "atan2", "hypot", "maximum", "minimum", "fmax", "fmin", "copysign", "xlogy",
-    "float_power", "eq", "lt", "logical_and", "isclose",
+    "float_power", "eq", "lt", "logical_and", "isclose", "dist",
 ]  # fmt: skip
 #: which of them broadcast their operands first, so that a 0-d one counts in full
 LOSSES = ["mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits", "kl_div"]

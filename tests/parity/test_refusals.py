@@ -305,6 +305,27 @@ def test_what_cannot_be_unpooled(n):
 
 
 @pytest.mark.parity
+def test_outer_products_added_in_place():
+    """Of one element, which a vector may be itself; otherwise memory that meets is refused."""
+    check({
+        f"{x} {a} {b}": f"x = t.arange(6.).reshape(2, 3)[{x}]; x.addr_({a}, {b}, beta=0.5); r = x"
+        for x in (":, :1", ":1", "...") for a in ("x[:, 0]", "x[0]", "t.ones(x.shape[0])", "t.ones(1, 1)", "t.ones(5)", "2.")
+        for b in ("x[0]", "t.ones(x.shape[1])") if (x, a) != ("...", "x[:, 0]")  # (PyTorch reads there what it has written)
+    } | {f"one element, {a} {b}": f"x = t.ones(1, 1) * 3; x.addr_({a}, {b}, beta=0.5); r = x" for a in ("x[0]", "t.ones(1)") for b in ("x[0]", "t.ones(1)")},
+    kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_writing_at_indices_of_nothing():
+    """Where a dim has no elements the index is refused before the value is looked at."""
+    check({
+        f"{index} {value}": f"x = t.ones(2, 0, 3); x[{index}] = {value}; r = x"
+        for index in ("i, None, i", "i, i", ":, i", "i", "..., i", "i, :, i", "e, e", ":, e", "i[:1, None], e")
+        for value in ("x.clone()", "t.ones(5)", "1.", "t.ones(0, 3).double()")
+    }, "i = t.tensor([0, 0, -1]); e = t.zeros(0, dtype=t.int64)", kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
 def test_checkpoints_keep_no_inference_tensors():
     check({
         f"{f} {args} {reentrant} {mode}": f"x = t.ones(3, requires_grad=True)\nwith t.inference_mode(): i = t.ones(3)\n"

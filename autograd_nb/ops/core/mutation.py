@@ -69,7 +69,7 @@ def _logic(name: str) -> Callable[..., Tensor]:
 for _name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
     _logic(_name)
 
-for _name in ("bitwise_not", "float_power", "addmm", "addr", "baddbmm", "renorm", "cumsum", "cumprod"):
+for _name in ("bitwise_not", "float_power", "addmm", "baddbmm", "renorm", "cumsum", "cumprod"):
     if _name + "_" not in OPS:
         inplace_version(_name)
 
@@ -87,6 +87,16 @@ def addmv_(input, mat, vec, *, beta=1, alpha=1):
         y = function(y, row, vec, beta=beta, alpha=alpha)
     assign_inplace(x[:1], y)
     return x
+
+
+@public(kind="inplace", namespaces=())
+def addr_(input, vec1, vec2, *, beta=1, alpha=1):
+    """Do what `addr` does, in place."""
+    x, column, function = tensor_argument(input, "addr_"), tensor_argument(vec1, "addr_", "vec1"), OPS["addr"].call
+    if column.ndim != 1:
+        return in_place("addr_", function, x, column, vec2, beta=beta, alpha=alpha)
+    # a column, as which PyTorch asks whether it is the very memory that is written
+    return in_place("addr_", lambda x, c, v, **kw: function(x, c.squeeze(1), v, **kw), x, column.reshape(-1, 1), vec2, beta=beta, alpha=alpha)
 
 
 @public(kind="inplace", namespaces=())

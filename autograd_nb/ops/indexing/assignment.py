@@ -82,6 +82,8 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
     if number is not None:
         value = new_full((), _assigned(number, self.dtype), self.dtype)
     def fits(index: Sequence[int], dims: tuple[int, ...], pos: int) -> None:
+        if 0 not in index and any(not view._layout.shape[d] for d in dims):  # which PyTorch sees first
+            raise IndexError(f"index is out of bounds for dimension with size 0 (the tensor has shape {list(view.shape)})")
         _spread(value, _indexed_shape(view, index, dims, pos))
         _put_value(self, value)
 

@@ -125,7 +125,12 @@ def _dist_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: Any, needs: set[
     apart = a - b
     found = _rule(g, apart, out, float(p), tuple(range(apart.ndim)))
     ga = apart * 0.0 if found is None else found
-    return {n: t.sum_to_size(s.shape) for n, t, s in (("a", ga, a), ("b", -ga, b)) if n in needs}
+    return {n: _of_kind(t.sum_to_size(s.shape), s) for n, t, s in (("a", ga, a), ("b", -ga, b)) if n in needs}
+
+
+def _of_kind(g: Tensor, x: Tensor) -> Tensor:
+    """A gradient in the dtype of its operand."""
+    return cast(g.real if g.dtype.is_complex and not x.dtype.is_complex else g, x.dtype)
 
 
 @structured(_dist_rule, linear="no", batch="samples", dtypes="half float complex", samples="torch.dist(x(3, 4), x(3, 4))")
