@@ -52,7 +52,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
     "codegen.build": (
-        ("apart", "cache", "digest", "files", "notice"), ("pack",), ("entry_point", "packs"), ("machine_code", "pipeline"), ("compilation",),
+        ("apart", "cache", "digest", "files", "notice", "workers"), ("pack",), ("entry_point", "packs"), ("machine_code", "pipeline"),
+        ("compilation",),
     ),
     # a stage knows the stages before it and what they hand on (`ir`), never what is made of its work
     "compiler": (

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Thread
 from typing import Any
 
+from ..codegen.build.workers import VARIABLE
 from .bar import progress
 from .usual import usual_kernels
 
@@ -51,7 +52,8 @@ def _start(
     """Start a process, and the thread that listens to it."""
     words = [w.replace("{part}", str(part)) for w in command] or [sys.executable, "-m"]
     process = subprocess.Popen(
-        [*words, __name__, str(part), str(jobs)], stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+        [*words, __name__, str(part), str(jobs)], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, VARIABLE: "0", **(environment or {})},
     )  # fmt: skip
 
     def listen() -> None:

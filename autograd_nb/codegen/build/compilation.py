@@ -29,7 +29,7 @@ import numpy as np
 
 from ...overriding import overridable
 from ..interpreted import argument, plainly
-from . import machine_code
+from . import machine_code, workers
 from .apart import apart, imported
 from .cache import CacheWarning
 from .digest import GENERATED, Digest, Unknown
@@ -61,18 +61,24 @@ def build(source: str, name: str, argtypes: tuple[str, ...], checked: bool = Fal
 def _build(wanted: tuple[Any, ...], source: str, name: str, argtypes: tuple[str, ...], checked: bool) -> Entry:
     found = _built.get(wanted)  # another thread may have waited for it too
     if found is None:
-        digest = hashlib.sha256(repr(wanted).encode()).hexdigest()
-        filename = f"<autograd_nb:{name}:{digest[:8]}>"
-        # no modification time: linecache keeps the entry, so tracebacks and debuggers show the text
-        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-        space: dict[str, Any] = {"__name__": GENERATED}
-        exec(compile(source, filename, "exec"), space)
-        if "math" in space:
-            from ..jit import math
-
-            space["math"] = math
-        found = _built[wanted] = _made(space[name], argtypes, source, checked)
+        found = _built[wanted] = _made(defined(wanted, source, name), argtypes, source, checked)
     return found
+
+
+def defined(wanted: tuple[Any, ...], source: str, name: str) -> pytypes.FunctionType:
+    """Return the function ``name`` that a text defines."""
+    digest = hashlib.sha256(repr(wanted).encode()).hexdigest()
+    filename = f"<autograd_nb:{name}:{digest[:8]}>"
+    # no modification time: linecache keeps the entry, so tracebacks and debuggers show the text
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    space: dict[str, Any] = {"__name__": GENERATED}
+    exec(compile(source, filename, "exec"), space)
+    if "math" in space:
+        from ..jit import math
+
+        space["math"] = math
+    function: pytypes.FunctionType = space[name]
+    return function
 
 
 def source_of(entry: Entry) -> tuple[Any, ...]:
@@ -97,6 +103,7 @@ def _build_function(wanted: tuple[Any, ...], function: Any, argtypes: tuple[str,
     return found
 
 
+@overridable
 def written(module: str, name: str, package: str = "autograd_nb.kernels") -> Any:
     """Return a hand-written kernel, whose module (and Numba with it) is imported if need be, which nothing interrupts."""
     return getattr(imported(f"{package}.{module}"), name)
@@ -125,30 +132,59 @@ def _made(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str
 
     if config.DISABLE_JIT:
         return _interpreted(function)
-    from numba.core.compiler_lock import global_compiler_lock
-
-    content = key = None
-    if machine_code.machine() is not None:
-        try:
-            digest = Digest()
-            digest.add(("autograd_nb", machine_code.ABI, _options(checked), source, argtypes))
-            digest.add(function)
-            content = digest.hexdigest()
-            key = machine_code.key_of(content)
-        except Unknown:  # refers to something whose content cannot be told: compile, keep nothing
-            pass
+    key = _key(function, argtypes, source, checked)
     if key is None:
         return _keep_alive(_compile(function, argtypes, None, source != "", checked))
     found = _by_key.get(key)
     if found is None:
-        with global_compiler_lock:
-            result = machine_code.load(key)
-            if result is None:
-                result = _compile(function, argtypes, key, source != "", checked)
-                machine_code.save(key, result, function.__name__, argtypes)
-            found = _keep_alive(result)
-        _by_key[key] = found
+        found = _by_key[key] = _keep_alive(_result(function, argtypes, key, source != "", checked))
     return found
+
+
+def _key(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str, checked: bool) -> str | None:
+    """Return under what a kernel's machine code is kept; None where it cannot be kept."""
+    if machine_code.machine() is None:
+        return None
+    digest = Digest()
+    try:
+        digest.add(("autograd_nb", machine_code.ABI, _options(checked), source, argtypes))
+        digest.add(function)
+    except Unknown:  # refers to something whose content cannot be told: compile, keep nothing
+        return None
+    return machine_code.key_of(digest.hexdigest())
+
+
+def _result(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str, generated: bool, checked: bool) -> Any:
+    """Return what Numba makes of a kernel, loaded from disk, compiled, or waited for while a worker compiles it."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
+        result = machine_code.load(key)
+    if result is not None:
+        return result
+    workers.missing(store.folder)
+    with workers.claimed(key), global_compiler_lock:
+        result = machine_code.load(key)
+        return result if result is not None else _compiled(function, argtypes, key, generated, checked)
+
+
+def _compiled(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str, generated: bool, checked: bool) -> Any:
+    """Return what Numba makes of a kernel, which is compiled and kept on disk."""
+    result = _compile(function, argtypes, key, generated, checked)
+    machine_code.save(key, result, function.__name__, argtypes)
+    return result
+
+
+def prepare(claims: int, function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str, checked: bool) -> None:
+    """Put a kernel into the cache, in a worker, unless it is there or somebody else has begun it. ``claims``: see `workers`."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    key = _key(function, argtypes, source, checked)
+    if key is None or machine_code.holds(key):
+        return
+    with workers.unclaimed(claims, key) as mine, global_compiler_lock:
+        if mine and not machine_code.holds(key):
+            _alive.append((_compiled(function, argtypes, key, source != "", checked), None, None))
 
 
 def _interpreted(function: pytypes.FunctionType) -> Entry:

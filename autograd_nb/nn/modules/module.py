@@ -15,6 +15,7 @@ from ...graph.modes import no_grad
 from ...ops.creation.cast import as_device
 from ...ops.creation.create import new_empty
 from ...tensor import Tensor
+from ..foreseen import note_module
 from ..parameter import Buffer, Parameter, typename
 from .hooks import (
     BackwardHook,
@@ -546,4 +547,5 @@ def _seen_by_hooks(parent: Module, name: str, module: Any) -> Any:
     for hook in Global.module.values():
         out = hook(parent, name, module)
         module = module if out is None else out
+    note_module(module)
     return module

@@ -25,6 +25,7 @@ from ...overriding import overridable
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
 from .entries import PointwiseKernel, operand, signature
+from .foreseen import note_op
 from .history import attach
 from .memo import Memo
 from .recording import tensor_type
@@ -191,6 +192,7 @@ class Spec:
         self.kind: SpecKind = kind
         self.rules, self.save, self.saved, self.scalar_names = kind.rules, kind.save, kind.saved, kind.scalar_names
         self.backward_memo = Memo()
+        note_op("pointwise", op, op.formula, list(avals), out, mask)
 
     def plan_backward(self, g: Layout) -> BackwardPlan:
         return self.backward_memo.keep(g, backward_plan(self, g))

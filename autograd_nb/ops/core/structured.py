@@ -44,6 +44,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ...codegen.formula.namespace import m
 from ...graph.modes import state
@@ -51,6 +52,7 @@ from ...graph.node import Node, Output, finish
 from ...graph.ownership import handed, settle
 from ...overriding import overridable
 from ...tensor import Tensor, make
+from .foreseen import note_op
 from .history import attach, share_view
 from .memo import Memo
 from .recorders import recorder, runner
@@ -59,6 +61,7 @@ from .registry import DTYPES
 from .views import look, recipe_from, recipe_of
 
 _SEQUENCES = (tuple, list)
+NAMED: WeakValueDictionary[tuple[str, str, str], Structured] = WeakValueDictionary()  #: all ops, by module and names
 
 #: how an argument of an op on samples is moved by a batch in front, by the argument's name: (value, number of samples) -> value
 SHIFTED: dict[str, Callable[[Any, int], Any]] = {
@@ -192,6 +195,7 @@ class Structured:
         self._recordings: dict[tuple[Any, ...], Recording] = {}
         self._recorders: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by the classes of the arguments
         self.recipes = Memo()  # of views, see `ops.core.views`
+        NAMED[forward.__module__, self.name, self.node_name] = self
 
     def variant(self, node: str, forward: Callable | None = None, samples: str | tuple[str, ...] = (), **rules: Callable[..., Any]) -> Structured:
         """Return the same computation under another grad_fn, with another forward function or other derivatives if any are given."""
@@ -292,6 +296,7 @@ class Structured:
         found = self._recorders.get(classes)
         if found is None:
             found = self._recorders[classes] = recorder(self, classes)
+            note_op("structured", self, self.forward, list(args))
         found(args, out, depth + 1)
 
     def record_any(self, args: tuple[Any, ...], out: Any) -> None:
@@ -312,7 +317,10 @@ class Structured:
         mask, edge_kind, edges = gather(operands)
         if not mask:
             return
-        recording = self._recordings.get((mask, present, lengths)) or self.recording(mask, present, lengths)
+        recording = self._recordings.get((mask, present, lengths))
+        if recording is None:
+            recording = self.recording(mask, present, lengths)
+            note_op("structured", self, self.forward, list(args))
         several = isinstance(out, _SEQUENCES)
         node = (self.several_node if several else self.node)()
         node.edges, node.edge_kind, node.recording = edges, edge_kind, recording

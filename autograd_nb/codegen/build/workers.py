@@ -1,0 +1,275 @@
+"""Processes that compile beside the program, into the same cache: the program's side of them.
+
+Where a kernel was not on disk, the program goes on to compile it, and a *worker* is started, which compiles kernels that the
+program will probably want: `foresee` tells it what the program does (an op was recorded, a module or an optimizer was made), in notes of
+plain data. What follows from a note is the worker's business (`utils.compiling`). All that the program ever gets from one is
+a file in the cache, named after all that its content depends on: what the program computes cannot depend on who compiled.
+
+Nobody compiles what somebody else is compiling. Who begins a kernel holds a lock on one byte of a file that the processes of a
+program share; the kernel's key says which byte. The system gives the lock back when its holder dies, however that happens. The
+program waits for a kernel that a worker has begun, but not for ever; a worker passes over what somebody else has begun.
+
+A worker ends when the program does: it asks the system to be killed when the other end of a pipe is closed, which needs nothing of
+it; where there is no such service, its thread that reads notes sees the end of them. It is no child of the program's, so that
+programs that wait for their children meet only their own.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ...config import settings
+
+try:
+    import fcntl
+except ImportError:  # a system without the locks: everything is compiled by the program itself
+    fcntl = None  # type: ignore[assignment]
+
+VARIABLE = "AUTOGRAD_NB_COMPILE_WORKERS"
+MOST = 4  #: workers, each of which takes some 200 MB
+STARTS = 3  #: how often they are started in a process
+PATIENCE = 20.0  #: seconds to wait for one kernel that another process has begun
+POLL = 0.002  #: seconds between two looks whether it is there
+NOTES = 2000  #: sent at most
+
+#: what a worker runs: it leaves the process that its parent knows of, asks to be killed when nobody holds the other end of a pipe any
+#: more, and is told where modules are
+_START = """import fcntl, marshal, os, select, signal, sys
+if os.fork(): os._exit(0)
+life = int(sys.argv[1])
+if hasattr(fcntl, "F_SETSIG"):
+    fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+if select.select([life], [], [], 0)[0]: os._exit(0)
+sys.path[:], module, *given = marshal.load(sys.stdin.buffer)
+__import__(module, fromlist=["main"]).main(*given)
+"""
+_WORKER = f"{__package__.partition('.')[0]}.utils.compiling"
+
+_FORMAT = 2  #: of marshal: equal data are equal bytes
+_RANGE = (1 << 62) - 1
+
+
+def allowed() -> int:
+    """Return how many workers the environment and the machine allow: one for each core but the program's own.
+
+    A process that a program has started by `multiprocessing` is one of several that share the cores.
+    """
+    given = os.environ.get(VARIABLE, "")
+    if given.isdigit():
+        return int(given)
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None and processes.parent_process() is not None:
+        return 0
+    return min(settings.threads - 1, MOST)
+
+
+def _possible(folder: Path | None) -> bool:
+    """Return whether workers can be started, and can keep what they compile."""
+    if fcntl is None or not hasattr(os, "fork") or folder is None or not os.access(folder, os.W_OK):
+        return False
+    return "python" in os.path.basename(sys.executable or "").lower() and not getattr(sys, "frozen", False)
+
+
+class _Worker:
+    """A worker as the program knows it: the pipe for notes, and the one that it lives as long as."""
+
+    def __init__(self, claims: int, folder: Path):
+        read, self._write = os.pipe()
+        life, self._life = os.pipe()
+        try:
+            os.set_blocking(self._write, False)
+            self._unsent = bytearray()
+            environment = {**os.environ, VARIABLE: "0", "AUTOGRAD_NB_CACHE_DIR": str(folder)}
+            flags: list[str] = getattr(subprocess, "_args_from_interpreter_flags", list)()
+            self.process: subprocess.Popen[bytes] | None = subprocess.Popen(
+                [sys.executable, *flags, "-P", "-c", _START, str(life)],
+                stdin=read, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(life, claims), env=environment,
+            )  # fmt: skip
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            os.close(read)
+            os.close(life)
+        self.send(marshal.dumps((list(sys.path), _WORKER, claims)))
+
+    def send(self, note: bytes) -> None:
+        """Send a note without ever waiting for the worker to read it. OSError where it lives no more."""
+        self._unsent += note
+        with suppress(BlockingIOError):
+            while self._unsent:
+                del self._unsent[: os.write(self._write, self._unsent[:4096])]
+
+    def settle(self) -> None:
+        """Take note of the end of the process that has started the worker."""
+        if self.process is not None:
+            self.process.wait()
+            self.process = None
+
+    def close(self) -> None:
+        """Let the worker be killed."""
+        os.close(self._write)
+        os.close(self._life)
+
+
+class _Workers:
+    """The workers of this process."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin as a process that has no workers."""
+        self.running: list[_Worker] = []
+        self.starts = 0
+        self.claims: Any = None  # the file whose bytes are locked
+        self.sent: set[bytes] = set()
+        self.lock = threading.RLock()
+
+    def start(self, folder: Path | None) -> None:
+        """Start workers where there are none and may be some."""
+        with self.lock:
+            if self.running or self.starts >= STARTS:
+                return
+            self.starts += 1
+            self.sent.clear()
+            count = allowed()
+            if count <= 0 or not _possible(folder):
+                self.starts = STARTS
+                return
+            with suppress(OSError):
+                if self.claims is None:
+                    self.claims = tempfile.TemporaryFile(prefix="autograd_nb")  # noqa: SIM115  (open as long as the process)
+                for _ in range(count):
+                    self.running.append(_Worker(self.claims.fileno(), folder))  # type: ignore[arg-type]
+
+    def tell(self, note: bytes) -> None:
+        for worker in list(self.running):
+            try:
+                worker.send(note)
+            except OSError:  # it has ended, of whatever
+                self.dismiss(worker)
+
+    def dismiss(self, worker: _Worker) -> None:
+        with self.lock:
+            if worker in self.running:
+                self.running.remove(worker)
+                worker.close()
+
+    def end(self) -> None:
+        """End all workers, and start no others."""
+        for worker in list(self.running):
+            self.dismiss(worker)
+        self.starts = STARTS
+
+
+_workers = _Workers()
+
+
+def _after_fork() -> None:
+    """Leave the workers to the parent: a child that held their pipes would keep them alive."""
+    running, claims = _workers.running, _workers.claims
+    for worker in running:
+        worker.process = None
+        with suppress(OSError):
+            worker.close()
+    if claims is not None:
+        with suppress(OSError):
+            claims.close()
+    _workers.reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def foresee(kind: str, *data: Any) -> None:
+    """Tell workers what the program does, from which follows what it will need: data that `marshal` takes, so that no code is sent."""
+    try:
+        note = marshal.dumps((kind, *data), _FORMAT)
+    except ValueError:
+        return
+    with _workers.lock:
+        if note not in _workers.sent and len(_workers.sent) < NOTES:
+            _workers.sent.add(note)
+            _workers.tell(note)
+
+
+def foresees() -> bool:
+    """Return whether there are workers: not before a kernel was found missing, so a program whose kernels are all there takes no notes."""
+    return bool(_workers.running)
+
+
+def missing(folder: Path | None) -> None:
+    """Say that a kernel is not on disk: workers are started, unless there are some."""
+    if not _workers.running and _workers.starts < STARTS:
+        _workers.start(folder)
+
+
+def _try_lock(descriptor: int, key: str) -> bool:
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(key[:16], 16) & _RANGE)
+    except BlockingIOError:
+        return False
+    except PermissionError:  # which some systems say in its place
+        return False
+    return True
+
+
+def _unlock(descriptor: int, key: str) -> None:
+    with suppress(OSError):
+        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, int(key[:16], 16) & _RANGE)
+
+
+@contextmanager
+def claimed(key: str) -> Iterator[None]:
+    """Compile a kernel that no worker has begun: first wait until the one that has is ready, or dead, or too slow to be waited for."""
+    claims = _workers.claims
+    if claims is None:
+        yield
+        return
+    descriptor, held = claims.fileno(), False
+    try:
+        held = _locked(descriptor, key)
+        yield
+    finally:
+        if held:
+            _unlock(descriptor, key)
+        for worker in list(_workers.running):
+            worker.settle()
+
+
+def _locked(descriptor: int, key: str) -> bool:
+    deadline = time.monotonic() + PATIENCE
+    try:
+        while not _try_lock(descriptor, key):
+            if time.monotonic() > deadline:  # it hangs: it will not be missed
+                _workers.end()
+                return False
+            time.sleep(POLL)
+    except OSError:  # no locks here
+        return False
+    return True
+
+
+@contextmanager
+def unclaimed(descriptor: int, key: str) -> Iterator[bool]:
+    """Claim a kernel for a worker; whether nobody else has begun it."""
+    held = _try_lock(descriptor, key)
+    try:
+        yield held
+    finally:
+        if held:
+            _unlock(descriptor, key)

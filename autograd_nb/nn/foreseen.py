@@ -1,0 +1,89 @@
+"""What is foreseen of modules: the forward kernels of a layer will be wanted when the model that it is put into is called.
+
+A layer of this library is described by its attributes and the layouts of its parameters (see `ops.core.foreseen`); a worker calls its like on
+operands of the size that such layers are given most often. Sizes decide little of which kernels run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ..codegen.build import workers
+from ..dtypes import get_default_dtype, int64
+from ..ops.core.foreseen import Opaque, described, hollow, note
+from ..shapes import layout_of
+
+ROWS = 32  #: samples, or pixels along a side
+FEW = 4
+
+#: the shapes of the operands of a layer's forward pass, by its class
+OPERANDS: dict[str, Callable[[Any], tuple[tuple[int, ...], ...]]] = {
+    "Linear": lambda m: ((ROWS, m.in_features),),
+    **dict.fromkeys(("Conv1d", "ConvTranspose1d"), lambda m: ((FEW, m.in_channels, ROWS),)),
+    **dict.fromkeys(("Conv2d", "ConvTranspose2d"), lambda m: ((FEW, m.in_channels, ROWS, ROWS),)),
+    **dict.fromkeys(("Conv3d", "ConvTranspose3d"), lambda m: ((FEW, m.in_channels, ROWS, ROWS, ROWS),)),
+    "BatchNorm1d": lambda m: ((ROWS, m.num_features),),
+    "BatchNorm2d": lambda m: ((FEW, m.num_features, ROWS, ROWS),),
+    "BatchNorm3d": lambda m: ((FEW, m.num_features, ROWS, ROWS, ROWS),),
+    "GroupNorm": lambda m: ((FEW, m.num_channels, ROWS, ROWS),),
+    **dict.fromkeys(("LayerNorm", "RMSNorm"), lambda m: ((FEW, ROWS, *m.normalized_shape),)),
+    **dict.fromkeys(("MaxPool1d", "AvgPool1d", "AdaptiveAvgPool1d", "AdaptiveMaxPool1d"), lambda m: ((FEW, FEW, ROWS),)),
+    **dict.fromkeys(("MaxPool2d", "AvgPool2d", "AdaptiveAvgPool2d", "AdaptiveMaxPool2d"), lambda m: ((FEW, FEW, ROWS, ROWS),)),
+    **dict.fromkeys(("RNN", "LSTM", "GRU"), lambda m: ((FEW, FEW, m.input_size),)),
+    **dict.fromkeys(("Embedding", "EmbeddingBag"), lambda m: ((FEW, FEW),)),
+    "MultiheadAttention": lambda m: ((FEW, ROWS, m.embed_dim), (FEW, ROWS, m.kdim), (FEW, ROWS, m.vdim)),
+    "TransformerEncoderLayer": lambda m: ((FEW, ROWS, m.linear1.in_features),),
+    **dict.fromkeys(
+        ("ReLU", "LeakyReLU", "ELU", "SiLU", "GELU", "Tanh", "Sigmoid", "Softplus", "Dropout", "Softmax", "LogSoftmax"),
+        lambda m: ((ROWS, ROWS),),
+    ),
+}
+_APART = ("_parameters", "_buffers", "_modules")  #: attributes that are described by themselves
+_INDICES = ("Embedding", "EmbeddingBag")
+
+
+def note_module(module: Any) -> None:
+    """Tell workers of a module that becomes part of another."""
+    kind = type(module)
+    if workers.foresees() and kind.__name__ in OPERANDS and kind.__module__.startswith(__package__ + "."):
+        try:
+            note("module", _state(module))
+        except Opaque:
+            pass
+
+
+def _state(module: Any) -> tuple[Any, ...]:
+    """Return (module and name of the class, plain attributes, parameters, buffers, modules)."""
+    attributes = {}
+    for name, value in module.__dict__.items():
+        if name not in _APART:
+            try:
+                described(value)
+                attributes[name] = value
+            except Opaque:  # such as hooks: what asks for it fails
+                pass
+    kind = type(module)
+    children = {name: None if child is None else _state(child) for name, child in module._modules.items()}
+    return kind.__module__, kind.__name__, attributes, dict(module._parameters), dict(module._buffers), children
+
+
+def _rebuilt(state: tuple[Any, ...]) -> Any:
+    home, name, attributes, parameters, buffers, children = state
+    if not home.startswith(__package__ + "."):
+        raise Opaque(home)
+    kind = getattr(import_module(home), name)
+    module = kind.__new__(kind)
+    module.__setstate__({**attributes, "_parameters": parameters, "_buffers": buffers})
+    module._modules.update({n: None if child is None else _rebuilt(child) for n, child in children.items()})
+    return module
+
+
+def rehearse_module(state: tuple[Any, ...]) -> None:
+    """Call a module, which is described by `note_module`, on hollow operands."""
+    module = _rebuilt(state)
+    d = next((p._layout.dtype for p in module._parameters.values() if p is not None), get_default_dtype())
+    if type(module).__name__ in _INDICES:
+        d = int64
+    module(*[hollow(layout_of(shape, None, d)) for shape in OPERANDS[type(module).__name__](module)])
