@@ -39,6 +39,10 @@ def until(true):
     while not true():
         assert time.monotonic() < end, (len(own), kept())
         time.sleep(0.02)
+def alone():
+    for worker in workers._workers.running:
+        worker.settle()
+    return all(worker.process is None for worker in workers._workers.running)
 def recorded():
     x = torch.linspace(-1, 1, 8).requires_grad_()
     return x, (x.sin() * x).tanh()
@@ -102,8 +106,8 @@ ALONE = BACKWARD.format(before="")
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory) -> tuple[str, int]:
-    """What the program gives, and how many kernels its backward pass compiles, without workers."""
-    bits, count = run(tmp_path_factory.mktemp("alone"), ALONE, "0")
+    """What the program gives, and how many kernels its backward pass compiles, without workers: under 0 there are none."""
+    bits, count = run(tmp_path_factory.mktemp("alone"), ALONE + "\nassert not workers._workers.running and not workers.foresees()", "0")
     return bits, int(count)
 
 
@@ -117,10 +121,6 @@ def test_gradients_are_compiled_ahead_with_the_same_bits(tmp_path, alone):
     assert (again, none) == (bits, "0")
 
 
-@LINUX
-def test_none_are_started_under_0(tmp_path, alone):
-    bits, count = run(tmp_path, ALONE + "\nassert not workers._workers.running and not workers.foresees()", "0")
-    assert (bits, int(count)) == alone
 
 
 KILLED = """
@@ -140,7 +140,7 @@ for pid in pids():
 
 
 @LINUX
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGSTOP"])
+@pytest.mark.parametrize("name", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.slow)])
 def test_a_worker_that_is_killed_or_stopped_costs_time_only(tmp_path, alone, name):
     program = KILLED.replace("SIG)", f"{name})") + "workers.PATIENCE = 0.5\ny.backward(torch.ones(8))\nprint(x.grad.numpy().tobytes().hex())"
     assert run(tmp_path, program) == [alone[0]]
@@ -163,7 +163,6 @@ time.sleep(1000)
 def test_a_worker_that_hangs_is_waited_for_once(tmp_path, alone):
     program = HANGS + """
 import subprocess
-workers._Worker.settle = lambda self: None  # this one is not started by way of another
 workers.PATIENCE = 1.0
 x = torch.linspace(-1, 1, 8).requires_grad_()
 until(lambda: os.path.exists(folder + "/begun"))
@@ -200,11 +199,12 @@ def test_no_worker_outlives_a_program_that_is_killed(tmp_path, stopped):
 
 
 @LINUX
+@pytest.mark.slow
 def test_a_child_leaves_the_workers_to_its_parent(tmp_path):
     """It has none itself, does not keep its parent's alive, and is the only child that its parent can wait for."""
     program = """
         x, y = recorded()
-        until(lambda: all(w.process is None for w in workers._workers.running))
+        until(alone)
         assert workers._workers.running
         child = os.fork()
         if not child:
@@ -225,10 +225,12 @@ def test_a_child_leaves_the_workers_to_its_parent(tmp_path):
 
 
 @LINUX
+@pytest.mark.slow
 def test_a_program_waits_for_its_own_children_only(tmp_path):
     program = """
         recorded()
         assert workers._workers.running
+        until(alone)
         try:
             print(os.wait())
         except ChildProcessError:
@@ -242,11 +244,11 @@ def test_two_threads_compile_a_kernel_once(tmp_path):
         barrier = threading.Barrier(4)
         def work():
             barrier.wait()
-            (torch.arange(4.0).exp() + 1).tanh()
+            torch.ones(4).exp()
         threads = [threading.Thread(target=work) for _ in range(4)]
         for t in threads: t.start()
         for t in threads: t.join()
-        print(len(own) - len(set(own)), len(own) > 2)
+        print(len(own) - len(set(own)), len(own) > 1)
     """
     assert run(tmp_path, program) == ["0", "True"]
 
@@ -416,3 +418,11 @@ def test_layers_are_rehearsed_on_operands_that_fit(name):
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(type(found), "forward", lambda self, *operands: len(operands))
         modules.rehearse_module(foreseen.rebuilt(state))
+
+
+def test_the_kernels_of_backward_passes_are_foreseen():
+    """`python -m tests.ops.foreseen` lists those that are not: 7 of 75."""
+    from tests.ops.foreseen import share
+
+    found, missed = share()
+    assert found >= 0.8, missed

@@ -113,9 +113,8 @@ class _Worker:
                 del self._unsent[: os.write(self._write, self._unsent[:4096])]
 
     def settle(self) -> None:
-        """Take note of the end of the process that has started the worker."""
-        if self.process is not None:
-            self.process.wait()
+        """Take note of the end of the process that has started the worker, if it has ended."""
+        if self.process is not None and self.process.poll() is not None:
             self.process = None
 
     def close(self) -> None:

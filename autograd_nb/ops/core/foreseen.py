@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,16 @@ def described(value: Any) -> Any:
         return ("number", value.__name__)
     if kind is np.ndarray and value.nbytes <= SMALL and not value.dtype.hasobject:
         return ("array", value.dtype.str, value.shape, value.tobytes())
-    home, name = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", "")
-    if home.startswith(_HERE) and getattr(sys.modules.get(home), name, None) is value:
-        return ("object", home, name)
+    if kind is FunctionType or kind is type:
+        home, name = _home(value), value.__qualname__
+        if home.startswith(_HERE) and getattr(sys.modules.get(home), name, None) is value:
+            return ("object", home, name)
     raise Opaque(kind.__name__)
+
+
+def _home(function: Any) -> str:
+    """Return the module of a function or class; "" where it has none, as text that was executed has none."""
+    return function.__module__ if isinstance(function.__module__, str) else ""
 
 
 def _layout(layout: Layout) -> tuple[Any, ...]:
@@ -98,5 +105,5 @@ def note(kind: str, *values: Any) -> None:
 
 def note_op(kind: str, op: Any, function: Any, *values: Any) -> None:
     """Tell workers that an op of this library, which ``function`` declares, was recorded."""
-    if workers.foresees() and function.__module__.startswith(_HERE):
-        note(kind, function.__module__, op.name, op.node.__name__, *values)
+    if workers.foresees() and _home(function).startswith(_HERE):
+        note(kind, _home(function), op.name, op.node.__name__, *values)
