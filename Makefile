@@ -13,8 +13,6 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input $
 OUT ?= out
 # how many processes run the tests
 JOBS ?= 2
-# which keep all cores busy: kernels are compiled by those who want them
-test test-slow boundscheck parity: export AUTOGRAD_NB_COMPILE_WORKERS ?= 0
 # more arguments for the program that a target runs, e.g. make test ARGS="-k conv2d"
 ARGS ?=
 
