@@ -263,6 +263,25 @@ KINDS: dict[str, Callable[[Any], Iterator[Mutant]]] = {
 
 #: of a walk, (why, patterns of lines) of the differences that stay
 KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
+    "shapes": [
+        ("PyTorch looks at no sizes and reads past weights and statistics", ("native_batch_norm #*",)),
+        ("PyTorch gathers past the operand's end where indices are expanded", ("take_along_dim #*: refused: *",)),
+        ("PyTorch's result has memory that nobody has written", ("resize_as_ #*: wrong: *",)),
+        ("the sign of an eigenvector is free", ("linalg.eigh #*: wrong: Not equal *",)),
+        ("PyTorch's residuals of nothing are 0, and it broadcasts what it takes for vectors", ("linalg.lstsq* wrong: *", "linalg.lstsq* accepted: *")),
+        ("PyTorch's product with nothing keeps the size 1 of what is added", ("addmv #*: wrong: *",)),
+        ("statistics that nothing has changed have not changed", ("nn.functional.instance_norm #*: wrong: operand was not changed",)),
+        ("PyTorch's copy has the memory around the operand too", ("as_strided_scatter #*: refused: *",)),
+        ("PyTorch's chunks look at sizes one after the other, and at some not at all",
+         ("nn.functional.linear_cross_entropy* refused: *", "nn.functional.linear_cross_entropy* accepted: *", "nn.functional.linear_cross_entropy* kind: *")),
+        ("PyTorch's FFT library refuses some transforms of nothing", ("fft.* accepted: PyTorch RuntimeError: MKL FFT error*",)),
+        ("PyTorch fails an assertion of its own", ("index_put #*: accepted: PyTorch RuntimeError: ntensor *",)),
+        ("pools and borders that leave nothing, attention to nothing", (
+            "nn.functional.fractional_max_pool* refused: *", "nn.functional.pad (replicate_negative) *", "nn.functional.scaled_dot_product_attention #*")),
+        ("both refuse, by another of two faults", (
+            "index_put #*: kind: *", "index_select #*: kind: *INDICES*", "nn.functional.batch_norm #*: kind: *", "nn.functional.bilinear #*: kind: *",
+            "nn.functional.embedding #*: kind: *", "nn.functional.fractional_max_pool* kind: *", "index_copy #*: kind: *")),
+    ],
     "outs": [
         ("PyTorch converts even to what cannot hold the result", ("lu #*",)),
         ("has no out= here", ("native_batch_norm #*", "linalg.lstsq #*")),

@@ -109,6 +109,29 @@ def test_hooks_of_the_node_that_accumulates():
 
 
 @pytest.mark.parity
+@pytest.mark.parametrize("name", ["index_copy", "index_add", "index_reduce"])
+def test_slices_of_nothing(name):
+    """An index that names what is not there writes nowhere."""
+    check({
+        f"{shape}{place}": f"x = t.zeros{shape}; s = t.ones{source}.requires_grad_({name != 'index_reduce'})\n"
+        f"r = x.{name}{place}({d}, t.tensor({index}, dtype=t.int64), s{', ' + repr('amax') if name == 'index_reduce' else ''})"
+        for shape, index, source, d in (("(0,)", [0], "(1,)", 0), ("(5, 0)", [0, 1], "(5, 2)", 1), ("(0, 3)", [7], "(0, 1)", 1), ("(0,)", [], "(0,)", 0))
+        for place in ("", "_")
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_sizes_that_are_looked_at_first():
+    pool = "t.nn.functional.max_unpool{n}d(t.ones(1, 2{s}), t.zeros(1, 2{i}, dtype=t.int64), 2, output_size={o})"
+    calls = [pool.format(n=n, s=", 2" * n, i=", 3" * n, o=(1, 2) + (9,) * n) for n in (1, 2, 3)]
+    calls += [f"x.{f}(0, i{more})" for f, more in (("index_select", ""), ("index_fill", ", 2."), ("index_add", ", x"), ("index_copy", ", x"))]
+    calls += ["t.fft.fftshift(x, 0)", "t.fft.ifftshift(x, (0,))", "t.linalg.lu_solve(m, t.tensor(1, dtype=t.int32), m)"]
+    calls += ["t.linalg.householder_product(m, x)", "F.bilinear(t.ones(2, 3), t.ones(2, 4), m)"]
+    calls += [f"F.dropout3d(t.ones({s}), {p}, {train}).shape" for s in ("()", "(3,)", "(2, 3, 4)") for p in (0.0, 0.5, 1.0) for train in (True, False)]
+    check({call: f"r = {call}" for call in calls}, "x = t.ones(()); i = t.zeros(2, 1, dtype=t.int64); m = t.ones(3, 3)", kinds="subclasses")
+
+
+@pytest.mark.parity
 def test_numbers_that_integer_arguments_do_not_hold():
     calls = ["x.diff({})", "x.diff(0, {})", "t.cov(x, correction={})", "y.diagonal({})", "t.diag(x, {})", "y.chunk({})"]
     check({c.format(v): f"r = {c.format(v)}" for c in calls for v in ("2**63", "1.5", "True", "None") if (c, v) != (calls[0], "None")},

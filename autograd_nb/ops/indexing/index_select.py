@@ -13,7 +13,7 @@ from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument
 from ..core.recording import check_written, fresh, guarded, no_complex_derivative, refuse_overlap, scalar_type
 from ..core.recording import tensor_type as _tensor_type
-from ..core.registry import public
+from ..core.registry import OPS, public
 from ..core.structured import Structured, tensor_argument
 from ..creation.cast import cast, contiguous, relaid
 from ..creation.create import as_tensor, new_empty, new_full
@@ -42,11 +42,17 @@ def _write_slices(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...]
     write_at(x, value, index, dims, pos, ADD if accumulate else SET)
 
 
+def _check_vector(index: Tensor, name: str) -> None:
+    if index.ndim > 1 and "fill" in name:
+        raise RuntimeError(f"Index has to be a vector/scalar ({name}(): index.shape={list(index.shape)})")
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector (index.shape={list(index.shape)})")
+
+
 def _vector(index: Any, x: Tensor, d: int, name: str, negative: bool = False, idle: bool = False) -> Tensor:
     """An index of slices; ``negative``: as of `checked_rows`; ``idle``: nothing will be written, so that it may be out of range."""
     index = _index_argument(index, name)
-    if index.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector (index.shape={list(index.shape)})")
+    _check_vector(index, name)
     index = index if idle else checked_rows(index, x, d, name, negative)
     return index if index.ndim else reshape(index, 1)
 
@@ -64,7 +70,8 @@ def index_select(input, dim, index, *, out=None):
         y = memoized_pick(_index_select, (x, index, (d,), d), d)
         if y is not None:
             return y
-    if not x.ndim and isinstance(index, Tensor) and index._layout.size != 1:
+    _check_vector(tensor_argument(index, "index_select", "index"), "index_select")
+    if not x.ndim and index._layout.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index._layout.size} value(s)")
     index = _vector(index, x, d, "index_select")
     y = _index_select(x, index, (d,), d) if x.ndim else reshape(_index_select(reshape(x, 1), index, (0,), 0), ())
@@ -90,6 +97,7 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
     if source.dtype is not x.dtype:
         raise RuntimeError(f"{name}(): self ({x.dtype}) and source ({source.dtype}) expected to have the same dtype")
     n = tensor_argument(index, name, "index")._layout.size
+    _check_vector(index, name)
     if not source.ndim and n != 1 and "copy" not in name:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions ({name}(): source)")
     if source.ndim != x.ndim and "copy" not in name:
@@ -109,9 +117,12 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(x.shape)} source.shape = {list(source.shape)}"
         )
-    # (of several dims PyTorch's index_add looks at no index where there is no element)
-    idle = not source._layout.size or (not x._layout.size and x.ndim > 1 and "add" in name)
-    return x, d, _vector(index, x, d, name, idle=idle and "reduce" not in name), source
+    idle = not source._layout.size and "reduce" not in name
+    if not idle and not x._layout.size and "reduce" not in name:
+        if "copy" in name or x.ndim < 2:
+            raise (RuntimeError if "copy" in name else IndexError)(f"{name}(): index out of range in self (its shape is {list(x.shape)})")
+        index, source = index[:0], OPS["narrow"].call(source, d, 0, 0)  # of several dims PyTorch's index_add looks at no index
+    return x, d, _vector(index, x, d, name, idle=idle), source
 
 
 def _slices(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:

@@ -176,7 +176,9 @@ def _check_reflections(a: Tensor, tau: Tensor) -> None:
         raise RuntimeError(
             f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1] (the shape is {list(a.shape)})"
         )
-    if tau.ndim and a.shape[-1] < tau.shape[-1]:
+    if not tau.ndim:
+        raise IndexError(f"Dimension specified as -1 but tensor has no dimensions ({name}: tau)")
+    if a.shape[-1] < tau.shape[-1]:
         raise RuntimeError(
             f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1] ({a.shape[-1]} and {tau.shape[-1]})"
         )

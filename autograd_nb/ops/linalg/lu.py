@@ -334,7 +334,9 @@ def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tenso
     square_shape(both, f"torch.{name}")
     same_dtype(both, b, name, "LU", "B")
     check_equation(both, b, left, name)
-    if not order.ndim or order.shape[-1] != both.shape[-1]:
+    if not order.ndim:
+        raise IndexError(f"Dimension specified as -1 but tensor has no dimensions ({name}: pivots)")
+    if order.shape[-1] != both.shape[-1]:
         raise RuntimeError(
             f"{name}: Number of pivots per batch should be same as the dimension of the matrix ({both.shape[-1]})"
         )

@@ -541,6 +541,9 @@ def bilinear(input1, input2, weight, bias=None):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {x.ndim} and {z.ndim}")
     if x.shape[:-1] != z.shape[:-1]:
         raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(x.shape)} and {list(z.shape)}")
+    if w.ndim != 3:
+        kind = IndexError if w.ndim < 3 else RuntimeError
+        raise kind(f"Dimension out of range: bilinear(): weight must have 3 dims (its shape is {list(w.shape)})")
     if x.shape[-1] != w.shape[1] or z.shape[-1] != w.shape[2]:
         raise RuntimeError(
             f"bilinear(): input1 size does not match weight size: got {list(x.shape)}, {list(z.shape)} for weight {list(w.shape)}"
