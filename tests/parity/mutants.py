@@ -262,7 +262,20 @@ KINDS: dict[str, Callable[[Any], Iterator[Mutant]]] = {
 
 
 #: of a walk, (why, patterns of lines) of the differences that stay
+_CHUNKS = "PyTorch's chunks look at sizes and dtypes one after the other, and at some not at all"
 KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
+    "mixed": [
+        ("both refuse, and PyTorch says first that it has no kernel (a NotImplementedError is a RuntimeError)",
+         ("* kind: ours RuntimeError: *; PyTorch NotImplementedError: *",)),
+        (_CHUNKS, ("nn.functional.linear_cross_entropy (chunked*) * refused: *", "nn.functional.linear_cross_entropy (chunked*) * kind: *")),
+        ("PyTorch's powers of e overflow in half precision", ("nn.functional.soft_margin_loss #* wrong: *inf location*",)),
+        ("PyTorch looks at no dtype where there is nothing to compute", ("linalg.matrix_rank #*", "searchsorted #* refused: *")),
+        ("losses and draws of complex numbers: PyTorch computes something by chance of what they are made of", (
+            "nn.functional.binary_cross_entropy_with_logits * refused: *", "nn.functional.poisson_nll_loss * refused: *", "normal #* refused: *")),
+        ("PyTorch's answer depends on which of its kernels runs", ("nn.functional.conv_transpose1d #2 * accepted: *",)),
+        ("PyTorch takes truth values for indices", ("nn.functional.embedding_bag #* refused: *",)),
+        ("PyTorch has no kernels for some dtypes", ("special.* accepted: PyTorch NotImplementedError: *", "masked.logaddexp #* accepted: *")),
+    ],
     "shapes": [
         ("PyTorch looks at no sizes and reads past weights and statistics", ("native_batch_norm #*",)),
         ("PyTorch gathers past the operand's end where indices are expanded", ("take_along_dim #*: refused: *",)),
@@ -272,7 +285,7 @@ KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("PyTorch's product with nothing keeps the size 1 of what is added", ("addmv #*: wrong: *",)),
         ("statistics that nothing has changed have not changed", ("nn.functional.instance_norm #*: wrong: operand was not changed",)),
         ("PyTorch's copy has the memory around the operand too", ("as_strided_scatter #*: refused: *",)),
-        ("PyTorch's chunks look at sizes one after the other, and at some not at all",
+        (_CHUNKS,
          ("nn.functional.linear_cross_entropy* refused: *", "nn.functional.linear_cross_entropy* accepted: *", "nn.functional.linear_cross_entropy* kind: *")),
         ("PyTorch's FFT library refuses some transforms of nothing", ("fft.* accepted: PyTorch RuntimeError: MKL FFT error*",)),
         ("PyTorch fails an assertion of its own", ("index_put #*: accepted: PyTorch RuntimeError: ntensor *",)),

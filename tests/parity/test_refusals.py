@@ -125,6 +125,7 @@ def test_sizes_that_are_looked_at_first():
     pool = "t.nn.functional.max_unpool{n}d(t.ones(1, 2{s}), t.zeros(1, 2{i}, dtype=t.int64), 2, output_size={o})"
     calls = [pool.format(n=n, s=", 2" * n, i=", 3" * n, o=(1, 2) + (9,) * n) for n in (1, 2, 3)]
     calls += [f"x.{f}(0, i{more})" for f, more in (("index_select", ""), ("index_fill", ", 2."), ("index_add", ", x"), ("index_copy", ", x"))]
+    calls += ["x.index_fill(0, i.float()[0], 2.)", "x.index_fill_(0, i[0] > 1, 2.)"]
     calls += ["t.fft.fftshift(x, 0)", "t.fft.ifftshift(x, (0,))", "t.linalg.lu_solve(m, t.tensor(1, dtype=t.int32), m)"]
     calls += ["t.linalg.householder_product(m, x)", "F.bilinear(t.ones(2, 3), t.ones(2, 4), m)"]
     calls += [f"F.dropout3d(t.ones({s}), {p}, {train}).shape" for s in ("()", "(3,)", "(2, 3, 4)") for p in (0.0, 0.5, 1.0) for train in (True, False)]

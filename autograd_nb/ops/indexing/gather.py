@@ -41,7 +41,8 @@ def _stored(out: Tensor | None, y: Tensor, name: str, reads: tuple[Any, ...] = (
 def _index_argument(index: Any, name: str) -> Tensor:
     tensor_argument(index, name, "index")
     if index.dtype not in (dtypes.int64, dtypes.int32) and not (name == "gather" and index.dtype is dtypes.uint8):
-        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index (index.dtype={index.dtype})")
+        kind = IndexError if name.startswith("index_fill") else RuntimeError
+        raise kind(f"{name}(): Expected dtype int32 or int64 for index (index.dtype={index.dtype})")
     return index
 
 
