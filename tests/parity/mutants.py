@@ -264,6 +264,11 @@ KINDS: dict[str, Callable[[Any], Iterator[Mutant]]] = {
 #: of a walk, (why, patterns of lines) of the differences that stay
 _CHUNKS = "PyTorch's chunks look at sizes and dtypes one after the other, and at some not at all"
 KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
+    "overlapping": [
+        ("PyTorch reads elements that the same call has written, in whatever order it goes; here all are read first",
+         tuple(f"{name} windows: wrong: *" for name in ("addmm*", "renorm *", "tril *"))),
+        ("what is written is read again and again, until it overflows or rounding shows", ("polygamma * windows: wrong: *", "tan * windows: wrong: *")),
+    ],
     "mixed": [
         ("both refuse, and PyTorch says first that it has no kernel (a NotImplementedError is a RuntimeError)",
          ("* kind: ours RuntimeError: *; PyTorch NotImplementedError: *",)),
@@ -293,7 +298,8 @@ KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
             "nn.functional.fractional_max_pool* refused: *", "nn.functional.pad (replicate_negative) *", "nn.functional.scaled_dot_product_attention #*")),
         ("both refuse, by another of two faults", (
             "index_put #*: kind: *", "index_select #*: kind: *INDICES*", "nn.functional.batch_norm #*: kind: *", "nn.functional.bilinear #*: kind: *",
-            "nn.functional.embedding #*: kind: *", "nn.functional.fractional_max_pool* kind: *", "index_copy #*: kind: *")),
+            "nn.functional.embedding #*: kind: *", "nn.functional.fractional_max_pool* kind: *")),
+        ("PyTorch looks at no weight where there is nothing to multiply", ("nn.functional.bilinear #0, operand 2 with a last dim * refused: *",)),
     ],
     "outs": [
         ("PyTorch converts even to what cannot hold the result", ("lu #*",)),

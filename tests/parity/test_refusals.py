@@ -121,13 +121,20 @@ def test_slices_of_nothing(name):
 
 
 @pytest.mark.parity
+def test_float_power_in_place_keeps_its_dtype():
+    kinds = ("float16", "float32", "int64", "bool", "complex64", "float64", "complex128")
+    check({f"{d} {e}": f"x = t.ones(3, dtype=t.{d}).float_power_({e}); r = x" for d in kinds for e in ("2", "2.5", "2j", "t.ones(3)", "t.tensor(2j)")},
+          kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
 def test_sizes_that_are_looked_at_first():
     pool = "t.nn.functional.max_unpool{n}d(t.ones(1, 2{s}), t.zeros(1, 2{i}, dtype=t.int64), 2, output_size={o})"
     calls = [pool.format(n=n, s=", 2" * n, i=", 3" * n, o=(1, 2) + (9,) * n) for n in (1, 2, 3)]
     calls += [f"x.{f}(0, i{more})" for f, more in (("index_select", ""), ("index_fill", ", 2."), ("index_add", ", x"), ("index_copy", ", x"))]
     calls += ["x.index_fill(0, i.float()[0], 2.)", "x.index_fill_(0, i[0] > 1, 2.)"]
     calls += ["t.fft.fftshift(x, 0)", "t.fft.ifftshift(x, (0,))", "t.linalg.lu_solve(m, t.tensor(1, dtype=t.int32), m)"]
-    calls += ["t.linalg.householder_product(m, x)", "F.bilinear(t.ones(2, 3), t.ones(2, 4), m)"]
+    calls += ["t.linalg.householder_product(m, x)", "t.ormqr(m, x, m)", "F.bilinear(t.ones(2, 3), t.ones(2, 4), m)"]
     calls += [f"F.dropout3d(t.ones({s}), {p}, {train}).shape" for s in ("()", "(3,)", "(2, 3, 4)") for p in (0.0, 0.5, 1.0) for train in (True, False)]
     check({call: f"r = {call}" for call in calls}, "x = t.ones(()); i = t.zeros(2, 1, dtype=t.int64); m = t.ones(3, 3)", kinds="subclasses")
 

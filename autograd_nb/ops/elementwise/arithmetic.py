@@ -11,7 +11,6 @@ from ...graph.modes import state
 from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import acceptable, only_tensors, operator_of
-from ..core.inplace import in_place
 from ..core.pointwise import pointwise
 from ..core.recording import guarded, kind_among, need_numbers, scalar_type, store
 from ..core.registry import OPS, public
@@ -322,7 +321,8 @@ def float_power_(input, exponent):
     power = exponent.dtype.is_complex if isinstance(exponent, Tensor) else isinstance(exponent, complex)
     d = dtypes.complex128 if power or x.dtype.is_complex else dtypes.float64
     if x.dtype is not d:
-        return in_place("float_power_", float_power, x, exponent)  # which refuses
+        names = scalar_type(x.dtype), scalar_type(d)
+        raise RuntimeError("the base given to float_power_ has dtype {} but the operation's result requires dtype {}".format(*names))
     return OPS["pow_"].call(x, cast(exponent, d) if isinstance(exponent, Tensor) else exponent)
 
 

@@ -229,6 +229,8 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     side = -2 if left else -1
     if c.shape[side] != a.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2] ({c.shape[side]} and {a.shape[-2]})")
+    if not t.ndim:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions (torch.ormqr: tau)")
     if a.ndim - t.ndim != 1:
         raise RuntimeError(
             f"torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim equal to {t.ndim} and input.ndim is "
