@@ -155,10 +155,10 @@ def _apply_feature(input: Any, p: Any, train: bool, inplace: bool, op: str, alph
     x, p = _checked(input, p, op, train)
     if not train or p == 0.0 or x._layout.size == 0:
         return x
-    if x.ndim < 2:
-        raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input (input.shape={list(x.shape)})")
     if p == 1.0:
         return _all_fallen(x, inplace)
+    if x.ndim < 2:
+        raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input (input.shape={list(x.shape)})")
     mask = new_empty((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype).fill_(1)
     if not alpha:
         mask = native_dropout(mask, _threshold(p), _scale(p), *stream(None))
