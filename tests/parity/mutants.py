@@ -289,7 +289,6 @@ KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("PyTorch's residuals of nothing are 0, and it broadcasts what it takes for vectors", ("linalg.lstsq* wrong: *", "linalg.lstsq* accepted: *")),
         ("PyTorch's product with nothing keeps the size 1 of what is added", ("addmv #*: wrong: *",)),
         ("statistics that nothing has changed have not changed", ("nn.functional.instance_norm #*: wrong: operand was not changed",)),
-        ("PyTorch's copy has the memory around the operand too", ("as_strided_scatter #*: refused: *",)),
         (_CHUNKS,
          ("nn.functional.linear_cross_entropy* refused: *", "nn.functional.linear_cross_entropy* accepted: *", "nn.functional.linear_cross_entropy* kind: *")),
         ("PyTorch's FFT library refuses some transforms of nothing", ("fft.* accepted: PyTorch RuntimeError: MKL FFT error*",)),
