@@ -8,8 +8,9 @@ SHELL := bash
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Python compiles what is imported, which is a small part of what is installed; not where it may not keep what it has compiled
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
+# Python compiles what is imported, which is a small part of what is installed, and keeps it: the tests start many processes
+unexport PYTHONDONTWRITEBYTECODE
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input --no-compile
 OUT ?= out
 # how many processes run the tests
 JOBS ?= 2

@@ -30,14 +30,14 @@ def _op(name: str, *args: Any, **kw: Any) -> Any:
 
 
 def _kind(x: Tensor, dtype: Any, widen: bool = False) -> dtypes.dtype:
-    """The dtype of the result: as asked for, else the input's; ``widen``: int64 for integers and booleans."""
+    """Return the dtype of the result: as asked for, else the input's; ``widen``: int64 for integers and booleans."""
     if dtype is not None:
         return dtypes.as_dtype(dtype)
     return dtypes.int64 if widen and x.dtype.category < 2 else x.dtype
 
 
 def _mask_of(x: Tensor, mask: Any, name: str) -> Tensor | None:
-    """The mask as booleans of the input's shape."""
+    """Return the mask as booleans of the input's shape."""
     if mask is None:
         return None
     tensor_argument(mask, f"masked.{name}", "mask")
@@ -51,13 +51,13 @@ def _mask_of(x: Tensor, mask: Any, name: str) -> Tensor | None:
 
 
 def _refuse_unordered(x: Tensor, mask: Any, identity: Any) -> None:
-    """TypeError for masked complex numbers in an operation whose identity is the lowest or greatest number, as in PyTorch."""
+    """Raise TypeError for masked complex numbers in an operation whose identity is the lowest or greatest number, as in PyTorch."""
     if mask is not None and x.dtype.is_complex and isinstance(identity, float) and math.isinf(identity):
         raise TypeError(f"torch.iinfo() requires an integer input type: there is no lowest or greatest {x.dtype.name}")
 
 
 def _filled(x: Any, mask: Any, identity: float, name: str) -> Tensor:
-    """The input with the operation's identity where it is masked out."""
+    """Return the input with the operation's identity where it is masked out."""
     tensor_argument(x, f"masked.{name}")
     keep = _mask_of(x, mask, name)
     _refuse_unordered(x, mask, identity)
@@ -69,13 +69,13 @@ def _dims(dim: Any, x: Tensor) -> tuple[int, ...]:
 
 
 def _count(x: Tensor, dim: Any, keepdim: bool, mask: Any, name: str) -> Tensor:
-    """How many elements are kept along ``dim``."""
+    """Return how many elements are kept along ``dim``."""
     keep = _mask_of(x, mask, name)
     return _op("sum", _op("ones_like", x, dtype=dtypes.int64) if keep is None else keep, dim=_dims(dim, x), keepdim=keepdim)
 
 
 def _lowest(x: Any, greatest: bool) -> Any:
-    """The identity of a maximum: the lowest value of a dtype (or the greatest, of a minimum)."""
+    """Return the identity of a maximum: the lowest value of a dtype (or the greatest, of a minimum)."""
     d = x.dtype if isinstance(x, Tensor) else dtypes.float32
     if d.category > 1:
         return math.inf if greatest else -math.inf
@@ -85,13 +85,13 @@ def _lowest(x: Any, greatest: bool) -> Any:
 
 
 def sum(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:  # noqa: A001
-    """The sum of the kept elements along ``dim``."""
+    """Return the sum of the kept elements along ``dim``."""
     x = _filled(input, mask, 0, "sum")
     return _op("sum", x, _dims(dim, x), keepdim, dtype=_kind(x, dtype, True))
 
 
 def prod(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The product of the kept elements along ``dim``."""
+    """Return the product of the kept elements along ``dim``."""
     x = _filled(input, mask, 1, "prod")
     d = _kind(x, dtype, True)
     for k in reversed(_dims(dim, x) or _dims(None, x)) if x.ndim or dim is None else (0,):
@@ -100,7 +100,7 @@ def prod(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None
 
 
 def _numbers(x: Tensor, dtype: Any, name: str) -> dtypes.dtype:
-    """`_kind` for what has no sum or product as bool."""
+    """Return `_kind` for what has no sum or product as bool."""
     d = _kind(x, dtype)
     if d is dtypes.bool_:
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
@@ -108,13 +108,13 @@ def _numbers(x: Tensor, dtype: Any, name: str) -> dtypes.dtype:
 
 
 def cumsum(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The running sum of the kept elements along ``dim``."""
+    """Return the running sum of the kept elements along ``dim``."""
     x = _filled(input, mask, 0, "cumsum")
     return _op("cumsum", x, dim, dtype=_numbers(x, dtype, "cumsum"))
 
 
 def cumprod(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The running product of the kept elements along ``dim``."""
+    """Return the running product of the kept elements along ``dim``."""
     x = _filled(input, mask, 1, "cumprod")
     return _op("cumprod", x, dim, dtype=_numbers(x, dtype, "cumprod"))
 
@@ -125,7 +125,7 @@ def _extreme(name: str, x: Tensor, dim: Any, keepdim: bool, dtype: Any, mask: An
 
 
 def _whole(x: Any, mask: Any, identity: Any, name: str) -> Tensor:
-    """`_filled` for identities that are integers of 64 bits."""
+    """Return `_filled` for identities that are integers of 64 bits."""
     tensor_argument(x, f"masked.{name}")
     keep = _mask_of(x, mask, name)
     if name != "logsumexp":  # minus infinity is the logarithm of 0 there, not the lowest number
@@ -136,29 +136,29 @@ def _whole(x: Any, mask: Any, identity: Any, name: str) -> Tensor:
 
 
 def amax(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The maximum of the kept elements along ``dim``."""
+    """Return the maximum of the kept elements along ``dim``."""
     return _extreme("amax", input, dim, keepdim, dtype, mask)
 
 
 def amin(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The minimum of the kept elements along ``dim``."""
+    """Return the minimum of the kept elements along ``dim``."""
     return _extreme("amin", input, dim, keepdim, dtype, mask)
 
 
 def argmax(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The index of the maximum of the kept elements along ``dim``, or in the flattened tensor; of the input's dtype, as PyTorch."""
+    """Return the index of the maximum of the kept elements along ``dim``, or in the flattened tensor; of the input's dtype, as PyTorch."""
     x = _whole(input, mask, _lowest(input, False), "argmax")
     return cast(_op("argmax", x, dim, bool(keepdim)), _kind(x, dtype))
 
 
 def argmin(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The index of the minimum of the kept elements along ``dim``, or in the flattened tensor."""
+    """Return the index of the minimum of the kept elements along ``dim``, or in the flattened tensor."""
     x = _whole(input, mask, _lowest(input, True), "argmin")
     return cast(_op("argmin", x, dim, bool(keepdim)), _kind(x, dtype))
 
 
 def mean(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The mean of the kept elements along ``dim``; nan where there is none."""
+    """Return the mean of the kept elements along ``dim``; nan where there is none."""
     x = tensor_argument(input, "masked.mean")
     if _kind(x, dtype).category < 2:
         raise ValueError(
@@ -168,7 +168,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None
 
 
 def median(input: Any, dim: Any = -1, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The median (the lower one) of the kept elements along ``dim``, nan ignored unless there is no mask."""
+    """Return the median (the lower one) of the kept elements along ``dim``, nan ignored unless there is no mask."""
     x = tensor_argument(input, "masked.median")
     if mask is None and bool(x.detach().isnan().any()):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point or the input holds nan")
@@ -197,7 +197,7 @@ def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = No
 
 
 def norm(input: Any, ord: Any = 2.0, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The vector norm of the kept elements along ``dim``."""
+    """Return the vector norm of the kept elements along ``dim``."""
     x = _filled(input, mask, math.inf if ord == -math.inf else 0, "norm")
     return _op("linalg.vector_norm", x, ord, _dims(dim, x), bool(keepdim), dtype=dtype)
 
@@ -225,7 +225,7 @@ def var(
     input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: Any = False, dtype: Any = None,
     mask: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The variance of the kept elements along ``dim``; divided by n − ``correction`` (1; 0 when ``unbiased=False``)."""
+    """Return the variance of the kept elements along ``dim``; divided by n − ``correction`` (1; 0 when ``unbiased=False``)."""
     return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask, "var")
 
 
@@ -233,7 +233,7 @@ def std(
     input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: Any = False, dtype: Any = None,
     mask: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The standard deviation of the kept elements along ``dim``."""
+    """Return the standard deviation of the kept elements along ``dim``."""
     return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask, "std").sqrt()
 
 
@@ -243,7 +243,7 @@ def softmax(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Ten
 
 
 def log_softmax(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The logarithm of `softmax`."""
+    """Return the logarithm of `softmax`."""
     return _op("nn.functional.log_softmax", _filled(input, mask, -math.inf, "log_softmax"), dim, dtype=dtype)
 
 
@@ -255,7 +255,7 @@ def softmin(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Ten
 
 
 def normalize(input: Any, ord: Any, dim: Any, *, eps: Any = 1e-12, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The kept elements over their norm along ``dim`` (at least ``eps``); 0 for the others."""
+    """Return the kept elements over their norm along ``dim`` (at least ``eps``); 0 for the others."""
     x = _filled(input, mask, 0, "normalize")
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return x / size.clamp(min=eps)

@@ -18,7 +18,7 @@ __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initi
 def fork_rng(
     devices: Iterable[Any] | None = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices", device_type: str = "cpu"
 ) -> Iterator[None]:
-    """A ``with`` block after which the default generator is where it was before; ``enabled=False`` does nothing."""
+    """Return a ``with`` block after which the default generator is where it was before; ``enabled=False`` does nothing."""
     if not enabled:
         yield
         return

@@ -27,7 +27,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 
 def part(path: str, doc: str) -> Any:
-    """A property that a distribution within this one has: ``base_dist.loc``, say."""
+    """Return a property that a distribution within this one has: ``base_dist.loc``, say."""
     return property(attrgetter(path), doc=doc)
 
 
@@ -65,7 +65,7 @@ def clamp_probs(probs: Tensor) -> Tensor:
 
 
 def sum_rightmost(x: Any, dims: int) -> Any:
-    """The sum over the last ``dims`` dims."""
+    """Return the sum over the last ``dims`` dims."""
     if dims == 0 or not isinstance(x, Tensor):
         return x
     return x.reshape(*x.shape[: x.ndim - dims], -1).sum(-1)

@@ -48,7 +48,7 @@ class Independent(Distribution):
 
     @property
     def support(self) -> Any:  # type: ignore[override]
-        """The base's, of more dims."""
+        """Return the base's support, with more dims in one value."""
         inner = self.base_dist.support
         return constraints.independent(inner, self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else inner
 
@@ -121,7 +121,7 @@ class TransformedDistribution(Distribution):
 
     @property
     def support(self) -> Any:  # type: ignore[override]
-        """Where the last map leads."""
+        """Return where the last map leads."""
         if not self.transforms:
             return self.base_dist.support
         last = self.transforms[-1].codomain
@@ -201,12 +201,12 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """The distribution that chooses a component."""
+        """Return the distribution that chooses a component."""
         return self._mixture_distribution
 
     @property
     def component_distribution(self) -> Distribution:
-        """What is chosen from."""
+        """Return what is chosen from."""
         return self._component_distribution
 
     @property

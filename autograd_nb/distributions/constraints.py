@@ -21,7 +21,7 @@ class Constraint:
     event_dim = 0
 
     def check(self, value: Tensor) -> Tensor:
-        """A bool tensor: which values lie in the region."""
+        """Return a bool tensor: which values lie in the region."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ class dependent_property(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether the region depends on other parameters."""
+    """Return whether the region depends on other parameters."""
     return isinstance(constraint, _Dependent)
 
 
@@ -128,17 +128,17 @@ def _bool() -> Any:
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """The constraint is the interval [lower, upper]."""
+    """Return the constraint lower ≤ x ≤ upper."""
     return _Test(f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x: (x >= lower_bound) & (x <= upper_bound))
 
 
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """The constraint is the interval [lower, upper)."""
+    """Return the constraint lower ≤ x < upper."""
     return _Test(f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x: (x >= lower_bound) & (x < upper_bound))
 
 
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """The integers from lower to upper."""
+    """Return the constraint that x is an integer from lower to upper."""
     return _Test(
         f"IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
         lambda x: (x % 1 == 0) & (x >= lower_bound) & (x <= upper_bound),
@@ -147,17 +147,17 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
 
 
 def greater_than(lower_bound: Any) -> Constraint:
-    """The constraint is: above the bound."""
+    """Return the constraint x > bound."""
     return _Test(f"GreaterThan(lower_bound={lower_bound})", lambda x: x > lower_bound)
 
 
 def greater_than_eq(lower_bound: Any) -> Constraint:
-    """The bound and above."""
+    """Return the constraint x ≥ bound."""
     return _Test(f"GreaterThanEq(lower_bound={lower_bound})", lambda x: x >= lower_bound)
 
 
 def less_than(upper_bound: Any) -> Constraint:
-    """The constraint is: below the bound."""
+    """Return the constraint x < bound."""
     return _Test(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound)
 
 
@@ -167,7 +167,7 @@ def multinomial(upper_bound: Any) -> Constraint:
 
 
 def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
-    """A constraint with more dims in one value."""
+    """Return a constraint with more dims in one value."""
 
     def test(x: Tensor) -> Tensor:
         inside = base_constraint.check(x)
@@ -182,11 +182,11 @@ def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> 
 
 
 def stack(cseq: Sequence[Constraint], dim: int = 0) -> Constraint:
-    """A constraint for each slice along a dim."""
+    """Return a constraint for each slice along a dim."""
     return _Test("Stack()", lambda x: T.stack([c.check(v) for c, v in zip(cseq, x.unbind(dim), strict=True)], dim))
 
 
 def cat(cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> Constraint:
-    """A constraint for each part along a dim."""
+    """Return a constraint for each part along a dim."""
     sizes = list(lengths) if lengths is not None else [1] * len(cseq)
     return _Test("Cat()", lambda x: T.cat([c.check(v) for c, v in zip(cseq, x.split(sizes, dim), strict=True)], dim))

@@ -96,7 +96,7 @@ class Uniform(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
-        """The value is [low, high]."""
+        """Return [low, high]."""
         return constraints.interval(self.low, self.high)
 
     @property
@@ -314,7 +314,7 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """The value is λ."""
+        """Return λ."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _cut(self) -> tuple[Tensor, Tensor]:
@@ -382,7 +382,7 @@ class GeneralizedPareto(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
-        """From loc on; for a negative concentration up to loc − scale/concentration."""
+        """Return x ≥ loc; for a negative concentration up to loc − scale/concentration."""
         upper = T.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
         return constraints.interval(self.loc, upper)
 

@@ -111,7 +111,7 @@ class Binomial(Binary):
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> Any:
-        """The value is 0 … total_count."""
+        """Return 0 … total_count."""
         return constraints.integer_interval(0, self.total_count)
 
     @property
@@ -268,12 +268,12 @@ class Categorical(Distribution):
 
     @lazy_property
     def logits(self) -> Tensor:
-        """The value is ln p."""
+        """Return ln p."""
         return probs_to_logits(self.probs)
 
     @lazy_property
     def probs(self) -> Tensor:
-        """The value is p."""
+        """Return p."""
         return logits_to_probs(self.logits)
 
     @constraints.dependent_property(is_discrete=True)
@@ -287,7 +287,7 @@ class Categorical(Distribution):
 
     @property
     def param_shape(self) -> Size:
-        """The shape of the parameter."""
+        """Return the shape of the parameter."""
         return self._param.shape
 
     @property

@@ -21,7 +21,7 @@ def _refuse(flag: Any) -> None:
 
 
 def all_hold(flags: Tensor) -> bool:
-    """Whether all are true. A captured function tests it at each run, and where it fails runs eagerly to say what is wrong."""
+    """Return whether all are true. A captured function tests it at each run, and where it fails runs eagerly to say what is wrong."""
     every = flags.all()
     if launch.observer() is None:
         return bool(every.item())
@@ -62,23 +62,23 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether new distributions check their arguments."""
+        """Say whether new distributions check their arguments."""
         if value not in (True, False):
             raise ValueError(f"set_default_validate_args expects True or False (value={value!r})")
         Distribution._validate_args = value
 
     @property
     def batch_shape(self) -> Size:
-        """The shape of independent distributions."""
+        """Return the shape of independent distributions."""
         return self._batch_shape
 
     @property
     def event_shape(self) -> Size:
-        """The shape of one value."""
+        """Return the shape of one value."""
         return self._event_shape
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with its parameters broadcast to a batch shape."""
+        """Return the same distribution with its parameters broadcast to a batch shape."""
         new = object.__new__(type(self)) if _instance is None else _instance
         shape = Size(batch_shape)
         for name, value in vars(self).items():
@@ -95,60 +95,60 @@ class Distribution:
     # ---- what distributions say
     @property
     def mean(self) -> Tensor:
-        """The value is E[X]."""
+        """Return E[X]."""
         raise NotImplementedError
 
     @property
     def mode(self) -> Tensor:
-        """The value is the likeliest value."""
+        """Return the likeliest value."""
         raise NotImplementedError(f"{type(self)} does not implement mode")
 
     @property
     def variance(self) -> Tensor:
-        """The value is E[(X − E[X])²]."""
+        """Return E[(X − E[X])²]."""
         raise NotImplementedError
 
     @property
     def stddev(self) -> Tensor:
-        """The value is √variance."""
+        """Return √variance."""
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws, outside the graph."""
+        """Return draws, outside the graph."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws through which gradients flow to the parameters."""
+        """Return draws through which gradients flow to the parameters."""
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
-        """``sample((n,))``; PyTorch has deprecated it."""
+        """Return ``sample((n,))``; PyTorch has deprecated it."""
         warnings.warn("sample_n will be deprecated. Use .sample((n,)) instead", UserWarning, stacklevel=2)
         return self.sample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """ln of the density or probability at ``value``."""
+        """Return ln of the density or probability at ``value``."""
         raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The result is P(X ≤ value)."""
+        """Return P(X ≤ value)."""
         raise NotImplementedError
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The value below which X falls with a given probability."""
+        """Return the value below which X falls with a given probability."""
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values, along the first dim."""
+        """Return all values, along the first dim."""
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
-        """The result is −E[ln p(X)]."""
+        """Return −E[ln p(X)]."""
         raise NotImplementedError
 
     def perplexity(self) -> Tensor:
-        """The result is e^entropy."""
+        """Return e^entropy."""
         return self.entropy().exp()
 
     # ---- help for subclasses
@@ -193,7 +193,7 @@ class ExponentialFamily(Distribution):
 
 
 def one_of(probs: Any, logits: Any) -> None:
-    """ValueError unless one of the two is given, and the other is None."""
+    """Raise ValueError unless one of the two is given, and the other is None."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
 
@@ -220,10 +220,10 @@ class Binary(Distribution):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """The value is p."""
+        """Return p."""
         return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def param_shape(self) -> Size:
-        """The shape of the parameter."""
+        """Return the shape of the parameter."""
         return self.__dict__.get("probs", self.__dict__.get("logits")).shape  # type: ignore[union-attr]

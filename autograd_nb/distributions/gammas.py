@@ -74,7 +74,7 @@ class Chi2(Gamma):
 
     @property
     def df(self) -> Tensor:
-        """The degrees of freedom."""
+        """Return the degrees of freedom."""
         return self.concentration * 2
 
 

@@ -27,7 +27,7 @@ def _diagonal(x: Tensor) -> Tensor:
 
 
 def _precision_to_lower(precision: Tensor) -> Tensor:
-    """The Cholesky factor of a precision's inverse."""
+    """Return the Cholesky factor of a precision's inverse."""
     flipped = _cholesky(precision.flip((-2, -1)))
     upper = flipped.flip((-2, -1)).mT
     return _solve_lower(upper, T.eye(precision.shape[-1], dtype=precision.dtype))
@@ -95,14 +95,14 @@ class MultivariateNormal(Distribution):
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
-        """The value is Σ."""
+        """Return Σ."""
         n = self._event_shape[0]
         lower = self._unbroadcasted_scale_tril
         return (lower @ lower.mT).expand((*self._batch_shape, n, n))
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
-        """The value is Σ⁻¹."""
+        """Return Σ⁻¹."""
         n = self._event_shape[0]
         inverse = _solve_lower(self._unbroadcasted_scale_tril, T.eye(n, dtype=self.loc.dtype))
         return (inverse.mT @ inverse).expand((*self._batch_shape, n, n))
@@ -187,7 +187,7 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def covariance_matrix(self) -> Tensor:
-        """The value is Σ."""
+        """Return Σ."""
         return self.cov_factor @ self.cov_factor.mT + T.diag_embed(self.cov_diag)
 
     @property
@@ -197,7 +197,7 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def precision_matrix(self) -> Tensor:
-        """The value is Σ⁻¹."""
+        """Return Σ⁻¹."""
         a = _solve_lower(self._capacitance_tril(), self.cov_factor.mT / self.cov_diag.unsqueeze(-2))
         return T.diag_embed(self.cov_diag.reciprocal()) - a.mT @ a
 
@@ -263,17 +263,17 @@ class Wishart(ExponentialFamily):
 
     @lazy_property
     def scale_tril(self) -> Tensor:
-        """The value is L."""
+        """Return L."""
         return self._lower
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
-        """The value is L·Lᵀ."""
+        """Return L·Lᵀ."""
         return self._lower @ self._lower.mT
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
-        """The value is (L·Lᵀ)⁻¹."""
+        """Return (L·Lᵀ)⁻¹."""
         inverse = _solve_lower(self._lower, T.eye(self._event_shape[0], dtype=self._lower.dtype).expand(self._lower.shape))
         return inverse.mT @ inverse
 
@@ -339,7 +339,7 @@ class LKJCholesky(Distribution):
         super().__init__(self.concentration.shape, (dim, dim), validate_args=validate_args)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """The onion method, by rows."""
+        """Draw by the onion method, row by row."""
         y = self._beta.sample(sample_shape).detach().unsqueeze(-1)
         u = T.randn(self._extended_shape(sample_shape), dtype=y.dtype).tril(-1)
         direction = u / u.norm(dim=-1, keepdim=True)

@@ -17,11 +17,11 @@ from .transforms import ExpTransform, SigmoidTransform
 
 
 class _Relaxed(TransformedDistribution):
-    """What has its parameters from the distribution that it transforms."""
+    """A distribution with the parameters of the distribution that it transforms."""
 
-    temperature = part("base_dist.temperature", "The value is the temperature.")
+    temperature = part("base_dist.temperature", "Return the temperature.")
     logits = part("base_dist.logits", "ln p/(1 − p), or ln p of each category.")
-    probs = part("base_dist.probs", "The value is p.")
+    probs = part("base_dist.probs", "Return p.")
 
 
 class LogitRelaxedBernoulli(Binary):

@@ -30,7 +30,7 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        """The value is the inverse map."""
+        """Return the inverse map."""
         if self._inverse is None:
             self._inverse = _Inverse(self)
         return self._inverse
@@ -41,7 +41,7 @@ class Transform:
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same map with a cache."""
+        """Return the same map with a cache."""
         if self._cache_size == cache_size:
             return self
         new = object.__new__(type(self))
@@ -77,15 +77,15 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The result is ln |dy/dx|."""
+        """Return ln |dy/dx|."""
         raise NotImplementedError
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of y for a shape of x."""
+        """Return the shape of y for a shape of x."""
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of x for a shape of y."""
+        """Return the shape of x for a shape of y."""
         return shape
 
     def __repr__(self) -> str:

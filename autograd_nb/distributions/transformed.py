@@ -204,7 +204,7 @@ class Pareto(TransformedDistribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
-        """From the scale on."""
+        """Return x ≥ scale."""
         return constraints.greater_than_eq(self.scale)
 
     @property

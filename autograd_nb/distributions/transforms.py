@@ -161,7 +161,7 @@ class AffineTransform(Transform):
 
     @property
     def event_dim(self) -> int:
-        """How many last dims make one value."""
+        """Return how many last dims make one value."""
         return self._event_dim
 
     @property
@@ -212,7 +212,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """From K − 1 numbers to K that are positive and sum to 1."""
+    """A map from K − 1 numbers to K that are positive and sum to 1."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -249,7 +249,7 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """From any matrix to a lower triangular one with a positive diagonal."""
+    """A map from any matrix to a lower triangular one with a positive diagonal."""
 
     domain: Any = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -267,7 +267,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """From any matrix to a positive definite one."""
+    """A map from any matrix to a positive definite one."""
 
     domain: Any = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
@@ -286,7 +286,7 @@ class PositiveDefiniteTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """From D(D − 1)/2 numbers to the Cholesky factor of a D × D correlation matrix."""
+    """A map from D(D − 1)/2 numbers to the Cholesky factor of a D × D correlation matrix."""
 
     domain = constraints.real_vector
     codomain = constraints.corr_cholesky
@@ -438,7 +438,7 @@ class CumulativeDistributionTransform(Transform):
 
 
 def transform_to(constraint: Any) -> Transform:
-    """A map from unconstrained numbers onto a constraint."""
+    """Return a map from unconstrained numbers onto a constraint."""
     name = repr(constraint).partition("(")[0]
     if name in ("Real", "IndependentConstraint") and "Positive" not in repr(constraint):
         return identity_transform
@@ -464,7 +464,7 @@ def transform_to(constraint: Any) -> Transform:
 
 
 def biject_to(constraint: Any) -> Transform:
-    """An invertible map from unconstrained numbers onto a constraint."""
+    """Return an invertible map from unconstrained numbers onto a constraint."""
     if repr(constraint).startswith("Simplex"):
         return StickBreakingTransform()
     return transform_to(constraint)

@@ -24,7 +24,7 @@ class SDPBackend(IntEnum):
 
 @contextmanager
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
-    """A context in which nothing changes. TypeError unless given SDPBackend members."""
+    """Return a context in which nothing changes; TypeError unless given SDPBackend members."""
     for b in backends if isinstance(backends, (list, tuple)) else [backends]:
         if not isinstance(b, SDPBackend):
             raise TypeError(f"sdpa_kernel(): expected SDPBackend members, got {b!r}")

@@ -21,7 +21,7 @@ _LINEAR = (
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which weights before a nonlinearity are scaled. ValueError for unknown ones."""
+    """Return the factor by which weights before a nonlinearity are scaled. ValueError for unknown ones."""
     if nonlinearity in _LINEAR or nonlinearity == "sigmoid":
         return 1
     if nonlinearity == "tanh":
@@ -92,7 +92,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix. ValueError unless 2-d."""
+    """Write the identity matrix; ValueError unless 2-d."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype))
@@ -100,7 +100,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The kernel of a convolution that returns its input, as far as there are channels. ValueError unless 3- to 5-d."""
+    """Write the kernel of a convolution that returns its input, as far as there are channels. ValueError unless 3- to 5-d."""
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups:
@@ -162,7 +162,7 @@ def kaiming_normal_(
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """A (semi-)orthogonal matrix, by QR of a normal one (Saxe et al., 2013). ValueError below 2 dims."""
+    """Write a (semi-)orthogonal matrix, by QR of a normal one (Saxe et al., 2013). ValueError below 2 dims."""
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor._layout.size == 0:

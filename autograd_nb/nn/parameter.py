@@ -94,12 +94,12 @@ class UninitializedTensorMixin:
 
     @property
     def dtype(self) -> Any:
-        """The value is the element type."""
+        """Return the element type."""
         return self.__dict__["dtype_"]
 
     @property
     def shape(self) -> Any:
-        """RuntimeError: there is none yet."""
+        """Raise RuntimeError: there is none yet."""
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when "
             "trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before "
@@ -116,19 +116,19 @@ class UninitializedTensorMixin:
         self.__dict__["dtype_"] = other.dtype
 
     def detach(self) -> Any:
-        """The method returns the object itself."""
+        """Return the object itself."""
         return self
 
     def is_floating_point(self) -> bool:
-        """Whether its elements will be floats."""
+        """Return whether its elements will be floats."""
         return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
-        """Whether its elements will be complex."""
+        """Return whether its elements will be complex."""
         return self.dtype.is_complex
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """One of another dtype."""
+        """Return one of another dtype."""
         d = new_empty((0,), self.dtype).to(*args, **kwargs).dtype
         return self if d is self.dtype else type(self)(self._rg and d.is_floating_point, dtype=d)  # type: ignore[attr-defined, call-arg]
 
@@ -174,12 +174,12 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 
 def is_lazy(param: Any) -> bool:
-    """Whether a parameter or buffer has no shape yet."""
+    """Return whether a parameter or buffer has no shape yet."""
     return isinstance(param, UninitializedTensorMixin)
 
 
 def typename(value: Any) -> str:
-    """How PyTorch names the type of ``value`` in its messages: ``torch.FloatTensor``, ``int``, ``package.Class``."""
+    """Return how PyTorch names the type of ``value`` in its messages: ``torch.FloatTensor``, ``int``, ``package.Class``."""
     if isinstance(value, Tensor):
         return "torch." + tensor_type(value.dtype)
     kind = type(value)

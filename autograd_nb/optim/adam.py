@@ -15,7 +15,7 @@ _nadam, _radam, _adamax = Update("nadam"), Update("radam"), Update("adamax")
 
 
 def _check_tensors(lr: Any, betas: Any, foreach: Any, capturable: bool) -> None:
-    """What Adam asks of numbers that are given as tensors."""
+    """Raise ValueError unless numbers that are given as tensors are such as Adam takes."""
     if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
         raise ValueError("betas must be either both floats or both Tensors")
     for name, value in (("lr", lr), ("betas[0]", betas[0]), ("betas[1]", betas[1])):

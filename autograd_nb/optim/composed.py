@@ -52,7 +52,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of every schedule."""
+        """Return the state of every schedule."""
         return _nested_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = [copied(lr) for lr in self._rates()]
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of every schedule."""
+        """Return the state of every schedule."""
         return _nested_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -103,7 +103,7 @@ def _for_groups(name: str, value: Any, groups: list[Any]) -> list[Any]:
 
 
 def _momentum_kind(optimizer: Optimizer) -> bool:
-    """Whether the momentum is the first beta. ValueError where there is none."""
+    """Return whether the momentum is the first beta. ValueError where there is none."""
     if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
         raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
     return "betas" in optimizer.defaults
@@ -161,7 +161,7 @@ class CyclicLR(LRScheduler):
         self.base_lrs = low
 
     def scale_fn(self, x: float) -> float:
-        """The amplitude in cycle (or at batch) ``x``."""
+        """Return the amplitude in cycle (or at batch) ``x``."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "triangular":

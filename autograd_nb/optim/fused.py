@@ -52,7 +52,7 @@ class Update(Kernel):
         return getattr(self, name)
 
     def reader(self, options: Mapping[str, Any]) -> Callable[..., tuple[Any, ...]]:
-        """The function ``(group, …given)`` that finds the numbers in a group; ``options``: of the optimizer, with their defaults."""
+        """Return the function ``(group, …given)`` that finds the numbers in a group; ``options``: of the optimizer, with their defaults."""
         given, found = [], []
         for n in self.numbers:
             if n in self.derived:
@@ -86,7 +86,7 @@ class Stepping(Optimizer):
             cls.options = {**cls.options, **{p.name: p.default for p in given if p.default is not p.empty}}
 
     def __init__(self, params: Any, given: dict[str, Any]) -> None:
-        """``given``: the options, or the ``locals()`` of a subclass's ``__init__``."""
+        """Keep ``given``: the options, or the ``locals()`` of a subclass's ``__init__``."""
         options = {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
         check_flags(options)
         self._check(options)
@@ -171,7 +171,7 @@ class Fused(Stepping):
         update(kernel, self._numbers(kernel)(group), [[p._grad for p in params], params, *columns])
 
     def _numbers(self, kernel: Update) -> Callable[..., tuple[Any, ...]]:
-        """The kernel's `Update.reader` for this class of optimizers."""
+        """Return the kernel's `Update.reader` for this class of optimizers."""
         key = (self.__class__, kernel)
         found = _readers.get(key)
         if found is None:
@@ -191,7 +191,7 @@ _PLAIN = (dtypes.float32, dtypes.float64)
 
 
 def is_plain(row: list[Tensor]) -> bool:
-    """Whether a kernel can work on the memory of a row itself; the gradient may be laid out in another way."""
+    """Return whether a kernel can work on the memory of a row itself; the gradient may be laid out in another way."""
     return _plain([t._layout for t in row])
 
 
@@ -201,7 +201,7 @@ def _plain(row: Sequence[Layout]) -> bool:
 
 @whole
 def through_copies(row: list[Tensor], work: Callable[[list[Tensor]], None]) -> None:
-    """``work(row)`` for parameters in other layouts, of half precision, and for complex ones."""
+    """Do ``work(row)`` for parameters in other layouts, of half precision, and for complex ones."""
     p = row[1]
     if p.dtype.is_complex:  # both parts are parameters of their own
         with no_grad():
@@ -220,7 +220,7 @@ def through_copies(row: list[Tensor], work: Callable[[list[Tensor]], None]) -> N
 
 
 class _Plan:
-    """What the layouts of a row's tensors say, for all rows of an update.
+    """All that the layouts of a row's tensors say, for all rows of an update.
 
     ``launches``: (key of the kernel, rows, sizes of their parameters, which of the rows have a gradient laid out in another way than
     the parameter, work). ``odd``: rows that go through copies.
@@ -279,7 +279,7 @@ def update(kernel: Update, numbers: tuple[Any, ...], columns: list[list[Tensor]]
 
 
 def _apart(columns: list[list[np.ndarray]]) -> bool:
-    """Whether no parameter's memory is a part of another's, or another's gradient: else they are updated one after the other."""
+    """Return whether no parameter's memory is a part of another's, or another's gradient: else they are updated one after the other."""
     seen = sorted((a.__array_interface__["data"][0], a.nbytes) for column in columns[:2] for a in column)
     return all(at + n <= after for (at, n), (after, _) in pairwise(seen)) and all(
         len({*map(id, c)}) == len(c) for c in columns[2:]

@@ -16,7 +16,7 @@ from .optimizer import Optimizer, ParamsT, check_factor, check_lr, number
 
 @dataclass
 class _Point:
-    """Where a line search has been: the step, the loss, the gradient, and its slope along the direction."""
+    """A point where a line search has been: the step, the loss, the gradient, and its slope along the direction."""
 
     t: float
     loss: float
@@ -25,7 +25,7 @@ class _Point:
 
 
 def _cubic_minimum(a: _Point, b: _Point, low: float, high: float) -> float:
-    """Where the cubic through two points with their slopes is least, within bounds; their middle where it has no minimum."""
+    """Return where the cubic through two points with their slopes is least, within bounds; their middle where it has no minimum."""
     if a.t > b.t:
         a, b = b, a
     if a.t == b.t:
@@ -44,7 +44,7 @@ def _cubic_minimum(a: _Point, b: _Point, low: float, high: float) -> float:
 def _strong_wolfe(
     at: Callable[[float], _Point], start: _Point, t: float, longest: float, tries: int, c1: float = 1e-4, c2: float = 0.9, tolerance: float = 1e-9
 ) -> tuple[_Point, int]:
-    """A point whose loss fell by c1 and whose slope by c2 of what the start promised, and how often ``at`` was called.
+    """Return a point whose loss fell by c1 and whose slope by c2 of what the start promised, and how often ``at`` was called.
 
     First steps grow until they bracket such a point, then the bracket shrinks (Nocedal and Wright, 2006, section 3.5).
     """
@@ -148,7 +148,7 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     def _gradient(self) -> Tensor:
-        """All gradients in one vector."""
+        """Return all gradients in one vector."""
         parts = [OPS["zeros_like"].call(p) if p._grad is None else p._grad.detach() for p in self._params]
         return OPS["cat"].call([_real(g).reshape(-1) for g in parts], 0)
 

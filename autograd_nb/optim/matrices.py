@@ -146,7 +146,7 @@ class Muon(Stepping):
 
 
 def _rounded(x: Tensor) -> Tensor:
-    """``x``, which is float32 and dense, rounded in place."""
+    """Return ``x``, which is float32 and dense, rounded in place."""
     _round(float32, x._data[: x._layout.size])
     return x
 

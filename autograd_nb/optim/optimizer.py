@@ -115,7 +115,7 @@ class Optimizer:
     # ---- hooks
     @staticmethod
     def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
-        """``func``, a class's step, with the hooks around it."""
+        """Return ``func``, a class's step, with the hooks around it."""
 
         @functools.wraps(func)
         def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -295,7 +295,7 @@ class Optimizer:
 
 
 def _fitted(p: Tensor, value: Any, key: Hashable = None) -> Any:
-    """A loaded state in the dtype of its parameter (counters keep theirs)."""
+    """Return a loaded state in the dtype of its parameter (counters keep theirs)."""
     if isinstance(value, Tensor):
         return value if key == "step" or not p.dtype.is_floating_point else value.to(p.dtype)
     if isinstance(value, dict):
@@ -309,7 +309,7 @@ def _fitted(p: Tensor, value: Any, key: Hashable = None) -> Any:
 
 
 def number(value: Any) -> float:
-    """A number that may be given as a one-element tensor."""
+    """Return a number that may be given as a one-element tensor."""
     if isinstance(value, float):
         return value
     if isinstance(value, Tensor):
@@ -332,7 +332,7 @@ def check_lr(lr: Any) -> None:
 
 
 def check_factor(name: str, value: Any) -> None:
-    """RuntimeError for a truth value that multiplies what is added to a tensor, as in PyTorch."""
+    """Raise RuntimeError for a truth value that multiplies what is added to a tensor, as in PyTorch."""
     if value is True:
         raise RuntimeError(f"Boolean alpha only supported for Boolean results. ({name}=True: give it as a float)")
 
@@ -351,13 +351,13 @@ def check_betas(betas: Any) -> None:
 
 
 def check_sequence(name: str, values: Any) -> None:
-    """TypeError for an option that stands for two numbers and is one, or none."""
+    """Raise TypeError for an option that stands for two numbers and is one, or none."""
     if not hasattr(type(values), "__len__") or not hasattr(type(values), "__getitem__"):
         raise TypeError(f"cannot unpack non-iterable {type(values).__name__} object: {name} must be two numbers, not {shorten(values)}")
 
 
 def check_pair(name: str, values: Any) -> None:
-    """ValueError for an option that is not two numbers."""
+    """Raise ValueError for an option that is not two numbers."""
     check_sequence(name, values)
     if len(values) != 2:
         few = f"not enough values to unpack (expected 2, got {len(values)}" if len(values) < 2 else "too many values to unpack (expected 2"
@@ -367,7 +367,7 @@ def check_pair(name: str, values: Any) -> None:
 
 
 def check_flags(options: dict[str, Any]) -> None:
-    """RuntimeError for a flag that is a tensor of several elements."""
+    """Raise RuntimeError for a flag that is a tensor of several elements."""
     for name in ("foreach", "differentiable"):
         if isinstance(options.get(name), Tensor):
             bool(options[name])
@@ -388,7 +388,7 @@ _NOT_NEGATIVE = {
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """ValueError for an option that has no meaning, of those that several optimizers have."""
+    """Raise ValueError for an option that has no meaning, of those that several optimizers have."""
     check_lr(options["lr"])
     for name, text in _NOT_NEGATIVE.items():
         if name in options:
@@ -405,10 +405,10 @@ def check_options(options: dict[str, Any]) -> None:
 
 
 def counter() -> Tensor:
-    """A step count that begins at 0."""
+    """Return a step count that begins at 0."""
     return scalar_tensor(0.0, dtypes.float32)
 
 
 def zeros_of(p: Tensor, value: float = 0.0) -> Tensor:
-    """A state like a parameter, filled with 0 or ``value``; of complex numbers, both parts are."""
+    """Return a state like a parameter, filled with 0 or ``value``; of complex numbers, both parts are."""
     return new_full(p.shape, complex(value, value) if p.dtype.is_complex else value, p.dtype)

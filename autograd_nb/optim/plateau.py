@@ -92,7 +92,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether it waits after a change."""
+        """Return whether it waits after a change."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:

@@ -98,11 +98,11 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Any]:
-        """The rates that were set last, one for each group."""
+        """Return the rates that were set last, one for each group."""
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The rates for ``self.last_epoch``."""
+        """Return the rates for ``self.last_epoch``."""
         raise NotImplementedError
 
     def _rates(self) -> list[Any]:
@@ -340,7 +340,7 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From initial_lr down to ``eta_min`` along half a cosine in ``T_max`` epochs (Loshchilov and Hutter, 2017)."""
+    """The rate falls from initial_lr to ``eta_min`` along half a cosine in ``T_max`` epochs (Loshchilov and Hutter, 2017)."""
 
     T_max: int
     eta_min: float

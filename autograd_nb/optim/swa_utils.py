@@ -30,7 +30,7 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
-    """An exponential moving average, in place on lists of parameters: average = decay · average + (1 - decay) · current."""
+    """Return a function for an exponential moving average, in place on lists of parameters: average = decay · average + (1 - decay) · current."""
     _check_decay(decay)
 
     @no_grad()
@@ -45,7 +45,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
 
 
 def get_swa_multi_avg_fn() -> Callable[..., Any]:
-    """The plain average, in place on lists of parameters: average += (current - average) / (n + 1)."""
+    """Return a function for the plain average, in place on lists of parameters: average += (current - average) / (n + 1)."""
 
     @no_grad()
     def swa_update(averaged: Any, current: Any, num_averaged: Any) -> None:
@@ -60,7 +60,7 @@ def get_swa_multi_avg_fn() -> Callable[..., Any]:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
-    """An exponential moving average of one parameter: decay · average + (1 - decay) · current."""
+    """Return a function for an exponential moving average of one parameter: decay · average + (1 - decay) · current."""
     _check_decay(decay)
 
     @no_grad()
@@ -71,7 +71,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:
-    """The plain average of one parameter: average + (current - average) / (n + 1)."""
+    """Return a function for the plain average of one parameter: average + (current - average) / (n + 1)."""
 
     @no_grad()
     def swa_update(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
@@ -108,7 +108,7 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the averaged copy makes of the arguments."""
+        """Return what the averaged copy makes of the arguments."""
         return self.module(*args, **kwargs)
 
     def _averaged(self, model: Module) -> list[Tensor]:
@@ -162,7 +162,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """From the present rates to ``swa_lr`` in ``anneal_epochs`` epochs, along a cosine ("cos") or "linear"; constant from there.
+    """The rates go from the present ones to ``swa_lr`` in ``anneal_epochs`` epochs, along a cosine ("cos") or "linear"; constant from there.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.swa_utils.SWALR.html
     """
@@ -182,11 +182,11 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def anneal_func(self, t: float) -> float:
-        """How much of the way is done after a part ``t`` of the epochs."""
+        """Return how much of the way is done after a part ``t`` of the epochs."""
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
     def get_lr(self) -> list[Any]:
-        """The rates for this epoch, from those of the last one."""
+        """Return the rates for this epoch, from those of the last one."""
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

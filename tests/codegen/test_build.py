@@ -134,6 +134,7 @@ def test_files_are_the_users_alone(tmp_path):
 # ---------------------------------------------------------------------------------------------- nothing is ever stale
 
 
+@pytest.mark.slow
 def test_changed_source_is_another_kernel(tmp_path):
     source = "import numpy as np\nk = {}\ntable = np.array([{}, 7.0])\ndef kernel(x, y):\n    y[0] = x[0] * k + table[0]\n"
     code = f"print([run(s)[0] for s in {[source.format(*v) for v in ((2, 0.0), (3, 0.0), (2, 0.5))]!r}], len(made))"
@@ -212,6 +213,7 @@ def test_boundscheck_and_plain_python(tmp_path):
     assert python(tmp_path, code, NUMBA_DISABLE_JIT="1") == f"IndexError True\n{doubled} 0"
 
 
+@pytest.mark.slow
 def test_errors_of_helpers(tmp_path):
     # a message with numbers in it is made of objects that the helper refers to: those of a kernel just compiled, and of one loaded
     source = """

@@ -116,7 +116,7 @@ def test_spectral_norm(apply):
         assert list(m.state_dict()) == ["bias", "weight"]
 
 
-@pytest.mark.parametrize("way", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("way", [pytest.param("matrix_exp", marks=pytest.mark.slow), "cayley", "householder"])
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
 def test_orthogonal(way, shape):
     m = parametrizations.orthogonal(nn.Linear(*shape).double(), orthogonal_map=way)

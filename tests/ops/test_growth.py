@@ -19,6 +19,7 @@ from autograd_nb.ops.elementwise.unary import tanh
 tanh_plans = tanh.op.memo.plans
 
 
+@pytest.mark.slow
 def test_a_new_shape_traces_nothing_and_leaves_no_cycles():
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     run = subprocess.run(

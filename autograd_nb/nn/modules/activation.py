@@ -22,7 +22,7 @@ def _inplace(self: Any) -> str:
 
 
 def _and_inplace(text: str) -> Any:
-    """``extra_repr`` of options, with the flag at the end where it is set."""
+    """Return ``extra_repr`` of options, with the flag at the end where it is set."""
 
     def shown(self: Any) -> str:
         return text.format(self=self) + (", inplace=True" if self.inplace else "")

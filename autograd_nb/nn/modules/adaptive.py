@@ -129,7 +129,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return self._all(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """The likeliest class of each row: (N, in_features) → (N)."""
+        """Return the likeliest class of each row: (N, in_features) → (N)."""
         head = self.head(input)
         output = head.argmax(dim=1)
         rows = (output >= self.shortlist_size).nonzero().squeeze(1)

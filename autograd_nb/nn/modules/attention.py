@@ -19,7 +19,7 @@ from .options import parameter
 
 
 def float_mask(mask: Tensor | None, name: str, other: Tensor | None, other_name: str, d: dtypes.dtype) -> Tensor | None:
-    """A mask that is added to scores: −∞ where a bool mask is True. AssertionError unless it is bool or floating."""
+    """Return a mask that is added to scores: −∞ where a bool mask is True. AssertionError unless it is bool or floating."""
     if mask is None:
         return None
     floating = mask.dtype.category >= 2
@@ -107,7 +107,7 @@ class MultiheadAttention(Module):
         self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None, need_weights: bool = True,
         attn_mask: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """(output, weights averaged over heads; by head if not ``average_attn_weights``; None if not ``need_weights``).
+        """Return (output, weights averaged over heads; by head if not ``average_attn_weights``; None if not ``need_weights``).
 
         key_padding_mask (N, S), attn_mask (L, S) or (N · heads, L, S); is_causal: says that attn_mask is the causal one.
         """

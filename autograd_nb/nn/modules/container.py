@@ -21,7 +21,7 @@ def _wrapped(index: Any, size: int) -> int:
 
 
 def _entries(given: Any, kind: str) -> Iterator[tuple[str, Any]]:
-    """(key, value) of what a dict-like container is updated with."""
+    """Return (key, value) of what a dict-like container is updated with."""
     if isinstance(given, (OrderedDict, ModuleDict, ParameterDict, Mapping)):
         yield from given.items()
         return
@@ -65,7 +65,7 @@ class Sequential(Module):
                 self.add_module(str(i), module)
 
     def forward(self, input: Any) -> Any:
-        """The last module's output."""
+        """Return the last module's output."""
         for module in self._modules.values():
             input = module(input)
         return input
@@ -282,15 +282,15 @@ class ModuleDict(Module):
         return module
 
     def keys(self) -> Any:
-        """The result is the names."""
+        """Return the names."""
         return self._modules.keys()
 
     def items(self) -> Any:
-        """(name, module) of each."""
+        """Return (name, module) of each."""
         return self._modules.items()
 
     def values(self) -> Any:
-        """The result is the modules."""
+        """Return the modules."""
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
@@ -414,13 +414,13 @@ class ParameterDict(Module):
         return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of ``key``, set to ``default`` if there is none."""
+        """Return the value of ``key``, set to ``default`` if there is none."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of ``key``, or ``default``."""
+        """Return the value of ``key``, or ``default``."""
         return getattr(self, key) if key in self._keys else default
 
     def pop(self, key: str) -> Any:
@@ -441,19 +441,19 @@ class ParameterDict(Module):
             del self[key]
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """A new dict of these keys, all with the value ``default``."""
+        """Return a new dict of these keys, all with the value ``default``."""
         return ParameterDict((k, default) for k in keys)
 
     def keys(self) -> Any:
-        """The result is the keys."""
+        """Return the keys."""
         return self._keys.keys()
 
     def items(self) -> Any:
-        """(key, parameter) of each."""
+        """Return (key, parameter) of each."""
         return ((k, self[k]) for k in self._keys)
 
     def values(self) -> Any:
-        """The result is the parameters."""
+        """Return the parameters."""
         return (self[k] for k in self._keys)
 
     def update(self, parameters: Any) -> None:

@@ -145,7 +145,7 @@ class _ConvTransposed(_ConvNd):
         )
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[Any, ...]:
-        """The output padding that gives ``output_size``. ValueError where none does."""
+        """Return the output padding that gives ``output_size``. ValueError where none does."""
         if output_size is None:
             return self.output_padding
         n = self.dims

@@ -84,7 +84,7 @@ def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool 
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> Handle:
-    """The old form of `register_module_full_backward_hook`, which sees the last op of a module only."""
+    """Register by the old form of `register_module_full_backward_hook`, which sees the last op of a module only."""
     if Global.full is True:
         raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
     Global.full = False
@@ -109,7 +109,7 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
     samples="(lambda m: (m.register_full_backward_hook(lambda *_: None), m(x(3, 4)))[1])(torch.nn.Identity())",
 )
 def boundary(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same tensors behind one node, at which the gradients of all are seen together."""
+    """Return the same tensors behind one node, at which the gradients of all are seen together."""
     out = tuple([make(t._data, t._layout, t._version_) for t in tensors])
     for t, o in zip(tensors, out, strict=True):
         share_view(t, o, "multi:BackwardHookFunctionBackward")
@@ -144,7 +144,7 @@ class BackwardHook:
 
     @staticmethod
     def _through(args: tuple[Any, ...], hook: Callable[..., Any]) -> tuple[tuple[Any, ...], list[int] | None]:
-        """(args with the tensors behind a boundary whose node has ``hook``, the tensors' places)."""
+        """Return (args with the tensors behind a boundary whose node has ``hook``, the tensors' places)."""
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         if not (state.grad and any(args[i].requires_grad for i in places)):
             return args, None
@@ -156,7 +156,7 @@ class BackwardHook:
         return tuple(out), places
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments behind a boundary."""
+        """Return the arguments behind a boundary."""
 
         def hook(grad_input: tuple[Any, ...], _: tuple[Any, ...]) -> tuple[Any, ...] | None:
             if self.grad_outputs is None:
@@ -173,7 +173,7 @@ class BackwardHook:
         return out
 
     def setup_output_hook(self, result: Any) -> Any:
-        """The output behind a boundary."""
+        """Return the output behind a boundary."""
 
         def hook(_: tuple[Any, ...], grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
             assert self.outputs is not None
@@ -206,7 +206,7 @@ class BackwardHook:
 
 
 def _replaced(grads: tuple[Any, ...], out: Any, wrong: str) -> tuple[Any, ...]:
-    """What a hook has put in place of gradients, or these where it returned None."""
+    """Return what a hook has put in place of gradients, or these where it returned None."""
     if out is None:
         return grads
     found = (out,) if isinstance(out, Tensor) else tuple(out)

@@ -20,7 +20,7 @@ from .normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d
 
 
 class LazyModuleMixin:
-    """For modules with uninitialised parameters: before the first forward call ``initialize_parameters`` gets its arguments.
+    """The base of modules with uninitialised parameters: before the first forward call ``initialize_parameters`` gets its arguments.
 
     Then the module becomes one of the class ``cls_to_become``, if that is set. Until then its parameters have no shape; give
     them to an optimizer, or count them, after a call with a dummy batch.
@@ -47,7 +47,7 @@ class LazyModuleMixin:
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer has no shape yet."""
+        """Return whether a parameter or buffer has no shape yet."""
         return any(is_lazy(p) for p in chain(self._parameters.values(), self._buffers.values()))
 
     def _infer_parameters(self, module: Any, args: tuple[Any, ...], kwargs: dict[Any, Any] | None = None) -> None:
@@ -62,7 +62,7 @@ class LazyModuleMixin:
 
 
 class _Lazy(LazyModuleMixin):
-    """What the layers below share: their parameters, and when they are drawn."""
+    """The base of the layers below: their parameters, and when they are drawn."""
 
     def _declare(self, names: tuple[str, ...], device: Any, dtype: Any) -> None:
         for name in names:
@@ -189,7 +189,7 @@ class _LazyNorm(_Lazy):
 
 
 def _lazy(kind: type[Module], base: type) -> type:
-    """The lazy form of a module class."""
+    """Return the lazy form of a module class."""
     doc = f"A `{kind.__name__}` that takes its number of input channels from the first batch."
     members = {"cls_to_become": kind, "__doc__": doc, "__module__": __name__}
     return type(f"Lazy{kind.__name__}", (base, kind), members)

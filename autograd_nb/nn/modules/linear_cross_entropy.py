@@ -17,7 +17,7 @@ from .loss import _WeightedLoss
 
 @dataclass(frozen=True)
 class LinearCrossEntropyOptions:
-    """How PyTorch may cut `LinearCrossEntropyLoss` into chunks. Checked and kept; the result is the same without."""
+    """The options by which PyTorch cuts `LinearCrossEntropyLoss` into chunks; they are checked and kept, and change no result."""
 
     allow_retain_graph: bool = False
     batch_chunk_size: int | None = None

@@ -16,7 +16,7 @@ from .module import Module
 
 
 def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """``reduction``, or what the two old flags said."""
+    """Return ``reduction``, or what the two old flags said."""
     if size_average is None and reduce is None:
         return reduction
     average, reduced = size_average is None or size_average, reduce is None or reduce

@@ -95,7 +95,7 @@ class Module(Tree, StateDict):
             super().__init__(*args, **kwargs)
 
     def forward(self, *input: Any) -> Any:
-        """What the module computes; every subclass defines it."""
+        """Return what the module computes; every subclass defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     # --------------------------------------------------------------------------------------------- registration
@@ -333,7 +333,7 @@ class Module(Tree, StateDict):
                         )
 
     def _backward_hook_lists(self) -> tuple[list[Any], list[Any]]:
-        """(full backward hooks, old ones)."""
+        """Return (full backward hooks, old ones)."""
         full: list[Any] = []
         old: list[Any] = []
         if Global.backward:
@@ -374,7 +374,7 @@ class Module(Tree, StateDict):
         return add_hook(self._backward_hooks, hook, (), prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """The old form of `register_full_backward_hook`, which sees the last op of the module only."""
+        """Register by the old form of `register_full_backward_hook`, which sees the last op of the module only."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
@@ -461,11 +461,11 @@ class Module(Tree, StateDict):
         return self.to(dtypes.float16)
 
     def cpu(self) -> Module:
-        """The module: everything is on the CPU."""
+        """Return the module: everything is on the CPU."""
         return self
 
     def cuda(self, device: Any = None) -> Module:
-        """RuntimeError: this library computes on the CPU."""
+        """Raise RuntimeError: this library computes on the CPU."""
         as_device("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
         return self
 
@@ -525,7 +525,7 @@ class Module(Tree, StateDict):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses of the module's repr."""
+        """Return what stands between the parentheses of the module's repr."""
         return ""
 
     def __repr__(self) -> str:
@@ -539,7 +539,7 @@ class Module(Tree, StateDict):
 
 
 def _addindent(text: str, spaces: int) -> str:
-    """The text with all lines but the first moved right. PyTorch's name, which programs import for a ``__repr__`` of their own."""
+    """Return the text with all lines but the first moved right. PyTorch's name, which programs import for a ``__repr__`` of their own."""
     return text.replace("\n", "\n" + " " * spaces)
 
 

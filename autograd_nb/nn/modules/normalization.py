@@ -37,7 +37,7 @@ class _Scaled(Module):
 
 
 class _NormBase(_Scaled):
-    """What batch and instance norm share: learned scale and shift, running statistics."""
+    """The base of batch and instance norms: learned scale and shift, running statistics."""
 
     num_features: int
     eps: float

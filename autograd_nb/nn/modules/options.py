@@ -15,7 +15,7 @@ from .module import Module
 
 
 def parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Parameter:
-    """A parameter with undefined contents, which ``reset_parameters`` fills."""
+    """Return a parameter with undefined contents, which ``reset_parameters`` fills."""
     if device is not None:
         as_device(device)
     shape = as_ints(shape, "size", "empty")
@@ -31,7 +31,7 @@ def sizes(value: Any, n: int, name: str) -> tuple[int, ...]:
 
 
 def several(value: Any, n: int) -> tuple[Any, ...]:
-    """``value`` as ``n`` numbers: one for all, or one for each."""
+    """Return ``value`` as ``n`` numbers: one for all, or one for each."""
     return tuple(value) if isinstance(value, Iterable) else tuple(repeat(value, n))
 
 

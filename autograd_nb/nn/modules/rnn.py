@@ -24,7 +24,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNBase(Module):
-    """What the recurrent layers share: parameters per layer and direction, and the checks of what they are called with.
+    """The base of recurrent layers: parameters per layer and direction, and the checks of what they are called with.
 
     Parameters of layer k: weight_ih_lk (gates · hidden, input), weight_hh_lk (gates · hidden, hidden), bias_ih_lk and bias_hh_lk
     (gates · hidden), weight_hr_lk (proj, hidden) with a projection; ``_reverse`` is appended for the second direction. All start
@@ -99,7 +99,7 @@ class RNNBase(Module):
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
-        """The parameters by layer and direction."""
+        """Return the parameters by layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
@@ -113,7 +113,7 @@ class RNNBase(Module):
 
     # ---- what it is called with
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """ValueError or RuntimeError unless the input fits."""
+        """Raise ValueError or RuntimeError unless the input fits."""
         own = getattr(self, self._all_weights[0][0])
         if input.dtype is not own.dtype:
             raise ValueError(
@@ -131,11 +131,11 @@ class RNNBase(Module):
         return self.num_layers * (2 if self.bidirectional else 1), batch, width
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The shape of a hidden state for this input."""
+        """Return the shape of a hidden state for this input."""
         return self._state_size(input, batch_sizes, self.proj_size or self.hidden_size)
 
     def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[Any, ...], msg: str = "Expected hidden size {}, got {}") -> None:
-        """RuntimeError unless ``hx`` has the expected shape."""
+        """Raise RuntimeError unless ``hx`` has the expected shape."""
         if tuple(hx.shape) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
@@ -145,7 +145,7 @@ class RNNBase(Module):
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """The state of the sequences in another order."""
+        """Return the state of the sequences in another order."""
         if permutation is None:
             return hx
         if isinstance(hx, tuple):
@@ -153,7 +153,7 @@ class RNNBase(Module):
         return hx.index_select(1, permutation)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, ...]:
-        """(outputs, last state): (steps, batch, directions · hidden) and (layers · directions, batch, hidden)."""
+        """Return (outputs, last state): (steps, batch, directions · hidden) and (layers · directions, batch, hidden)."""
         lstm = self.mode == "LSTM"
         kind = self.mode.lower()
         sizes = order = unorder = None
@@ -196,7 +196,7 @@ class RNNBase(Module):
         return y, state
 
     def _batched_state(self, hx: Any, batched: bool) -> Any:
-        """The state that came with a batch or a single sequence, as that of a batch."""
+        """Return the state that came with a batch or a single sequence, as that of a batch."""
         lstm = self.mode == "LSTM"
         states = hx if lstm else (hx,)
         dims = 3 if batched else 2
@@ -263,7 +263,7 @@ class LSTM(RNNBase):
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The shape of a cell state for this input."""
+        """Return the shape of a cell state for this input."""
         return self._state_size(input, batch_sizes, self.hidden_size)
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
@@ -289,7 +289,7 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells share: weight_ih, weight_hh, bias_ih, bias_hh, uniform within ±1/√hidden_size."""
+    """The base of cells: weight_ih, weight_hh, bias_ih, bias_hh, uniform within ±1/√hidden_size."""
 
     weight_ih: Parameter
     weight_hh: Parameter

@@ -19,7 +19,7 @@ def declare(
     base: type[Module] = Module,
     doc: str = "",
 ) -> type:
-    """A module class: its constructor has the parameters of ``signature`` and keeps them as attributes, its forward calls
+    """Return a module class: its constructor has the parameters of ``signature`` and keeps them as attributes, its forward calls
     ``nn.functional.<function>(input, **attributes)``. ``shown(self)`` is its `extra_repr`.
     """
     parameters = inspect.signature(signature)

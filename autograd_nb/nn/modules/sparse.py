@@ -55,7 +55,7 @@ class _Table(Module):
         return "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
 
     def _scaling(self) -> str:
-        """The options of scaling that are not as they are by default, as text."""
+        """Return the options of scaling that are not as they are by default, as text."""
         usual = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False}
         return "".join(f", {name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value)
 
@@ -88,7 +88,7 @@ class Embedding(_Table):
         cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
         scale_grad_by_freq: bool = False, sparse: bool = False,
     ) -> Embedding:  # fmt: skip
-        """An embedding of a given 2-d table, not learned if ``freeze``."""
+        """Return an embedding of a given 2-d table, not learned if ``freeze``."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, width = embeddings.shape
@@ -128,7 +128,7 @@ class EmbeddingBag(_Table):
         cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
         mode: str = "mean", sparse: bool = False, include_last_offset: bool = False, padding_idx: int | None = None,
     ) -> EmbeddingBag:  # fmt: skip
-        """A bag over a given 2-d table, not learned if ``freeze``."""
+        """Return a bag over a given 2-d table, not learned if ``freeze``."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, width = embeddings.shape

@@ -16,7 +16,7 @@ _EXTRA = "_extra_state"
 
 
 class _IncompatibleKeys(NamedTuple):
-    """What `Module.load_state_dict` returns: the keys that were missing and those that were not expected."""
+    """The result of `Module.load_state_dict`: the keys that were missing and those that were not expected."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -76,7 +76,7 @@ class StateDict:
 
     # ---- saving
     def get_extra_state(self) -> Any:
-        """What else to keep in the state_dict; a module that defines it defines `set_extra_state` too."""
+        """Return what else to keep in the state_dict; a module that defines it defines `set_extra_state` too."""
         raise RuntimeError(f"{type(self).__name__} has no extra state: define get_extra_state() and set_extra_state() in it")
 
     def set_extra_state(self, state: Any) -> None:

@@ -45,7 +45,7 @@ def _class(name: str, cls: type, base: str) -> str:
 
 
 def text() -> str:
-    """The stub as the declarations give it."""
+    """Return the stub as the declarations give it."""
     declared = {
         name: cls for name, cls in vars(activation).items()
         if isinstance(cls, type) and issubclass(cls, Module) and hasattr(cls.__init__, "__signature__")
@@ -62,7 +62,7 @@ def text() -> str:
 
 
 def outdated() -> bool:
-    """Whether the stub on disk is another than the declarations give now."""
+    """Return whether the stub on disk is another than the declarations give now."""
     return not FILE.exists() or FILE.read_text(encoding="utf-8") != text()
 
 

@@ -59,7 +59,7 @@ def _get_clones(module: Module, n: int) -> ModuleList:
 
 
 class _Layer(Module):
-    """What the layers share: kinds of attention, each with dropout and a layer norm, and a feed-forward network with both."""
+    """The base of the layers: kinds of attention, each with dropout and a layer norm, and a feed-forward network with both."""
 
     self_attn: MultiheadAttention
     multihead_attn: MultiheadAttention
@@ -211,7 +211,7 @@ class TransformerEncoder(Module):
         return out if self.norm is None else self.norm(out)
 
     def _forgets_padding(self, src: Tensor, padding: Tensor) -> bool:
-        """Whether PyTorch would drop the padding on the way and fill its places with 0 at the end."""
+        """Return whether PyTorch would drop the padding on the way and fill its places with 0 at the end."""
         if not getattr(self, "use_nested_tensor", False) or self.layers[0].training or src.ndim != 3:
             return False
         if state.grad and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
@@ -221,7 +221,7 @@ class TransformerEncoder(Module):
 
 
 def _not_nested(layer: Module) -> str:
-    """Why PyTorch's encoder would not use nested tensors with this layer, or nothing."""
+    """Return why PyTorch's encoder would not use nested tensors with this layer, or nothing."""
     if not isinstance(layer, TransformerEncoderLayer):
         return " was not TransformerEncoderLayer"
     attention = layer.self_attn
@@ -329,7 +329,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """The causal mask: (sz, sz) with −∞ above the diagonal, else 0."""
+        """Return the causal mask: (sz, sz) with −∞ above the diagonal, else 0."""
         return _causal_mask(sz, device, dtype)
 
     def _reset_parameters(self) -> None:

@@ -30,30 +30,30 @@ class Tree:
                 yield inner + ("." if inner else "") + name, value
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Every parameter once, here and (``recurse``) below."""
+        """Return every parameter once, here and (``recurse``) below."""
         for _, p in self.named_parameters(recurse=recurse):
             yield p
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """(dotted name, parameter) of every parameter."""
+        """Return (dotted name, parameter) of every parameter."""
         yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Every buffer once, here and (``recurse``) below."""
+        """Return every buffer once, here and (``recurse``) below."""
         for _, b in self.named_buffers(recurse=recurse):
             yield b
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """(dotted name, buffer) of every buffer."""
+        """Return (dotted name, buffer) of every buffer."""
         yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
     def children(self) -> Iterator[Module]:
-        """The modules directly below, each once."""
+        """Return the modules directly below, each once."""
         for _, module in self.named_children():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """(name, module) of the modules directly below, each once."""
+        """Return (name, module) of the modules directly below, each once."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -61,12 +61,12 @@ class Tree:
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and every one below."""
+        """Return this module and every one below."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """(dotted name, module) of this module (under ``prefix``) and every one below."""
+        """Return (dotted name, module) of this module (under ``prefix``) and every one below."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -78,7 +78,7 @@ class Tree:
                 yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
 
     def get_submodule(self, target: str) -> Module:
-        """The module of a dotted name. AttributeError where there is none."""
+        """Return the module of a dotted name. AttributeError where there is none."""
         module: Any = self
         for item in target.split(".") if target else ():
             if not hasattr(module, item):
@@ -103,7 +103,7 @@ class Tree:
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of a dotted name. AttributeError where there is none."""
+        """Return the parameter of a dotted name. AttributeError where there is none."""
         module, name = self._owner(target)
         found = getattr(module, name)
         if not isinstance(found, Parameter):
@@ -111,7 +111,7 @@ class Tree:
         return found
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of a dotted name. AttributeError where there is none."""
+        """Return the buffer of a dotted name. AttributeError where there is none."""
         module, name = self._owner(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")

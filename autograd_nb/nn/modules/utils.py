@@ -11,7 +11,7 @@ __all__: list[str] = []
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    """A function that makes n numbers of one, and a tuple of several."""
+    """Return a function that makes n numbers of one, and a tuple of several."""
 
     def parse(x: Any) -> tuple[Any, ...]:
         return several(x, n)
@@ -24,5 +24,5 @@ _single, _pair, _triple, _quadruple = (_ntuple(n, name) for n, name in enumerate
 
 
 def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:
-    """Each element n times, the last element first: strides or paddings as `nn.functional.pad` takes them."""
+    """Return each element n times, the last element first: strides or paddings as `nn.functional.pad` takes them."""
     return tuple(x for x in reversed(t) for _ in range(n))

@@ -49,7 +49,7 @@ _PLAIN = (dtypes.float32, dtypes.float64)
 
 
 def _in_one(t: Tensor) -> bool:
-    """Whether kernels can work on its memory, as floats that stand one after the other."""
+    """Return whether kernels can work on its memory, as floats that stand one after the other."""
     return t._layout.contiguous and t._layout.dtype in _PLAIN
 
 
@@ -67,7 +67,7 @@ def _floats(t: Tensor) -> np.ndarray:
 
 
 def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = False) -> np.ndarray:
-    """The p-norm of all elements together as a float64 array of one, summed in the order of the tensors."""
+    """Return the p-norm of all elements together as a float64 array of one, summed in the order of the tensors."""
     p = float(norm_type)
     total = np.empty(1, np.float64)
     first = True
@@ -97,7 +97,7 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = Fa
 
 @no_grad()
 def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
-    """The norm of all the tensors' elements together, as a 0-d tensor."""
+    """Return the norm of all the tensors' elements together, as a 0-d tensor."""
     given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not given:
         return scalar_tensor(0.0)
@@ -162,7 +162,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
-    """The old name of `clip_grad_norm_`."""
+    """Clip as `clip_grad_norm_`, whose old name this is."""
     warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 

@@ -9,7 +9,7 @@ from ...tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements of the parameters, one after the other."""
+    """Return all elements of the parameters, one after the other."""
     return OPS["cat"].call([p.reshape(-1) for p in parameters])
 
 

@@ -25,7 +25,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers, which stay as they are.
+    """Return ``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers, which stay as they are.
 
     parameter_and_buffer_dicts: a dict by name as in ``named_parameters()``, or several of them with different names.
     tie_weights: a replaced parameter is replaced wherever the module shares it. strict: every name must be given, and known.
@@ -109,7 +109,7 @@ def _replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """(parameters, buffers) of several modules of one kind, each stacked in a new dim 0: for `vmap` over an ensemble.
+    """Return (parameters, buffers) of several modules of one kind, each stacked in a new dim 0: for `vmap` over an ensemble.
 
     Errors: RuntimeError for modules of different kinds or modes, or none.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.stack_module_state.html

@@ -36,14 +36,14 @@ def _folded(
 def fuse_conv_bn_weights(
     conv_w: Tensor, conv_b: Any, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Any, bn_b: Any, transpose: bool = False
 ) -> tuple[Parameter, Parameter]:
-    """(weight, bias) of a convolution that does what it and a batch norm after it did."""
+    """Return (weight, bias) of a convolution that does what it and a batch norm after it did."""
     return _folded(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
 def fuse_linear_bn_weights(
     linear_w: Tensor, linear_b: Any, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Any, bn_b: Any
 ) -> tuple[Parameter, Parameter]:
-    """(weight, bias) of a linear layer that does what it and a batch norm after it did."""
+    """Return (weight, bias) of a linear layer that does what it and a batch norm after it did."""
     return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)
 
 
@@ -58,19 +58,19 @@ def _fused(layer: Module, bn: Module, dim: int) -> Module:
 
 
 def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Module:
-    """A convolution that does what ``conv`` and ``bn`` do in evaluation. AssertionError while they are training."""
+    """Return a convolution that does what ``conv`` and ``bn`` do in evaluation. AssertionError while they are training."""
     return _fused(conv, bn, 1 if transpose else 0)
 
 
 def fuse_linear_bn_eval(linear: Module, bn: Module) -> Module:
-    """A linear layer that does what ``linear`` and ``bn`` do in evaluation. AssertionError while they are training."""
+    """Return a linear layer that does what ``linear`` and ``bn`` do in evaluation. AssertionError while they are training."""
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
     return _fused(linear, bn, 0)
 
 
 def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
-    """A module whose first weights do not matter. (They are drawn all the same: there is no device without memory.)
+    """Return a module whose first weights do not matter. (They are drawn all the same: there is no device without memory.)
 
     Errors: RuntimeError unless it is a Module class with an argument ``device``.
     """

@@ -25,7 +25,7 @@ _MAPS = ("matrix_exp", "cayley", "householder")
 
 
 def weight_of_module(module: Module, name: str) -> Tensor:
-    """The parameter or buffer ``name``. ValueError where there is none."""
+    """Return the parameter or buffer ``name``. ValueError where there is none."""
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
@@ -33,7 +33,7 @@ def weight_of_module(module: Module, name: str) -> Tensor:
 
 
 def output_dim(module: Module) -> int:
-    """The dim of a layer's weight that is its outputs'."""
+    """Return the dim of a layer's weight that is its outputs'."""
     return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
 
 

@@ -54,7 +54,7 @@ def _keep(module: Module, name: str, x: Any) -> None:
 
 
 def _same_kind(before: Tensor, after: Any, what: str, how: str) -> None:
-    """ValueError unless ``after`` is a tensor of the dtype and shape of ``before``."""
+    """Raise ValueError unless ``after`` is a tensor of the dtype and shape of ``before``."""
     if not isinstance(after, Tensor):
         raise ValueError(f"{what} must return a tensor. Got {type(after).__name__}.")
     for attribute in ("dtype", "shape"):
@@ -145,7 +145,7 @@ class ParametrizationList(ModuleList):
             own.data = t.detach()
 
     def forward(self) -> Tensor:
-        """The result is the tensor."""
+        """Return the tensor."""
         first, *rest = self
         x = first(*self._originals())
         for module in rest:
@@ -237,7 +237,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a module has parametrised tensors, or one of this name."""
+    """Return whether a module has parametrised tensors, or one of this name."""
     found = getattr(module, "parametrizations", None)
     if not isinstance(found, ModuleDict):
         return False
@@ -274,7 +274,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class that a module had when nothing of it was parametrised."""
+    """Return the class that a module had when nothing of it was parametrised."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 

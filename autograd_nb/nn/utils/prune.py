@@ -49,11 +49,11 @@ class BasePruningMethod:
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask for importances ``t``, on top of one there is."""
+        """Return the mask for importances ``t``, on top of one there is."""
         raise NotImplementedError
 
     def apply_mask(self, module: Module) -> Tensor:
-        """The result is the pruned tensor."""
+        """Return the pruned tensor."""
         if not hasattr(self, "_tensor_name"):
             raise AssertionError(f"Module {module} has to be pruned")
         mask, original = getattr(module, self._tensor_name + "_mask"), getattr(module, self._tensor_name + "_orig")
@@ -90,7 +90,7 @@ class BasePruningMethod:
         return method
 
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
-        """A pruned form of a tensor."""
+        """Return a pruned form of a tensor."""
         scores = t if importance_scores is None else importance_scores
         if scores.shape != t.shape:
             raise AssertionError("importance_scores should have the same shape as tensor t")
@@ -342,5 +342,5 @@ def remove(module: Module, name: str) -> Module:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of a module, or of one below, is pruned."""
+    """Return whether a parameter of a module, or of one below, is pruned."""
     return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())

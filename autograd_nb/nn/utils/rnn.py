@@ -56,11 +56,11 @@ class PackedSequence(PackedSequence_):
         return self if data is self.data else type(self)(data, *self[1:])
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The method returns the object itself."""
+        """Return the object itself."""
         return self.to(*args, **kwargs)
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """RuntimeError, as there is only the CPU."""
+        """Raise RuntimeError, as there is only the CPU."""
         return type(self)(self.data.cuda(*args, **kwargs), *self[1:])
 
     def pin_memory(self) -> PackedSequence:
@@ -68,49 +68,49 @@ class PackedSequence(PackedSequence_):
         return type(self)(self.data.pin_memory(), *self[1:])
 
     def double(self) -> PackedSequence:
-        """The method returns the sequence as float64."""
+        """Return the sequence as float64."""
         return self.to(dtypes.float64)
 
     def float(self) -> PackedSequence:
-        """The method returns the sequence as float32."""
+        """Return the sequence as float32."""
         return self.to(dtypes.float32)
 
     def half(self) -> PackedSequence:
-        """The method returns the sequence as float16."""
+        """Return the sequence as float16."""
         return self.to(dtypes.float16)
 
     def long(self) -> PackedSequence:
-        """The method returns the sequence as int64."""
+        """Return the sequence as int64."""
         return self.to(dtypes.int64)
 
     def int(self) -> PackedSequence:
-        """The method returns the sequence as int32."""
+        """Return the sequence as int32."""
         return self.to(dtypes.int32)
 
     def short(self) -> PackedSequence:
-        """The method returns the sequence as int16."""
+        """Return the sequence as int16."""
         return self.to(dtypes.int16)
 
     def char(self) -> PackedSequence:
-        """The method returns the sequence as int8."""
+        """Return the sequence as int8."""
         return self.to(dtypes.int8)
 
     def byte(self) -> PackedSequence:
-        """The method returns the sequence as uint8."""
+        """Return the sequence as uint8."""
         return self.to(dtypes.uint8)
 
     @property
     def is_cuda(self) -> bool:
-        """The answer is False: tensors live on the CPU."""
+        """Return False: tensors live on the CPU."""
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:
-        """Whether ``data`` is pinned."""
+        """Return whether ``data`` is pinned."""
         return self.data.is_pinned()
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes ``permutation``; None for None."""
+    """Return the permutation that undoes ``permutation``; None for None."""
     if permutation is None:
         return None
     n = permutation.numel()
@@ -128,7 +128,7 @@ def _lengths(lengths: Any) -> np.ndarray:
 
 
 def _rows(sizes: np.ndarray, batch: int) -> Tensor:
-    """Where the rows of a packed sequence stand in a padded batch of (steps · batch) rows."""
+    """Return where the rows of a packed sequence stand in a padded batch of (steps · batch) rows."""
     return OPS["from_numpy"].call(np.concatenate([t * batch + np.arange(n) for t, n in enumerate(sizes)]).astype(np.int64))
 
 
@@ -176,7 +176,7 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(padded batch, lengths) of a packed one: the inverse of `pack_padded_sequence`, in the order in which it was given.
+    """Return (padded batch, lengths) of a packed one: the inverse of `pack_padded_sequence`, in the order in which it was given.
 
     total_length: pad up to so many steps. ValueError if that is less than the longest sequence.
     """
@@ -235,7 +235,7 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences of a padded batch, each cut to its length: the inverse of `pad_sequence`."""
+    """Return the sequences of a padded batch, each cut to its length: the inverse of `pad_sequence`."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [s[: int(n)] for s, n in zip(padded_sequences, lengths, strict=True)]
@@ -247,6 +247,6 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences of a packed batch: the inverse of `pack_sequence`."""
+    """Return the sequences of a packed batch: the inverse of `pack_sequence`."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -18,7 +18,7 @@ def functional_call(
     module: Module, parameters_and_buffers: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
     tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
-    """``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers; see `func.functional_call`."""
+    """Return ``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers; see `func.functional_call`."""
     warnings.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of "
         "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",

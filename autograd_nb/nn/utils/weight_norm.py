@@ -17,12 +17,12 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
 def norm_of_slices(weight: Tensor, dim: int) -> Tensor:
-    """The 2-norm of each slice along ``dim``, or of all for −1."""
+    """Return the 2-norm of each slice along ``dim``, or of all for −1."""
     return OPS["norm_except_dim"].call(weight, 2, dim)
 
 
 def weight_of(g: Tensor, v: Tensor, dim: int) -> Tensor:
-    """The result is g · v/‖v‖."""
+    """Return g · v/‖v‖."""
     return v * (g / norm_of_slices(v, dim))
 
 
@@ -36,7 +36,7 @@ class WeightNorm:
         self.name, self.dim = name, -1 if dim is None else dim
 
     def compute_weight(self, module: Module) -> Tensor:
-        """The result is the weight."""
+        """Return the weight."""
         return weight_of(getattr(module, self.name + "_g"), getattr(module, self.name + "_v"), self.dim)
 
     @staticmethod

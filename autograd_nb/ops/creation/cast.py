@@ -44,7 +44,7 @@ copied: Callable[..., Any] = _clones["preserve_format"]  #: a copy as `Tensor.cl
     samples="x(2, 3, 4, 5).clone(memory_format=torch.channels_last)",
 )
 def relaid(x, layout):
-    """A copy in memory of this layout, which has no gaps."""
+    """Return a copy in memory of this layout, which has no gaps."""
     return _copy(make(launch.empty(layout.size, layout.dtype.carrier), layout, [0, 0]), x)
 
 
@@ -112,7 +112,7 @@ zero_ = register("zero_", inplace_call(_Zero([lambda: 0])), "inplace")
 
 
 def cast(x: Tensor, d: dtype) -> Tensor:
-    """``x`` as dtype ``d``; itself when it has it."""
+    """Return ``x`` as dtype ``d``; itself when it has it."""
     if x._layout.dtype is d:
         return x
     call = _casts.get(d)
@@ -122,7 +122,7 @@ def cast(x: Tensor, d: dtype) -> Tensor:
 
 
 def format_name(memory_format: Any) -> str:
-    """The name of a ``memory_format=``, None being ``preserve_format``; TypeError for what is none."""
+    """Return the name of a ``memory_format=``, None being ``preserve_format``; TypeError for what is none."""
     name = "preserve_format" if memory_format is None else getattr(memory_format, "name", None)
     if name not in _clones:
         raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
@@ -131,14 +131,14 @@ def format_name(memory_format: Any) -> str:
 
 @public(name="clone")
 def clone_(input, *, memory_format=None):
-    """A copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
+    """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
     x = tensor_argument(input, "clone")
     return copied(x) if memory_format is None else _clones[format_name(memory_format)](x)
 
 
 @public()
 def contiguous(input, memory_format=None):
-    """The tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
+    """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
     if memory_format is None:
         return input if input._layout.contiguous else clone(input)
     name = format_name(memory_format)
@@ -148,14 +148,14 @@ def contiguous(input, memory_format=None):
 
 
 def dense(x: Tensor) -> np.ndarray:
-    """The elements of ``x`` in C order, as the flat array that structured kernels read."""
+    """Return the elements of ``x`` in C order, as the flat array that structured kernels read."""
     if not x._layout.contiguous:
         x = clone(x)
     return x._data[: x._layout.size]
 
 
 def in_memory_order(x: Tensor) -> tuple[Tensor, list[int] | None]:
-    """``x`` (a copy where it has gaps) read in the order in which its dims lie in memory, and that order; None for C order.
+    """Return ``x`` (a copy where it has gaps) read in the order in which its dims lie in memory, and that order; None for C order.
 
     An op that does not care which dim is which works on that, and `in_order_again` gives its result the operand's strides.
     """
@@ -171,7 +171,7 @@ def in_memory_order(x: Tensor) -> tuple[Tensor, list[int] | None]:
 
 
 def in_order_again(y: Tensor, order: list[int] | None) -> Tensor:
-    """The result of an op on what `in_memory_order` gave, its dims back in their places."""
+    """Return the result of an op on what `in_memory_order` gave, its dims back in their places."""
     if order is None:
         return y
     return make(y._data, strides.permuted(y._layout, sorted(range(len(order)), key=order.__getitem__)), y._version_)
@@ -211,7 +211,7 @@ def as_images(like: Layout, out: Any) -> Any:
 
 
 def in_order_of(y: Tensor, x: Tensor) -> Tensor:
-    """A fresh result in C order, of the shape of ``x``, with the dims in memory as a copy of ``x`` has them; not recorded.
+    """Return a fresh result in C order, of the shape of ``x``, with the dims in memory as a copy of ``x`` has them; not recorded.
 
     For kernels that number the elements, so that they cannot run in another order.
     """
@@ -219,7 +219,7 @@ def in_order_of(y: Tensor, x: Tensor) -> Tensor:
 
 
 def in_format_of(y: Tensor, x: Tensor) -> Tensor:
-    """``y`` in channels-last order if ``x`` suggests that, else in C order; a recorded copy where it is not."""
+    """Return ``y`` in channels-last order if ``x`` suggests that, else in C order; a recorded copy where it is not."""
     name = strides.suggested(x._layout)
     return y if strides.is_in(y._layout, name) else _clones[name](y)
 
@@ -271,13 +271,13 @@ def as_device(value: Any) -> None:
 
 @public(namespaces=())
 def bfloat16(input):
-    """NotImplementedError: there are no bfloat16 tensors here."""
+    """Raise NotImplementedError: there are no bfloat16 tensors here."""
     return to(input, dtypes.bfloat16)
 
 
 @public()
 def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
-    """The tensor with another dtype: ``x.to(dtype)``, ``x.to("cpu")``, ``x.to("cpu", dtype)``, ``x.to(other)``.
+    """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to("cpu")``, ``x.to("cpu", dtype)``, ``x.to(other)``.
 
     Itself when nothing changes and ``copy`` is not set. ``memory_format``: see `clone`. Errors: RuntimeError for a device that is not
     the CPU.
@@ -324,16 +324,16 @@ for _name, _d in {
 
 @public()
 def type_as(input, other):
-    """The tensor with the dtype of ``other``."""
+    """Return the tensor with the dtype of ``other``."""
     return cast(input, other.dtype)
 
 
 @public()
 def detach_copy(input):
-    """A copy of `detach`, with memory of its own."""
+    """Return a copy of `detach`, with memory of its own."""
     return copied(input.detach())
 
 
 def alias(x: Tensor) -> Tensor:
-    """The same memory, version counter and no history."""
+    """Return the same memory, version counter and no history."""
     return make(x._data, x._layout, x._version_)

@@ -22,7 +22,7 @@ from .create import new_full
 
 @public()
 def numpy(input, *, force=False) -> np.ndarray:
-    """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
+    """Return a NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
     if (input._rg or input._view is not None) and not force and state.grad and input.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return ndarray(input)
@@ -30,7 +30,7 @@ def numpy(input, *, force=False) -> np.ndarray:
 
 @public()
 def item(input) -> bool | int | float:
-    """The one element as a Python number. RuntimeError when there are more or none."""
+    """Return the one element as a Python number. RuntimeError when there are more or none."""
     layout = input._layout
     if layout.size != 1:
         raise RuntimeError(f"a Tensor with {layout.size} elements cannot be converted to Scalar")
@@ -186,18 +186,18 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
 
 @public(method=False)
 def from_dlpack(ext_tensor):
-    """A tensor that shares the memory of any object with ``__dlpack__``, or that of a capsule."""
+    """Return a tensor that shares the memory of any object with ``__dlpack__``, or that of a capsule."""
     return wrap(np.from_dlpack(_Capsule(ext_tensor) if type(ext_tensor).__name__ == "PyCapsule" else ext_tensor))
 
 
 @public(method=False)
 def to_dlpack(tensor):
-    """A capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once."""
+    """Return a capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once."""
     return ndarray(tensor.detach()).__dlpack__()
 
 
 class _Capsule:
-    """What NumPy takes for the owner of a capsule."""
+    """An object that NumPy takes for the owner of a capsule."""
 
     def __init__(self, capsule: Any):
         self._capsule = capsule
@@ -210,7 +210,7 @@ class _Capsule:
 
 
 def _pointwise(self: Tensor, name: str, args: tuple[Any, ...], options: dict[Any, Any]) -> Any:
-    """``m.<name>`` on tensors (see `autograd_nb.codegen.formula.namespace`)."""
+    """Return ``m.<name>`` on tensors (see `autograd_nb.codegen.formula.namespace`)."""
     if name == "zero_like":
         return new_full((), 0, self.dtype).expand(self.shape)
     if name == "where" and not isinstance(args[0], Tensor):
@@ -242,7 +242,7 @@ Tensor.__dlpack_device__ = _dlpack_device  # type: ignore[assignment]
 
 @public()
 def size(input, dim=None):
-    """The shape, or one size of it."""
+    """Return the shape, or one size of it."""
     layout = input._layout
     if dim is None:
         return layout.shape
@@ -256,20 +256,20 @@ Tensor.size = size  # it has no other name for its dim  # type: ignore[assignmen
 
 @public()
 def stride(input, dim=None):
-    """The strides in elements, or one of them."""
+    """Return the strides in elements, or one of them."""
     layout = input._layout
     return layout.strides if dim is None else layout.strides[wrap_dim(dim, layout.ndim)]
 
 
 @public("ndimension")
 def dim(input) -> int:
-    """The number of dims."""
+    """Return the number of dims."""
     return input._layout.ndim
 
 
 @public("nelement")
 def numel(input) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     try:
         return input._layout.size
     except AttributeError:
@@ -278,7 +278,7 @@ def numel(input) -> int:
 
 @public()
 def is_contiguous(input, memory_format=None) -> bool:
-    """Whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
+    """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
     return input._layout.contiguous if memory_format is None else strides.is_in(input._layout, format_name(memory_format))
 
 
@@ -297,38 +297,38 @@ def storage_offset(input) -> int:
 
 @public()
 def data_ptr(input) -> int:
-    """The address of the first element; 0 where there is none."""
+    """Return the address of the first element; 0 where there is none."""
     launch.escapes("data_ptr()")
     return int(input._data.__array_interface__["data"][0]) if input._layout.size else 0
 
 
 @public()
 def is_floating_point(input) -> bool:
-    """Whether the dtype is a float."""
+    """Return whether the dtype is a float."""
     return input.dtype.is_floating_point
 
 
 @public()
 def is_complex(input) -> bool:
-    """Whether the dtype is complex."""
+    """Return whether the dtype is complex."""
     return input.dtype.is_complex
 
 
 @public()
 def is_signed(input) -> bool:
-    """Whether the dtype is signed."""
+    """Return whether the dtype is signed."""
     return input.dtype.is_signed
 
 
 @public()
 def is_same_size(input, other) -> bool:
-    """Whether the shapes are equal."""
+    """Return whether the shapes are equal."""
     return input.shape == other.shape
 
 
 @public()
 def is_nonzero(input) -> bool:
-    """Whether the one element is not 0."""
+    """Return whether the one element is not 0."""
     if input._layout.size != 1:
         raise RuntimeError(
             f"Boolean value of Tensor with {'no values' if not input._layout.size else 'more than one value'} is ambiguous"
@@ -338,7 +338,7 @@ def is_nonzero(input) -> bool:
 
 @public()
 def is_inference(input) -> bool:
-    """Whether the tensor was made in inference mode."""
+    """Return whether the tensor was made in inference mode."""
     return input._inference
 
 

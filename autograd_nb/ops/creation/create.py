@@ -42,7 +42,7 @@ def new_like(x: Tensor, d: dtype | None = None, memory_format: Any = None) -> Te
 
 
 def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
-    """A tensor of one value, outside the graph."""
+    """Return a tensor of one value, outside the graph."""
     if value.__class__ is int and not value:
         layout = layout_of(shape, None, d)
         data = launch.zeros(layout.size, d.carrier)
@@ -58,7 +58,7 @@ _ONES: dict[dtype, np.ndarray] = {}
 
 
 def seed(layout: Layout) -> Tensor:
-    """What a backward pass of one element begins with: a new 1, which the pass may overwrite."""
+    """Return what a backward pass of one element begins with: a new 1, which the pass may overwrite."""
     one = None if launch._observing else _ONES.get(layout.dtype)
     if one is None or layout.__class__ is not Layout:
         t = new_full(layout.shape, 1, layout.dtype)
@@ -106,7 +106,7 @@ _casting = _Casting()
 
 
 def _of_numbers(data: Any, d: dtype | None) -> Tensor | None:
-    """A tensor of a Python number or (nested) lists of such, None where there is more to look at."""
+    """Return a tensor of a Python number or (nested) lists of such, None where there is more to look at."""
     if data.__class__ is not list and data.__class__ is not tuple:
         return scalar_tensor(data, d) if data.__class__ is float or data.__class__ is int else None
     if not data or launch._observing:
@@ -210,14 +210,14 @@ def _unwrapped(data: Any) -> Any:
 
 
 def _number(t: Tensor) -> Any:
-    """The number that a tensor in a list stands for."""
+    """Return the number that a tensor in a list stands for."""
     if t._layout.size != 1:
         raise ValueError(f"only one element tensors can be converted to Python scalars (one in the list has shape {list(t.shape)})")
     return ndarray(t).reshape(())
 
 
 def _common_dtype(data: Any) -> dtype:
-    """The dtype of lists in which there are tensors and arrays: theirs and that of the numbers, promoted."""
+    """Return the dtype of lists in which there are tensors and arrays: theirs and that of the numbers, promoted."""
     found: dtype | None = None
     for x in _leaves(data):
         if isinstance(x, (Tensor, np.ndarray)):
@@ -262,7 +262,7 @@ def _ragged(data: Any, dim: int = 0) -> str:
 
 @public(method=False)
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    """A new leaf with a copy of ``data``: a number, nested lists, a NumPy array or a Tensor.
+    """Return a new leaf with a copy of ``data``: a number, nested lists, a NumPy array or a Tensor.
 
     Without ``dtype`` Python floats become the default dtype, ints int64, bools bool, arrays keep theirs.
 
@@ -287,7 +287,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 @public(method=False)
 def from_numpy(ndarray: np.ndarray):
-    """A tensor that shares the memory of a NumPy array.
+    """Return a tensor that shares the memory of a NumPy array.
 
     Errors: TypeError for other objects and dtypes, ValueError for negative strides (copy the array first).
     """
@@ -318,7 +318,7 @@ def from_numpy(ndarray: np.ndarray):
 
 @public(method=False)
 def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
-    """``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype)."""
+    """Return ``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype)."""
     if device is not None:
         as_device(device)
     d = None if dtype is None else as_dtype(dtype)
@@ -404,7 +404,7 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
 
 
 def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name: str) -> Tensor:
-    """``out`` in this shape, filled with a number as its dtype keeps it; as it is where ``value`` is None."""
+    """Return ``out`` in this shape, filled with a number as its dtype keeps it; as it is where ``value`` is None."""
     check_output(out, name)
     made_in(out, dtype)
     if tuple(out.shape) != tuple(shape):
@@ -486,7 +486,7 @@ empty: Any = _filled("empty", None)
 @public(method=False)
 @repeated
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A tensor of ``size`` filled with one number; its dtype follows the number."""
+    """Return a tensor of ``size`` filled with one number; its dtype follows the number."""
     shape = as_shape((size,))
     check_sizes(shape)
     fill_value = plain_number(number_argument(fill_value, "full", "fill_value"))
@@ -500,7 +500,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 
 @public(method=False)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """`full` with the shape, dtype and order of dims of another tensor."""
+    """Return `full` with the shape, dtype and order of dims of another tensor."""
     x = tensor_argument(input, "full_like")
     d = as_dtype(dtype) if dtype is not None else x.dtype
     y = full(x.shape, fill_value, dtype=d, device=device, requires_grad=requires_grad and x._layout.contiguous)
@@ -512,7 +512,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
 
 @public(namespaces=())
 def new_full_(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
-    """`full` with this tensor's dtype."""
+    """Return `full` with this tensor's dtype."""
     return self._beside(full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad))
 
 
@@ -521,7 +521,7 @@ Tensor.new_full = new_full_  # type: ignore[attr-defined]
 
 @public(namespaces=())
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
-    """`tensor` with this tensor's dtype."""
+    """Return `tensor` with this tensor's dtype."""
     return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
@@ -544,7 +544,7 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False)
 
 @public(namespaces=())
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """`empty_strided` with this tensor's dtype."""
+    """Return `empty_strided` with this tensor's dtype."""
     return empty_strided(size, stride, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
@@ -571,7 +571,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 @public(method=False, name="scalar_tensor")
 def scalar_tensor_(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise."""
+    """Return a 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise."""
     number = s.item() if isinstance(s, Tensor) else s
     if isinstance(number, complex) and dtype is None:
         dtype = dtypes.get_default_dtype().to_complex()

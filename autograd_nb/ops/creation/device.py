@@ -51,7 +51,7 @@ class device:
         return hash((self.type, self.index))
 
     def __enter__(self) -> device:
-        """The device that factories use inside: the CPU. RuntimeError for any other."""
+        """Return the device that factories use inside: the CPU. RuntimeError for any other."""
         as_device(self)
         return self
 
@@ -89,7 +89,7 @@ class _Named:
 
 
 class layout(_Named):
-    """How a tensor is stored: `strided`, here always."""
+    """Return how a tensor is stored: `strided`, here always."""
 
 
 class memory_format(_Named):
@@ -111,7 +111,7 @@ def _constant(kind: type, name: str) -> Any:
 
 @public(namespaces=())
 def cpu(input, memory_format=None):
-    """The tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims)."""
+    """Return the tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims)."""
     return input if memory_format is None else OPS["to"].call(input, memory_format=memory_format)
 
 
@@ -130,7 +130,7 @@ for _kind in ("cuda", "mps", "xpu", "mtia"):
 
 @public(namespaces=())
 def pin_memory(input, device=None):
-    """The tensor itself: pinned memory serves copies to GPUs, of which there are none."""
+    """Return the tensor itself: pinned memory serves copies to GPUs, of which there are none."""
     return input
 
 
@@ -142,7 +142,7 @@ def is_pinned(input, device=None) -> bool:
 
 @public(namespaces=())
 def share_memory_(input):
-    """The tensor itself; threads share memory anyway, and processes are sent copies."""
+    """Return the tensor itself; threads share memory anyway, and processes are sent copies."""
     return input
 
 

@@ -22,7 +22,7 @@ from .ranges import arange
 
 @public(method=False)
 def broadcast_shapes(*shapes) -> Size:
-    """The shape that these shapes broadcast to. RuntimeError where they do not.
+    """Return the shape that these shapes broadcast to. RuntimeError where they do not.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.broadcast_shapes.html
     """
@@ -35,7 +35,7 @@ def broadcast_shapes(*shapes) -> Size:
 
 @public(method=False)
 def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
-    """Whether a result of one dtype may be written into a tensor of the other: kinds only go up (bool, integer, float, complex).
+    """Return whether a result of one dtype may be written into a tensor of the other: kinds only go up (bool, integer, float, complex).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.can_cast.html
     """
@@ -44,7 +44,7 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
 
 @public(method=False)
 def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> dtypes.dtype:
-    """The dtype of an arithmetic result of two tensors or numbers.
+    """Return the dtype of an arithmetic result of two tensors or numbers.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.result_type.html
     """
@@ -73,7 +73,7 @@ def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> dtypes.dtyp
 
 @public(method=False)
 def typename(obj) -> str:
-    """The name of an object's type, with its module.
+    """Return the name of an object's type, with its module.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.typename.html
     """
@@ -85,7 +85,7 @@ def typename(obj) -> str:
 
 @public(method=False, name="range")
 def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """`arange` of floats with the end included; PyTorch has deprecated it.
+    """Return `arange` of floats with the end included; PyTorch has deprecated it.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.range.html
     """
@@ -101,13 +101,13 @@ def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=N
 
 @public(method=False)
 def get_default_device() -> device:
-    """The CPU."""
+    """Return the CPU."""
     return CPU
 
 
 @public(method=False)
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A 1-D tensor reading the memory of an object with Python's buffer protocol. ValueError when it does not fit.
+    """Return a 1-D tensor reading the memory of an object with Python's buffer protocol. ValueError when it does not fit.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.frombuffer.html
     """
@@ -136,7 +136,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 
 @public(method=False)
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
-    """A tensor that shares the memory of ``obj`` where it can: a tensor, an array, a capsule, an object with Python's buffer protocol.
+    """Return a tensor that shares the memory of ``obj`` where it can: a tensor, an array, a capsule, an object with Python's buffer protocol.
 
     ``copy``: True for memory of its own, False to be refused where memory cannot be shared. ``requires_grad``: as of ``obj``, if None.
     Errors: ValueError where ``copy=False`` cannot be done, RuntimeError for NumPy's scalars.
@@ -166,7 +166,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
 
 
 def _sharing(obj: Any, d: Any) -> Tensor | None:
-    """A tensor over the memory of an object, None for what is no memory."""
+    """Return a tensor over the memory of an object, None for what is no memory."""
     if isinstance(obj, Tensor):
         return obj
     if isinstance(obj, np.ndarray):
@@ -184,6 +184,6 @@ def _sharing(obj: Any, d: Any) -> Tensor | None:
 
 @public(method=False)
 def get_device_module(device_name=None) -> Any:
-    """RuntimeError for anything but the CPU, which has no module of its own."""
+    """Raise RuntimeError for anything but the CPU, which has no module of its own."""
     kind = device(device_name).type if device_name is not None else "cpu"
     raise RuntimeError(f"Device {kind!r} does not have a module of its own here: this library computes on the CPU only")

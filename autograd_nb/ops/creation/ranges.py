@@ -22,7 +22,7 @@ from .create import _finish, _options, new_empty, new_full, repeated
 
 @planned
 def _ramp_entry(d: dtype, kind: type) -> Any:
-    """The kernel that writes a ramp of numbers of a kind into memory of a dtype."""
+    """Return the kernel that writes a ramp of numbers of a kind into memory of a dtype."""
     number = "int64" if kind is int else "float64"
     value = "start + i * step if i < half else stop - (n - 1 - i) * step"
     source = (
@@ -102,7 +102,7 @@ def arange(
 def linspace(
     start: float | Tensor, end: float | Tensor, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False
 ):
-    """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included."""
     dtype = made_in(out, dtype)
     start, end = _ends(start, end, dtype, "linspace")
     n = as_int(steps, "steps")
@@ -122,7 +122,7 @@ def linspace(
 
 
 def _not_of_bool(d: dtype, n: int, name: str) -> None:
-    """NotImplementedError for several booleans; one is filled in."""
+    """Raise NotImplementedError for several booleans; one is filled in."""
     if d is dtypes.bool_ and n > 1:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
 
@@ -159,7 +159,7 @@ def logspace(
 @public(method=False)
 @repeated
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """An n × m matrix with ones on the diagonal."""
+    """Return an n × m matrix with ones on the diagonal."""
     n = as_int(n, "n")
     k = n if m is None else as_int(m, "m")
     check_sizes((n, k))

@@ -19,20 +19,20 @@ from .storages import LEGACY, StorageBase, TypedStorage, UntypedStorage
 
 @public(namespaces=())
 def storage(input) -> TypedStorage:
-    """The memory that the tensor and all views of it look at, as elements."""
+    """Return the memory that the tensor and all views of it look at, as elements."""
     x = tensor_argument(input, "storage")
     return TypedStorage._over(_storage(x)[0], x.dtype, x._version_)  # type: ignore[no-any-return]
 
 
 @public(namespaces=())
 def untyped_storage(input) -> UntypedStorage:
-    """The memory that the tensor and all views of it look at, as bytes."""
+    """Return the memory that the tensor and all views of it look at, as bytes."""
     return storage(input).untyped()
 
 
 @public(namespaces=())
 def _typed_storage(input) -> TypedStorage:
-    """`storage`, by the name that PyTorch's own functions use."""
+    """Return `storage`, by the name that PyTorch's own functions use."""
     return storage(input)
 
 
@@ -44,13 +44,13 @@ def storage_type(input) -> Any:
 
 @public(method=False)
 def is_storage(obj: Any) -> bool:
-    """Whether ``obj`` is a storage."""
+    """Return whether ``obj`` is a storage."""
     return isinstance(obj, StorageBase)
 
 
 @public(namespaces=())
 def is_set_to(input, tensor) -> bool:
-    """Whether both tensors read the same memory under the same geometry."""
+    """Return whether both tensors read the same memory under the same geometry."""
     a, b = tensor_argument(input, "is_set_to"), tensor_argument(tensor, "is_set_to", "tensor")
     launch.escapes("is_set_to()")  # (`data_ptr` is 0 for all that have no elements)
     first, second = (t._data.__array_interface__["data"][0] for t in (a, b))
@@ -59,7 +59,7 @@ def is_set_to(input, tensor) -> bool:
 
 
 def _reversed(x: Tensor) -> Tensor:
-    """``reversed(x)``: the first dim from the back, a tensor as PyTorch gives it."""
+    """Return ``reversed(x)``: the first dim from the back, a tensor as PyTorch gives it."""
     return x.flip(0) if x.ndim else x
 
 
@@ -109,7 +109,7 @@ def resize_(input, *sizes, memory_format=None):
 
 @public(kind="inplace", namespaces=("torch",))
 def resize_as_(input, the_template, *, memory_format=None):
-    """`resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
+    """Return `resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
     like = tensor_argument(the_template, "resize_as_", "the_template")
     if memory_format is not None and format_name(memory_format) == "preserve_format":
         memory_format = getattr(device, suggested(like._layout))

@@ -37,20 +37,20 @@ class StorageBase:
 
     @classmethod
     def _over(cls, array: np.ndarray, d: dtype, versions: list[int]) -> Any:
-        """The storage of an array that is there, whose tensors count changes in ``versions``."""
+        """Return the storage of an array that is there, whose tensors count changes in ``versions``."""
         storage = object.__new__(cls)
         storage._array, storage._dtype, storage._versions = array, d, versions
         return storage
 
     def _flat(self, d: dtype | None = None) -> Tensor:
-        """The whole memory as a tensor, of the storage's dtype or of another one."""
+        """Return the whole memory as a tensor, of the storage's dtype or of another one."""
         launch.escapes("storage()")  # a captured program does not know whose memory this is
         d = d or self._dtype
         data = self._array.view(d.carrier)
         return make(data, layout_of((data.size,), None, d), [0, 0])
 
     def _read_as(self, d: dtype | None) -> Tensor:
-        """The tensor of that dtype over this memory. RuntimeError for a `TypedStorage` of another."""
+        """Return the tensor of that dtype over this memory. RuntimeError for a `TypedStorage` of another."""
         d = d or (dtypes.get_default_dtype() if isinstance(self, TypedStorage) else dtypes.int64)
         if isinstance(self, TypedStorage) and self._dtype is not d:
             raise RuntimeError(f"Expected a Storage of type {d} or an UntypedStorage, but got type {self._dtype}")
@@ -59,7 +59,7 @@ class StorageBase:
         return make(data, layout_of((data.size,), None, d), self._versions)
 
     def data_ptr(self) -> int:
-        """The address of the first byte."""
+        """Return the address of the first byte."""
         return self._array.__array_interface__["data"][0] if self._array.size else 0
 
     @property
@@ -67,15 +67,15 @@ class StorageBase:
         return self._array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
     def nbytes(self) -> int:
-        """The size in bytes."""
+        """Return the size in bytes."""
         return self._array.nbytes
 
     def element_size(self) -> int:
-        """The bytes of one element."""
+        """Return the bytes of one element."""
         return self._dtype.itemsize
 
     def size(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return self._array.nbytes // self._dtype.itemsize
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ class StorageBase:
         return iter(self.tolist())
 
     def tolist(self) -> list[Any]:
-        """The elements as Python numbers."""
+        """Return the elements as Python numbers."""
         return self._flat().tolist()  # type: ignore[no-any-return]
 
     def _element(self, index: int) -> int:
@@ -95,7 +95,7 @@ class StorageBase:
         return index % n
 
     def clone(self) -> Any:
-        """A copy in memory of its own."""
+        """Return a copy in memory of its own."""
         return self._over(self._flat().clone()._data, self._dtype, [0, 0])
 
     __copy__ = clone
@@ -114,11 +114,11 @@ class StorageBase:
         return self
 
     def cpu(self) -> Any:
-        """This storage."""
+        """Return this storage."""
         return self
 
     def to(self, *, device: Any, non_blocking: bool = False) -> Any:
-        """This storage, as it is on the CPU. RuntimeError for another device."""
+        """Return this storage, as it is on the CPU. RuntimeError for another device."""
         create.as_device(device)
         return self
 
@@ -131,11 +131,11 @@ class StorageBase:
         return False
 
     def share_memory_(self) -> Any:
-        """This storage; workers get copies of memory."""
+        """Return this storage; workers get copies of memory."""
         return self
 
     def resizable(self) -> bool:
-        """Whether the memory belongs to this library and not to an array of NumPy's."""
+        """Return whether the memory belongs to this library and not to an array of NumPy's."""
         return True
 
     def get_device(self) -> int | None:
@@ -219,19 +219,19 @@ class TypedStorage(StorageBase):
 
     @property
     def dtype(self) -> dtypes.dtype:
-        """The dtype of the elements."""
+        """Return the dtype of the elements."""
         return self._dtype
 
     def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
+        """Return the same memory as bytes."""
         return UntypedStorage._over(self._array.view(np.uint8), dtypes.uint8, self._versions)  # type: ignore[no-any-return]
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The type's name, as PyTorch's old classes of storages have it ("torch.FloatStorage")."""
+        """Return the type's name, as PyTorch's old classes of storages have it ("torch.FloatStorage")."""
         return f"torch.{LEGACY[self._dtype].__name__}"
 
     def pickle_storage_type(self) -> str:
-        """The name of the old class of this dtype."""
+        """Return the name of the old class of this dtype."""
         return LEGACY[self._dtype].__name__
 
     def _index(self, index: Any) -> int:
@@ -260,7 +260,7 @@ class TypedStorage(StorageBase):
 
     @classmethod
     def from_buffer(cls, *args: Any, dtype: Any, **kw: Any) -> TypedStorage:
-        """A copy of a buffer's bytes, read in the order that ``byte_order`` names."""
+        """Return a copy of a buffer's bytes, read in the order that ``byte_order`` names."""
         return cls(wrap_storage=UntypedStorage.from_buffer(*args, dtype=dtype, **kw), dtype=dtype)
 
 
@@ -280,15 +280,15 @@ class UntypedStorage(StorageBase):
         self._array, self._dtype, self._versions = _new_memory(args, dtypes.uint8, refused), dtypes.uint8, [0, 0]
 
     def untyped(self) -> UntypedStorage:
-        """This storage."""
+        """Return this storage."""
         return self
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The type's name."""
+        """Return the type's name."""
         return "torch.storage.UntypedStorage"
 
     def new(self) -> UntypedStorage:
-        """An empty storage."""
+        """Return an empty storage."""
         return UntypedStorage()
 
     def __getitem__(self, index: Any) -> Any:
@@ -321,7 +321,7 @@ class UntypedStorage(StorageBase):
 
     @classmethod
     def from_buffer(cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0, *, dtype: Any) -> UntypedStorage:
-        """A copy of the bytes of ``count`` elements of a buffer, turned round where ``byte_order`` is not this machine's."""
+        """Return a copy of the bytes of ``count`` elements of a buffer, turned round where ``byte_order`` is not this machine's."""
         if byte_order not in ("native", "little", "big"):
             raise ValueError(f"invalid byte_order '{byte_order}' (expected 'native', 'little', or 'big')")
         d = dtypes.as_dtype(dtype)
@@ -351,7 +351,7 @@ class _LegacyMeta(type):
         return isinstance(value, TypedStorage) and value.dtype is cls.dtype
 
     def __call__(cls, *args: Any, wrap_storage: Any = None, **kw: Any) -> Any:
-        """A `TypedStorage` of the class's dtype."""
+        """Return a `TypedStorage` of the class's dtype."""
         refused = (
             f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n * (int size)\n"
             " * (Sequence data)\n * (*, UntypedStorage wrap_storage)"
@@ -377,7 +377,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyMeta):
 
     @classmethod
     def from_buffer(cls, *args: Any, **kw: Any) -> TypedStorage:  # type: ignore[override]
-        """A copy of a buffer's bytes as elements of the class's dtype."""
+        """Return a copy of a buffer's bytes as elements of the class's dtype."""
         return TypedStorage.from_buffer(*args, dtype=cls.dtype, **kw)
 
 

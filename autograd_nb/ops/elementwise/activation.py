@@ -39,7 +39,7 @@ def functional(*also: str, name: str = "") -> Callable[[Callable[..., Any]], Cal
 
 
 def formula(*rules: Callable[..., Any] | None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`pointwise`, not offered by itself."""
+    """Declare as `pointwise` does, without offering the function."""
     return pointwise(*rules, public=False, **options)
 
 
@@ -68,7 +68,7 @@ def _switchable(
     keeps: bool = False,
     doc: str = "",
 ) -> Callable[..., Any]:
-    """``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional.
+    """Return ``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional.
 
     integers: integer tensors are taken too, with the numbers as integers. keeps: see `_kept`, for the in-place form.
     """
@@ -118,7 +118,7 @@ def _switchable(
 
 
 def _kept(y: Tensor) -> Tensor:
-    """``y``, written in place, which may not be changed before the backward pass, as PyTorch's derivative reads the result there."""
+    """Return ``y``, written in place, which may not be changed before the backward pass, as PyTorch's derivative reads the result there."""
     guarded(y if y._view is None else y._view, y)
     return y
 
@@ -153,7 +153,7 @@ def _functional_sigmoid(input):
 
 @functional(name="tanh")
 def _functional_tanh(input):
-    """The hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     return _tanh(input)
 
 
@@ -270,7 +270,7 @@ silu: Callable[..., Any] = _switchable("silu", _silu, {}, doc="x·σ(x), also ca
 
 
 def _mish_parts(x):
-    """(e, w) of e = eˣ and w = (1 + e)² − 1: the hyperbolic tangent of softplus is w/(w + 2)."""
+    """Return (e, w) of e = eˣ and w = (1 + e)² − 1: the hyperbolic tangent of softplus is w/(w + 2)."""
     e = m.exp(m.where(x > 20, 20.0, x))
     return e, e * e + (e + e)
 

@@ -105,7 +105,7 @@ _unrecorded_rdiv = operator_of(_rdiv)
 
 
 def reversed_div(input, other):
-    """``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
+    """Return ``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
     if input.__class__ is Tensor and not isinstance(other, Tensor) and not (state.grad and input.requires_grad):
         return _unrecorded_rdiv(input, other)
     if not acceptable(other):
@@ -115,7 +115,7 @@ def reversed_div(input, other):
 
 
 def underivable(name: str) -> Callable[..., Any]:
-    """The rule of an operand by which PyTorch has no derivative either."""
+    """Return the rule of an operand by which PyTorch has no derivative either."""
 
     def rule(g):
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
@@ -303,7 +303,7 @@ def pow_(input, exponent):
 
 @public()
 def float_power(input: Tensor | float, exponent, *, out=None):
-    """`pow` in float64, or complex128 where an operand is complex."""
+    """Return `pow` in float64, or complex128 where an operand is complex."""
     only_tensors("float_power", input, exponent, "either", "exponent")
     kinds = [x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)]
     d, number = (dtypes.complex128, complex) if any(kinds) else (dtypes.float64, float)
@@ -342,7 +342,7 @@ def neg(x):
 
 @public("__pos__")
 def positive(input):
-    """The tensor itself. RuntimeError for booleans."""
+    """Return the tensor itself. RuntimeError for booleans."""
     if input.dtype is dtypes.bool_:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input

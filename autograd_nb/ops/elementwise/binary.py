@@ -30,7 +30,7 @@ def _per_square(a, b):
     result="float", aliases=("arctan2",), numbers="none",
 )  # fmt: skip
 def atan2(a, b):
-    """The angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
+    """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
     return m.atan2(a, b)
 
 
@@ -152,7 +152,7 @@ def _same_dtype(a: Any, b: Any) -> None:
     lambda g, a, b: m.where(a == b, 0.0, g), lambda: 0, numbers="none", check=lambda avals: need_floats("nextafter_cpu", avals)
 )
 def nextafter(a, b):
-    """The next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
+    """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
     return libm("np.nextafter", a, b)
 
 
@@ -274,7 +274,7 @@ _addc("addcdiv", _addcdiv, samples=((-2, 2), (-2, 2), (0.4, 2), (0.5, 1.5)))
 
 @public(method=False)
 def isin(elements: Tensor | float, test_elements: Tensor | float, *, assume_unique=False, invert=False, out=None):
-    """Whether each element is among ``test_elements``."""
+    """Return whether each element is among ``test_elements``."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): argument 'elements' or 'test_elements' must be a Tensor")
     x = elements if isinstance(elements, Tensor) else scalar_tensor(elements)

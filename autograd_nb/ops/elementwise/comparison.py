@@ -14,55 +14,55 @@ from .arithmetic import _abs, add, mul, sub
 
 @pointwise(result="bool", name="eq", numbers="second")
 def eq(a, b):
-    """Whether a = b, element by element."""
+    """Return whether a = b, element by element."""
     return a == b
 
 
 @pointwise(result="bool", aliases=("not_equal",), numbers="second")
 def ne(a, b):
-    """Whether a ≠ b, element by element."""
+    """Return whether a ≠ b, element by element."""
     return a != b
 
 
 @pointwise(result="bool", aliases=("less",), numbers="second")
 def lt(a, b):
-    """Whether a < b, element by element."""
+    """Return whether a < b, element by element."""
     return a < b
 
 
 @pointwise(result="bool", aliases=("less_equal",), numbers="second")
 def le(a, b):
-    """Whether a ≤ b, element by element."""
+    """Return whether a ≤ b, element by element."""
     return a <= b
 
 
 @pointwise(result="bool", aliases=("greater",), numbers="second")
 def gt(a, b):
-    """Whether a > b, element by element."""
+    """Return whether a > b, element by element."""
     return a > b
 
 
 @pointwise(result="bool", aliases=("greater_equal",), numbers="second")
 def ge(a, b):
-    """Whether a ≥ b, element by element."""
+    """Return whether a ≥ b, element by element."""
     return a >= b
 
 
 @pointwise(result="bool")
 def isnan(x):
-    """Whether x is nan."""
+    """Return whether x is nan."""
     return m.isnan(x)
 
 
 @pointwise(result="bool")
 def isfinite(x):
-    """Whether x is neither infinite nor nan."""
+    """Return whether x is neither infinite nor nan."""
     return m.isfinite(x)
 
 
 @pointwise(result="bool")
 def isinf(x):
-    """Whether x is infinite."""
+    """Return whether x is infinite."""
     return m.isinf(x)
 
 
@@ -92,7 +92,7 @@ def logical_not(x):
 
 @public()
 def equal(input, other) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """Return whether two tensors have the same shape and elements."""
     return input.shape == other.shape and bool(eq(input, other).all())
 
 
@@ -117,5 +117,5 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 @public()
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
-    """Whether `isclose` holds everywhere."""
+    """Return whether `isclose` holds everywhere."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())

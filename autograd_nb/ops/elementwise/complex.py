@@ -40,14 +40,14 @@ def _conj_physical(x):
 
 @public()
 def conj(input):
-    """The complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
+    """Return the complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
     x = tensor_argument(input, "conj")
     return _conj(x) if x.dtype.is_complex else x
 
 
 @public()
 def conj_physical(input, *, out=None):
-    """The complex conjugate in memory of its own; a real tensor is its own."""
+    """Return the complex conjugate in memory of its own; a real tensor is its own."""
     x = tensor_argument(input, "conj_physical")
     y = _conj_physical(x) if x.dtype.is_complex else x
     return y if out is None else store(out, y, "conj_physical", (), (input,))
@@ -62,13 +62,13 @@ def conj_physical_(input):
 
 @public()
 def resolve_conj(input):
-    """The tensor itself: conjugates are never left to be computed later."""
+    """Return the tensor itself: conjugates are never left to be computed later."""
     return tensor_argument(input, "resolve_conj")
 
 
 @public()
 def resolve_neg(input):
-    """The tensor itself: negations are never left to be computed later."""
+    """Return the tensor itself: negations are never left to be computed later."""
     return tensor_argument(input, "resolve_neg")
 
 
@@ -88,7 +88,7 @@ def is_neg(input) -> bool:
 
 @public()
 def adjoint(input):
-    """The conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
+    """Return the conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
     x = tensor_argument(input, "adjoint")
     if x.ndim == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
@@ -132,7 +132,7 @@ def _view_as_complex(x):
 
 @public()
 def view_as_real(input):
-    """A complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view.
+    """Return a complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view.
 
     Errors: RuntimeError for real tensors. Source: https://docs.pytorch.org/docs/stable/generated/torch.view_as_real.html
     """
@@ -175,14 +175,14 @@ def view_as_complex(input):
 
 @public(method=False)
 def real(input):
-    """The real parts, a view; a real tensor is its own. The gradient is g, as a complex number."""
+    """Return the real parts, a view; a real tensor is its own. The gradient is g, as a complex number."""
     x = tensor_argument(input, "real")
     return _view_as_real(x).select(-1, 0) if x.dtype.is_complex else x
 
 
 @public(method=False)
 def imag(input):
-    """The imaginary parts, a view; the gradient is i·g. RuntimeError for real tensors."""
+    """Return the imaginary parts, a view; the gradient is i·g. RuntimeError for real tensors."""
     x = tensor_argument(input, "imag")
     if not x.dtype.is_complex:
         raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
@@ -237,7 +237,7 @@ def _two_parts(name: str, a: Any, b: Any, names: tuple[str, str], out: Any) -> N
 
 @public(method=False)
 def complex(real, imag, *, out=None):
-    """The complex tensor real + i·imag; the operands broadcast and have one dtype.
+    """Return the complex tensor real + i·imag; the operands broadcast and have one dtype.
 
     Errors: RuntimeError unless both are floats of one dtype.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.complex.html
@@ -249,7 +249,7 @@ def complex(real, imag, *, out=None):
 
 @public(method=False)
 def polar(abs, angle, *, out=None):
-    """The complex tensor abs·e^(i·angle); the operands broadcast and have one dtype.
+    """Return the complex tensor abs·e^(i·angle); the operands broadcast and have one dtype.
 
     Errors: RuntimeError unless both are floats of one dtype.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.polar.html
@@ -305,7 +305,7 @@ def _angle_real(x):
 
 @public()
 def angle(input, *, out=None):
-    """The angle in radians, within [−π, π]; of real numbers 0 or π. The gradient is i·x·g/|x|², 0 at 0."""
+    """Return the angle in radians, within [−π, π]; of real numbers 0 or π. The gradient is i·x·g/|x|², 0 at 0."""
     x = tensor_argument(input, "angle")
     if x.dtype.category < 2:
         x = cast(x, dtypes.get_default_dtype())

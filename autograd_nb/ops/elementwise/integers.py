@@ -38,7 +38,7 @@ def _bitwise_not(x):
 
 @public()
 def bitwise_not(input, *, out=None):
-    """Every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+    """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
     x = tensor_argument(input, "bitwise_not")
     if x.dtype.category > 1:
         raise RuntimeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {x.dtype}")
@@ -72,7 +72,7 @@ def _shift_right(a, b):
 
 
 def _integers_only(name: str, op: Any, numbers: str, dtypes: str = "integer", **info: Any) -> Any:
-    """The public op and its in-place form; ``numbers``: see `only_tensors`."""
+    """Return the public op and its in-place form; ``numbers``: see `only_tensors`."""
     booleans = "bool" in dtypes
     kinds = "integers and booleans" if booleans else "integers"
     kernel = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name, name) + "_cpu"

@@ -44,7 +44,7 @@ from .integers import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 
 
 def _wrapped(function: Any) -> Any:
-    """A function as an operator method: NotImplemented for operands that are not ours."""
+    """Return a function as an operator method: NotImplemented for operands that are not ours."""
 
     def method(self, other):
         tensor_argument(self, function.__name__)
@@ -152,7 +152,7 @@ def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
 
 
 def _engine_own(g: Tensor, leaf: Tensor | None, recorded: bool) -> Tensor:
-    """A gradient as somebody outside may keep it: memory of its own without gaps, laid out as the leaf's is.
+    """Return a gradient as somebody outside may keep it: memory of its own without gaps, laid out as the leaf's is.
 
     Without a leaf it is a result, and keeps its own order of dims. In a ``recorded`` pass a leaf's is a copy with a history.
     """

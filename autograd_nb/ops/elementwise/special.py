@@ -141,7 +141,7 @@ def trigamma(x):
 @_by_formula
 @pointwise(lambda x, n: m.polygamma_order(x, n + 1), None, result="float", public=False, node="PolygammaBackward0")
 def polygamma_order(x, n):
-    """The n-th derivative of `digamma`, n ≥ 2 a number: (−1)ⁿ⁺¹·n!·ζ(n + 1, x)."""
+    """Return the n-th derivative of `digamma`, n ≥ 2 a number: (−1)ⁿ⁺¹·n!·ζ(n + 1, x)."""
     x, n = x.cast("float64"), x.trace.as_sym(n, "float64").cast("float64")
     odd = n - 2 * m.floor(n * 0.5)
     return (2 * odd - 1) * libm("math.gamma", n + 1) * libm("iterative.zeta", n + 1, x)
@@ -158,7 +158,7 @@ def _order(n: Any, name: str) -> int:
 
 @public()
 def polygamma(n, input, *, out=None):
-    """The n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1.
+    """Return the n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1.
 
     Errors: TypeError unless n is an integer; RuntimeError where it is negative.
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.polygamma
@@ -203,7 +203,7 @@ def _mvlgamma(x, p):
 
 @public()
 def mvlgamma(input, p: int, *, out=None):
-    """The multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1.
+    """Return the multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1.
 
     Errors: RuntimeError unless p ≥ 1.
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.multigammaln
@@ -226,7 +226,7 @@ def mvlgamma_(input, p: int):
 
 @pointwise(lambda x: -m.bessel_j1(x), result="float", namespaces=("special",), method=False, inplace=False, samples=(-9, 9))
 def bessel_j0(x):
-    """The Bessel function of the first kind J₀; dJ₀/dx = −J₁."""
+    """Return the Bessel function of the first kind J₀; dJ₀/dx = −J₁."""
     return m.bessel_j0(x)
 
 
@@ -240,13 +240,13 @@ def _over(y, x):
     result="float", namespaces=("special",), method=False, inplace=False, samples=(-9, 9),
 )  # fmt: skip
 def bessel_j1(x):
-    """The Bessel function of the first kind J₁; dJ₁/dx = J₀ − J₁/x."""
+    """Return the Bessel function of the first kind J₁; dJ₁/dx = J₀ − J₁/x."""
     return m.bessel_j1(x)
 
 
 @pointwise(lambda x: -m.bessel_y1(x), result="float", namespaces=("special",), method=False, inplace=False, samples=(0.3, 9))
 def bessel_y0(x):
-    """The Bessel function of the second kind Y₀; dY₀/dx = −Y₁. nan for x < 0."""
+    """Return the Bessel function of the second kind Y₀; dY₀/dx = −Y₁. nan for x < 0."""
     return m.bessel_y0(x)
 
 
@@ -255,7 +255,7 @@ def bessel_y0(x):
     result="float", namespaces=("special",), method=False, inplace=False, samples=(0.3, 9),
 )  # fmt: skip
 def bessel_y1(x):
-    """The Bessel function of the second kind Y₁; dY₁/dx = Y₀ − Y₁/x. nan for x < 0."""
+    """Return the Bessel function of the second kind Y₁; dY₁/dx = Y₀ − Y₁/x. nan for x < 0."""
     return m.bessel_y1(x)
 
 
@@ -264,19 +264,19 @@ def bessel_y1(x):
     result="float", namespaces=("special",), method=False, inplace=False,
 )  # fmt: skip
 def spherical_bessel_j0(x):
-    """The spherical Bessel function of the first kind j₀ = sin x / x; dj₀/dx = (cos x − j₀)/x."""
+    """Return the spherical Bessel function of the first kind j₀ = sin x / x; dj₀/dx = (cos x − j₀)/x."""
     return m.spherical_bessel_j0(x)
 
 
 @pointwise(lambda x: m.i1(x), result="float", namespaces=("torch", "special"))
 def i0(x):
-    """The modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
+    """Return the modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
     return m.i0(x)
 
 
 @pointwise(lambda x, y: m.i0(x) - _over(y, x), result="float", namespaces=("special",), method=False, inplace=False)
 def i1(x):
-    """The modified Bessel function of the first kind I₁; dI₁/dx = I₀ − I₁/x."""
+    """Return the modified Bessel function of the first kind I₁; dI₁/dx = I₀ − I₁/x."""
     return m.i1(x)
 
 
@@ -299,7 +299,7 @@ def i1e(x):
     result="float", namespaces=("special",), method=False, inplace=False, samples=(0.3, 4),
 )  # fmt: skip
 def modified_bessel_k0(x):
-    """The modified Bessel function of the second kind K₀; dK₀/dx = −K₁. nan for x < 0."""
+    """Return the modified Bessel function of the second kind K₀; dK₀/dx = −K₁. nan for x < 0."""
     return m.modified_bessel_k0(x)
 
 
@@ -308,7 +308,7 @@ def modified_bessel_k0(x):
     result="float", namespaces=("special",), method=False, inplace=False, samples=(0.3, 4),
 )  # fmt: skip
 def modified_bessel_k1(x):
-    """The modified Bessel function of the second kind K₁; dK₁/dx = −K₀ − K₁/x. nan for x < 0."""
+    """Return the modified Bessel function of the second kind K₁; dK₁/dx = −K₀ − K₁/x. nan for x < 0."""
     return m.modified_bessel_k1(x)
 
 
@@ -386,7 +386,7 @@ def log_ndtr(x):
     samples=(0.05, 0.95),
 )
 def ndtri(p):
-    """The inverse of `ndtr`: the x with Φ(x) = p; dx/dp = √(2π)·e^(x²/2). nan outside [0, 1]."""
+    """Return the inverse of `ndtr`: the x with Φ(x) = p; dx/dp = √(2π)·e^(x²/2). nan outside [0, 1]."""
     return m.ndtri(p)
 
 
@@ -395,7 +395,7 @@ def ndtri(p):
     result="float", namespaces=("special",), method=False, inplace=False, samples=(0.2, 2),
 )  # fmt: skip
 def entr(x):
-    """The entropy −x·ln x: 0 at 0, −∞ for negative x; dy/dx = −1 − ln x."""
+    """Return the entropy −x·ln x: 0 at 0, −∞ for negative x; dy/dx = −1 − ln x."""
     return m.where(x > 0, -x * m.log(x), m.where(x == 0, 0.0, m.where(x < 0, -math.inf, x)))
 
 

@@ -229,7 +229,7 @@ def _erfinv_slope(x):
 
 @pointwise(lambda x: _erfinv_slope(x), result="float", samples=(-0.9, 0.9))
 def erfinv(x):
-    """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
+    """Return the inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
     return m.erfinv(x)
 
 
@@ -250,13 +250,13 @@ def digamma(x):
 
 @pointwise(lambda: 0, check=lambda avals: need_numbers("floor_vml_cpu", avals), samples=(0.1, 0.9))
 def floor(x):
-    """The largest integer ≤ x; the gradient is 0."""
+    """Return the largest integer ≤ x; the gradient is 0."""
     return m.floor(x)
 
 
 @pointwise(lambda: 0, check=lambda avals: need_numbers("ceil_vml_cpu", avals), samples=(0.1, 0.9))
 def ceil(x):
-    """The smallest integer ≥ x; the gradient is 0."""
+    """Return the smallest integer ≥ x; the gradient is 0."""
     return m.ceil(x)
 
 
@@ -268,7 +268,7 @@ def trunc(x):
 
 @pointwise(lambda: 1, check=lambda avals: need_floats("frac_cpu", avals), samples=(0.1, 0.9))
 def frac(x):
-    """The fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
+    """Return the fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
     return x - m.trunc(x)
 
 
@@ -331,7 +331,7 @@ def _frexp(x):
 
 @public()
 def frexp(input, *, out=None):
-    """(mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0.
+    """Return (mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0.
 
     The mantissa's derivative is 2^−exponent. Errors: RuntimeError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.frexp.html
@@ -362,25 +362,25 @@ def sign(x):
 
 @pointwise(result="bool")
 def signbit(x):
-    """Whether the sign bit is set (true for −0.0)."""
+    """Return whether the sign bit is set (true for −0.0)."""
     return m.copysign(1, x) < 0 if x.dtype in ("float32", "float64") else x < 0
 
 
 @pointwise(result="bool", check=real_operands("isneginf does not support complex inputs."))
 def isneginf(x):
-    """Whether x is −∞."""
+    """Return whether x is −∞."""
     return x == -math.inf if x.dtype in ("float32", "float64") else x != x
 
 
 @pointwise(result="bool", check=real_operands("isposinf does not support complex inputs."))
 def isposinf(x):
-    """Whether x is ∞."""
+    """Return whether x is ∞."""
     return x == math.inf if x.dtype in ("float32", "float64") else x != x
 
 
 @pointwise(result="bool")
 def isreal(x):
-    """Whether the imaginary part is 0."""
+    """Return whether the imaginary part is 0."""
     return m.imag(x) == 0
 
 

@@ -31,7 +31,7 @@ def _where(condition, a, b):
 
 
 def _plan_where(checked: bool, condition: Any, input: Any, other: Any) -> Any:
-    """The op's own plan, for three tensors."""
+    """Return the op's own plan, for three tensors."""
     kind = condition._layout.dtype
     if kind is not dtypes.bool_ and kind is not dtypes.uint8:
         return None
@@ -73,7 +73,7 @@ def where(condition, input: Tensor | float | None = None, other: Tensor | float 
 
 
 def _check_numbers(a: Any, b: Any) -> None:
-    """RuntimeError for a number that the result's dtype has no place for."""
+    """Raise RuntimeError for a number that the result's dtype has no place for."""
     numbers = [v for v in (a, b) if v.__class__ in (int, float) and not -100 <= v <= 100]
     tensors = [t for t in (a, b) if isinstance(t, Tensor)]
     if numbers and not any(t.dtype is dtypes.float16 for t in tensors):
@@ -81,7 +81,7 @@ def _check_numbers(a: Any, b: Any) -> None:
 
 
 def _where_method(self, condition, other):
-    """This tensor where the condition holds, else ``other``."""
+    """Return this tensor where the condition holds, else ``other``."""
     return where(condition, self, other)
 
 

@@ -30,7 +30,7 @@ from .picking import _write_put, fill_at, index_put_op, places
 
 
 def _value_tensor(self: Tensor, value: Any) -> Tensor:
-    """What is assigned as a tensor; a number takes the target's dtype."""
+    """Return what is assigned as a tensor; a number takes the target's dtype."""
     if isinstance(value, Tensor):
         return value
     number = plain_number(value)
@@ -41,7 +41,7 @@ def _value_tensor(self: Tensor, value: Any) -> Tensor:
 
 
 def _assigned(number: Any, d: dtypes.dtype) -> Any:
-    """A Python number as `number_as`; ValueError for integers beyond int64."""
+    """Return a Python number as `number_as`; ValueError for integers beyond int64."""
     if isinstance(number, int) and not -(1 << 63) <= number < 1 << 63:
         raise ValueError(f"Overflow when unpacking long long ({number})")
     return number_as(number, d, "__setitem__")
@@ -168,7 +168,7 @@ def _kind(d: Any) -> str:
 
 
 def _stripped(value: Tensor, shape: Size) -> Tensor:
-    """``value`` without leading dims of size 1 that ``shape`` lacks, expanded to it."""
+    """Return ``value`` without leading dims of size 1 that ``shape`` lacks, expanded to it."""
     layout = value._layout
     extra = layout.ndim - len(shape)
     if extra > 0 and all(n == 1 for n in layout.shape[:extra]):
@@ -186,13 +186,13 @@ def _mismatch(value: Tensor, wanted: Sequence[int]) -> RuntimeError:
 
 
 def _indexed_shape(view: Tensor, index: Sequence[int], dims: tuple[int, ...], pos: int) -> Size:
-    """The shape of what ``view`` has at an index of this shape."""
+    """Return the shape of what ``view`` has at an index of this shape."""
     rest = [n for d, n in enumerate(view._layout.shape) if d not in dims]
     return Size([*rest[:pos], *index, *rest[pos:]])
 
 
 def _spread(value: Tensor, wanted: Size) -> Tensor:
-    """``value`` broadcast to the indexed shape, but for one element, which the kernel itself broadcasts."""
+    """Return ``value`` broadcast to the indexed shape, but for one element, which the kernel itself broadcasts."""
     if value._layout.size == 1 and value._layout.ndim <= len(wanted):
         return value
     try:
@@ -202,7 +202,7 @@ def _spread(value: Tensor, wanted: Size) -> Tensor:
 
 
 def _fills(value: Tensor, accumulate: bool, indices: Sequence[Any]) -> bool:
-    """Whether one element goes where one mask says, which is the same as filling by it: its shape and place do not matter."""
+    """Return whether one element goes where one mask says, which is the same as filling by it: its shape and place do not matter."""
     return not accumulate and value._layout.size == 1 and [t.dtype.category for t in indices if isinstance(t, Tensor)] == [0]
 
 
@@ -250,7 +250,7 @@ def _indices_argument(x: Tensor, indices: Any, name: str) -> tuple[Tensor, tuple
 
 
 def _check_rank(values: Tensor, wanted: Sequence[int]) -> None:
-    """`index_put` broadcasts its values, but unlike an assignment drops no dims of them."""
+    """Raise RuntimeError for values of too many dims: `index_put` broadcasts them, but unlike an assignment drops no dims of them."""
     if values.ndim > len(wanted):
         raise _mismatch(values, wanted)
 
@@ -267,7 +267,7 @@ def _put_value(x: Tensor, values: Any) -> Tensor:
 
 @public(kind="inplace")
 def index_put_(input, indices: Sequence[Tensor | None], values, accumulate=False):
-    """``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
+    """Do ``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
     x = tensor_argument(input, "index_put_")
     values = _put_value(x, values)
     view, place = _indices_argument(x, indices, "index_put_")

@@ -72,7 +72,7 @@ def _padding(k: int, w: Tensor) -> int:
 
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.embedding")
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """The rows of ``weight`` [n, d] at the integers of ``input``: [*, d]. The gradient of a row is the sum over its uses.
+    """Return the rows of ``weight`` [n, d] at the integers of ``input``: [*, d]. The gradient of a row is the sum over its uses.
 
     padding_idx: a row that gets no gradient. max_norm: rows used are first scaled down in place to that ``norm_type``-norm.
     scale_grad_by_freq: divide by how often a row is used. sparse: accepted; gradients are dense.
@@ -108,7 +108,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 @public(method=False, name="embedding")
 def embedding_(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    """`nn.functional.embedding` with the table first; a ``padding_idx`` of −1 is none."""
+    """Return `nn.functional.embedding` with the table first; a ``padding_idx`` of −1 is none."""
     return embedding(indices, weight, None if padding_idx == -1 else padding_idx, None, 2.0, scale_grad_by_freq, sparse)
 
 

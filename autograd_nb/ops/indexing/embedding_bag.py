@@ -33,7 +33,7 @@ def _wide(x: Tensor) -> bool:
 
 
 def _single(op: Any, args: tuple[Any, ...]) -> Tensor:
-    """``op`` of half tensors, computed in float32."""
+    """Return ``op`` of half tensors, computed in float32."""
     y = op.forward(*[cast(a, dtypes.float32) if isinstance(a, Tensor) and a.dtype is dtypes.float16 else a for a in args])
     return cast(y, dtypes.float16)
 
@@ -83,7 +83,7 @@ def _bag_dots(w, grad, index, bag, coef):
 
 
 def _greatest(w: Tensor, index: Tensor, offsets: Tensor, padding: int) -> Tensor:
-    """The largest elements of each bag, picked from the table by their rows, so that gradients go there."""
+    """Return the largest elements of each bag, picked from the table by their rows, so that gradients go there."""
     rows = new_empty((offsets.shape[0], w.shape[1]), dtypes.int64)
     source = cast(w.detach(), dtypes.float32) if _wide(w) else w
     _GREATEST(source.dtype, w.shape[1], padding, dense(index), dense(offsets), dense(source), rows._data)
@@ -114,7 +114,7 @@ def _bounds(x: Tensor, offsets: Tensor, last: bool) -> Tensor:
 
 
 def _check_mode(mode: str, by_frequency: Any, sparse: Any, s: Tensor | None, w: Tensor) -> None:
-    """ValueError, NotImplementedError or RuntimeError for options that do not go with the mode."""
+    """Raise ValueError, NotImplementedError or RuntimeError for options that do not go with the mode."""
     if mode not in ("sum", "mean", "max"):
         raise ValueError(f"mode has to be one of sum, mean or max (mode={mode!r})")
     if mode == "max" and by_frequency:

@@ -50,7 +50,7 @@ def _index_argument(index: Any, name: str) -> Tensor:
 
 
 def _geometry(layout: Layout, shape: Sequence[int], d: int) -> tuple[Any, ...] | None:
-    """The nine numbers of the kernels' ``dims`` for walking ``layout`` over the index's ``shape``, or None for too many loops."""
+    """Return the nine numbers of the kernels' ``dims`` for walking ``layout`` over the index's ``shape``, or None for too many loops."""
     b, (bs,) = coalesce(shape[:d], [layout.strides[:d]])
     a, (as_,) = coalesce(shape[d + 1 :], [layout.strides[d + 1 :]])
     if len(b) > 2 or len(a) > 2:
@@ -60,7 +60,7 @@ def _geometry(layout: Layout, shape: Sequence[int], d: int) -> tuple[Any, ...] |
 
 
 def _narrowed(x: Tensor, shape: Sequence[int], d: int) -> Tensor:
-    """``x`` cut to ``shape`` in all dims but ``d``."""
+    """Return ``x`` cut to ``shape`` in all dims but ``d``."""
     for k, n in enumerate(shape):
         if k != d and x._layout.shape[k] != n:
             x = _slice(x, k, 0, n, 1)
@@ -121,7 +121,7 @@ def _scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> N
 
 
 def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | None = None) -> Tensor:
-    """The index of a gather or scatter, checked against ``x`` (and the source's shape)."""
+    """Return the index of a gather or scatter, checked against ``x`` (and the source's shape)."""
     if max(index.ndim, 1) != max(x.ndim, 1):
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} tensor "
@@ -224,7 +224,7 @@ _scatter_add = _scatter.variant(
 
 
 def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tuple[Tensor, int, Tensor, Any]:
-    """(x, dim, index, src) of a scatter, with at least one dim and ``src`` cut to the index's shape."""
+    """Return (x, dim, index, src) of a scatter, with at least one dim and ``src`` cut to the index's shape."""
     x = tensor_argument(input, name)
     d = wrap_dim(dim, x.ndim)
     if name[-1] == "_":
@@ -254,12 +254,12 @@ def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tupl
 
 
 def _with_history(y: Tensor, src: Tensor) -> Tensor:
-    """``y``, into which nothing of ``src`` was written: it requires grad if ``src`` does, which then gets zeros."""
+    """Return ``y``, into which nothing of ``src`` was written: it requires grad if ``src`` does, which then gets zeros."""
     return y + (src.sum() * 0).to(y.dtype) if src.requires_grad else y
 
 
 def _plain_clone(x: Tensor) -> Tensor:
-    """A copy in C order, which is that of what is scattered into."""
+    """Return a copy in C order, which is that of what is scattered into."""
     return x.clone() if x._layout.contiguous else contiguous(x)
 
 
@@ -284,19 +284,19 @@ def _scattered_inplace(
 
 
 def is_windows(x: Tensor) -> bool:
-    """Whether elements share memory and may be written to all the same: each write must be seen by the next."""
+    """Return whether elements share memory and may be written to all the same: each write must be seen by the next."""
     return overlaps_itself(x._layout) and not is_expanded(x._layout)
 
 
 def memory_of(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The memory of windows, a vector that is a view of ``x``, and the place of each element in it."""
+    """Return the memory of windows, a vector that is a view of ``x``, and the place of each element in it."""
     layout = x._layout
     places = OPS["arange"].call(layout.extent)
     return OPS["as_strided"].call(x, (layout.extent,), (1,)), OPS["as_strided"].call(places, layout.shape, layout.strides)
 
 
 def _reduced_windows(name: str, x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
-    """`_reduced` in place, of windows."""
+    """Return `_reduced` in place, of windows."""
     memory, places = memory_of(x)
     at = reshape(gather(places, d, index), -1)
     values = reshape(expand(src, index.shape) if not src.ndim else src[tuple(slice(n) for n in index.shape)], -1)
@@ -430,7 +430,7 @@ def _reduced(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include
 
 
 def _factor_rule(g, x, src, d, index, out, include_self):
-    """The gradient of the factors ``src`` of products: of each the product of the others.
+    """Return the gradient of the factors ``src`` of products: of each the product of the others.
 
     That is the whole divided by it, but for zeros: those are left out of the product, and of two in one place each is the other's
     factor, so that second derivatives are right as well.
@@ -485,7 +485,7 @@ def _fold(x, src, d, index, reduce, include_self):
 
 @public()
 def scatter_reduce(input, dim, index, src, reduce: str, *, include_self=True, out=None):
-    """`scatter_add` with another way to combine: "sum", "prod", "mean", "amax" or "amin", whose ties share the gradient.
+    """Return `scatter_add` with another way to combine: "sum", "prod", "mean", "amax" or "amin", whose ties share the gradient.
 
     include_self: whether the values of ``input`` take part where something is written.
 

@@ -59,7 +59,7 @@ def _vector(index: Any, x: Tensor, d: int, name: str, negative: bool = False, id
 
 @public()
 def index_select(input, dim, index, *, out=None):
-    """The slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice.
+    """Return the slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice.
 
     Errors: IndexError for indices out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.index_select.html
     """
@@ -79,7 +79,7 @@ def index_select(input, dim, index, *, out=None):
 
 
 def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tuple[Tensor, int, Tensor, Tensor]:
-    """(x, dim, index, source) of index_add and index_copy, checked."""
+    """Return (x, dim, index, source) of index_add and index_copy, checked."""
     x = tensor_argument(input, name)
     d = wrap_dim(dim, x.ndim)
     if name[-1] == "_":
@@ -147,7 +147,7 @@ def _scaled(source: Any, alpha: Any, name: str) -> Any:
 
 
 def _with_source(y: Tensor, source: Any) -> Tensor:
-    """The result ``y``; its derivative by ``source`` keeps that in PyTorch."""
+    """Return the result ``y``; its derivative by ``source`` keeps that in PyTorch."""
     return guarded(y, source) if isinstance(source, Tensor) and source.requires_grad else y
 
 
@@ -214,7 +214,7 @@ def index_fill_(input, dim, index, value: Tensor | float):
 
 @public()
 def index_reduce(input, dim, index, source, reduce: str, *, include_self=True, out=None):
-    """`index_add` with another way to combine: "prod", "mean", "amax" or "amin"."""
+    """Return `index_add` with another way to combine: "prod", "mean", "amax" or "amin"."""
     y = _index_reduce(input, dim, index, source, reduce, include_self)
     return _stored(out, y, "index_reduce", (index, source), (input,))
 
@@ -276,7 +276,7 @@ def _flat_index(x: Tensor, index: Any, name: str) -> Tensor:
 
 @public()
 def take(input, index, *, out=None):
-    """The elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
+    """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
     x = tensor_argument(input, "take")
     places = _flat_index(x, index, "take")
     return _stored(out, guarded(_take(reshape(x, -1), places, (0,), 0), x, index), "take", (x, index))
@@ -330,7 +330,7 @@ def put_(input, index, source, accumulate=False):
 
 @public()
 def take_along_dim(input, indices, dim: int | None = None, *, out=None):
-    """`gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
+    """Return `gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
     x = tensor_argument(input, "take_along_dim")
     tensor_argument(indices, "take_along_dim", "indices")
     if indices.dtype is not dtypes.int64 and (dim is not None or indices.dtype is not dtypes.int32):
@@ -356,7 +356,7 @@ def take_along_dim(input, indices, dim: int | None = None, *, out=None):
 
 @public()
 def combinations(input, r=2, with_replacement=False):
-    """All ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
+    """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
     x = tensor_argument(input, "combinations")
     if x.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")

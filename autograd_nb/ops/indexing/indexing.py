@@ -32,7 +32,7 @@ from .picking import _combine, checked_index, memoized_pick, pick, true_indices
 
 
 def _as_index(value: Any) -> Any:
-    """A list, array or other sequence of an index expression as a tensor."""
+    """Return a list, array or other sequence of an index expression as a tensor."""
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "bui":
             raise IndexError(_KINDS + f" (got an array of {value.dtype})")
@@ -52,7 +52,7 @@ _KINDS = "tensors used as indices must be long, int, byte or bool tensors"
 
 
 def _is_tuple(value: Any) -> bool:
-    """Whether a list (or another sequence) stands for a tuple of indices, as in PyTorch: something in it is no number and no bool."""
+    """Return whether a list (or another sequence) stands for a tuple of indices, as in PyTorch: something in it is no number and no bool."""
     if isinstance(value, (Tensor, np.ndarray, str)) or not hasattr(value, "__getitem__") or not hasattr(value, "__len__"):
         return False
     if len(value) >= 32 or not any(v is None or v is Ellipsis or isinstance(v, slice) or _is_sequence(v) for v in value):
@@ -70,13 +70,13 @@ def _is_sequence(value: Any) -> bool:
 
 
 def split_index(x: Tensor, index: Any) -> tuple[Tensor, list[Any] | None]:
-    """(the view that the basic part of ``index`` makes, the tensor index of each of its dims or None)."""
+    """Return (the view that the basic part of ``index`` makes, the tensor index of each of its dims or None)."""
     view, tensors = read_index(x, index)
     return (view[0](x, *view[1:]) if view else x), tensors
 
 
 def _converted(item: Any) -> tuple[Any, int]:
-    """What stands in an index and is neither a number, a slice, None, ... nor a tensor, as one of these; how many dims it names."""
+    """Return what stands in an index and is neither a number, a slice, None, ... nor a tensor, as one of these; how many dims it names."""
     if isinstance(item, (np.bool_, np.integer)):
         item = item.item()
         return item, int(item.__class__ is int)
@@ -142,7 +142,7 @@ def _read_tensor(item: Any, layout: Layout, dim: int, recipe: list[Any], tensors
 
 
 def _read_items(index: Any, ndim: int) -> tuple[list[Any], int]:
-    """(the items of an index, of which lists and arrays have become tensors, how many dims they name)."""
+    """Return (the items of an index, of which lists and arrays have become tensors, how many dims they name)."""
     if index.__class__ is slice:
         index = (index,)
     elif index.__class__ is not tuple:
@@ -171,7 +171,7 @@ def _read_items(index: Any, ndim: int) -> tuple[list[Any], int]:
 
 
 def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None]:
-    """((the op that makes the view of the basic part of ``index``, its arguments) or (), the tensor index of each dim or None)."""
+    """Return ((the op that makes the view of the basic part of ``index``, its arguments) or (), the tensor index of each dim or None)."""
     items, taken = _read_items(index, x._layout.ndim)
     ndim = x._layout.ndim
     # the view as a recipe: for each dim an int (select), (start, count, step), or None (a new dim)
@@ -227,7 +227,7 @@ def _select_number(i: int, shape: Sequence[int], dim: int) -> int:
 
 
 def _slice_part(s: slice, n: int) -> tuple[int, int, int]:
-    """(start, how many, step) of a slice of n elements."""
+    """Return (start, how many, step) of a slice of n elements."""
     start, stop, step = s.start, s.stop, s.step
     if not (start is None or start.__class__ is int) or not (stop is None or stop.__class__ is int):
         start = None if start is None else _slice_number(start)
@@ -304,7 +304,7 @@ _VIEWS = {
 def advanced_index(
     view: Tensor, tensors: list[Any], fits: Callable[[Sequence[int], tuple[int, ...], int], Any] | None = None
 ) -> tuple[Tensor, tuple[int, ...], int]:
-    """(the combined index, the dims it indexes, where its dims go) of the tensor indices of a view's dims.
+    """Return (the combined index, the dims it indexes, where its dims go) of the tensor indices of a view's dims.
 
     ``fits`` is called with the index's shape, the dims and the place between the test of the indices' shapes and that of their
     values, to raise what comes there.
@@ -359,7 +359,7 @@ _views = Memo()
 
 
 def _key_of(layout: Layout, index: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What tells the view of a tuple of ints, slices, None and Ellipsis from others; TypeError where there is more to an index."""
+    """Return what tells the view of a tuple of ints, slices, None and Ellipsis from others; TypeError where there is more to an index."""
     key: list[Any] = [layout]
     for item in index:
         kind = type(item)
@@ -373,7 +373,7 @@ def _key_of(layout: Layout, index: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def index_lines(more: str = "") -> list[str]:
-    """``key``: what an index without tensors, whose class is ``kind``, and ``more`` are known by."""
+    """Return ``key``: what an index without tensors, whose class is ``kind``, and ``more`` are known by."""
     return [
         "if kind is int:",
         f"    key = self._layout, index{more}",

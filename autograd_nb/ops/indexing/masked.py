@@ -83,7 +83,7 @@ def masked_fill_(input, mask, value: Tensor | float):
 
 
 def _fill_expanded(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`masked_fill_` of a tensor that is stretched along dims: an element takes the value where any of its places is masked."""
+    """Return `masked_fill_` of a tensor that is stretched along dims: an element takes the value where any of its places is masked."""
     places = expand(mask, x.shape)
     part = x
     for d, (n, s) in enumerate(zip(x.shape, x._layout.strides, strict=True)):
@@ -95,7 +95,7 @@ def _fill_expanded(x: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 @public()
 def masked_select(input, mask, *, out=None):
-    """The elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
+    """Return the elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
     x = tensor_argument(input, "masked_select")
     tensor_argument(mask, "masked_select", "mask")
     if mask.dtype is not dtypes.bool_:

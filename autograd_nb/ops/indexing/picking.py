@@ -44,7 +44,7 @@ SET, ADD, MUL = 0, 1, 2
 def checked_index(
     index: Tensor, n: int, dim: int, negative: bool = True, error: type[Exception] = IndexError, idle: bool = False
 ) -> Tensor:
-    """``index`` as int64 with every element in [0, n), counted from the front.
+    """Return ``index`` as int64 with every element in [0, n), counted from the front.
 
     Errors: ``error`` for an element out of range; ``negative`` allows counting from the end. ``idle``: no element will be read or
     written, so that PyTorch looks at the size only.
@@ -104,7 +104,7 @@ def _outside(x: Tensor, d: int, n: int, name: str) -> tuple[type[Exception], str
 
 
 def true_indices(mask: Tensor) -> Tensor:
-    """The flat indices (C order) of the true elements, a 1-d int64 tensor."""
+    """Return the flat indices (C order) of the true elements, a 1-d int64 tensor."""
     flat = dense(mask)
     found = np.empty(1, _INT)
     _count_true(0, flat, found)
@@ -117,7 +117,7 @@ def true_indices(mask: Tensor) -> Tensor:
 
 @structured(linear="no", batch="samples", samples="mask(3, 4).nonzero()")
 def _nonzero(x):
-    """One row each, whose columns lie in one piece as PyTorch has them."""
+    """Return one row each, whose columns lie in one piece as PyTorch has them."""
     flat = true_indices(OPS["ne"].call(x, 0) if x.dtype is not dtypes.bool_ else x)
     out = new_empty((flat._layout.size, x.ndim), dtypes.int64)
     if out._layout.size:
@@ -127,7 +127,7 @@ def _nonzero(x):
 
 @public()
 def nonzero(input, *, out=None, as_tuple=False):
-    """The indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim.
+    """Return the indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html
     """
@@ -142,12 +142,12 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 @public()
 def argwhere(input):
-    """`nonzero`, one row per element that is not zero."""
+    """Return `nonzero`, one row per element that is not zero."""
     return _nonzero(tensor_argument(input, "argwhere"))
 
 
 def filling(value: Any, d: dtypes.dtype, name: str) -> Any:
-    """What is written over elements of a tensor: a number as ``d`` keeps it, or a 0-d tensor of a dtype that ``d`` can hold.
+    """Return what is written over elements of a tensor: a number as ``d`` keeps it, or a 0-d tensor of a dtype that ``d`` can hold.
 
     Errors: TypeError for what is neither, and those of `number_as`, also for what a tensor of a wider dtype holds.
     """
@@ -171,7 +171,7 @@ def filling(value: Any, d: dtypes.dtype, name: str) -> Any:
 
 
 class Places:
-    """How a tensor of one layout is read as (B0, B1, K, A0, A1): the loops of the kernels in `kernels.indexing.index`.
+    """The way in which a tensor of one layout is read as (B0, B1, K, A0, A1): the loops of the kernels in `kernels.indexing.index`.
 
     ``order``: the dims of the tensor as before, indexed, after. ``loops``: the nine numbers of ``dims``, or None where the
     memory must be copied first (in that order, and then ``dense`` says how to read the copy).
@@ -225,13 +225,13 @@ def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, 
 
 @planned
 def places(layout: Layout, dims: tuple[int, ...], pos: int) -> Places:
-    """How a tensor of this layout is read along ``dims``, whose index stands at ``pos`` of the others."""
+    """Return how a tensor of this layout is read along ``dims``, whose index stands at ``pos`` of the others."""
     return Places(layout, dims, pos)
 
 
 @planned
 def _reading(layout: Layout, index: Layout, dims: tuple[int, ...], pos: int) -> tuple[Places, Layout]:
-    """How a pick reads, and the layout of what it gives."""
+    """Return how a pick reads, and the layout of what it gives."""
     p = places(layout, dims, pos)
     return p, layout_of([*p.kept[:pos], *index.shape, *p.kept[pos:]], None, layout.dtype)
 
@@ -246,7 +246,7 @@ def _readable(x: Tensor, p: Places) -> np.ndarray:
     samples="x(3, 4)[index(3, 5)]",
 )
 def pick(x, index, dims, pos):
-    """The slices of ``x`` at the combined ``index`` of ``dims``, the index's dims standing at place ``pos`` of the others.
+    """Return the slices of ``x`` at the combined ``index`` of ``dims``, the index's dims standing at place ``pos`` of the others.
 
     The dims of ``x`` that are not indexed keep their order in memory.
     """
@@ -263,7 +263,7 @@ def pick(x, index, dims, pos):
 
 
 def picked(x: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> Tensor:
-    """What `pick` gives, in C order."""
+    """Return what `pick` gives, in C order."""
     p, layout = _reading(x._layout, index._layout, dims, pos)
     data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
@@ -279,7 +279,7 @@ def picked(x: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> Tensor:
 
 
 def index_of_batch(index: Tensor, x_shape: Any, dims: tuple[int, ...], size: int) -> Tensor:
-    """The indices [B, …] of samples into their own x, as indices into the samples' x behind one another."""
+    """Return the indices [B, …] of samples into their own x, as indices into the samples' x behind one another."""
     count = numel(x_shape[d] for d in dims)
     return index + (OPS["arange"].call(size) * count).reshape(size, *[1] * (index.ndim - 1))
 
@@ -303,7 +303,7 @@ _picks, _fills = Memo(), Memo()
 
 
 def _plan_pick(x: Tensor, index: Tensor, d: int) -> tuple[Any, ...] | None:
-    """(entry point, the kernel's dims and n, the result's layout) of `memoized_pick`."""
+    """Return (entry point, the kernel's dims and n, the result's layout) of `memoized_pick`."""
     key = (x._layout, index._layout, d)
     if (plan := _pick_plan(*key)) is None:
         return None
@@ -352,7 +352,7 @@ def _pick_plan(layout: Layout, index: Layout, d: int) -> tuple[Places, Layout] |
 
 
 def _plan_fill(x: Tensor, index: Tensor, kind: type) -> tuple[Any, ...] | None:
-    """(entry point, the kernel's dims and n) of `fill_at`."""
+    """Return (entry point, the kernel's dims and n) of `fill_at`."""
     kept = x._layout.dtype
     suits = kept.carrier is kept.np and (kept.category == 2 or (kept is dtypes.int64 and kind is int))
     plan = _pick_plan(x._layout, index._layout, 0) if suits and x._layout.ndim else None
@@ -522,7 +522,7 @@ def _write_put(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...], p
 
 @structured(x=lambda g, index, dims, pos: zero_at(g, index, dims, pos), linear="no")
 def zero_at(x, index, dims, pos):
-    """A copy of ``x`` with zeros at the indexed places."""
+    """Return a copy of ``x`` with zeros at the indexed places."""
     y = clone(x)
     write_at(y, new_full((), 0, x.dtype), index, dims, pos, SET)
     return y

@@ -70,20 +70,20 @@ def _sort_keys(flat: np.ndarray, d: dtypes.dtype, flip: bool) -> np.ndarray:
 
 
 def _rows(x: Tensor, d: int) -> tuple[Tensor, int]:
-    """``x`` with dim ``d`` last, and its size."""
+    """Return ``x`` with dim ``d`` last, and its size."""
     last = x.ndim - 1
     return (x if d == last else clone(_transpose(x, d, last))), x.shape[d]
 
 
 def _back(t: Tensor, d: int) -> Tensor:
-    """A result whose last dim belongs at ``d``."""
+    """Return a result whose last dim belongs at ``d``."""
     last = t.ndim - 1
     return t if d == last else clone(_transpose(t, d, last))
 
 
 @overridable
 def order_of(x: Tensor, d: int, descending: bool) -> Tensor:
-    """The stable order of the elements along ``d``, int64."""
+    """Return the stable order of the elements along ``d``, int64."""
     x, order = in_memory_order(x)
     d = d if order is None else order.index(d)
     rows, n = _rows(x, d)
@@ -128,14 +128,14 @@ def _pair(maker: Any, values: Tensor, indices: Tensor, out: Any, name: str, read
 
 
 def _only_one(x: Tensor) -> tuple[Tensor, Tensor]:
-    """(value, index) of a tensor without dims."""
+    """Return (value, index) of a tensor without dims."""
     index = new_full((), 0, dtypes.int64)
     return guarded(clone(x), index), index
 
 
 @public()
 def sort(input, dim=-1, descending=False, stable=False, *, out=None):
-    """(values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back.
+    """Return (values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back.
 
     Errors: IndexError for a dim out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.sort.html
     """
@@ -152,7 +152,7 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None):
 
 @public()
 def argsort(input, dim=-1, descending=False, *, stable=False):
-    """The indices that sort along ``dim``."""
+    """Return the indices that sort along ``dim``."""
     x = tensor_argument(input, "argsort")
     _ordered(x._layout.dtype, "argsort")
     d = wrap_dim(dim, x.ndim)
@@ -161,14 +161,14 @@ def argsort(input, dim=-1, descending=False, *, stable=False):
 
 @public()
 def msort(input, *, out=None):
-    """The values sorted along the first dim."""
+    """Return the values sorted along the first dim."""
     y = sort(input, 0).values
     return y if out is None else store(out, y, "msort")
 
 
 @public()
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
-    """(values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest.
+    """Return (values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest.
 
     Errors: RuntimeError when ``k`` does not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.topk.html
     """
@@ -194,7 +194,7 @@ MEDIAN, NANMEDIAN = -2, -1
 
 
 def _place(x: Tensor, d: int, k: int) -> Tensor:
-    """The index along ``d`` (kept with size 1) of the k-th smallest, or of the `MEDIAN` or `NANMEDIAN`."""
+    """Return the index along ``d`` (kept with size 1) of the k-th smallest, or of the `MEDIAN` or `NANMEDIAN`."""
     rows, n = _rows(x, d)
     index = new_empty([*rows.shape[:-1], 1], dtypes.int64)
     if index._layout.size:
@@ -230,7 +230,7 @@ def _selected(op: Any, maker: Any, x: Tensor, d: int, k: int, keepdim: bool, out
 
 @public()
 def kthvalue(input, k, dim: int = -1, keepdim=False, *, out=None):
-    """(values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit."""
+    """Return (values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit."""
     x = tensor_argument(input, "kthvalue")
     d = wrap_dim(dim, x.ndim)
     k = as_int(k, "k")
@@ -298,7 +298,7 @@ nanmedian: Any = _median("nanmedian", NANMEDIAN, _nanmedian_all, _nanmedian_dim,
 
 
 def _groups(flat: np.ndarray, d: dtypes.dtype, order: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
-    """(inverse, counts, first) of the runs of equal rows in ``order``."""
+    """Return (inverse, counts, first) of the runs of equal rows in ``order``."""
     n = order._layout.size
     inverse, counts, first = (new_empty((n,), dtypes.int64) for _ in range(3))
     found = np.zeros(1, _INT)
@@ -353,13 +353,13 @@ def _unique(input: Tensor, dim: Any, ordered: bool, return_inverse: bool, return
 
 @public()
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim: int | None = None):
-    """The distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+    """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
     return _unique(tensor_argument(input, "unique"), dim, True, return_inverse, return_counts, "unique")
 
 
 @public()
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim: int | None = None):
-    """`unique` of neighbours only, in the order of the input."""
+    """Return `unique` of neighbours only, in the order of the input."""
     x = tensor_argument(input, "unique_consecutive")
     if x.dtype.is_complex:
         raise not_for_complex("unique")
@@ -397,7 +397,7 @@ def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, in
 
 @public()
 def searchsorted(sorted_sequence, input: Tensor | float, *, out_int32=False, right=False, side=None, sorter=None, out=None):
-    """Where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value).
+    """Return where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value).
 
     Errors: RuntimeError for shapes that do not match.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.searchsorted.html
@@ -439,7 +439,7 @@ def searchsorted(sorted_sequence, input: Tensor | float, *, out_int32=False, rig
 
 @public()
 def bucketize(input: Tensor | float, boundaries, *, out_int32=False, right=False, out=None):
-    """The bucket of each value between sorted 1-d ``boundaries``."""
+    """Return the bucket of each value between sorted 1-d ``boundaries``."""
     edges = tensor_argument(boundaries, "bucketize", "boundaries")
     if edges.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({edges.ndim})")
@@ -449,7 +449,7 @@ def bucketize(input: Tensor | float, boundaries, *, out_int32=False, right=False
 
 @public()
 def bincount(input, weights=None, minlength=0):
-    """How often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
+    """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
     x = tensor_argument(input, "bincount")
     if x.dtype.category > 1 or x.dtype is dtypes.bool_:
         raise NotImplementedError(f'"bincount_cpu" not implemented for {x.dtype} (it counts integers)')

@@ -45,7 +45,7 @@ def floating(x: Tensor, name: str, kernel: str = "") -> Tensor:
 
 
 def matrix(value: Any, name: str, argument: str = "A", kernel: str = "") -> Tensor:
-    """A floating tensor of at least two dims."""
+    """Return a floating tensor of at least two dims."""
     x = tensor_argument(value, name, argument)
     if x.ndim < 2:
         raise RuntimeError(
@@ -63,7 +63,7 @@ def square_shape(x: Tensor, name: str) -> Tensor:
 
 
 def square(value: Any, name: str, argument: str = "A", kernel: str = "") -> Tensor:
-    """A floating tensor of square matrices."""
+    """Return a floating tensor of square matrices."""
     return square_shape(matrix(value, name, argument, kernel), name)
 
 
@@ -76,7 +76,7 @@ def same_dtype(a: Tensor, b: Tensor, name: str, first: str = "A", second: str = 
 
 
 def expected_kind(a: Tensor, b: Tensor) -> None:
-    """RuntimeError for operands of different dtypes, in the words of PyTorch's kernels."""
+    """Raise RuntimeError for operands of different dtypes, in the words of PyTorch's kernels."""
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {scalar_name(a)} but found {scalar_name(b)} (cast one with .to())")
 
@@ -101,12 +101,12 @@ def batch_of(x: Tensor) -> Size:
 
 
 def count(x: Tensor) -> int:
-    """How many matrices ``x`` holds."""
+    """Return how many matrices ``x`` holds."""
     return numel(x.shape[:-2]) if x.ndim > 2 else 1
 
 
 def broadcast(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """The same batch for both; a single matrix ``a`` stays one, as solvers read it again for every b."""
+    """Return the same batch for both; a single matrix ``a`` stays one, as solvers read it again for every b."""
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     b = b if b.shape[:-2] == batch else b.expand(*batch, *b.shape[-2:])
     if a.shape[:-2] == batch:
@@ -142,7 +142,7 @@ def given(y: Tensor, out: Tensor | None, name: str, operands: tuple[Any, ...] = 
 
 
 def solved_into(out: Tensor | None, x: Tensor, b: Any, name: str, left: bool = True) -> Tensor:
-    """The solution of a system in ``out``; refused, as in PyTorch, where ``b``, which that copies first, lies there otherwise.
+    """Return the solution of a system in ``out``; refused, as in PyTorch, where ``b``, which that copies first, lies there otherwise.
 
     It copies into an ``out`` that lies as LAPACK writes: by columns, by rows for a system of transposes (not ``left``).
     """
@@ -150,7 +150,7 @@ def solved_into(out: Tensor | None, x: Tensor, b: Any, name: str, left: bool = T
 
 
 def reads_first(out: Any, x: Tensor, b: Any, left: bool) -> tuple[Any, ...]:
-    """What a solver copies into ``out``, before it solves there; see `solved_into`."""
+    """Return what a solver copies into ``out``, before it solves there; see `solved_into`."""
     if not isinstance(out, Tensor) or out.shape != x.shape:
         return ()
     direct = out._layout.strides == columns(x.shape, x.dtype).strides if left else out._layout.contiguous
@@ -158,7 +158,7 @@ def reads_first(out: Any, x: Tensor, b: Any, left: bool) -> tuple[Any, ...]:
 
 
 def several(maker: Callable[..., Any], values: Sequence[Tensor], out: Any, name: str) -> Any:
-    """A named tuple of results, put into the tensors of ``out`` if given."""
+    """Return a named tuple of results, put into the tensors of ``out`` if given."""
     if out is None:
         return maker(*values)
     return maker(*store_each(out, values, name))
@@ -168,7 +168,7 @@ SMALL = 8  #: rows of a matrix up to which many are factorised together, one in 
 
 
 def many_small(a: Tensor, b: Tensor | None = None, least: int = 4) -> bool:
-    """Whether kernels of a matrix in each lane serve for matrices like ``a``, as many as ``b`` has (or ``a``)."""
+    """Return whether kernels of a matrix in each lane serve for matrices like ``a``, as many as ``b`` has (or ``a``)."""
     return a.dtype.category == 2 and max(a.shape[-2:]) <= SMALL and count(a if b is None else b) >= least
 
 
@@ -183,12 +183,12 @@ def by_columns(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
 
 
 def columns(shape: Sequence[int], d: dtypes.dtype) -> Layout:
-    """The layout of `by_columns`."""
+    """Return the layout of `by_columns`."""
     return strides.ordered(shape, (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2), d)
 
 
 def turned(x: Tensor) -> Tensor:
-    """``x``, or where it is not by columns a copy that is."""
+    """Return ``x``, or where it is not by columns a copy that is."""
     layout = columns(x.shape, x.dtype)
     return x if 1 in x.shape[-2:] or x._layout.strides == layout.strides else relaid(x, layout)
 
@@ -198,7 +198,7 @@ def info_tensor(info: np.ndarray, batch: Sequence[int]) -> Tensor:
 
 
 def failed(info: Tensor | np.ndarray) -> tuple[int, int] | None:
-    """(batch element, what was reported) of the first failure."""
+    """Return (batch element, what was reported) of the first failure."""
     codes = info._data[: info._layout.size] if isinstance(info, Tensor) else info
     if codes[0] == 0 if codes.size == 1 else not codes.any():
         return None

@@ -100,7 +100,7 @@ def _qr(a, mode):
 
 @public(method=False, namespaces=("linalg",), name="linalg.qr")
 def qr(A, mode="reduced", *, out=None):
-    """(Q, R) with A = Q·R: A (…, m, n), Q with orthonormal columns, R upper triangular.
+    """Return (Q, R) with A = Q·R: A (…, m, n), Q with orthonormal columns, R upper triangular.
 
     mode: "reduced": Q (…, m, k), R (…, k, n) for k = min(m, n); "complete": Q (…, m, m), R (…, m, n); "r": only R, Q is empty.
     The gradient exists where the first k columns of A are independent, in "reduced", and "complete" for m ≤ n.
@@ -116,7 +116,7 @@ def qr(A, mode="reduced", *, out=None):
 
 @public(name="qr")
 def torch_qr(input, some=True, *, out=None):
-    """(Q, R): the older form of `linalg.qr`, reduced if ``some``, else complete."""
+    """Return (Q, R): the older form of `linalg.qr`, reduced if ``some``, else complete."""
     return several(return_types.qr, _qr(matrix(input, "qr", "input"), "reduced" if some else "complete"), out, "qr")
 
 
@@ -141,7 +141,7 @@ def _geqrf(a):
 
 @public()
 def geqrf(input, *, out=None):
-    """(a, tau): R in the upper triangle of a, and below it the vectors of the reflections whose product is Q; see `linalg.qr`.
+    """Return (a, tau): R in the upper triangle of a, and below it the vectors of the reflections whose product is Q; see `linalg.qr`.
 
     Errors: RuntimeError for less than 2 dims. No gradient.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.geqrf.html
@@ -155,7 +155,7 @@ def geqrf(input, *, out=None):
 
 
 def _compact(a: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
-    """(V, T) with H₁·H₂·… = I − V·T·Vᴴ, for the reflections Hᵢ = I − τᵢ·vᵢ·vᵢᴴ that `geqrf` packs: T⁻¹ = diag(1/τ) + striu(Vᴴ·V).
+    """Return (V, T) with H₁·H₂·… = I − V·T·Vᴴ, for the reflections Hᵢ = I − τᵢ·vᵢ·vᵢᴴ that `geqrf` packs: T⁻¹ = diag(1/τ) + striu(Vᴴ·V).
 
     With it products of reflections are products of matrices, and differentiable as those are.
     """
@@ -199,7 +199,7 @@ def _check_reflections(a: Tensor, tau: Tensor) -> None:
 @public(name="orgqr")
 @public(method=False, namespaces=("linalg",), name="linalg.householder_product")
 def householder_product(input, tau, *, out=None):
-    """The first n columns of H₁·H₂·…·Hₖ, Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, for vectors vᵢ packed below the diagonal of input (…, m, n) by `geqrf`.
+    """Return the first n columns of H₁·H₂·…·Hₖ, Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, for vectors vᵢ packed below the diagonal of input (…, m, n) by `geqrf`.
 
     Errors: RuntimeError for shapes and dtypes that do not fit (m ≥ n ≥ k).
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.householder_product.html
@@ -282,7 +282,7 @@ def _zero_block(k: int) -> str:
 
 @public(method=False, namespaces=("linalg",), name="linalg.ldl_factor")
 def ldl_factor(A, *, hermitian=False, out=None):
-    """(LD, pivots) of symmetric (Hermitian) matrices (…, n, n), definite or not, as LAPACK packs them; reads the lower triangle.
+    """Return (LD, pivots) of symmetric (Hermitian) matrices (…, n, n), definite or not, as LAPACK packs them; reads the lower triangle.
 
     Errors: `linalg.LinAlgError` for a singular matrix. No gradient.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.ldl_factor.html
@@ -294,7 +294,7 @@ def ldl_factor(A, *, hermitian=False, out=None):
 
 @public(method=False, namespaces=("linalg",), name="linalg.ldl_factor_ex")
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
-    """(LD, pivots, info): `linalg.ldl_factor` that reports the first zero block in ``info`` instead of raising.
+    """Return (LD, pivots, info): `linalg.ldl_factor` that reports the first zero block in ``info`` instead of raising.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.ldl_factor_ex.html
     """

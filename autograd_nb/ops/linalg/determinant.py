@@ -74,7 +74,7 @@ def _det(a):
 @public()
 @public(method=False, namespaces=("linalg",), name="linalg.det")
 def det(input, *, out=None):
-    """The determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular.
+    """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular.
 
     Errors: RuntimeError for matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.det.html
@@ -116,7 +116,7 @@ def _slogdet(a):
 
 @public(method=False, namespaces=("linalg",), name="linalg.slogdet")
 def slogdet(A, *, out=None):
-    """(sign, logabsdet) with det(A) = sign·e^logabsdet; sign 0 and −∞ for a singular matrix. dA = g·A⁻ᴴ.
+    """Return (sign, logabsdet) with det(A) = sign·e^logabsdet; sign 0 and −∞ for a singular matrix. dA = g·A⁻ᴴ.
 
     Errors: RuntimeError for matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.slogdet.html
@@ -126,7 +126,7 @@ def slogdet(A, *, out=None):
 
 @public(name="slogdet")
 def torch_slogdet(input, *, out=None):
-    """`linalg.slogdet`, its older name."""
+    """Return `linalg.slogdet`, its older name."""
     return several(return_types.slogdet, _slogdet(square(input, "linalg.slogdet"))[:2], out, "slogdet")
 
 

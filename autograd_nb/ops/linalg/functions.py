@@ -37,7 +37,7 @@ def matrix_power(A, n, *, out=None):
 
 @public(name="matrix_power")
 def torch_matrix_power(input, n, *, out=None):
-    """`linalg.matrix_power`, its older name."""
+    """Return `linalg.matrix_power`, its older name."""
     return matrix_power(input, n, out=out)
 
 
@@ -104,7 +104,7 @@ def matrix_exp(A):
 
 @public(method=False, namespaces=("linalg",), name="linalg.tensorinv")
 def tensorinv(A, ind=2, *, out=None):
-    """The inverse of A as a linear map from its last dims to its first ``ind``: of shape A.shape[ind:] + A.shape[:ind].
+    """Return the inverse of A as a linear map from its last dims to its first ``ind``: of shape A.shape[ind:] + A.shape[:ind].
 
     Errors: RuntimeError where the two parts have different sizes; `linalg.LinAlgError` where A has no inverse.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.tensorinv.html

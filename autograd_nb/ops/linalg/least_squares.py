@@ -66,7 +66,7 @@ def _lstsq(a, b, rcond, driver):
 
 @public(method=False, namespaces=("linalg",), name="linalg.lstsq")
 def lstsq(input, b, rcond: float | None = None, *, driver=None):
-    """(solution, residuals, rank, singular_values): the X that minimises |A·X − B|, the shortest where several do.
+    """Return (solution, residuals, rank, singular_values): the X that minimises |A·X − B|, the shortest where several do.
 
     A: (…, m, n), B: (…, m, k), or (…, m) for vectors. rcond: singular values up to rcond·s₀ count as 0, max(m, n)·ε if not given.
     driver: "gelsy" (the default), "gelsd", "gelss"; "gels" takes A to be of full rank. It decides which results are empty: rank is for
@@ -122,7 +122,7 @@ def lstsq(input, b, rcond: float | None = None, *, driver=None):
 
 
 def _range(a: Tensor, q: int, niter: int, mean: Tensor | None) -> Tensor:
-    """An orthonormal basis (m × q) of about the space that A (− mean) maps to (Halko et al., algorithm 4.4)."""
+    """Return an orthonormal basis (m × q) of about the space that A (− mean) maps to (Halko et al., algorithm 4.4)."""
 
     def times(x: Tensor) -> Tensor:
         return a @ x if mean is None else a @ x - mean @ x
@@ -152,7 +152,7 @@ def _low_rank(a: Tensor, q: int, niter: int, mean: Tensor | None) -> tuple[Tenso
 
 @public(method=False)
 def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V), about the ``q`` greatest singular values of A (− M) and their vectors, by random projection.
+    """Return (U, S, V), about the ``q`` greatest singular values of A (− M) and their vectors, by random projection.
 
     A: (…, m, n); ``niter`` rounds of iteration make it more exact. A seed makes it repeatable.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.svd_lowrank.html
@@ -167,7 +167,7 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
 
 @public(method=False)
 def pca_lowrank(A, q=None, center=True, niter=2) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V): about the ``q`` first principal components (columns of V) of the rows of A (…, m, n), by `svd_lowrank`.
+    """Return (U, S, V): about the ``q`` first principal components (columns of V) of the rows of A (…, m, n), by `svd_lowrank`.
 
     Errors: ValueError for q outside 0 … min(m, n), and negative niter.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.pca_lowrank.html

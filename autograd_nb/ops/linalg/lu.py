@@ -84,7 +84,7 @@ def _solved(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool = False) -> Tenso
 
 
 def _permutation(pivots: Tensor, m: int, d: dtypes.dtype) -> Tensor:
-    """The matrix P of P·L·U, with ``m`` rows."""
+    """Return the matrix P of P·L·U, with ``m`` rows."""
     if d is dtypes.float16:  # its memory is not of numbers
         return cast(_permutation(pivots, m, dtypes.float32), d)
     p = new_empty((*pivots.shape[:-1], m, m), d)
@@ -173,7 +173,7 @@ def _zero_pivot(k: int) -> str:
 
 @public(method=False, namespaces=("linalg",), name="linalg.lu_factor")
 def lu_factor(A, *, pivot=True, out=None):
-    """(LU, pivots) with A = P·L·U: both factors in one matrix (L without its diagonal of ones), and the row exchanges from 1.
+    """Return (LU, pivots) with A = P·L·U: both factors in one matrix (L without its diagonal of ones), and the row exchanges from 1.
 
     A: (…, m, n). Errors: RuntimeError when U has a zero on its diagonal, naming the batch element; for ``pivot=False``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_factor.html
@@ -186,7 +186,7 @@ def lu_factor(A, *, pivot=True, out=None):
 
 @public(method=False, namespaces=("linalg",), name="linalg.lu_factor_ex")
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
-    """(LU, pivots, info): `linalg.lu_factor` that reports the first zero on U's diagonal in ``info`` instead of raising.
+    """Return (LU, pivots, info): `linalg.lu_factor` that reports the first zero on U's diagonal in ``info`` instead of raising.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_factor_ex.html
     """
@@ -199,7 +199,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
 
 @public(name="lu")
 def torch_lu(self, pivot=True, get_infos=False, out=None) -> tuple[Tensor, ...]:
-    """(LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
+    """Return (LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
     _pivoted(pivot)
     results = _lu_factor(_two_dims(self, "torch.lu"))[: 3 if get_infos else 2]
     return several(return_types._lu_with_info if get_infos else lambda *t: t, results, out, "lu")
@@ -217,7 +217,7 @@ def _lu(a):
 
 @public(method=False, namespaces=("linalg",), name="linalg.lu")
 def lu(A, *, pivot=True, out=None):
-    """(P, L, U) with A = P·L·U: P (…, m, m) a permutation, L (…, m, k) with ones on its diagonal, U (…, k, n), k = min(m, n).
+    """Return (P, L, U) with A = P·L·U: P (…, m, m) a permutation, L (…, m, k) with ones on its diagonal, U (…, k, n), k = min(m, n).
 
     Errors: RuntimeError for less than 2 dims and for ``pivot=False``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu.html
@@ -229,7 +229,7 @@ def lu(A, *, pivot=True, out=None):
 
 @public(method=False)
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
-    """(P, L, U) from the results of `linalg.lu_factor`; what is not unpacked is an empty tensor.
+    """Return (P, L, U) from the results of `linalg.lu_factor`; what is not unpacked is an empty tensor.
 
     Errors: RuntimeError for pivots that are not int32, or out of range.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.lu_unpack.html
@@ -314,7 +314,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 
 @public(name="lu_solve")
 def torch_lu_solve(b, LU_data, LU_pivots, *, out=None):
-    """`linalg.lu_solve`, its older form: b first."""
+    """Return `linalg.lu_solve`, its older form: b first."""
     y = _lu_solve(LU_data, LU_pivots, b, True, False)
     return solved_into(out, guarded(y, LU_data, LU_pivots, y), b, "lu_solve")
 
@@ -380,12 +380,12 @@ def _solve_of_batch(op, args, batch):
 
 
 def _alone(x: Tensor) -> Tensor:
-    """A result that may not be changed before the backward pass, as what it was copied from may not."""
+    """Return a result that may not be changed before the backward pass, as what it was copied from may not."""
     return guarded(x, x)
 
 
 def _solution(A: Any, B: Any, left: bool, name: str) -> tuple[Tensor, Tensor]:
-    """(X, info) for any shapes that `linalg.solve` takes."""
+    """Return (X, info) for any shapes that `linalg.solve` takes."""
     a, b = tensor_argument(A, name), tensor_argument(B, name, "B")
     if a.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions (its shape is {list(a.shape)}).")
@@ -436,7 +436,7 @@ def solve(A, B, *, left=True, out=None):
 
 @public(method=False, namespaces=("linalg",), name="linalg.solve_ex")
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
-    """(result, info): `linalg.solve` that reports failure in ``info`` (the zero on U's diagonal, from 1) instead of raising.
+    """Return (result, info): `linalg.solve` that reports failure in ``info`` (the zero on U's diagonal, from 1) instead of raising.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve_ex.html
     """
@@ -484,7 +484,7 @@ def inv(A, *, out=None):
 
 @public(method=False, namespaces=("linalg",), name="linalg.inv_ex")
 def inv_ex(A, *, check_errors=False, out=None):
-    """(inverse, info): `linalg.inv` that reports failure in ``info`` (the zero on U's diagonal, from 1) instead of raising.
+    """Return (inverse, info): `linalg.inv` that reports failure in ``info`` (the zero on U's diagonal, from 1) instead of raising.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv_ex.html
     """

@@ -23,7 +23,7 @@ _NAME = "linalg.matrix_norm"
 
 
 def _order(ord: Any) -> Any:
-    """``ord`` if there is a matrix norm of that name or number."""
+    """Return ``ord`` if there is a matrix norm of that name or number."""
     if isinstance(ord, str):
         if ord not in ("fro", "nuc"):
             raise RuntimeError(f"{_NAME}: Order {ord} not supported.")
@@ -64,7 +64,7 @@ def _matrix_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Te
 
 
 def _extreme(sizes: Tensor, dim: int, ord: float, keepdim: bool) -> Tensor:
-    """The greatest of numbers that are not negative, of none 0; the least for a negative ``ord``, which none do not have."""
+    """Return the greatest of numbers that are not negative, of none 0; the least for a negative ``ord``, which none do not have."""
     if ord < 0:
         return sizes.amin(dim, keepdim=keepdim)
     return sizes.amax(dim, keepdim=keepdim) if sizes.shape[dim] else sizes.detach().sum(dim, keepdim=keepdim)
@@ -81,7 +81,7 @@ def _converted(x: Tensor, dtype: Any, name: str) -> Tensor:
 
 @public(method=False, namespaces=("linalg",), name="linalg.matrix_norm")
 def matrix_norm(A, ord: float | str = "fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
-    """A norm of the matrices in the two dims ``dim``: "fro" √Σ|a|², "nuc" the sum of singular values, 2 / −2 the greatest / least,
+    """Return a norm of the matrices in the two dims ``dim``: "fro" √Σ|a|², "nuc" the sum of singular values, 2 / −2 the greatest / least,
     1 / −1 the greatest / least column sum of |a|, ±inf row sum.
 
     Errors: RuntimeError for other orders, integers and less than 2 dims.
@@ -92,7 +92,7 @@ def matrix_norm(A, ord: float | str = "fro", dim=(-2, -1), keepdim=False, *, dty
 
 @public(method=False, namespaces=("linalg",), name="linalg.norm")
 def norm(A, ord: float | str | None = None, dim=None, keepdim=False, *, out=None, dtype=None):
-    """A vector norm over one dim, a matrix norm over two; without ``ord`` √Σ|a|² over any dims (default all).
+    """Return a vector norm over one dim, a matrix norm over two; without ``ord`` √Σ|a|² over any dims (default all).
 
     Errors: RuntimeError for orders and dims that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.norm.html

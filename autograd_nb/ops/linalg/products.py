@@ -21,7 +21,7 @@ _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "in
 
 
 def _best_splits(sizes: list[int]) -> list[list[int]]:
-    """Where to split the product of matrices i … j, of sizes[i] × sizes[i + 1] …, for the fewest multiplications."""
+    """Return where to split the product of matrices i … j, of sizes[i] × sizes[i + 1] …, for the fewest multiplications."""
     n = len(sizes) - 1
     cost = [[0] * n for _ in range(n)]
     split = [[0] * n for _ in range(n)]
@@ -45,7 +45,7 @@ def _chain(matrices: list[Tensor]) -> Tensor:
 
 
 def _between(matrices: list[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
-    """The product of matrices ``i`` to ``j``."""
+    """Return the product of matrices ``i`` to ``j``."""
     if i == j:
         return matrices[i]
     k = split[i][j]
@@ -54,7 +54,7 @@ def _between(matrices: list[Tensor], split: list[list[int]], i: int, j: int) -> 
 
 @public(method=False, namespaces=("linalg",), name="linalg.multi_dot")
 def multi_dot(tensors, *, out=None):
-    """The product of two or more matrices in the order of fewest multiplications; the first and the last may be vectors.
+    """Return the product of two or more matrices in the order of fewest multiplications; the first and the last may be vectors.
 
     Errors: RuntimeError for fewer tensors, and shapes and dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.multi_dot.html
@@ -94,7 +94,7 @@ def multi_dot(tensors, *, out=None):
 
 @public(method=False)
 def chain_matmul(*matrices, out=None):
-    """The product of matrices in the order of fewest multiplications: the older form of `linalg.multi_dot`."""
+    """Return the product of matrices in the order of fewest multiplications: the older form of `linalg.multi_dot`."""
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
     if not matrices:
@@ -142,7 +142,7 @@ def linalg_cross(input, other, *, dim=-1, out=None):
 
 @public()
 def cross(input, other, dim: int | None = None, *, out=None):
-    """`linalg.cross` along ``dim``, the first dim of size 3 if not given."""
+    """Return `linalg.cross` along ``dim``, the first dim of size 3 if not given."""
     a, b = tensor_argument(input, "cross"), tensor_argument(other, "cross", "other")
     if dim is None:
         dim = next((d for d, n in enumerate(broadcast_shapes(a.shape, b.shape)) if n == 3), None)
@@ -173,11 +173,11 @@ def vecdot(x, y, *, dim=-1, out=None):
 
 @public(method=False, namespaces=("linalg",), name="linalg.diagonal")
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    """`diagonal` of the last two dims, a view."""
+    """Return `diagonal` of the last two dims, a view."""
     return _diagonal(A, offset, dim1, dim2)
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.matmul")
 def linalg_matmul(input, other, *, out=None):
-    """`matmul`."""
+    """Return `matmul`."""
     return matmul(input, other, out=out)

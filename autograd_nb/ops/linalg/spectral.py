@@ -154,7 +154,7 @@ def _singular_values(a: Tensor) -> Tensor:
 
 @public(method=False, namespaces=("linalg",), name="linalg.svd")
 def svd(A, full_matrices=True, *, driver=None, out=None):
-    """(U, S, Vh) with A = U·diag(S)·Vh: A (…, m, n), S descending; U (…, m, m), Vh (…, n, n), or with min(m, n) vectors.
+    """Return (U, S, Vh) with A = U·diag(S)·Vh: A (…, m, n), S descending; U (…, m, m), Vh (…, n, n), or with min(m, n) vectors.
 
     The gradient exists where singular values differ, and are not 0 if it reaches vectors; of ``full_matrices`` only the vectors that
     belong to a singular value have one.
@@ -174,7 +174,7 @@ def _no_driver(driver: Any, name: str) -> None:
 
 @public(name="svd")
 def torch_svd(input, some=True, compute_uv=True, *, out=None):
-    """(U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros.
+    """Return (U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.svd.html
     """
@@ -194,7 +194,7 @@ def torch_svd(input, some=True, compute_uv=True, *, out=None):
 
 @public(method=False, namespaces=("linalg",), name="linalg.svdvals")
 def svdvals(A, *, driver=None, out=None):
-    """The singular values of matrices (…, m, n), descending; dA = U·diag(g)·Vᴴ.
+    """Return the singular values of matrices (…, m, n), descending; dA = U·diag(g)·Vᴴ.
 
     Errors: as `linalg.svd`. Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.svdvals.html
     """
@@ -253,7 +253,7 @@ def _hermitian(A: Any, UPLO: Any, name: str) -> tuple[Tensor, bool]:
 
 @public(method=False, namespaces=("linalg",), name="linalg.eigh")
 def eigh(A, UPLO="L", *, out=None):
-    """(eigenvalues, eigenvectors) of Hermitian matrices (…, n, n), ascending; A = V·diag(w)·Vᴴ. Reads the triangle ``UPLO``.
+    """Return (eigenvalues, eigenvectors) of Hermitian matrices (…, n, n), ascending; A = V·diag(w)·Vᴴ. Reads the triangle ``UPLO``.
 
     dA = V·(diag(gw) + skew(Vᴴ·gV)/(wⱼ − wᵢ))·Vᴴ: gradients through vectors need eigenvalues that differ.
 
@@ -266,7 +266,7 @@ def eigh(A, UPLO="L", *, out=None):
 
 @public(method=False, namespaces=("linalg",), name="linalg.eigvalsh")
 def eigvalsh(A, UPLO="L", *, out=None):
-    """The eigenvalues of Hermitian matrices (…, n, n), ascending; dA = V·diag(g)·Vᴴ.
+    """Return the eigenvalues of Hermitian matrices (…, n, n), ascending; dA = V·diag(g)·Vᴴ.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigvalsh.html
     """
@@ -324,7 +324,7 @@ def _eig(a, a_real, vectors):
 
 @public(method=False, namespaces=("linalg",), name="linalg.eig")
 def eig(A, *, out=None):
-    """(eigenvalues, eigenvectors) of square matrices (…, n, n), always complex: A·V = V·diag(w), vectors of length 1, in no order.
+    """Return (eigenvalues, eigenvectors) of square matrices (…, n, n), always complex: A·V = V·diag(w), vectors of length 1, in no order.
 
     Gradients through vectors need eigenvalues that differ and a loss that does not depend on the vectors' phase.
 
@@ -337,7 +337,7 @@ def eig(A, *, out=None):
 
 @public(method=False, namespaces=("linalg",), name="linalg.eigvals")
 def eigvals(A, *, out=None):
-    """The eigenvalues of square matrices (…, n, n), complex, in no order.
+    """Return the eigenvalues of square matrices (…, n, n), complex, in no order.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigvals.html
     """
@@ -349,7 +349,7 @@ def eigvals(A, *, out=None):
 
 
 def cutoff(a: Tensor, atol: Any, rtol: Any, largest: Tensor) -> Tensor:
-    """The size up to which singular values count as 0: max(atol, rtol·largest), PyTorch's defaults where not given."""
+    """Return the size up to which singular values count as 0: max(atol, rtol·largest), PyTorch's defaults where not given."""
     eps = float(np.finfo(a.dtype.np).eps) * max(a.shape[-2:], default=0)
     absolute = 0.0 if atol is None else atol
     if rtol is None:
@@ -416,7 +416,7 @@ def _pseudo_inverse(value: Any, atol: Any, rtol: Any, hermitian: bool) -> Tensor
 
 @public(method=False, namespaces=("linalg",), name="linalg.pinv")
 def pinv(A, rcond: float | Tensor | None = None, hermitian=False, *, atol: float | Tensor | None = None, rtol: float | Tensor | None = None, out=None):
-    """The Moore–Penrose inverse of matrices (…, m, n) → (…, n, m); singular values up to max(atol, rtol·s₀) count as 0.
+    """Return the Moore–Penrose inverse of matrices (…, m, n) → (…, n, m); singular values up to max(atol, rtol·s₀) count as 0.
 
     ``rtol`` is max(m, n)·ε where neither is given; ``rcond`` is its older name. ``hermitian``: by eigenvalues, reading the lower
     triangle. The gradient is that of matrices of the same rank.
@@ -431,13 +431,13 @@ def pinv(A, rcond: float | Tensor | None = None, hermitian=False, *, atol: float
 
 @public()
 def pinverse(input, rcond: float = 1e-15):
-    """`linalg.pinv` with a relative cutoff of ``rcond``."""
+    """Return `linalg.pinv` with a relative cutoff of ``rcond``."""
     return _pseudo_inverse(input, None, rcond, False)
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.matrix_rank")
 def matrix_rank(A, tol: float | Tensor | None = None, hermitian=False, *, atol: float | Tensor | None = None, rtol: float | Tensor | None = None, out=None):
-    """How many singular values of matrices (…, m, n) are greater than max(atol, rtol·s₀), int64; no gradient.
+    """Return how many singular values of matrices (…, m, n) are greater than max(atol, rtol·s₀), int64; no gradient.
 
     ``tol``: the older form of ``atol``. ``hermitian``: by eigenvalues, reading the lower triangle.
 

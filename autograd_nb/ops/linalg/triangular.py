@@ -69,7 +69,7 @@ def triangle(t, b, upper, trans, unit):
     dtypes="float complex", samples="torch.triangular_solve(x(4, 2), spd(4)).solution",
 )
 def _triangle_by_columns(t, b, upper, trans, unit):
-    """`triangle`, laid out as LAPACK leaves solutions."""
+    """Return `triangle`, laid out as LAPACK leaves solutions."""
     return turned(triangle(t, b, upper, trans, unit))
 
 
@@ -101,7 +101,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 
 @public()
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None):
-    """(solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A.
+    """Return (solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A.
 
     Errors: RuntimeError for shapes or dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.triangular_solve.html
@@ -163,7 +163,7 @@ def _not_definite(k: int) -> str:
 
 @public(method=False, namespaces=("linalg",), name="linalg.cholesky")
 def cholesky(A, *, upper=False, out=None):
-    """The lower triangular L with A = L·Lᴴ (the upper U with A = Uᴴ·U) of Hermitian positive definite matrices; reads one triangle.
+    """Return the lower triangular L with A = L·Lᴴ (the upper U with A = Uᴴ·U) of Hermitian positive definite matrices; reads one triangle.
 
     The gradient is that of a symmetric A: L⁻ᴴ·Φ·L⁻¹, Φ the symmetric matrix with half of the lower triangle of Lᴴ·g.
 
@@ -175,7 +175,7 @@ def cholesky(A, *, upper=False, out=None):
 
 @public(name="cholesky")
 def torch_cholesky(input, upper=False, *, out=None):
-    """`linalg.cholesky`, its older name."""
+    """Return `linalg.cholesky`, its older name."""
     x = matrix(input, "cholesky", kernel="cholesky_cpu")
     empty = not x._layout.size  # then in C order, of any shape
     return _checked_cholesky(x if empty else square_shape(x, "cholesky"), bool(upper), out, "cholesky", empty)
@@ -189,7 +189,7 @@ def _checked_cholesky(a: Tensor, upper: bool, out: Any, name: str, by_rows: bool
 
 @public(method=False, namespaces=("linalg",), name="linalg.cholesky_ex")
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
-    """(L, info): `linalg.cholesky` that reports failure in ``info`` (the order of the leading minor, else 0) instead of raising.
+    """Return (L, info): `linalg.cholesky` that reports failure in ``info`` (the order of the leading minor, else 0) instead of raising.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky_ex.html
     """
@@ -250,7 +250,7 @@ def cholesky_solve(B, L, upper=False, *, out=None):
 
 
 def _by_rows(y: Tensor, out: Any) -> Tensor:
-    """A solution for ``out``, which PyTorch lays out in C order where it has another shape."""
+    """Return a solution for ``out``, which PyTorch lays out in C order where it has another shape."""
     return y.contiguous() if isinstance(out, Tensor) and out.shape != y.shape else y
 
 

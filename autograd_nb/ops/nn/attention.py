@@ -83,7 +83,7 @@ def _walk(layout: Layout) -> Any:
 
 
 def _rows(t: Tensor) -> tuple[Any, tuple[int, int, int]]:
-    """(memory, elements from one batch, head and row to the next); a copy where elements of a row are not neighbours."""
+    """Return (memory, elements from one batch, head and row to the next); a copy where elements of a row are not neighbours."""
     strides = _walk(t._layout)
     if strides is None or (strides[3] != 1 and t.shape[-1] > 1):
         t = t.contiguous()
@@ -93,7 +93,7 @@ def _rows(t: Tensor) -> tuple[Any, tuple[int, int, int]]:
 
 @planned
 def _beside(layout: Layout, width: int) -> Layout:
-    """The layout without gaps of rows of ``width`` elements, whose dims lie in memory in the order of those of ``layout``."""
+    """Return the layout without gaps of rows of ``width`` elements, whose dims lie in memory in the order of those of ``layout``."""
     shape = (*layout.shape[:-1], width)
     order = sorted(range(layout.ndim), key=lambda d: -layout.strides[d])
     if not overlaps_itself(layout) and order[-1] == layout.ndim - 1:
@@ -115,7 +115,7 @@ def _room(t: Tensor, width: int) -> Tensor:
     dtypes="half float", samples="F.scaled_dot_product_attention(x(2, 3, 4), x(2, 5, 4), x(2, 5, 3))",
 )
 def _attention(q, k, v, mask, scale, causal, mask_sizes, blank, want_y):
-    """(p v, p) for p = softmax(scale · q kᵀ + mask); operands of the same batch dims, ``mask`` of ``mask_sizes`` broadcast."""
+    """Return (p v, p) for p = softmax(scale · q kᵀ + mask); operands of the same batch dims, ``mask`` of ``mask_sizes`` broadcast."""
     return _attend(q, k, v, mask, scale, causal, blank, want_y, True)
 
 
@@ -161,7 +161,7 @@ def _nothing(d: dtypes.dtype) -> Any:
 def attention_weights(
     q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float, causal: bool, scale: Any, blank: float = 0.0, weights: bool = True
 ) -> tuple[Tensor, Any]:
-    """(result, weights after dropout or None); operands of one dtype whose batch dims broadcast."""
+    """Return (result, weights after dropout or None); operands of one dtype whose batch dims broadcast."""
     if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
         batch = broadcast_shapes(broadcast_shapes(q.shape[:-2], k.shape[:-2]), v.shape[:-2])
         q, k, v = (t.expand(*batch, *t.shape[-2:]) for t in (q, k, v))
@@ -203,7 +203,7 @@ _KINDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "int6
 
 
 def need_floating(q: Tensor, op: str) -> None:
-    """NotImplementedError for complex queries, which have no softmax, RuntimeError for integers, as PyTorch has it."""
+    """Raise NotImplementedError for complex queries, which have no softmax, RuntimeError for integers, as PyTorch has it."""
     if q.dtype.is_complex:
         raise NotImplementedError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_type(q.dtype)}' (query of {op}())")
     if q.dtype.category != 2:
@@ -215,7 +215,7 @@ def _kind(t: Tensor) -> str:
 
 
 def _check_operands(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, op: str) -> None:
-    """RuntimeError for shapes and dtypes that do not go together."""
+    """Raise RuntimeError for shapes and dtypes that do not go together."""
     if q.ndim < 2 or k.ndim < 2 or v.ndim < 2:
         raise RuntimeError(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q.ndim} key.dim: {k.ndim} and "
@@ -287,7 +287,7 @@ def scaled_dot_product_attention(
 
 
 def _is_flash(q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float) -> bool:
-    """Whether PyTorch takes the one op that keeps its operands and its result, and not several, which keep scaled copies."""
+    """Return whether PyTorch takes the one op that keeps its operands and its result, and not several, which keep scaled copies."""
     return (
         q.ndim == k.ndim == v.ndim == 4
         and q.shape[:2] == k.shape[:2] == v.shape[:2]

@@ -34,7 +34,7 @@ from .normalization import (
 
 @cache
 def _one_each(c: int, carrier: Any, value: float) -> np.ndarray:
-    """What stands for a weight or bias that is not given."""
+    """Return what stands for a weight or bias that is not given."""
     return np.full(c, value, carrier)
 
 
@@ -85,7 +85,7 @@ def _channels(x, w, b, mean, rstd, value, eps, training):
 def _plan_channels(
     checked: bool, x: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: Any, momentum: Any, eps: Any
 ) -> tuple[Any, ...] | None:
-    """How a small batch is normalised in one launch; None where it is not, or where something is to be refused."""
+    """Return how a small batch is normalised in one launch; None where it is not, or where something is to be refused."""
     layout = x._layout
     if layout.ndim < 2 or not layout.contiguous or not 0 < layout.size <= SMALL or layout.dtype.name not in _NOTHING:
         return None
@@ -113,7 +113,7 @@ def _plan_channels(
 def _run_known(
     plan: tuple[Any, ...], x: Tensor, running_mean: Any, running_var: Any, w: Any, b: Any, training: Any, momentum: Any, eps: Any
 ) -> Tensor:
-    """The batch norm of a small batch."""
+    """Return the batch norm of a small batch."""
     sizes, layout, row, carrier, ones, zeros, eps, training = plan
     if running_mean is not None and running_mean._rg:
         constant("native_batch_norm", "running_mean", running_mean)
@@ -151,7 +151,7 @@ _KEY = ", ".join(["input._layout", *[f"{p} if {p} is None else {p}._layout" for 
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5, cudnn_enabled=True
 ):
-    """(x − mean)/√(var + eps)·weight + bias per channel (dim 1).
+    """Return (x − mean)/√(var + eps)·weight + bias per channel (dim 1).
 
     training: statistics of this batch, and ``running_mean`` and ``running_var`` are moved towards them by ``momentum`` (in place;
     the running variance is the unbiased one). Otherwise the running statistics are used.
@@ -202,7 +202,7 @@ def _underived_rule(g, why):
     dtypes="half float", samples="F.batch_norm(x(4, 3).contiguous(), None, None, pos(1, 3).contiguous(), training=True)",
 )
 def _underived(x, why):
-    """The same values, whose gradient is refused."""
+    """Return the same values, whose gradient is refused."""
     return x.clone()
 
 

@@ -29,7 +29,7 @@ _PLANES_BY_WEIGHT = launch.Kernel("nn.depthwise", "by_weight")
 
 @planned
 def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[int], how: tuple[Any, ...]) -> tuple[int, ...]:
-    """The 18 ints of the kernels, with the dims that a 1-D or 2-D convolution lacks filled in front."""
+    """Return the 18 ints of the kernels, with the dims that a 1-D or 2-D convolution lacks filled in front."""
     stride, padding, dilation, _ = how
     lead = 5 - len(x_shape)
 
@@ -57,7 +57,7 @@ MANY = 1024  #: output positions from which part of a weight's gradient pays for
 def _by_images(
     kernel: launch.Kernel, images: int, sizes: tuple[Any, ...], arrays: tuple[Any, ...], steps: tuple[Any, ...], work: int, out_shape: Any, d: dtypes.dtype
 ) -> Tensor:
-    """The output of ``kernel(images, *sizes, *arrays, out)``, images shared by threads; ``steps``: elements of an image in each array."""
+    """Return the output of ``kernel(images, *sizes, *arrays, out)``, images shared by threads; ``steps``: elements of an image in each array."""
     layout = layout_of(out_shape, None, d)
     out = make(launch.empty(layout.size, d.carrier), layout, [0, 0])
     args = (images, *sizes, *arrays, out._data)
@@ -70,12 +70,12 @@ def _by_images(
 
 
 def _by_outputs(args: tuple[Any, ...], work: int) -> list[tuple[Any, ...]]:
-    """The launches of a kernel that takes (images, groups, inputs, outputs, first output, last, …): for some outputs each."""
+    """Return the launches of a kernel that takes (images, groups, inputs, outputs, first output, last, …): for some outputs each."""
     return [(*args[:4], begin, end, *args[6:]) for begin, end in threads.pieces(args[3], work, 8)]
 
 
 def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry: tuple[Any, ...], flipped: bool, y_shape: Any) -> Tensor:
-    """The convolution of ``geometry``; ``flipped``: with w's inputs and outputs exchanged and its kernels turned around."""
+    """Return the convolution of ``geometry``; ``flipped``: with w's inputs and outputs exchanged and its kernels turned around."""
     images, outputs, size = x.shape[0], y_shape[1] // groups, numel(w.shape)
     layout = layout_of(y_shape, None, x.dtype)
     y = make(launch.empty(layout.size, x.dtype.carrier), layout, [0, 0])
@@ -93,12 +93,12 @@ def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry:
 
 
 def _by_planes(w_shape: Any, groups: int) -> bool:
-    """Whether groups have one input channel and so few outputs that each is best made from its plane."""
+    """Return whether groups have one input channel and so few outputs that each is best made from its plane."""
     return groups > 1 and w_shape[1] == 1 and w_shape[0] <= 4 * groups
 
 
 def _steps(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple[Any, ...]]:
-    """How the gradient by ``n`` inputs along a dim comes from that of ``m`` outputs: for every s-th input by a stride of 1.
+    """Return how the gradient by ``n`` inputs along a dim comes from that of ``m`` outputs: for every s-th input by a stride of 1.
 
     Each is (the first input of those, how many, the taps that reach them, their padding and dilation).
     """
@@ -115,7 +115,7 @@ def _steps(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple[Any, ..
 
 @planned
 def _plan(x_shape: tuple[Any, ...], y_shape: tuple[Any, ...], w_shape: tuple[Any, ...], how: tuple[Any, ...]) -> tuple[bool, list[tuple[Any, ...]]]:
-    """Whether inputs are left over that no tap reaches, and for each step (its weights, its inputs, their shape, the geometry)."""
+    """Return whether inputs are left over that no tap reaches, and for each step (its weights, its inputs, their shape, the geometry)."""
     stride, padding, dilation, groups = how
     dims = zip(x_shape[2:], y_shape[2:], w_shape[2:], stride, padding, dilation, strict=True)
     steps, found = list(product(*(_steps(*dim) for dim in dims))), []
@@ -131,7 +131,7 @@ def _plan(x_shape: tuple[Any, ...], y_shape: tuple[Any, ...], w_shape: tuple[Any
 
 
 def _by_steps(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ...]) -> Tensor:
-    """The gradient by the input: convolutions at stride 1 with the weights turned around, one for each step of the strides."""
+    """Return the gradient by the input: convolutions at stride 1 with the weights turned around, one for each step of the strides."""
     rest, steps = _plan(tuple(x_shape), tuple(y.shape), tuple(w.shape), how)
     if all(s == 1 for s in how[0]) and steps:
         return _correlate(y, w, None, how[3], steps[0][3], True, x_shape)
@@ -159,7 +159,7 @@ def _half(op: Any, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor:
 )
 @images(4, 5, weight=True)
 def _conv(x, w, bias, how, spatial):
-    """``spatial``: the output's sizes; as a gradient of a transposed convolution they may be fewer than would fit."""
+    """Return the convolution with outputs of the sizes ``spatial``; as a gradient of a transposed convolution they may be fewer than would fit."""
     if x.dtype is dtypes.float16:
         return _half(_conv.forward, (x, w, bias), (how, spatial))
     y_shape = (x.shape[0], w.shape[0], *spatial)
@@ -185,7 +185,7 @@ def _conv_of_batch(op, args, batch):
 
 
 def _as_groups(x: Any, w: Any, how: tuple[Any, ...], batch: Any, call: Callable[..., Any]) -> Tensor:
-    """A convolution of each sample's x with its own w, the samples being groups of channels: x (B·N·C → N·BC), w (B·O·I → BO·I)."""
+    """Return a convolution of each sample's x with its own w, the samples being groups of channels: x (B·N·C → N·BC), w (B·O·I → BO·I)."""
     b = batch.whole(w)
     y = call(_side_by_side(batch.whole(x)), b.reshape(batch.size * b.shape[1], *b.shape[2:]), _more_groups(how, batch.size))
     return y.reshape(y.shape[0], batch.size, y.shape[1] // batch.size, *y.shape[2:]).transpose(0, 1)
@@ -284,7 +284,7 @@ def _conv_by_weight_of_batch(op, args, batch):
 
 
 def tuple_of(value: Any, n: int, name: str, op: str) -> tuple[int, ...]:
-    """An int for all dims, or one int for each."""
+    """Return an int for all dims, or one int for each."""
     if isinstance(value, (tuple, list)):
         out = as_ints(value, name, op)
         if len(out) == 1:
@@ -300,7 +300,7 @@ def tuple_of(value: Any, n: int, name: str, op: str) -> tuple[int, ...]:
 def _prepare(
     op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, dilation: Any, groups: Any, transposed: bool, free: bool = False
 ) -> tuple[Any, ...]:
-    """(x, w, stride, dilation, groups, whether there is a batch), checked. ``free``: the bias may have another real dtype."""
+    """Return (x, w, stride, dilation, groups, whether there is a batch), checked. ``free``: the bias may have another real dtype."""
     x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
     other = w if x.dtype is not w.dtype else bias if bias is not None and bias.dtype is not x.dtype else None
     if free and other is bias and other is not None and bias.dtype.category <= x.dtype.category == 2:
@@ -367,7 +367,7 @@ def _integers(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[
 
 
 def _of_parts(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor | None:
-    """Of complex tensors, from three convolutions of their parts (as Gauss multiplied); None for real ones."""
+    """Return the result for complex tensors, from three convolutions of their parts (as Gauss multiplied); None for real ones."""
     x, w, bias = tensors
     if not all(isinstance(t, Tensor) and t.dtype.is_complex for t in (x, w)) or x.dtype is not w.dtype:
         return None

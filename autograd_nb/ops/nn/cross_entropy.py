@@ -39,7 +39,7 @@ _OUTSIDE = launch.Kernel("indexing.along", "first_outside")
 
 
 def legacy_reduction(size_average: Any, reduce: Any, reduction: str, stacklevel: int = 4) -> str:
-    """The ``reduction`` that the old arguments ``size_average`` and ``reduce`` mean; it warns when they are given."""
+    """Return the ``reduction`` that the old arguments ``size_average`` and ``reduce`` mean; it warns when they are given."""
     if size_average is not None or reduce is not None:
         average = True if size_average is None else size_average
         total = True if reduce is None else reduce
@@ -66,7 +66,7 @@ def _pick_weight(weighted: bool) -> list[Step]:
 
 @cache
 def _forward(weighted: bool, smoothed: bool, rows: bool, kept: bool) -> RowKernel:
-    """From logits to the loss; ``kept``: to the powers of e and the inverse of their sum as well, of which softmax is the product."""
+    """Compute the loss from logits; ``kept``: to the powers of e and the inverse of their sum as well, of which softmax is the product."""
     operands = {
         "x": "full",
         "target": "row",
@@ -162,7 +162,7 @@ def _weights(w: Tensor | None, total: Tensor | None) -> list[Any]:
 
 
 def _constants(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """(which rows are kept, what multiplies the softmax, what is subtracted) as tensors outside the graph."""
+    """Return (which rows are kept, what multiplies the softmax, what is subtracted) as tensors outside the graph."""
     with unrecorded():
         c = x.shape[1]
         keep = target.ne(ignore)
@@ -198,7 +198,7 @@ def _gradient_arguments(g, powers, target, w, total, inverse, wsum, reduction, i
 
 
 def _plan_gradient(checked: bool, g, powers, target, w, total, inverse, wsum, reduction, ignore, eps) -> tuple[Any, ...] | None:
-    """What the gradient of a loss without weights takes."""
+    """Return what the gradient of a loss without weights takes."""
     d = powers._layout.dtype
     if w is not None or reduction == "none" or g._layout.dtype is not d or not powers._layout.size:
         return None
@@ -220,7 +220,7 @@ _RUN_GRADIENT = [
 
 @known("powers._layout, target._layout, g._layout, w is None, reduction, eps", _plan_gradient, _RUN_GRADIENT)
 def _gradient(g, powers, target, w, total, inverse, wsum, reduction, ignore, eps):
-    """The gradient outside the graph."""
+    """Return the gradient outside the graph."""
     layout = powers._layout
     data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
@@ -242,7 +242,7 @@ LARGE = 1 << 18  #: elements from which rows pay for being shared by threads
 
 
 def _weight_of_rows(target: Tensor, weight: Tensor | None, ignore: int, d: Any) -> Tensor:
-    """The sum of the weights of the rows that are kept."""
+    """Return the sum of the weights of the rows that are kept."""
     kept = target.ne(ignore)
     if weight is None:
         return cast(kept.sum(), d)
@@ -304,7 +304,7 @@ def _cross_entropy_by_ops(x: Tensor, target: Tensor, w: Any, ignore: int, reduct
 
 
 def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduction: Any, label_smoothing: Any) -> tuple[Any, ...] | None:
-    """What a call with the classes of the rows of a matrix takes."""
+    """Return what a call with the classes of the rows of a matrix takes."""
     layout, wanted = input._layout, target._layout
     if layout.ndim != 2 or wanted.ndim != 1 or layout.sizes[0] != wanted.size or not 0 < layout.size < LARGE:
         return None
@@ -323,7 +323,7 @@ def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduc
 
 
 def _run_known(plan: tuple[Any, ...], x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
-    """What `cross_entropy` comes to in a `known` call."""
+    """Return what `cross_entropy` comes to in a `known` call."""
     sizes, entry, outside, mean, kept, layout, rows, one = plan
     carrier, count = layout.dtype.carrier, rows.size
     indices = target._data if target._data.size == count else target._data[:count]
@@ -464,7 +464,7 @@ def cross_entropy(
 
 
 def _soft_cross_entropy(x: Tensor, t: Tensor, weight: Any, ignore: int, reduction: str, eps: float) -> Tensor:
-    """The target given as probabilities."""
+    """Return the target given as probabilities."""
     if not t.dtype.is_floating_point:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {t.dtype}")
     if ignore >= 0:

@@ -34,7 +34,7 @@ def _rule(g, x, labels, places, lengths, sizes, out, how):
     dtypes="half float", samples="F.ctc_loss(x(5, 2, 4).log_softmax(2), index(3, 2, 2) + 1, torch.tensor([5, 4]), torch.tensor([2, 2]))",
 )
 def _ctc_loss(x, labels, places, lengths, sizes, how):
-    """(losses, alpha); how: (states, blank, zero_infinity)."""
+    """Return (losses, alpha); how: (states, blank, zero_infinity)."""
     steps, batch, classes = x.shape
     losses, alpha = new_empty((batch,), x.dtype), new_empty((batch, steps, how[0]), x.dtype)
     if batch:
@@ -57,7 +57,7 @@ def _ctc_loss_backward(g, x, labels, places, lengths, sizes, losses, alpha, how)
 
 
 def _lengths(value: Any, name: str, batch: int, most: int, what: str) -> tuple[Tensor, list[int]]:
-    """A length for each sample, as an int64 tensor and as ints; RuntimeError for other counts or values."""
+    """Return a length for each sample, as an int64 tensor and as ints; RuntimeError for other counts or values."""
     if isinstance(value, Tensor):
         if value.dtype.category != 1:
             raise RuntimeError(f"{name} must be integral (got {value.dtype})")
@@ -145,6 +145,6 @@ def _padded_out(labels: Tensor, counts: list[int], classes: int) -> Tensor:
 def ctc_loss_(
     log_probs, targets, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank=0, reduction: int = 1, zero_infinity=False
 ):
-    """`nn.functional.ctc_loss` with reductions as numbers: 0 none, 1 mean, 2 sum."""
+    """Return `nn.functional.ctc_loss` with reductions as numbers: 0 none, 1 mean, 2 sum."""
     names = ("none", "mean", "sum")
     return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, names[reduction] if reduction in (0, 1, 2) else reduction, zero_infinity)

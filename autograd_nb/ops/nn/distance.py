@@ -122,7 +122,7 @@ def triplet_margin_loss(
 def triplet_margin_with_distance_loss(
     anchor, positive, negative, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin=1.0, swap=False, reduction="mean"
 ):
-    """`triplet_margin_loss` with any distance."""
+    """Return `triplet_margin_loss` with any distance."""
     check_reduction(reduction)
     _check_triplet(anchor, positive, negative, margin, "triplet_margin_with_distance_loss")
     d = distance_function or pairwise_distance
@@ -134,7 +134,7 @@ def triplet_margin_with_distance_loss(
 
 @functional()
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """The mean over classes of the binary cross-entropy of logits."""
+    """Return the mean over classes of the binary cross-entropy of logits."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = (
         tensor_argument(input, "multilabel_soft_margin_loss"),

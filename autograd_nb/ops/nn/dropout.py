@@ -73,7 +73,7 @@ def _alpha_into(
 
 
 def _in_memory(write: Any) -> Any:
-    """``write`` for a target of any strides, which it reads and overwrites."""
+    """Do ``write`` for a target of any strides, which it reads and overwrites."""
 
     def into(target: Tensor, *args: Any) -> None:
         if target._layout.contiguous:
@@ -110,7 +110,7 @@ def _all_fallen(x: Tensor, inplace: bool) -> Tensor:
 
 
 def _threshold(p: float) -> int:
-    """A 32-bit word falls below it with probability p."""
+    """Return the number below which a 32-bit word falls with probability p."""
     return min(round(p * 2.0**32), 2**32 - 1)
 
 
@@ -144,7 +144,7 @@ def _apply_alpha(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Any
 
 
 def _alpha_constants(p: float) -> tuple[float, float, float]:
-    """(a, b, what dropped units become): kept units become a·x + b, so that mean 0 and variance 1 are kept."""
+    """Return (a, b, what dropped units become): kept units become a·x + b, so that mean 0 and variance 1 are kept."""
     a = 1.0 / math.sqrt((_ALPHA_CONSTANT**2 * p + 1.0) * (1.0 - p))
     b = a * _ALPHA_CONSTANT * p
     return a, b, b - a * _ALPHA_CONSTANT
@@ -170,7 +170,7 @@ def _apply_feature(input: Any, p: Any, train: bool, inplace: bool, op: str, alph
 
 
 def _family(name: str, apply: Any, doc: str) -> None:
-    """``name``, ``name_`` and nothing else in the torch namespace."""
+    """Return ``name``, ``name_`` and nothing else in the torch namespace."""
 
     def call(input, p, train):
         return apply(input, p, train, False, name)

@@ -52,7 +52,7 @@ def _fold(x, image, blocks, how):
 
 
 def _windows(op: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> tuple[Any, ...]:
-    """(kernel, dilation, padding, stride), two ints each."""
+    """Return (kernel, dilation, padding, stride), two ints each."""
     how = [tuple_of(v, 2, n, op) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
     for (h, w), name, what in zip(how, ("kernel", "dilation", "pad", "stride"), ("kernel size", "dilation", "padding", "stride"), strict=True):
         if name == "pad":
@@ -74,7 +74,7 @@ def _numbers(x: Tensor, op: str) -> None:
 
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.unfold")
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
-    """The windows of images as columns: (N, C, H, W) → (N, C·∏ kernel_size, L), L the number of places of the window.
+    """Return the windows of images as columns: (N, C, H, W) → (N, C·∏ kernel_size, L), L the number of places of the window.
 
     Sizes are ints or pairs; outside the image stand zeros. The gradient is `fold`.
 

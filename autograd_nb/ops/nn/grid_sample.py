@@ -95,7 +95,7 @@ def _default_corners(align_corners: Any) -> bool:
 
 @public(method=False, namespaces=("nn.functional",))
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
-    """``input`` (N, C, H, W) read at ``grid`` (N, Hₒ, Wₒ, 2) of (x, y) in [−1, 1]: (N, C, Hₒ, Wₒ); or with one dim more.
+    """Return ``input`` (N, C, H, W) read at ``grid`` (N, Hₒ, Wₒ, 2) of (x, y) in [−1, 1]: (N, C, Hₒ, Wₒ); or with one dim more.
 
     mode: "bilinear" (trilinear for volumes), "nearest", "bicubic" (images only). padding_mode: what stands outside, "zeros",
     "border" or "reflection". align_corners: ±1 are the centres of corner pixels, else their outer edges. Differentiable twice in
@@ -115,7 +115,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 @public("grid_sampler_2d", "grid_sampler_3d", method=False)
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
-    """`nn.functional.grid_sample` with modes as numbers, in the order in which it lists them."""
+    """Return `nn.functional.grid_sample` with modes as numbers, in the order in which it lists them."""
     x, places = tensor_argument(input, "grid_sampler"), tensor_argument(grid, "grid_sampler", "grid")
     if not x.ndim or not places.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions (grid_sampler(): input and grid)")
@@ -159,7 +159,7 @@ def _axis(n: int, aligned: bool, like: Tensor) -> Tensor:
 
 @public(method=False, namespaces=("nn.functional",))
 def affine_grid(theta, size, align_corners=None):
-    """A grid for `grid_sample` of places θ·(x, y, 1): ``theta`` (N, 2, 3) and ``size`` (N, C, H, W) → (N, H, W, 2); or 3-D.
+    """Return a grid for `grid_sample` of places θ·(x, y, 1): ``theta`` (N, 2, 3) and ``size`` (N, C, H, W) → (N, H, W, 2); or 3-D.
 
     Errors: ValueError or NotImplementedError for shapes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.affine_grid.html
@@ -189,7 +189,7 @@ def affine_grid(theta, size, align_corners=None):
 
 @public(method=False)
 def affine_grid_generator(theta, size, align_corners):
-    """`nn.functional.affine_grid` without its checks."""
+    """Return `nn.functional.affine_grid` without its checks."""
     t = tensor_argument(theta, "affine_grid_generator", "theta")
     sizes = tuple(as_int(s, "size") for s in size)
     if t.ndim != 3 or t.shape[0] != sizes[0] or tuple(t.shape[1:]) != (len(sizes) - 2, len(sizes) - 1):

@@ -41,7 +41,7 @@ _NODES = {
 
 @lru_cache(256)
 def _nearest_index(mode: int, sizes: tuple[int, ...], scales: tuple[float, ...]) -> np.ndarray:
-    """The joined tables of `kernels.nn.interpolate.nearest`; sizes: (depth, height, width) before and after."""
+    """Return the joined tables of `kernels.nn.interpolate.nearest`; sizes: (depth, height, width) before and after."""
     index = launch.empty(sum(sizes[3:]), np.dtype(np.int64))
     at = 0
     for d in (2, 1, 0):
@@ -51,7 +51,7 @@ def _nearest_index(mode: int, sizes: tuple[int, ...], scales: tuple[float, ...])
 
 
 def _taps(mode: int, n_in: int, n_out: int, scale: float, aligned: bool) -> int:
-    """How many inputs an output may read; 0 if the dim stays as it is."""
+    """Return how many inputs an output may read; 0 if the dim stays as it is."""
     if mode < 4:
         return 0 if n_in == n_out and mode == 2 else 2 * (mode - 1)
     if n_in == n_out:
@@ -62,7 +62,7 @@ def _taps(mode: int, n_in: int, n_out: int, scale: float, aligned: bool) -> int:
 
 @lru_cache(256)
 def _tables(mode: int, aligned: bool, sizes: tuple[int, ...], scales: tuple[float, ...], d: dtypes.dtype) -> tuple[Any, ...]:
-    """(taps of each dim, count, index, weight) of `kernels.nn.interpolate.resample`."""
+    """Return (taps of each dim, count, index, weight) of `kernels.nn.interpolate.resample`."""
     # a dim of size 1 that is there to make three is left alone, as any that keeps its size
     taps = tuple(_taps(mode, sizes[k], sizes[3 + k], scales[k], aligned) if scales[k] >= 0 else 0 for k in range(3))
     total = sum(t * n for t, n in zip(taps, sizes[3:], strict=True))
@@ -82,14 +82,14 @@ def _three(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _sample(mode: int, n: int) -> str:
-    """What the tests run the op of a mode with."""
+    """Return what the tests run the op of a mode with."""
     name = ("nearest", "nearest-exact", ("linear", "bilinear", "trilinear")[n - 1], "bicubic", "bilinear", "bicubic", "lanczos")[mode]
     return f'F.interpolate(x(1, 2{", 3" * n}), scale_factor=2, mode="{name}"{", antialias=True" * (mode > 3)})'
 
 
 @lru_cache(64)
 def _operation(mode: int, n: int) -> Any:
-    """The op of a mode over n dims: (x, sizes, scales, aligned), differentiable as often as wanted."""
+    """Return the op of a mode over n dims: (x, sizes, scales, aligned), differentiable as often as wanted."""
 
     @images(4, 5)
     def resize(x, sizes, scales, aligned, kernels, before, after):
@@ -133,7 +133,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def _wanted_sizes(x: Tensor, size: Any, scale_factor: Any) -> tuple[Any, Any]:
-    """(sizes, None) or (None, factors), one for each spatial dim."""
+    """Return (sizes, None) or (None, factors), one for each spatial dim."""
     n = x.ndim - 2
     if n < 0 and not isinstance(scale_factor if size is None else size, (tuple, list)):
         raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {x.ndim}D)")
@@ -238,20 +238,20 @@ def _deprecated(name: str, instead: str) -> None:
 
 @public(method=False, namespaces=("nn.functional",))
 def upsample(input, size=None, scale_factor: float | Sequence[float] | None = None, mode="nearest", align_corners=None):
-    """The old name of `interpolate`."""
+    """Return the old name of `interpolate`."""
     _deprecated("upsample", "interpolate")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @public(method=False, namespaces=("nn.functional",))
 def upsample_nearest(input, size=None, scale_factor: float | Sequence[float] | None = None):
-    """`interpolate` with mode "nearest"."""
+    """Return `interpolate` with mode "nearest"."""
     _deprecated("upsample_nearest", "interpolate")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 @public(method=False, namespaces=("nn.functional",))
 def upsample_bilinear(input, size=None, scale_factor: float | Sequence[float] | None = None):
-    """`interpolate` with mode "bilinear" and aligned corners."""
+    """Return `interpolate` with mode "bilinear" and aligned corners."""
     _deprecated("upsample_bilinear", "interpolate")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

@@ -75,7 +75,7 @@ def _row_backward(centered: bool, weighted: bool) -> RowKernel:
 
 
 def _rows(x: Tensor, k: int) -> tuple[int, int, int]:
-    """(outer, n, 1) of a tensor normalised over its last ``k`` dims."""
+    """Return (outer, n, 1) of a tensor normalised over its last ``k`` dims."""
     return numel(x.shape[: x.ndim - k]), numel(x.shape[x.ndim - k :]), 1
 
 
@@ -141,7 +141,7 @@ def _row_norm_by_ops(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bo
 
 
 def _plan_known(checked: bool, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: Any) -> tuple[Any, ...] | None:
-    """What such a call takes, where nothing has to be brought in order before."""
+    """Return what such a call takes, where nothing has to be brought in order before."""
     layout = input._layout
     weights = [t for t in (weight, bias) if t is not None]
     if not isinstance(normalized_shape, tuple) or eps.__class__ is not float or not layout.size or layout.dtype is dtypes.float16:
@@ -162,7 +162,7 @@ def _plan_known(checked: bool, input: Any, normalized_shape: Any, weight: Any, b
 
 
 def _run_known(plan: tuple[Any, ...], x: Tensor, normalized_shape: Any, w: Any, b: Any, eps: float) -> Tensor:
-    """The layer norm of a `known` call."""
+    """Return the layer norm of a `known` call."""
     entry, sizes, layout, kept, k, eps = plan
     carrier = layout.dtype.carrier
     empty = np.empty if layout.size * carrier.itemsize < launch.BIG else launch.empty
@@ -207,7 +207,7 @@ def _row_arguments(input: Any, normalized_shape: Any, weight: Any, bias: Any, na
 
 
 def _in_float32(function: Any, x: Tensor, *tensors: Any) -> Tensor:
-    """A norm of half precision, computed in float32."""
+    """Return a norm of half precision, computed in float32."""
     return cast(
         function(cast(x, dtypes.float32), *[t if t is None else cast(t, dtypes.float32) for t in tensors]), dtypes.float16
     )
@@ -219,7 +219,7 @@ def _in_float32(function: Any, x: Tensor, *tensors: Any) -> Tensor:
     _plan_known, _run_known, takes=("input", "normalized_shape", "weight", "bias", "eps"),
 )
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
-    """(x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``.
+    """Return (x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``.
 
     Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html

@@ -20,7 +20,7 @@ from .cross_entropy import cross_entropy
 def linear_cross_entropy(
     input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None, label_smoothing=0.0, options=None
 ):
-    """`cross_entropy` of `linear(input, linear_weight, linear_bias)`: input (N, in) or (in), weights (C, d…, in), bias (C, d…).
+    """Return `cross_entropy` of `linear(input, linear_weight, linear_bias)`: input (N, in) or (in), weights (C, d…, in), bias (C, d…).
 
     target: class indices (N, d…), or probabilities (N, C, d…). options: accepted, as the result does not depend on them.
 

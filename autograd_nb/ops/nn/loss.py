@@ -82,7 +82,7 @@ def _pair(input: Any, target: Any, name: str, warn: bool = True) -> tuple[Tensor
 
 
 def _held_as(y: Tensor, kind: dtypes.dtype, name: str) -> Tensor:
-    """A loss in the dtype of the memory in which PyTorch computes it, an argument's. RuntimeError where that cannot hold it."""
+    """Return a loss in the dtype of the memory in which PyTorch computes it, an argument's. RuntimeError where that cannot hold it."""
     if y.dtype is kind:
         return y
     if not can_cast(y.dtype, kind):
@@ -152,7 +152,7 @@ def _huber_loss(a, b, delta):
 
 @functional()
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """(a − b)², reduced by ``reduction`` ("none", "mean", "sum"); dL/da = 2(a − b)/n.
+    """Return (a − b)², reduced by ``reduction`` ("none", "mean", "sum"); dL/da = 2(a − b)/n.
 
     Warns when the shapes differ, as broadcasting is rarely meant. weight: one factor an element.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.mse_loss.html
@@ -185,7 +185,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 @functional()
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
-    """(a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2. RuntimeError for a negative ``beta``."""
+    """Return (a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2. RuntimeError for a negative ``beta``."""
     reduction = _settled(size_average, reduce, reduction)
     beta = float_argument(beta, "smooth_l1_loss", "beta")
     a, b = _pair(input, target, "l1_loss" if beta == 0 else "smooth_l1_loss")
@@ -199,7 +199,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 @functional()
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
-    """(a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2). RuntimeError unless ``delta`` > 0."""
+    """Return (a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2). RuntimeError unless ``delta`` > 0."""
     check_reduction(reduction)
     a, b = _pair(input, target, "huber_loss")
     delta = float_argument(delta, "huber_loss", "delta")
@@ -381,7 +381,7 @@ def _gaussian_slope(d, v, eps):
 
 @functional()
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
-    """(ln v + (x − t)²/v)/2, v the variance kept above ``eps``; ``full`` adds ln(2π)/2.
+    """Return (ln v + (x − t)²/v)/2, v the variance kept above ``eps``; ``full`` adds ln(2π)/2.
 
     var: of the input's shape, or without its last dim, or with 1 there, or a number.
 

@@ -20,7 +20,7 @@ from .attention import attention_weights, need_floating, scaled_dot_product_atte
 
 
 def _shape_check(q: Tensor, k: Tensor, v: Tensor, padding: Any, mask: Any, heads: int) -> bool:
-    """Whether there is a batch dim; AssertionError when the numbers of dims do not fit together."""
+    """Return whether there is a batch dim; AssertionError when the numbers of dims do not fit together."""
     if q.ndim not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {q.ndim}-D query tensor")
     batched, n = q.ndim == 3, q.ndim
@@ -37,7 +37,7 @@ def _shape_check(q: Tensor, k: Tensor, v: Tensor, padding: Any, mask: Any, heads
 
 
 def _added(mask: Any, name: str, d: dtypes.dtype, other: Any = None) -> Any:
-    """A mask as floats to add to scores: −∞ where a bool mask is True."""
+    """Return a mask as floats to add to scores: −∞ where a bool mask is True."""
     if mask is None:
         return None
     if mask.dtype is not dtypes.bool_ and mask.dtype.category != 2:
@@ -69,12 +69,12 @@ def _projected(q: Tensor, k: Tensor, v: Tensor, packed: Any, separate: tuple[Any
 
 
 def _cut(projected: Tensor, n: int, heads: int, width: int) -> Tensor:
-    """(N, heads, S, head_dim): the projection (S, N, E) by heads."""
+    """Return (N, heads, S, head_dim): the projection (S, N, E) by heads."""
     return projected.reshape(projected.shape[0], n, heads, width).permute(1, 2, 0, 3)
 
 
 def _given(static: Any, projected: Tensor, name: str, n: int, heads: int, width: int) -> Tensor:
-    """(N, heads, S, head_dim): the static tensor (N · heads, S, head_dim) where one is given, else the projection."""
+    """Return (N, heads, S, head_dim): the static tensor (N · heads, S, head_dim) where one is given, else the projection."""
     if static is None:
         return _cut(projected, n, heads, width)
     if static.shape[0] != n * heads:
@@ -85,14 +85,14 @@ def _given(static: Any, projected: Tensor, name: str, n: int, heads: int, width:
 
 
 def _with_batch(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The three with a batch of one in dim 1; what is one tensor stays one."""
+    """Return the three with a batch of one in dim 1; what is one tensor stays one."""
     one = q.unsqueeze(1)
     key = one if k is q else k.unsqueeze(1)
     return one, key, key if v is k else v.unsqueeze(1)
 
 
 def _check_biases(bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> None:
-    """AssertionError for a bias of keys without one of values, and for biases of what is given as it is."""
+    """Raise AssertionError for a bias of keys without one of values, and for biases of what is given as it is."""
     if (bias_k is None) != (bias_v is None):
         raise AssertionError("bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None")
     if bias_k is not None and (static_k is not None or static_v is not None):
@@ -108,7 +108,7 @@ def _check_hint(is_causal: bool, mask: Any) -> None:
 
 
 def _width(e: int, embed_dim_to_check: int, num_heads: int) -> int:
-    """The width of a head."""
+    """Return the width of a head."""
     if e != embed_dim_to_check:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {e}")
     width = e // num_heads
@@ -195,7 +195,7 @@ def _check_scores(q: Tensor, mask: Tensor | None, op: str) -> None:
 
 
 def _check_projections(k: Tensor, v: Tensor, weight: Any, separate: tuple[Any, ...] | None) -> None:
-    """AssertionError where key, value and the weights of their projections do not go together."""
+    """Raise AssertionError where key, value and the weights of their projections do not go together."""
     if separate is None:
         if k.shape != v.shape:
             raise AssertionError(f"key shape {k.shape} does not match value shape {v.shape}")
@@ -210,7 +210,7 @@ def _check_projections(k: Tensor, v: Tensor, weight: Any, separate: tuple[Any, .
 
 
 def _three_dims(mask: Tensor | None, batch: int, length: int, source: int) -> Tensor | None:
-    """The mask (1 or N · heads, L, S); RuntimeError for another shape."""
+    """Return the mask (1 or N · heads, L, S); RuntimeError for another shape."""
     if mask is None:
         return None
     if mask.ndim == 2:
@@ -223,7 +223,7 @@ def _three_dims(mask: Tensor | None, batch: int, length: int, source: int) -> Te
 
 
 def _joined(mask: Tensor | None, padding: Tensor | None, n: int, heads: int, length: int, source: int) -> Tensor | None:
-    """One mask that broadcasts to (N, heads, L, S) of a mask (1 or N · heads, L, S) and a padding (N, S); None where there is neither."""
+    """Return one mask that broadcasts to (N, heads, L, S) of a mask (1 or N · heads, L, S) and a padding (N, S); None where there is neither."""
     if mask is not None:
         mask = mask.reshape(-1, heads, length, source) if mask.shape[0] > 1 else mask.reshape(1, 1, length, source)
     if padding is None:

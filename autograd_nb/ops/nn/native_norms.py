@@ -28,7 +28,7 @@ def _with_statistics(y: Tensor, statistics: tuple[Tensor, Tensor]) -> tuple[Tens
 
 @public(method=False)
 def native_layer_norm(input, normalized_shape, weight, bias, eps) -> tuple[Tensor, Tensor, Tensor]:
-    """(`nn.functional.layer_norm`, the means, the reciprocal deviations)."""
+    """Return (`nn.functional.layer_norm`, the means, the reciprocal deviations)."""
     y = OPS["nn.functional.layer_norm"].call(input, normalized_shape, weight, bias, eps)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     return _with_statistics(y, _statistics(_wide(input.detach(), weight, bias), dims, eps, True))
@@ -36,14 +36,14 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps) -> tuple[Tenso
 
 @public(method=False)
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps) -> tuple[Tensor, Tensor, Tensor]:
-    """(`nn.functional.group_norm`, the means, the reciprocal deviations, each N × group)."""
+    """Return (`nn.functional.group_norm`, the means, the reciprocal deviations, each N × group)."""
     y = OPS["nn.functional.group_norm"].call(input.reshape(N, C, HxW), group, weight, bias, eps).reshape(input.shape)
     return _with_statistics(y, _statistics(_wide(input, weight, bias).reshape(N, group, C // group * HxW), (2,), eps, False))
 
 
 @public(method=False)
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps) -> tuple[Tensor, Tensor, Tensor]:
-    """(`nn.functional.batch_norm`, the means, the reciprocal deviations; these are empty unless ``training``)."""
+    """Return (`nn.functional.batch_norm`, the means, the reciprocal deviations; these are empty unless ``training``)."""
     x: Any = input
     call = OPS["nn.functional.batch_norm"].call
     if not training:

@@ -31,7 +31,7 @@ from ..reduce.statistics import mean_square, wide_mean
 
 
 def same_dtype(x: Tensor, name: str, **others: Any) -> None:
-    """RuntimeError where `x` is no floating point tensor, or another has not its dtype; those of float16 may all be float32."""
+    """Raise RuntimeError where `x` is no floating point tensor, or another has not its dtype; those of float16 may all be float32."""
     if x.dtype.category < 2:
         raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: input must be a floating point tensor')
     others = {n: t for n, t in others.items() if t is not None}
@@ -57,7 +57,7 @@ SUM_GX = Reduction("norm_backward", SUM, lambda g, x, mean, rstd: g * ((x - mean
 
 
 def graph_gradients(g, x, w, dims, wdims, eps, centered, needs):
-    """The gradients as tensors with a history, from the input alone."""
+    """Return the gradients as tensors with a history, from the input alone."""
     grads = {}
     mean = x.mean(dims, True) if centered else 0.0
     gap = x - mean
@@ -98,7 +98,7 @@ def _input_gradient(x, g, mean, rstd, w, total, total_x, inverse):
 
 @pointwise(*[None] * 8, name="norm_backward", public=False, inplace=False)
 def _channel_gradient(x, g, mean, rstd, w, total, total_x, inverse):
-    """The same where the weight varies as the statistics do, with totals that have no part of it."""
+    """Return the same where the weight varies as the statistics do, with totals that have no part of it."""
     hat = (x - mean) * rstd
     return (rstd * w) * (g - (total + hat * total_x) * inverse)
 
@@ -110,7 +110,7 @@ _FINISH = launch.Kernel("nn.norm", "statistics", outputs=4)
 def _statistics(
     x: Tensor, dims: tuple[int, ...], eps: float, running: Sequence[Tensor | None] = (None, None), momentum: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """(mean, 1/√(biased variance + eps)) over ``dims``, kept, outside the graph; ``running`` mean and variance move towards them."""
+    """Return (mean, 1/√(biased variance + eps)) over ``dims``, kept, outside the graph; ``running`` mean and variance move towards them."""
     with unrecorded():
         n = numel(x.shape[d] for d in dims)
         x = x.detach()
@@ -182,7 +182,7 @@ _group_norm = _norm("NativeGroupNormBackward0", "F.group_norm(x(2, 4, 3), 2, x(4
 
 
 def _norm_of_batch(op, args, batch):
-    """The formula written with ops: the statistics are recomputed, for their part in the gradient."""
+    """Return the formula written with ops: the statistics are recomputed, for their part in the gradient."""
     x, w, b, _, _, dims, _, eps = args
     whole = batch.whole(x)
 
@@ -213,14 +213,14 @@ def verify_batch_size(size: Sequence[int]) -> None:
 
 
 def nothing_normalized(x: Tensor, weight: Any, bias: Any) -> Tensor:
-    """The batch norm of no elements. PyTorch looks at no sizes then; it multiplies by the first weight, so that it has a gradient."""
+    """Return the batch norm of no elements. PyTorch looks at no sizes then; it multiplies by the first weight, so that it has a gradient."""
     y = x.clone()
     y = y if weight is None else y * weight[0]
     return y if bias is None else y + bias[0]
 
 
 def check_channels(x: Tensor, name: str, **tensors: Any) -> None:
-    """RuntimeError where a tensor has not one value for each channel."""
+    """Raise RuntimeError where a tensor has not one value for each channel."""
     c = x.shape[1]
     for n, t in tensors.items():
         if t is not None:
@@ -232,7 +232,7 @@ def check_channels(x: Tensor, name: str, **tensors: Any) -> None:
 
 
 def per_channel(x: Tensor, t: Any) -> Any:
-    """A tensor of one value a channel, shaped to broadcast along dim 1."""
+    """Return a tensor of one value a channel, shaped to broadcast along dim 1."""
     return None if t is None else t.reshape([1, x.shape[1]] + [1] * (x.ndim - 2))
 
 
@@ -262,7 +262,7 @@ def instance_norm(
     eps=1e-5,
     cudnn_enabled=True,
 ):
-    """`batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
+    """Return `batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
     x = tensor_argument(input, "instance_norm")
     momentum, eps = float_argument(momentum, "instance_norm", "momentum"), float_argument(eps, "instance_norm", "eps")
     if x.ndim < 2 and not use_input_stats:
@@ -305,7 +305,7 @@ def instance_norm(
 
 @functional("torch")
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
-    """(x − mean)/√(var + eps)·weight + bias, the statistics over each of ``num_groups`` groups of channels of a sample.
+    """Return (x − mean)/√(var + eps)·weight + bias, the statistics over each of ``num_groups`` groups of channels of a sample.
 
     Errors: RuntimeError when the channels do not divide into the groups, or sizes do not fit.
     """

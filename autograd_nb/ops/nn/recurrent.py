@@ -35,12 +35,12 @@ _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
 
 def _flat(t: Tensor | None, like: Any) -> np.ndarray:
-    """The elements of an operand; none for one that is not given."""
+    """Return the elements of an operand; none for one that is not given."""
     return np.empty(0, like) if t is None else dense(t)
 
 
 def _forward(kind, sizes, reverse, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr):
-    """(outputs of all rows, last h, last c, gates, and cell states of the LSTM or what the GRU's reset gate is applied to)."""
+    """Return (outputs of all rows, last h, last c, gates, and cell states of the LSTM or what the GRU's reset gate is applied to)."""
     d, rows = x.dtype, x.shape[0]
     (batch, p), n = h.shape, w_hh.shape[0] // _GATES[kind]
     y, hn, cn = new_empty((rows, p), d), new_empty((batch, p), d), None
@@ -65,7 +65,7 @@ def _forward(kind, sizes, reverse, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr):
 
 
 def _unrolled(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
-    """The same written with ops: (outputs of all rows, last h, last c)."""
+    """Return the same written with ops: (outputs of all rows, last h, last c)."""
     linear, cat = OPS["nn.functional.linear"].call, OPS["cat"].call
     gates = linear(x, w_ih, b_ih)
     starts = np.cumsum(sizes) - sizes
@@ -93,7 +93,7 @@ def _unrolled(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
 
 
 def _recorded_gradients(kind, g, operands, sizes, reverse, needs):
-    """The gradients as tensors with a history: the layer is recorded anew with ops, and differentiated."""
+    """Return the gradients as tensors with a history: the layer is recorded anew with ops, and differentiated."""
     with enable_grad():
         # other names for the operands: one may depend on another, and what is wanted are the partial derivatives
         copies = {p: None if t is None else t.view(t.shape) for p, t in operands.items()}
@@ -163,7 +163,7 @@ def _recurrent(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, y, hn, cn, kept, gat
 
 
 def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None, weights: Any, reverse: bool) -> tuple[Any, ...]:
-    """One direction of one layer over packed rows: (outputs, last h, last c or None)."""
+    """Return one direction of one layer over packed rows: (outputs, last h, last c or None)."""
     if x.dtype is dtypes.float16:
         wide: list[Any] = [None if t is None else cast(t, dtypes.float32) for t in (h, c, *weights)]
         y = _layer(kind, cast(x, dtypes.float32), sizes, wide[0], wide[1], wide[2:], reverse)
@@ -188,7 +188,7 @@ def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None,
 
 
 def _fit(op: str, kind: str, x: Tensor, h: Tensor, c: Tensor | None, weights: Sequence[Any]) -> list[Any]:
-    """(w_ih, w_hh, b_ih, b_hh, w_hr) of a layer, None where missing. RuntimeError where shapes or dtypes do not fit."""
+    """Return (w_ih, w_hh, b_ih, b_hh, w_hr) of a layer, None where missing. RuntimeError where shapes or dtypes do not fit."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     p, g = h.shape[-1], _GATES[kind]
     n = p if c is None else c.shape[-1]
@@ -217,7 +217,7 @@ def _fit(op: str, kind: str, x: Tensor, h: Tensor, c: Tensor | None, weights: Se
 
 
 def _sizes(op: str, batch_sizes: Any, rows: int) -> np.ndarray:
-    """The batch sizes of a packed sequence as an array. RuntimeError unless they fall and add up."""
+    """Return the batch sizes of a packed sequence as an array. RuntimeError unless they fall and add up."""
     sizes = tensor_argument(batch_sizes, op, "batch_sizes").tolist()
     if not sizes:
         raise RuntimeError(f"{op}(): Expected sequence length to be larger than 0 in RNN (batch_sizes is empty)")
@@ -232,7 +232,7 @@ def stacked(
     op: str, kind: str, input: Tensor, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool, batch_first: bool, batch_sizes: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """All layers in all directions: (outputs, last h, last c or None)."""
+    """Return all layers in all directions: (outputs, last h, last c or None)."""
     x = tensor_argument(input, op)
     for t in hx:
         tensor_argument(t, op, "hx")

@@ -119,7 +119,7 @@ def _log_softmax(x, d):
 
 
 def _along(op: Any, name: str, input: Any, dim: Any, axis: Any, dtype: Any, out: Any) -> Tensor:
-    """The op along a dim that may come under NumPy's name, of operands that are checked."""
+    """Return the op along a dim that may come under NumPy's name, of operands that are checked."""
     x, dim = tensor_argument(input, name), axis if dim is None else dim
     if dtype is not None:
         x = cast(x, dtypes.as_dtype(dtype))
@@ -197,25 +197,25 @@ def _implicit_dim(name: str, dim: Any, x: Any, stacklevel: int) -> Any:
 
 @functional(name="softmax")
 def _f_softmax(input, dim: int | None = None, _stacklevel=3, dtype=None):
-    """`softmax` along ``dim``."""
+    """Return `softmax` along ``dim``."""
     return softmax(input, _implicit_dim("softmax", dim, input, _stacklevel), dtype)
 
 
 @functional(name="log_softmax")
 def _f_log_softmax(input, dim: int | None = None, _stacklevel=3, dtype=None):
-    """`log_softmax` along ``dim``."""
+    """Return `log_softmax` along ``dim``."""
     return log_softmax(input, _implicit_dim("log_softmax", dim, input, _stacklevel), dtype)
 
 
 @functional()
 def softmin(input, dim: int | None = None, _stacklevel=3, dtype=None):
-    """`softmax` of −x."""
+    """Return `softmax` of −x."""
     return softmax(-input, _implicit_dim("softmin", dim, input, _stacklevel), dtype)
 
 
 @functional()
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
-    """`softmax` of (logits + Gumbel noise)/tau: a relaxed sample of the categories along ``dim``.
+    """Return `softmax` of (logits + Gumbel noise)/tau: a relaxed sample of the categories along ``dim``.
 
     hard: one-hot vectors whose gradient is that of the relaxed sample. Source: Jang et al., Categorical reparameterization with
     Gumbel-softmax (2017)

@@ -36,7 +36,7 @@ def _name(label: int) -> str:
 
 
 def _term(text: str, what: str) -> Labels:
-    """The labels of one operand or of the output, `_ELLIPSIS` for an ellipsis."""
+    """Return the labels of one operand or of the output, `_ELLIPSIS` for an ellipsis."""
     out: list[int] = []
     i = 0
     while i < len(text):
@@ -68,7 +68,7 @@ def _parsed(equation: str) -> tuple[tuple[Labels, ...], Labels | None]:
 
 
 def _sublist(labels: Any, what: str) -> Labels:
-    """A list of ints and Ellipsis as labels."""
+    """Return a list of ints and Ellipsis as labels."""
     out = []
     for s in labels:
         if s is Ellipsis:
@@ -180,14 +180,14 @@ def _joined(sets: list[frozenset[int]], i: int, j: int, output: frozenset[int]) 
 
 
 def _best(sets: list[frozenset[int]], output: frozenset[int], sizes: dict[int, int]) -> tuple[tuple[int, int], ...]:
-    """The order of fewest multiplications, found by trying all."""
+    """Return the order of fewest multiplications, found by trying all."""
     return _search(sets, output, sizes, float("inf"))[1]
 
 
 def _search(
     sets: list[frozenset[int]], output: frozenset[int], sizes: dict[int, int], limit: float
 ) -> tuple[float, tuple[tuple[int, int], ...]]:
-    """(multiplications, order) of the best that takes less than ``limit``."""
+    """Return (multiplications, order) of the best that takes less than ``limit``."""
     if len(sets) == 1:
         return 0, ()
     found: tuple[Any, ...] = ()
@@ -201,7 +201,7 @@ def _search(
 
 
 def _greedy(sets: list[frozenset[int]], output: frozenset[int], sizes: dict[int, int]) -> tuple[tuple[int, int], ...]:
-    """Each time the pair that shrinks memory most, of equals the one of fewest multiplications; pairs without a common label last."""
+    """Return each time the pair that shrinks memory most, of equals the one of fewest multiplications; pairs without a common label last."""
     path = []
     while len(sets) > 1:
 
@@ -250,7 +250,7 @@ def _arranged(x: Tensor, labels: Labels, order: Labels) -> Tensor:
 
 
 class _Side:
-    """What is done to an operand before it is multiplied: dims summed, dims of size 1 dropped, dims reordered, then merged."""
+    """All that is done to an operand before it is multiplied: dims summed, dims of size 1 dropped, dims reordered, then merged."""
 
     __slots__ = ("dropped", "order", "shape", "summed")
 
@@ -277,7 +277,7 @@ class _Side:
 
 
 class _Step:
-    """How two operands of given layouts become one: labels of both are batch dims if somebody needs them (``keep``), else they
+    """The way in which two operands of given layouts become one: labels of both are batch dims if somebody needs them (``keep``), else they
     are summed by the product; a label with a size of 1 on one side belongs to the other alone."""
 
     __slots__ = ("left", "multiply", "result", "right", "shape", "swapped")
@@ -408,7 +408,7 @@ def einsum(*args):
 
 
 def _wide_labels(term: Labels, x: Tensor) -> Labels:
-    """The labels of dims that are not of size 1, and of which no product needs to sum."""
+    """Return the labels of dims that are not of size 1, and of which no product needs to sum."""
     at = term.index(_ELLIPSIS) if _ELLIPSIS in term else len(term)
     behind = len(term) - at - 1
     named = [*zip(term[:at], x.shape[:at], strict=False)]
@@ -418,7 +418,7 @@ def _wide_labels(term: Labels, x: Tensor) -> Labels:
 
 
 def _of_one_dtype(terms: tuple[Labels, ...], output: Labels | None, operands: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """The operands in their promoted dtype; RuntimeError for other than one where a matrix product takes part, as in PyTorch."""
+    """Return the operands in their promoted dtype; RuntimeError for other than one where a matrix product takes part, as in PyTorch."""
     if all(x.dtype is operands[0].dtype for x in operands):
         return operands
     count = Counter(label for term in terms for label in term)

@@ -20,13 +20,13 @@ _VECTOR = launch.Kernel("products.tiled", "vector")
 
 
 def _readable(layout: Layout) -> bool:
-    """Whether BLAS can read the last two dims as they are: one stride of 1, the other no overlap."""
+    """Return whether BLAS can read the last two dims as they are: one stride of 1, the other no overlap."""
     (m, n), (s0, s1) = layout.sizes[-2:], layout.strides[-2:]
     return ((s1 == 1 or n == 1) and (s0 >= n or m == 1)) or ((s0 == 1 or m == 1) and (s1 >= m or n == 1))
 
 
 def _matrix(x: Tensor) -> Tensor:
-    """``x`` if BLAS can read it, else a dense copy."""
+    """Return ``x`` if BLAS can read it, else a dense copy."""
     return x if _readable(x._layout) else clone(x)
 
 
@@ -43,7 +43,7 @@ def _strides(layout: Layout) -> tuple[int, int]:
 
 
 def _kernel(d: dtypes.dtype, m: int, n: int, k: int) -> launch.Kernel:
-    """The kernel that multiplies m × k and k × n elements; all take the same arguments."""
+    """Return the kernel that multiplies m × k and k × n elements; all take the same arguments."""
     if k == 0 or d.category < 2:
         return _MATMUL
     if m == 1 or n == 1:
@@ -93,13 +93,13 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 class ProductPlan:
-    """How two matrices are multiplied in one small launch; for `known` calls the entry points of that kernel, and of the one that
+    """The way in which two matrices are multiplied in one small launch; for `known` calls the entry points of that kernel, and of the one that
     writes a row into each of the product's before."""
 
     __slots__ = ("carrier", "entry", "fill", "kernel", "layout", "numbers", "rows", "size")
 
     def __init__(self, la: Layout, lb: Layout):
-        """Of layouts that fit and that BLAS could read, turned where the product turns them."""
+        """Plan for layouts that fit and that BLAS could read, turned where the product turns them."""
         (m, k), n, d = la.shape, lb.shape[1], la.dtype
         a0, a1 = _strides(la)
         b0, b1 = _strides(lb)
@@ -110,7 +110,7 @@ class ProductPlan:
         self.fill: Any = None
 
     def __call__(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-        """The product, added to ``out`` when given."""
+        """Return the product, added to ``out`` when given."""
         t = make(launch.empty(self.size, self.carrier), self.layout, [0, 0]) if out is None else out
         self.kernel(self.layout.dtype, *self.numbers, out is not None, a._data, b._data, t._data)
         return t
@@ -125,7 +125,7 @@ _TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
 
 @planned
 def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
-    """The plan for A·B ("nn"), A·Bᵀ ("nt") or Aᵀ·B ("tn"); None where that needs a copy, a cast or several threads."""
+    """Return the plan for A·B ("nn"), A·Bᵀ ("nt") or Aᵀ·B ("tn"); None where that needs a copy, a cast or several threads."""
     first, second = (_turned(layout) if turn else layout for layout, turn in zip((la, lb), _TURNS[kind], strict=True))
     (m, k), n = first.shape, second.shape[1]
     fits = la.dtype is not dtypes.float16 and m * n * k < LARGE and _readable(first) and _readable(second)
@@ -142,7 +142,7 @@ def _multiplied(a: Tensor, b: Tensor, kind: str) -> Tensor:
 
 
 def plan_known(checked: bool, la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
-    """The plan of a `known` call; ``checked``: the operands are two that fit, if they are matrices."""
+    """Return the plan of a `known` call; ``checked``: the operands are two that fit, if they are matrices."""
     if la.ndim != 2 or lb.ndim != 2:
         return None
     if not checked:
@@ -177,7 +177,7 @@ LONG = 1024  #: terms from which part of a sum of products pays for memory of it
 
 
 def _of_sums(kernel: launch.Kernel, a: Tensor, b: Tensor, m: int, n: int, k: int) -> Tensor:
-    """The product of two long and narrow matrices (gradients of weights are such): the sum of products of their parts."""
+    """Return the product of two long and narrow matrices (gradients of weights are such): the sum of products of their parts."""
     parts = list(threads.cut(k, min(8, k // LONG)))
     d, size = a.dtype, m * n
     a0, a1 = _strides(a._layout)

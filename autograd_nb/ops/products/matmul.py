@@ -269,7 +269,7 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
 
 
 def _one_product(a: Tensor, b: Tensor) -> Tensor:
-    """The inner product of all elements. What does not lie in order is not copied, so that the derivative keeps the operands, as in PyTorch."""
+    """Return the inner product of all elements. What does not lie in order is not copied, so that the derivative keeps the operands, as in PyTorch."""
     if a.dtype is not b.dtype:
         _same_dtype(a, b, "tensordot")
     if a._layout.contiguous and b._layout.contiguous:
@@ -297,7 +297,7 @@ def _scaled(y: Tensor, factor: Any) -> Tensor:
 
 
 def _addend(input: Any, y: Tensor, name: str) -> Tensor:
-    """The tensor that a product is added to: of the product's dtype, and no larger."""
+    """Return the tensor that a product is added to: of the product's dtype, and no larger."""
     x = tensor_argument(input, name)
     if x.dtype is not y.dtype:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {x.dtype.name} and {y.dtype.name} ({name}(); cast one with .to())")

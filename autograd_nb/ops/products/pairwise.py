@@ -59,7 +59,7 @@ def _slope(delta: Tensor, y: Tensor, p: float) -> Tensor:
 
 
 def _between_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, products: bool) -> Tensor:
-    """The gradient of a."""
+    """Return the gradient of a."""
     if state.grad:
         delta = a.unsqueeze(2) - b.unsqueeze(1)
         return (g.unsqueeze(-1) * _slope(delta, out.unsqueeze(-1), p)).sum(2)
@@ -132,7 +132,7 @@ def _order(p: Any, name: str) -> float:
 
 @public(method=False)
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
-    """The distances ‖x1[…, i, :] − x2[…, j, :]‖ₚ of all pairs of rows: (…, P, M), (…, R, M) → (…, P, R); batch dims broadcast.
+    """Return the distances ‖x1[…, i, :] − x2[…, j, :]‖ₚ of all pairs of rows: (…, P, M), (…, R, M) → (…, P, R); batch dims broadcast.
 
     Euclidean distances of more than 25 rows are found by a matrix product (``compute_mode`` forces either way). The gradient of
     a distance of 0 is 0.
@@ -180,7 +180,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 
 @public(namespaces=("torch", "nn.functional"), method=False)
 def pdist(input, p=2.0):
-    """The distances ‖x[i] − x[j]‖ₚ of all pairs i < j of the rows of a matrix, in order: N rows give N(N−1)/2 numbers.
+    """Return the distances ‖x[i] − x[j]‖ₚ of all pairs i < j of the rows of a matrix, in order: N rows give N(N−1)/2 numbers.
 
     Errors: RuntimeError for what is not a matrix of floating numbers, or negative p.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pdist.html

@@ -41,7 +41,7 @@ _dtype = dtype
 
 
 class Law:
-    """How the elements of a tensor are drawn: the kind of draw, and the formula that finishes it.
+    """The way in which the elements of a tensor are drawn: the kind of draw, and the formula that finishes it.
 
     ``finish(draw, *operands)``; operands are arrays of the output's size or numbers. ``compute``: dtype of the draws,
     None for the output's own.
@@ -69,7 +69,7 @@ class Law:
         _entry_of(self, kinds)(*key, 0, *[a[0] if type(a) is tuple else a for a in operands], out)
 
     def compiled(self, kinds: tuple[Any, ...]) -> Callable[..., Any]:
-        """The kernel for a dtype of the output and the kinds of the operands."""
+        """Return the kernel for a dtype of the output and the kinds of the operands."""
         d, *rest = kinds
         inputs = [
             Input({int: "int64", float: "float64"}[k], scalar=True) if isinstance(k, type) else Input(k.name) for k in rest
@@ -199,7 +199,7 @@ def _new(
 
 
 def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
-    """The public function that makes tensors of a law without operands; ``kernel``: what PyTorch calls it in errors."""
+    """Return the public function that makes tensors of a law without operands; ``kernel``: what PyTorch calls it in errors."""
     name, memo = law.name, Memo()
 
     def miss(key, size, generator, out, dtype, requires_grad, kw):
@@ -284,7 +284,7 @@ def _laid_as(x: Tensor, draws: Tensor, memory_format: Any, requires_grad: bool) 
 
 @public(method=False)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """`rand` with the shape, dtype and order of dims of another tensor."""
+    """Return `rand` with the shape, dtype and order of dims of another tensor."""
     x = tensor_argument(input, "rand_like")
     if device is not None:
         as_device(device)
@@ -294,7 +294,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
 
 @public(method=False)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """`randn` with the shape, dtype and order of dims of another tensor."""
+    """Return `randn` with the shape, dtype and order of dims of another tensor."""
     x = tensor_argument(input, "randn_like")
     if device is not None:
         as_device(device)
@@ -366,7 +366,7 @@ def randint_like(
     requires_grad=False,
     memory_format=None,
 ):
-    """`randint` with the shape, dtype and order of dims of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
+    """Return `randint` with the shape, dtype and order of dims of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
     x = tensor_argument(input, "randint_like")
     y = randint(*args, low=low, high=high, size=tuple(x.shape), generator=generator, dtype=dtype or x.dtype, device=device)
     return _laid_as(x, y, memory_format, requires_grad)
@@ -379,7 +379,7 @@ _WORDS = dtypes.int64
 
 @public(method=False)
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A random order of the integers 0 … n-1; int64 unless ``dtype``."""
+    """Return a random order of the integers 0 … n-1; int64 unless ``dtype``."""
     n = as_int(n, "n")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}] (randperm needs n >= 0)")
@@ -536,7 +536,7 @@ def random_(self, *bounds: int | None, generator=None, **kw):
 
 
 def _random_bounds(bounds: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any]:
-    """The first number and the one behind the last, None where the dtype sets it; TypeError for other arguments than `random_` has."""
+    """Return the first number and the one behind the last, None where the dtype sets it; TypeError for other arguments than `random_` has."""
     names = ("to",) if len(bounds) == 1 and not named else ("from", "to")
     given = {**named, **dict(zip(names, bounds, strict=False))}
     known = set(given) in ({"from", "to"}, {"to"}, set()) and len(given) == len(bounds) + len(named)
@@ -548,7 +548,7 @@ def _random_bounds(bounds: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any,
 
 
 def _up_from(low: Any, d: dtype) -> tuple[int, int]:
-    """``low`` and what follows the largest number up to which the dtype holds all."""
+    """Return ``low`` and what follows the largest number up to which the dtype holds all."""
     low = as_int(low, "from")
     top = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
     if low == -1 << 63 and d.name in ("int64", "float32", "float64"):

@@ -44,7 +44,7 @@ class Generator:
 
     @property
     def _place(self) -> tuple[int, int]:
-        """The seed, and how many calls were served."""
+        """Return the seed, and how many calls were served."""
         seed, calls = self._stream
         return seed & _MASK, int(repr(calls)[len("count(") : -1]) & _MASK  # a counter tells where it is in no other way
 
@@ -55,7 +55,7 @@ class Generator:
 
     @property
     def device(self) -> Any:
-        """Where it draws: the CPU."""
+        """Return where it draws: the CPU."""
         return CPU
 
     def manual_seed(self, seed: int) -> Generator:
@@ -72,7 +72,7 @@ class Generator:
         return seed
 
     def initial_seed(self) -> int:
-        """The seed of the current stream."""
+        """Return the seed of the current stream."""
         launch.escapes("initial_seed()")
         return self._place[0]
 
@@ -101,7 +101,7 @@ class Generator:
 
     @overridable
     def _next(self) -> tuple[int, int]:
-        """The key of one call, as two int64."""
+        """Return the key of one call, as two int64."""
         seed, calls = self._stream
         call = next(calls)  # which is one step of the interpreter: no lock is needed
         return seed, call if call < 1 << 63 else _signed(call)
@@ -114,7 +114,7 @@ class Generator:
 
 
 def _signed(n: int) -> int:
-    """The int64 of the same 64 bits."""
+    """Return the int64 of the same 64 bits."""
     return ((n + (1 << 63)) & _MASK) - (1 << 63)
 
 
@@ -152,13 +152,13 @@ def seed() -> int:
 
 @public(method=False)
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """Return the seed of the default generator."""
     return default_generator.initial_seed()
 
 
 @public(method=False)
 def get_rng_state():
-    """The state of the default generator, as a uint8 tensor."""
+    """Return the state of the default generator, as a uint8 tensor."""
     return default_generator.get_state()
 
 
@@ -169,12 +169,12 @@ def set_rng_state(new_state) -> None:
 
 
 def drawn(source: Generator) -> tuple[int, int]:
-    """(seed, call) of the next draws from a generator; a capture puts numbers here that are read anew."""
+    """Return (seed, call) of the next draws from a generator; a capture puts numbers here that are read anew."""
     return source._next()
 
 
 def stream(generator: Any) -> tuple[int, int]:
-    """(seed, call) for one op's draws, from ``generator`` or the default one."""
+    """Return (seed, call) for one op's draws, from ``generator`` or the default one."""
     if generator is None:
         return drawn(default_generator)
     if not isinstance(generator, Generator):

@@ -50,7 +50,7 @@ def _check_probabilities(p: Tensor) -> None:
 
 
 def _history(node: str, sample: str) -> Structured:
-    """An op that gives a sample its history: its values do not follow the tensors of its law, whose gradients are zeros."""
+    """Return an op that gives a sample its history: its values do not follow the tensors of its law, whose gradients are zeros."""
 
     @structured(
         a=lambda g, a_shape: g.new_zeros(a_shape), b=lambda g, b_shape: g.new_zeros(b_shape), node=node,

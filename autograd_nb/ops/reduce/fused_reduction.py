@@ -120,5 +120,5 @@ def _plan(op: Reduced, avals: tuple[Any, ...], dims: Any, keepdim: bool, mean: b
 
 
 def reduced(call: Any, node: str) -> Reduced:
-    """The sum or mean of a declared pointwise op (its call, as `pointwise` returns it); ``node`` names its grad_fn."""
+    """Return the sum or mean of a declared pointwise op (its call, as `pointwise` returns it); ``node`` names its grad_fn."""
     return Reduced(call.op, node)

@@ -21,7 +21,7 @@ _HISTOGRAMDD = launch.Kernel("reduce.histogram", "histogramdd")
 
 
 def _limits(x: Tensor, range: Any, name: str) -> list[tuple[float, float]]:
-    """The outer edges of each column: given, or found in the data; widened where both are equal."""
+    """Return the outer edges of each column: given, or found in the data; widened where both are equal."""
     columns = x.shape[1]
     if range is not None:
         if len(range) != 2 * columns:
@@ -42,7 +42,7 @@ def _limits(x: Tensor, range: Any, name: str) -> list[tuple[float, float]]:
 
 
 def _counts(x: Tensor, edges: Sequence[Tensor], even: bool, weight: Any, density: bool, name: str) -> Tensor:
-    """The histogram of the rows of ``x`` (N × D) over D rows of edges."""
+    """Return the histogram of the rows of ``x`` (N × D) over D rows of edges."""
     shape = [len(e) - 1 for e in edges]
     if weight is not None:
         tensor_argument(weight, name, "weight")
@@ -97,7 +97,7 @@ def _count(bins: Any, name: str) -> int:
 
 @public()
 def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, range: Sequence[float] | None = None, weight=None, density=False, out=None):
-    """(hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1.
+    """Return (hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1.
 
     ``bins``: a number of equal bins from range[0] to range[1] (default the data's), or the increasing edges. The last bin includes
     its right edge. No gradient.
@@ -135,7 +135,7 @@ def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, r
 
 @public(method=False)
 def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, range: Sequence[float] | None = None, weight=None, density=False):
-    """(hist, bin_edges) of rows of D numbers: a D-dimensional `histogram`, and the tuple of the edges along each dim.
+    """Return (hist, bin_edges) of rows of D numbers: a D-dimensional `histogram`, and the tuple of the edges along each dim.
 
     ``bins``: one int for all dims, D ints, or D tensors of edges; ``range``: 2·D numbers.
 

@@ -75,7 +75,7 @@ def _norm(x, dims, keepdim, p):
 def vector_norm(
     x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None, name: str = "linalg.vector_norm"
 ) -> Tensor:
-    """(Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|. The gradient is 0 at norm 0."""
+    """Return (Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|. The gradient is 0 at norm 0."""
     tensor_argument(x, name)
     if dtype is not None:
         x = cast(x, dtypes.as_dtype(dtype))
@@ -98,7 +98,7 @@ def vector_norm(
 
 @public(method=False, namespaces=("linalg",), name="linalg.vector_norm")
 def linalg_vector_norm(x, ord: float = 2, dim=None, keepdim=False, *, dtype=None, out=None):
-    """(Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|; 0 is the subgradient at 0.
+    """Return (Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|; 0 is the subgradient at 0.
 
     Errors: RuntimeError for integers, and for ±∞ and negative orders over nothing.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vector_norm.html
@@ -109,7 +109,7 @@ def linalg_vector_norm(x, ord: float = 2, dim=None, keepdim=False, *, dtype=None
 
 @public()
 def norm(input, p: float | str | None = "fro", dim=None, keepdim=False, out=None, dtype=None):
-    """(Σ |x|ᵖ)^(1/p) over ``dim`` (default all); "fro" is p = 2. "nuc" is the sum of the singular values of a matrix."""
+    """Return (Σ |x|ᵖ)^(1/p) over ``dim`` (default all); "fro" is p = 2. "nuc" is the sum of the singular values of a matrix."""
     x = tensor_argument(input, "norm")
     if p == "nuc":
         dims = tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
@@ -140,13 +140,13 @@ def _dist(a, b, p):
 
 @public()
 def dist(input, other, p=2):
-    """The p-norm of input − other."""
+    """Return the p-norm of input − other."""
     return _dist(tensor_argument(input, "dist"), tensor_argument(other, "dist", "other"), p)
 
 
 @public(method=False)
 def norm_except_dim(v, pow: int = 2, dim=0):
-    """The norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all."""
+    """Return the norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all."""
     x = tensor_argument(v, "norm_except_dim", "v")
     if dim == -1:
         return vector_norm(x, pow)
@@ -175,7 +175,7 @@ def _renorm(x, p, dims, most):
 
 @public()
 def renorm(input, p, dim, maxnorm, *, out=None):
-    """The slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it.
+    """Return the slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it.
 
     Errors: RuntimeError for fewer than 2 dims, p ≤ 0 or a negative maxnorm.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.renorm.html

@@ -89,7 +89,7 @@ def _quantile(x: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, ig
 
 @public()
 def quantile(input, q: Tensor | float, dim: int | None = None, keepdim=False, *, interpolation="linear", out=None):
-    """The q-quantiles along ``dim`` (of all elements by default); ``q`` a number or 1-d tensor, whose dim then comes first.
+    """Return the q-quantiles along ``dim`` (of all elements by default); ``q`` a number or 1-d tensor, whose dim then comes first.
 
     The place q·(n − 1) of the sorted elements, between two by ``interpolation``: "linear", "lower", "higher", "midpoint",
     "nearest". A row with nan gives nan. The gradient goes to the elements at both sides.
@@ -103,7 +103,7 @@ def quantile(input, q: Tensor | float, dim: int | None = None, keepdim=False, *,
 
 @public()
 def nanquantile(input, q: Tensor | float, dim: int | None = None, keepdim=False, *, interpolation="linear", out=None):
-    """`quantile` of what is not nan; nan where a row has nothing else."""
+    """Return `quantile` of what is not nan; nan where a row has nothing else."""
     y = _quantile(tensor_argument(input, "nanquantile"), q, dim, bool(keepdim), interpolation, True, "nanquantile")
     return y if out is None else store(out, y, "nanquantile")
 
@@ -123,7 +123,7 @@ def _mode(x, d):
 
 @public()
 def mode(input, dim: int = -1, keepdim=False, *, out=None):
-    """(values, indices) of the most frequent value along ``dim``, the smallest of several; the index is that of its last place.
+    """Return (values, indices) of the most frequent value along ``dim``, the smallest of several; the index is that of its last place.
 
     Errors: IndexError for a dim out of range or of size 0.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.mode.html

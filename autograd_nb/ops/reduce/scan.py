@@ -139,7 +139,7 @@ def _prod_rule(g, x, y, dims):
 
 @reduction(PROD, grad=_prod_rule, result="sum", several=False, typed=True)
 def prod(x):
-    """The product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
+    """Return the product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
     return x
 
 
@@ -179,7 +179,7 @@ def _cummin(x, d):
 
 
 def _cumulative(op: Any, name: str, input: Any, dim: Any, out: Any) -> Any:
-    """The values and indices that an op gives along ``dim``, named as PyTorch names them."""
+    """Return the values and indices that an op gives along ``dim``, named as PyTorch names them."""
     x, result = tensor_argument(input, name), getattr(return_types, name)
     if x._layout.dtype.is_complex and x.ndim and x._layout.size:
         raise NotImplementedError(f'"{name}_cpu" not implemented for complex tensors, which have no order')
@@ -190,13 +190,13 @@ def _cumulative(op: Any, name: str, input: Any, dim: Any, out: Any) -> Any:
 
 @public()
 def cummax(input, dim, *, out=None):
-    """(values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
+    """Return (values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
     return _cumulative(_cummax, "cummax", input, dim, out)
 
 
 @public()
 def cummin(input, dim, *, out=None):
-    """(values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
+    """Return (values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
     return _cumulative(_cummin, "cummin", input, dim, out)
 
 
@@ -253,7 +253,7 @@ def _check_joined(t: Any, x: Tensor, dim: int) -> None:
 
 @public()
 def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
-    """The n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first.
+    """Return the n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first.
 
     Errors: RuntimeError for 0-d input and a negative ``n``.
     """
@@ -283,7 +283,7 @@ def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
 
 
 def _pieces(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, int]:
-    """The areas of the trapezoids between neighbours."""
+    """Return the areas of the trapezoids between neighbours."""
     t = tensor_argument(y, name, "y")
     if not t.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions ({name}: y)")
@@ -306,7 +306,7 @@ def _pieces(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, int]:
 
 @public("trapz", method=False)
 def trapezoid(y, x=None, *, dx=1, dim=-1):
-    """The area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
+    """Return the area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
     t = tensor_argument(y, "trapezoid", "y")
     if t.ndim and not t.shape[d := wrap_dim(dim, t.ndim)]:
         return t.new_zeros((*t.shape[:d], *t.shape[d + 1 :]))
@@ -316,6 +316,6 @@ def trapezoid(y, x=None, *, dx=1, dim=-1):
 
 @public(method=False)
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
-    """The running area under ``y`` along ``dim`` by trapezoids."""
+    """Return the running area under ``y`` along ``dim`` by trapezoids."""
     pieces, d = _pieces(y, x, dx, dim, "cumulative_trapezoid")
     return cumsum(pieces, d)

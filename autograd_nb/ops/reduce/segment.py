@@ -20,7 +20,7 @@ _REDUCTIONS = {
 
 
 def _lengths(x: Tensor, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Tensor:
-    """How long each segment is, along the last dim; checked."""
+    """Return how long each segment is, along the last dim; checked."""
     given = lengths if lengths is not None else offsets
     label = "lengths" if lengths is not None else "offsets"
     if given is None:

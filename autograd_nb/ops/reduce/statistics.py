@@ -38,7 +38,7 @@ _FIND = launch.Kernel("indexing.along", "find_first", recipe=as_rows(
 
 
 def _share(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """The gradient of an extreme, divided evenly among the elements that attain it."""
+    """Return the gradient of an extreme, divided evenly among the elements that attain it."""
     hit, count = _attained(g, x, y, dims)
     # (0/0 where the values were exchanged behind the graph's back and none attains the extreme, as PyTorch's)
     return OPS["where"].call(hit, g, 0.0) / count
@@ -50,7 +50,7 @@ def _share_of_all(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Ten
 
 
 def _attained(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """(where ``x`` is the extreme ``y``; how often, in g's dtype)."""
+    """Return (where ``x`` is the extreme ``y``; how often, in g's dtype)."""
     with unrecorded():
         hit = (x.detach() == y.detach()).logical_or(x.detach().isnan())
         return hit, cast(hit.sum(dims, True) if dims else hit, g.dtype)
@@ -58,13 +58,13 @@ def _attained(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> tuple[T
 
 @reduction(MAX, grad=_share, empty=False, dim=())
 def amax(x):
-    """The maximum over ``dim`` (an int or several); ties share the gradient; nan wins."""
+    """Return the maximum over ``dim`` (an int or several); ties share the gradient; nan wins."""
     return x
 
 
 @reduction(MIN, grad=_share, empty=False, dim=())
 def amin(x):
-    """The minimum over ``dim`` (an int or several); ties share the gradient; nan wins."""
+    """Return the minimum over ``dim`` (an int or several); ties share the gradient; nan wins."""
     return x
 
 
@@ -75,7 +75,7 @@ _min_all = reduction(MIN, grad=_share_of_all, node="MinBackward1", name="min", p
 
 @overridable
 def _where_extreme(x: Tensor, d: int, values: Tensor) -> Tensor:
-    """The first place along ``d`` where x has the extreme ``values``."""
+    """Return the first place along ``d`` where x has the extreme ``values``."""
     sizes = row_sizes(x.shape, d)
     layout = layout_of(values.shape, None, dtypes.int64)
     data = launch.empty(layout.size, layout.dtype.carrier)
@@ -136,7 +136,7 @@ min: Any = _extreme_function("min", _min_all, _min_dim, minimum, return_types.mi
 
 @public()
 def aminmax(input, *, dim=None, keepdim=False, out=None):
-    """(min, max) over a dim, or over everything."""
+    """Return (min, max) over a dim, or over everything."""
     x = tensor_argument(input, "aminmax")
     dims = all_dims(dim, x.ndim)
     check_not_empty(x, dim, dims, "aminmax")
@@ -163,14 +163,14 @@ def _arg(input: Any, dim: Any, keepdim: bool, extreme: ReductionOp, name: str) -
 
 @public()
 def argmax(input, dim: int | None = None, keepdim=False, *, out=None):
-    """The index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
+    """Return the index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
     y = _arg(input, dim, keepdim, amax.op, "argmax")
     return y if out is None else store(out, y, "argmax")
 
 
 @public()
 def argmin(input, dim: int | None = None, keepdim=False, *, out=None):
-    """The index of the minimum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
+    """Return the index of the minimum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
     y = _arg(input, dim, keepdim, amin.op, "argmin")
     return y if out is None else store(out, y, "argmin")
 
@@ -180,19 +180,19 @@ def argmin(input, dim: int | None = None, keepdim=False, *, out=None):
 
 @reduction(ANY, result="truth")
 def any(x):  # noqa: A001
-    """Whether any element is not 0, over ``dim`` or all."""
+    """Return whether any element is not 0, over ``dim`` or all."""
     return x != 0
 
 
 @reduction(ALL, result="truth")
 def all(x):  # noqa: A001
-    """Whether every element is not 0, over ``dim`` or all."""
+    """Return whether every element is not 0, over ``dim`` or all."""
     return x != 0
 
 
 @reduction(SUM, result="count", keepdim=False, reference=lambda a, axis: np.count_nonzero(a, axis))
 def count_nonzero(x):
-    """How many elements are not 0, over ``dim`` or all."""
+    """Return how many elements are not 0, over ``dim`` or all."""
     return m.where(x != 0, 1, 0).cast("int64")
 
 
@@ -217,7 +217,7 @@ _WIDE_MEAN = Reduction("mean", SUM, lambda x, inverse: x, lambda total, inverse:
 
 
 def wide_mean(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """The mean over ``dims``, kept, in float64, so that a large mean does not swamp a small variance."""
+    """Return the mean over ``dims``, kept, in float64, so that a large mean does not swamp a small variance."""
     n = count_of(x.shape, dims)
     return _WIDE_MEAN((x, 1.0 / n if n else math.nan), dims, True, dtypes.float64, (x.dtype.compute, "float64"))
 
@@ -256,7 +256,7 @@ def _of_parts(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _variance(x: Tensor, *options: Any) -> Tensor:
-    """The variance; of complex numbers the sum of those of both parts."""
+    """Return the variance; of complex numbers the sum of those of both parts."""
     if not x.dtype.is_complex:
         return _var(x, *options)
     re, im = _of_parts(x)
@@ -314,14 +314,14 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction: float | No
 
 @public(method=False)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None) -> tuple[Tensor, Tensor]:
-    """(variance, mean) over ``dim``; see `var`."""
+    """Return (variance, mean) over ``dim``; see `var`."""
     x, dims, c = _moments_arguments("var_mean", input, dim, unbiased, correction)
     return _variance(x, dims, bool(keepdim), c), guarded(mean.op(x, dims, bool(keepdim)), x)
 
 
 @public(method=False)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None) -> tuple[Tensor, Tensor]:
-    """(standard deviation, mean) over ``dim``; see `std`."""
+    """Return (standard deviation, mean) over ``dim``; see `std`."""
     x, dims, c = _moments_arguments("std_mean", input, dim, unbiased, correction)
     deviation = _standard(x, dims, bool(keepdim), c)
     return deviation, guarded(mean.op(x, dims, bool(keepdim)), x, deviation)

@@ -20,7 +20,7 @@ _HISTOGRAM = launch.Kernel("reduce.scan", "histogram")
 
 
 def _check_weights(w, name, n):
-    """RuntimeError where ``w`` cannot be the weights ``name`` of ``n`` observations."""
+    """Raise RuntimeError where ``w`` cannot be the weights ``name`` of ``n`` observations."""
     tensor_argument(w, "cov", name)
     if w.ndim > 1:
         raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
@@ -37,7 +37,7 @@ def _check_weights(w, name, n):
 
 @public()
 def cov(input, *, correction: int = 1, fweights=None, aweights=None):
-    """The covariance matrix of the rows (variables) over the columns (observations).
+    """Return the covariance matrix of the rows (variables) over the columns (observations).
 
     fweights: integers, how often each observation counts; aweights: its weight.
 
@@ -87,7 +87,7 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None):
 
 @public()
 def corrcoef(input):
-    """The matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
+    """Return the matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
     x = tensor_argument(input, "corrcoef")
     if x.ndim > 2:
         raise RuntimeError(
@@ -103,7 +103,7 @@ def corrcoef(input):
 
 @public()
 def histc(input, bins=100, min: float = 0, max: float = 0, *, out=None):
-    """How many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
+    """Return how many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
     x = tensor_argument(input, "histc")
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype} (histc(); use .float(), or bincount)')

@@ -44,13 +44,13 @@ def mean(x):
 
 @reduction(SUM, grad=lambda g, x: OPS["where"].call(x.isnan(), 0.0, g), result="sum", accepts="real", typed=True)
 def nansum(x):
-    """The sum of the elements that are not nan."""
+    """Return the sum of the elements that are not nan."""
     return m.where(x != x, 0, x)
 
 
 @public()
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The mean of the elements that are not nan. RuntimeError for integers."""
+    """Return the mean of the elements that are not nan. RuntimeError for integers."""
     x = tensor_argument(input, "nanmean")
     if x.dtype.category < 2:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")

@@ -29,7 +29,7 @@ def _cat_rule(g: Tensor, tensors_shape: Sequence[Size], d: int) -> tuple[Any, ..
 
 
 def _joined(layouts: Sequence[Layout], shape: Sequence[int]) -> Layout:
-    """The layout of parts joined to ``shape``: channels last if all parts are."""
+    """Return the layout of parts joined to ``shape``: channels last if all parts are."""
     formats = {strides.suggested(layout) for layout in layouts}
     if formats == {"contiguous_format"} or len(formats) > 1:
         return layout_of(shape, None, layouts[0].dtype)

@@ -46,7 +46,7 @@ for _name in (
 
 
 def _viewed(x: Tensor, *args: Any, **kw: Any) -> Tensor:
-    """`view`, or a copy in C order under the new shape where the strides allow none."""
+    """Return `view`, or a copy in C order under the new shape where the strides allow none."""
     if args and not kw and not isinstance(args[0], dtypes.dtype):
         return OPS["reshape"].call(x, *args)
     return OPS["view"].call(x, *args, **kw)
@@ -56,7 +56,7 @@ _copy_of("view", _viewed)
 
 
 def _narrowed(x: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """`narrow`, which says otherwise where there is no such dim behind."""
+    """Return `narrow`, which says otherwise where there is no such dim behind."""
     if x.ndim and as_int(dim, "dim") >= x.ndim:
         raise RuntimeError(f"Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false. (narrow_copy(): dim={dim})")
     return OPS["narrow"].call(x, dim, start, length)  # type: ignore[no-any-return]
@@ -76,7 +76,7 @@ _copy_of("slice", _slice)
 
 @public(method=False)
 def detach(input):
-    """The same memory without a history."""
+    """Return the same memory without a history."""
     return tensor_argument(input, "detach").detach()
 
 
@@ -99,19 +99,19 @@ def _sizes(input: Tensor, parts: tuple[Tensor, ...], dim: int) -> tuple[Tensor, 
 
 @public()
 def unsafe_split(input, split_size: int | Sequence[int], dim=0) -> tuple[Tensor, ...]:
-    """`split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
+    """Return `split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
     return _sizes(input, split(input.detach(), split_size, dim), dim)
 
 
 @public()
 def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
-    """`split_with_sizes` as `unsafe_split` does it."""
+    """Return `split_with_sizes` as `unsafe_split` does it."""
     return _sizes(input, split(input.detach(), list(split_sizes), dim), dim)
 
 
 @public()
 def unsafe_chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
-    """`chunk` as `unsafe_split` does it."""
+    """Return `chunk` as `unsafe_split` does it."""
     return _sizes(input, OPS["chunk"].call(input.detach(), chunks, dim), dim)
 
 
@@ -129,7 +129,7 @@ def _fill(x, value):
 
 @public()
 def fill(input, value: Tensor | float):
-    """A tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
+    """Return a tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
     x = tensor_argument(input, "fill")
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(
@@ -141,13 +141,13 @@ def fill(input, value: Tensor | float):
 
 @public(method=False)
 def constant_pad_nd(input, pad: Sequence[int], value=0):
-    """`nn.functional.pad` with a constant."""
+    """Return `nn.functional.pad` with a constant."""
     return OPS["nn.functional.pad"].call(input, pad, value=value)
 
 
 @public()
 def nonzero_static(input, *, size, fill_value=-1):
-    """`nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``.
+    """Return `nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``.
 
     Errors: RuntimeError for a negative size.
     """
@@ -162,7 +162,7 @@ def nonzero_static(input, *, size, fill_value=-1):
 
 @public(method=False)
 def unravel_index(indices, shape) -> tuple[Tensor, ...]:
-    """The coordinates of flat ``indices`` into a tensor of ``shape``: a tuple with one integer tensor for each dim.
+    """Return the coordinates of flat ``indices`` into a tensor of ``shape``: a tuple with one integer tensor for each dim.
 
     Errors: TypeError for indices that are not integers and a shape that is not of ints, ValueError for negative sizes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.unravel_index.html

@@ -24,7 +24,7 @@ MOST = 1 << 16  #: bytes up to which copying is cheaper than a launch for each p
 
 @cache
 def _source(parts: int) -> str:
-    """``kernel(dims, a0, a1, …, o)``: in every row of ``o`` the rows of the parts one behind the other.
+    """Return ``kernel(dims, a0, a1, …, o)``: in every row of ``o`` the rows of the parts one behind the other.
 
     ``dims``: the number of rows, the length of a row of ``o``, and that of each part's rows.
     """
@@ -43,7 +43,7 @@ def _source(parts: int) -> str:
 
 
 class Join:
-    """How parts of given layouts are joined at dim ``d``.
+    """The way in which parts of given layouts are joined at dim ``d``.
 
     ``launches``: (kernel, dims, the parts that it takes, how many it lacks, where the first goes); ``entry`` and ``dims`` are those
     of the only one, where it lacks none.
@@ -82,7 +82,7 @@ class Join:
 
 
 def join(parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Join | None:
-    """How parts like these are joined to ``shape``, side by side from dim ``d`` on, where one launch pays.
+    """Return how parts like these are joined to ``shape``, side by side from dim ``d`` on, where one launch pays.
 
     Not where launches are watched: a compiler can do without copies that it sees one by one.
     """
@@ -146,7 +146,7 @@ class Joins:
         return self.find(dim, parts)
 
     def _record(self, plan: Join, parts: Sequence[Tensor], y: Tensor) -> None:
-        """What `Structured.record` does, of which here all but the edges is known."""
+        """Do what `Structured.record` does, of which here all but the edges is known."""
         mask, edge_kind, edges = gather(parts)
         if mask and plan.out.dtype.category >= 2:
             node = self.op.node()

@@ -46,7 +46,7 @@ def _inside(y: Tensor, shape: Any, places: tuple[int, ...]) -> Tensor:
 
 
 def _source(n: int, before: int, after: int, mode: str) -> Tensor:
-    """For each place of the padded dim the place it is read from."""
+    """Return for each place of the padded dim the place it is read from."""
     i = arange(-before, n + after)
     if mode == "replicate":
         return i.clamp(0, n - 1)

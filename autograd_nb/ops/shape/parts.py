@@ -37,7 +37,7 @@ def _select_backward(x, shape, d, index):
 @public()
 @memoized_view
 def select(input, dim, index):
-    """The slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
+    """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
     x = tensor_argument(input, "select")
     if x.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -72,7 +72,7 @@ def _slice_backward(x, shape, d, start, count, step):
 
 
 def slice_dim(x: Tensor, d: int, start: int | None, stop: int | None, step: int | None) -> Tensor:
-    """``x[start:stop:step]`` along ``d``. ValueError for a step below 1."""
+    """Return ``x[start:stop:step]`` along ``d``. ValueError for a step below 1."""
     step = 1 if step is None else as_int(step, "step")
     if step < 1:
         raise ValueError(f"step must be greater than zero (step={step}); use flip() to reverse")
@@ -87,7 +87,7 @@ def slice_dim(x: Tensor, d: int, start: int | None, stop: int | None, step: int 
 @public()
 @memoized_view
 def narrow(input, dim, start: int | Tensor, length):
-    """The view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
+    """Return the view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
     x = tensor_argument(input, "narrow")
     if x.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -168,7 +168,7 @@ def split(tensor, split_size_or_sections: int | Sequence[int] | None = None, dim
 
 @public(method=True)
 def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
-    """`split` by a list of sizes."""
+    """Return `split` by a list of sizes."""
     return split(input, list(split_sizes), dim)
 
 
@@ -240,7 +240,7 @@ def _stack_parts(grads: list[Any], shape: Sequence[int], d: int) -> Tensor:
 @public()
 @memoized_view
 def unbind(input, dim=0):
-    """A tuple of the slices along ``dim``, views."""
+    """Return a tuple of the slices along ``dim``, views."""
     x = tensor_argument(input, "unbind")
     if x.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -273,7 +273,7 @@ def _diagonal_backward(x, shape, offset, a, b):
 @public()
 @memoized_view
 def diagonal(input, offset=0, dim1=0, dim2=1):
-    """The diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
+    """Return the diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
     x = tensor_argument(input, "diagonal")
     a, b = wrap_dim(dim1, x.ndim, "dim1"), wrap_dim(dim2, x.ndim, "dim2")
     if a == b:

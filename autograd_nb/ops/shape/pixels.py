@@ -15,7 +15,7 @@ _WHERE = ("torch", "nn.functional")
 
 
 def _own(y: Tensor, x: Tensor) -> Tensor:
-    """The result in the operand's format and in memory of its own, also where its elements lie as the operand's do."""
+    """Return the result in the operand's format and in memory of its own, also where its elements lie as the operand's do."""
     name = strides.suggested(x._layout)
     if name != "contiguous_format":
         return _clones[name](y)
@@ -23,7 +23,7 @@ def _own(y: Tensor, x: Tensor) -> Tensor:
 
 
 def _image(input: Any, factor: Any, name: str, factor_name: str) -> tuple[Tensor, int]:
-    """The image and the factor of a shuffle, checked."""
+    """Return the image and the factor of a shuffle, checked."""
     x, r = tensor_argument(input, name), as_int(factor, factor_name)
     if x.ndim < 3:
         raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)")
@@ -34,7 +34,7 @@ def _image(input: Any, factor: Any, name: str, factor_name: str) -> tuple[Tensor
 
 @public(method=False, namespaces=_WHERE)
 def pixel_shuffle(input, upscale_factor):
-    """(…, C r², H, W) → (…, C, H r, W r). RuntimeError unless the channels divide by r².
+    """Return (…, C r², H, W) → (…, C, H r, W r). RuntimeError unless the channels divide by r².
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PixelShuffle.html
     """
@@ -52,7 +52,7 @@ def pixel_shuffle(input, upscale_factor):
 
 @public(method=False, namespaces=_WHERE)
 def pixel_unshuffle(input, downscale_factor):
-    """(…, C, H r, W r) → (…, C r², H, W). RuntimeError unless height and width divide by r.
+    """Return (…, C, H r, W r) → (…, C r², H, W). RuntimeError unless height and width divide by r.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PixelUnshuffle.html
     """
@@ -72,7 +72,7 @@ def pixel_unshuffle(input, downscale_factor):
 
 @public("native_channel_shuffle", method=False, namespaces=_WHERE)
 def channel_shuffle(input, groups):
-    """The channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it.
+    """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ChannelShuffle.html
     """

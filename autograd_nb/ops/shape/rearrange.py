@@ -48,7 +48,7 @@ def _flip(x, dims):
 
 @public()
 def flip(input, *axes, dims: int | Sequence[int] | None = None):
-    """The elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
+    """Return the elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
     x = tensor_argument(input, "flip")
     if not axes and dims is None:
         raise TypeError("flip() missing 1 required positional arguments: \"dims\"")
@@ -57,7 +57,7 @@ def flip(input, *axes, dims: int | Sequence[int] | None = None):
 
 @public()
 def fliplr(input):
-    """`flip` of dim 1. RuntimeError for fewer than 2 dims."""
+    """Return `flip` of dim 1. RuntimeError for fewer than 2 dims."""
     if tensor_argument(input, "fliplr").ndim < 2:
         raise RuntimeError(f"Input must be >= 2-d. (input.shape={list(input.shape)})")
     return flip(input, 1)
@@ -65,7 +65,7 @@ def fliplr(input):
 
 @public()
 def flipud(input):
-    """`flip` of dim 0. RuntimeError for 0-d tensors."""
+    """Return `flip` of dim 0. RuntimeError for 0-d tensors."""
     if tensor_argument(input, "flipud").ndim < 1:
         raise RuntimeError("Input must be >= 1-d. (input is 0-d)")
     return flip(input, 0)
@@ -87,14 +87,14 @@ def _roll(x, shifts, dims):
     x=lambda g, shift: _roll_flat(g, -shift), node="RollBackward0", linear="jointly", batch="samples", samples="x(3, 4).roll(5)",
 )
 def _roll_flat(x, shift):
-    """All elements in C order, moved (no view of a flat result, as it would be by `reshape`)."""
+    """Return all elements in C order, moved (no view of a flat result, as it would be by `reshape`)."""
     flat = _along(_roll_kernel, reshape(x, -1), 0, shift % x._layout.size if x._layout.size else 0)
     return make(dense(flat), layout_of(x.shape, None, x.dtype), [0, 0])
 
 
 @public()
 def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None):
-    """The elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front.
+    """Return the elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front.
 
     Without ``dims`` on the flattened tensor. RuntimeError when their numbers differ.
     """
@@ -116,7 +116,7 @@ def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = 
 
 @public()
 def rot90(input, k=1, dims=(0, 1)):
-    """The tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
+    """Return the tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
     x = tensor_argument(input, "rot90")
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -214,7 +214,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 
 @public()
 def diag(input, diagonal=0, *, out=None):
-    """A matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
+    """Return a matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
     x = tensor_argument(input, "diag")
     if x.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.ndim}D")
@@ -227,13 +227,13 @@ def diag(input, diagonal=0, *, out=None):
 
 @public()
 def diagflat(input, offset=0):
-    """A matrix with all elements on its diagonal."""
+    """Return a matrix with all elements on its diagonal."""
     return diag_embed(reshape(tensor_argument(input, "diagflat"), -1), offset)
 
 
 @public()
 def trace(input):
-    """The sum of the diagonal of a matrix. RuntimeError unless 2-d."""
+    """Return the sum of the diagonal of a matrix. RuntimeError unless 2-d."""
     x = tensor_argument(input, "trace")
     if x.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
@@ -259,7 +259,7 @@ def _write_view(x, src, look, args):
 
 @structured(x=lambda g, look, args: _hole(g, look, args), linear="no", batch="samples")
 def _hole(x, look, args):
-    """``x`` with zeros where the view looks."""
+    """Return ``x`` with zeros where the view looks."""
     y = copied(x)
     look(y, *args).zero_()
     return y
@@ -278,7 +278,7 @@ def _into_view(name: str, x: Tensor, src: Any, look: Any, *args: Any) -> Tensor:
 
 @public()
 def select_scatter(input, src, dim, index):
-    """A copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
+    """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
     x = tensor_argument(input, "select_scatter")
     d = wrap_dim(dim, x.ndim)
     n, i = x.shape[d] if x.ndim else 0, as_int(index, "index")
@@ -291,7 +291,7 @@ def select_scatter(input, src, dim, index):
 
 @public()
 def slice_scatter(input, src, dim=0, start: int | None = None, end: int | None = None, step=1, *, out=None):
-    """A copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
+    """Return a copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
     x = tensor_argument(input, "slice_scatter")
     d = wrap_dim(dim, x.ndim)
     if step < 1:
@@ -303,7 +303,7 @@ def slice_scatter(input, src, dim=0, start: int | None = None, end: int | None =
 
 @public()
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
-    """A copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
+    """Return a copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
     x = tensor_argument(input, "diagonal_scatter")
     a, b = wrap_dim(dim1, x.ndim, "dim1"), wrap_dim(dim2, x.ndim, "dim2")
     if a == b:
@@ -316,7 +316,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
 @public()
 def repeat_interleave(input, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None):
-    """Each element (or slice along ``dim``) repeated; ``repeats`` is one number or one for each.
+    """Return each element (or slice along ``dim``) repeated; ``repeats`` is one number or one for each.
 
     With a single argument: index i ``input[i]`` times. Errors: RuntimeError for negative or unmatched repeats.
     """
@@ -373,7 +373,7 @@ def _sequence(tensors: tuple[Any, ...], name: str) -> tuple[Tensor, ...]:
 
 @public(method=False)
 def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
-    """For 1-d tensors the coordinates of their grid, views; ``indexing`` "ij" (matrix) or "xy" (first two dims swapped)."""
+    """Return for 1-d tensors the coordinates of their grid, views; ``indexing`` "ij" (matrix) or "xy" (first two dims swapped)."""
     ts = list(_sequence(tensors, "meshgrid"))
     if indexing is None:
         warnings.warn(
@@ -400,7 +400,7 @@ def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
 
 @public(method=False)
 def cartesian_prod(*tensors):
-    """All combinations of the elements of 1-d tensors, one a row."""
+    """Return all combinations of the elements of 1-d tensors, one a row."""
     ts = _sequence(tensors, "cartesian_prod")
     for t in ts:
         if t.ndim != 1:
@@ -413,7 +413,7 @@ def cartesian_prod(*tensors):
 
 @public(method=False)
 def block_diag(*tensors):
-    """A matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere."""
+    """Return a matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere."""
     if not tensors:
         return new_empty((1, 0), dtypes.get_default_dtype())
     ts = _sequence(tensors, "block_diag")

@@ -36,7 +36,7 @@ def _zeros(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
 
 
 def _with(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Tensor:
-    """``x``'s memory from element ``offset`` on under another shape and strides."""
+    """Return ``x``'s memory from element ``offset`` on under another shape and strides."""
     data = x._data[offset:] if offset else x._data
     return make(data, layout_of(shape, strides, x._layout.dtype), x._version_)
 
@@ -62,7 +62,7 @@ def _copied_view(x, shape):
 @public()
 @memoized_view
 def view(input, *shape, dtype=None, size=None):
-    """The same memory under another shape (one size may be -1), or read as another dtype of the same width.
+    """Return the same memory under another shape (one size may be -1), or read as another dtype of the same width.
 
     Errors: RuntimeError where the strides do not allow it (then `reshape` copies).
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.view.html
@@ -117,14 +117,14 @@ def _alias(layout):
 
 
 def alias_view(x: Tensor) -> Tensor:
-    """A view of all of ``x``."""
+    """Return a view of all of ``x``."""
     return _alias(x)
 
 
 @public()
 @memoized_view
 def reshape(input, *sizes, shape=None):
-    """The elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1.
+    """Return the elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1.
 
     Errors: RuntimeError when the sizes do not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.reshape.html
     """
@@ -139,13 +139,13 @@ def _reshape(x: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
 
 @public()
 def view_as(input, other):
-    """``view`` with the shape of ``other``."""
+    """Return ``view`` with the shape of ``other``."""
     return view(input, other._layout.shape)
 
 
 @public()
 def reshape_as(input, other):
-    """``reshape`` with the shape of ``other``."""
+    """Return ``reshape`` with the shape of ``other``."""
     return reshape(input, other.shape)
 
 
@@ -168,7 +168,7 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 @public()
 def ravel(input):
-    """All elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
+    """Return all elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
     return reshape(contiguous(input), -1)
 
 
@@ -236,7 +236,7 @@ def _t_of_batch(op, args, batch):
 @public()
 @memoized_view
 def permute(input, *axes, dims: int | Sequence[int] | None = None):
-    """The dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
+    """Return the dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
     x = tensor_argument(input, "permute")
     order = as_shape(axes if dims is None else (dims,), "dims")
     if len(order) != x.ndim:
@@ -261,7 +261,7 @@ def transpose(input, dim0, dim1):
 @public()
 @memoized_view
 def t(input):
-    """The transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
+    """Return the transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
     x = tensor_argument(input, "t")
     if x.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D")
@@ -313,7 +313,7 @@ def _expand_of_batch(op, args, batch):
 @public()
 @memoized_view
 def expand(input, *sizes, size=None, implicit=False):
-    """A view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front.
+    """Return a view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front.
 
     Errors: RuntimeError where a size does not match.
     """
@@ -345,19 +345,19 @@ def expand(input, *sizes, size=None, implicit=False):
 
 @public()
 def expand_as(input, other):
-    """``expand`` to the shape of ``other``."""
+    """Return ``expand`` to the shape of ``other``."""
     return expand(input, other.shape)
 
 
 @public()
 def broadcast_to(input, size):
-    """``expand`` under its NumPy name."""
+    """Return ``expand`` under its NumPy name."""
     return expand(input, size)
 
 
 @public(method=False)
 def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape."""
+    """Return the tensors expanded to their common shape."""
     ts = tensors_argument(
         tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors, "broadcast_tensors"
     )
@@ -396,7 +396,7 @@ def _unsqueeze(layout, d):
 @public()
 @memoized_view
 def unsqueeze(input, dim):
-    """A view with a new dim of size 1 at ``dim``."""
+    """Return a view with a new dim of size 1 at ``dim``."""
     x = tensor_argument(input, "unsqueeze")
     return _unsqueeze, wrap_dim(dim, x.ndim + 1)
 

@@ -18,7 +18,7 @@ from .shape import _with, _zeros, reshape
 
 
 def _strided_buffer(g: Tensor, base: Layout) -> Tensor:
-    """``g`` (of the base's shape) laid out in memory as the base is; elements that share memory give their mean."""
+    """Return ``g`` (of the base's shape) laid out in memory as the base is; elements that share memory give their mean."""
     if base.contiguous:
         return contiguous(g)
     z = _zeros((base.extent,), g.dtype)
@@ -48,7 +48,7 @@ def _divide_by_count(z: Tensor, base: Layout) -> None:
 
 
 def embed_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Tensor:
-    """A gradient of a view as the gradient of its base: zero outside the view; elements seen twice add up."""
+    """Return a gradient of a view as the gradient of its base: zero outside the view; elements seen twice add up."""
     if base.dtype.is_complex is not view_layout.dtype.is_complex:
         return _through_parts(embed_view, g, base, view_layout, offset, base)
     return _embed(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
@@ -78,21 +78,21 @@ def _read(x, base_shape, base_strides, shape, strides, offset):
 
 
 def _parts(layout: Layout) -> Layout:
-    """A complex layout as that of its real and imaginary parts, a last dim of 2."""
+    """Return a complex layout as that of its real and imaginary parts, a last dim of 2."""
     if not layout.dtype.is_complex:
         return layout
     return layout_of((*layout.shape, 2), (*(2 * s for s in layout.strides), 1), layout.dtype.to_real())
 
 
 def _through_parts(function: Any, g: Tensor, base: Layout, view_layout: Layout, offset: int, result: Layout) -> Tensor:
-    """``function(g, base, view, offset)`` for a real view of complex memory or a complex view of real memory: all as reals."""
+    """Return ``function(g, base, view, offset)`` for a real view of complex memory or a complex view of real memory: all as reals."""
     parts = OPS["view_as_real"].call(g) if g.dtype.is_complex else g
     out = function(parts, _parts(base), _parts(view_layout), offset * 2 if view_layout.dtype.is_complex else offset)
     return OPS["view_as_complex"].call(out.contiguous()) if result.dtype.is_complex else out
 
 
 def read_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | None = None) -> Tensor:
-    """The part of a base's gradient that a view sees."""
+    """Return the part of a base's gradient that a view sees."""
     base = base or g._layout.dense
     if base.dtype.is_complex is not view_layout.dtype.is_complex:
         return _through_parts(lambda g, b, v, o: read_view(g, v, o, b), g, base, view_layout, offset, view_layout)
@@ -100,7 +100,7 @@ def read_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | None =
 
 
 def without_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | None = None) -> Tensor:
-    """A base's gradient with zeros where a view looks."""
+    """Return a base's gradient with zeros where a view looks."""
     base = base or g._layout.dense
     if base.dtype.is_complex is not view_layout.dtype.is_complex:
         return _through_parts(lambda g, b, v, o: without_view(g, v, o, b), g, base, view_layout, offset, base)
@@ -144,7 +144,7 @@ def _as_strided_of_batch(op, args, batch):
 def _part_within(
     g: Tensor, own: int, x_shape: Any, x_strides: Any, shape: Sequence[int], strides: Sequence[int], offset: int
 ) -> Tensor:
-    """The part of a storage's gradient that a tensor sees, whose first element is at ``own``; the rest leads nowhere."""
+    """Return the part of a storage's gradient that a tensor sees, whose first element is at ``own``; the rest leads nowhere."""
     start = min(own, offset)
     end = max(own + layout_of(x_shape, x_strides, g.dtype).extent, offset + layout_of(shape, strides, g.dtype).extent)
     flat = _embed(g, (end - start,), (1,), shape, strides, offset - start)
@@ -156,13 +156,13 @@ def _part_within(
     samples="x(3, 4)[1:].as_strided((3, 3), (2, 1), 0)",
 )
 def _as_strided_beyond(x, own, x_shape, x_strides, shape, strides, offset):
-    """`as_strided` that reaches outside the tensor into its storage."""
+    """Return `as_strided` that reaches outside the tensor into its storage."""
     return make(_storage(x)[0][offset:], layout_of(shape, strides, x.dtype), x._version_)
 
 
 @public()
 def as_strided(input, size, stride, storage_offset=None):
-    """The tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients.
+    """Return the tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients.
 
     ``storage_offset`` counts from the beginning of the storage (default: the tensor's own). Errors: RuntimeError when it would
     reach outside the storage. What it sees of the storage outside this tensor has no gradient.
@@ -253,7 +253,7 @@ def _write_strided(x, src, own, x_strides, shape, strides, offset, total):
 
 @public()
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """A copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides.
+    """Return a copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides.
 
     ``storage_offset`` counts from the beginning of the storage (default: the tensor's own), all of which is copied.
     """

@@ -93,7 +93,7 @@ def _c2r(x, dims, scale, forward, last):
 
 
 def _scale(norm: Any, forward: bool) -> int:
-    """How a transform is scaled: 0 not at all, 1 by 1/√n, 2 by 1/n."""
+    """Return how a transform is scaled: 0 not at all, 1 by 1/√n, 2 by 1/n."""
     if norm == "ortho":
         return 1
     if norm is None or norm == "backward":
@@ -104,7 +104,7 @@ def _scale(norm: Any, forward: bool) -> int:
 
 
 def _floating(value: Any, name: str, complex_input: bool = False) -> Tensor:
-    """The input as float or complex numbers."""
+    """Return the input as float or complex numbers."""
     x = tensor_argument(value, name)
     if x.dtype is dtypes.float16:
         raise RuntimeError("Unsupported dtype Half: cast to float32 first")
@@ -147,7 +147,7 @@ def _one_dim(x: Tensor, n: Any, dim: Any, name: str = "", last: bool = False) ->
 
 
 def _many_dims(x: Tensor, s: Any, dim: Any, name: str = "", last: bool = False) -> tuple[tuple[int, ...], list[int]]:
-    """(dims, sizes to transform); ``last``: the last size is that of a real array of which half the transform is given."""
+    """Return (dims, sizes to transform); ``last``: the last size is that of a real array of which half the transform is given."""
     sizes = None if s is None else [as_int(n, "s") for n in ((s,) if isinstance(s, int) else s)]
     if dim is not None:
         dims = tuple(wrap_dim(d, x.ndim) for d in ((dim,) if isinstance(dim, int) else dim))

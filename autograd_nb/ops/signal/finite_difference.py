@@ -16,7 +16,7 @@ def _number(value: Any) -> bool:
 
 
 def _spacings(spacing: Any, x: Tensor, dims: tuple[int, ...], given: bool) -> list[Any]:
-    """For each dim the distance between samples, or a 1-d tensor of their places."""
+    """Return for each dim the distance between samples, or a 1-d tensor of their places."""
     if spacing is None:
         return [1] * len(dims)
     if _number(spacing):
@@ -96,7 +96,7 @@ def _uneven(x: Tensor, d: int, places: Tensor, order: int) -> Tensor:
 
 @public(method=False)
 def gradient(input, *, spacing: float | Sequence[float | Tensor] | None = None, dim=None, edge_order=1) -> tuple[Tensor, ...]:
-    """The derivative of sampled values along each of ``dim`` (default all): a tuple of tensors shaped as the input.
+    """Return the derivative of sampled values along each of ``dim`` (default all): a tuple of tensors shaped as the input.
 
     Inside by central differences of second order, at the ends by one-sided ones of order ``edge_order`` (1 or 2). ``spacing``: the
     distance of samples (one number, or one for each dim), or for each dim a 1-d tensor of their places.

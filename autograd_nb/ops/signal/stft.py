@@ -31,7 +31,7 @@ def _lengths(name: str, n_fft: Any, hop_length: Any, win_length: Any) -> tuple[i
 
 
 def _centred(window: Tensor | None, width: int, n: int, like: Tensor) -> Tensor | None:
-    """The window with zeros on both sides up to n points; ones where none is given and they are not all of the piece."""
+    """Return the window with zeros on both sides up to n points; ones where none is given and they are not all of the piece."""
     if window is None:
         if width == n:
             return None
@@ -43,7 +43,7 @@ def _centred(window: Tensor | None, width: int, n: int, like: Tensor) -> Tensor 
 
 
 def _check_pieces(x: Tensor, n: int, window: Tensor | None, width: int) -> None:
-    """RuntimeError where signals [batch, time] have no pieces of ``n`` points, or the window is none of ``width``."""
+    """Raise RuntimeError where signals [batch, time] have no pieces of ``n`` points, or the window is none of ``width``."""
     if not 0 < n <= x.shape[1]:
         raise RuntimeError(f"stft(): expected 0 < n_fft < {x.shape[1]}, but got n_fft={n}")
     if window is not None and (window.ndim != 1 or window.shape[0] != width):
@@ -132,13 +132,13 @@ def stft(
 
 
 def _overlapped(pieces: Tensor, hop: int, size: int) -> Tensor:
-    """The sum of pieces [batch, piece, n], each ``hop`` points after the one before: [batch, size]."""
+    """Return the sum of pieces [batch, piece, n], each ``hop`` points after the one before: [batch, size]."""
     batch = pieces.shape[0]
     return embed_view(pieces, layout_of((batch, size), None, pieces.dtype), layout_of(pieces.shape, (size, hop, 1), pieces.dtype), 0)
 
 
 def _check_spectra(x: Tensor, n: int, hop: int, width: int, onesided: Any) -> None:
-    """RuntimeError where ``x`` cannot be the spectra of pieces of ``n`` points."""
+    """Raise RuntimeError where ``x`` cannot be the spectra of pieces of ``n`` points."""
     if not x._layout.size:
         raise RuntimeError("istft(): input tensor cannot be empty.")
     if x.ndim not in (2, 3):
@@ -162,7 +162,7 @@ def _check_inverse_window(window: Tensor, width: int, return_complex: bool) -> N
 
 
 def _check_envelope(envelope: Tensor, n_fft: int, hop: int, width: int, center: bool) -> None:
-    """RuntimeError where the windows leave a point without weight."""
+    """Raise RuntimeError where the windows leave a point without weight."""
     if float(envelope.detach().abs().min()) <= 1e-11:
         raise RuntimeError(
             f"istft(): window overlap add min: 1, some points have no weight in any piece (n_fft={n_fft}, hop_length={hop}, "
@@ -175,7 +175,7 @@ def istft(
     input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
     return_complex=False,
 ):  # fmt: skip
-    """The signal whose `stft` is given, with the same arguments: the least-squares one where none has it.
+    """Return the signal whose `stft` is given, with the same arguments: the least-squares one where none has it.
 
     ``length``: how many points (zeros at the end where there are not so many). Errors: RuntimeError for real input, lengths
     that do not fit, and a window whose overlapping pieces leave a point without weight.

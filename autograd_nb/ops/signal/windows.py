@@ -27,7 +27,7 @@ NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
 def _window(n: int, sym: bool, d: dtypes.dtype, formula: Callable[[Tensor, float], Tensor], requires_grad: bool) -> Tensor:
-    """``formula(places, period)`` at the places 0 … n − 1; a period is n − 1 long for symmetric windows, else n."""
+    """Return ``formula(places, period)`` at the places 0 … n − 1; a period is n − 1 long for symmetric windows, else n."""
     if n < 2:
         y = new_full((n,), 1, d)
     else:
@@ -129,7 +129,7 @@ def kaiser_window(
 
 
 def _signal(name: str, doc: str, formula: Callable[..., Callable[..., Any]], **options: Any) -> None:
-    """``signal.windows.<name>(M, *, <options>, sym=True, …)``; ``formula(**options)`` checks them and gives the formula."""
+    """Return ``signal.windows.<name>(M, *, <options>, sym=True, …)``; ``formula(**options)`` checks them and gives the formula."""
 
     def call(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False, **given):
         unknown = set(given) - set(options)

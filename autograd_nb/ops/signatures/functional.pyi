@@ -87,7 +87,7 @@ def adaptive_max_pool3d_with_indices(
     """`adaptive_max_pool` and the places of the maxima."""
 
 def affine_grid(theta: Tensor, size: _int | _size, align_corners: _bool | None = None) -> Tensor:
-    """A grid for `grid_sample` of places θ·(x, y, 1): ``theta`` (N, 2, 3) and ``size`` (N, C, H, W) → (N, H, W, 2); or 3-D."""
+    """Return a grid for `grid_sample` of places θ·(x, y, 1): ``theta`` (N, 2, 3) and ``size`` (N, C, H, W) → (N, H, W, 2); or 3-D."""
 
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """Dropout that keeps mean 0 and variance 1 of SELU networks."""
@@ -116,7 +116,7 @@ def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None =
     None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool = True
 ) -> Tensor:
-    """(x − mean)/√(var + eps)·weight + bias per channel (dim 1)."""
+    """Return (x − mean)/√(var + eps)·weight + bias per channel (dim 1)."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims."""
@@ -140,7 +140,7 @@ def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """In-place version of `celu`."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """The channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
+    """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
 
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
@@ -224,7 +224,7 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0,
     scale_grad_by_freq: _bool = False, sparse: _bool = False
 ) -> Tensor:
-    """The rows of ``weight`` [n, d] at the integers of ``input``: [*, d]. The gradient of a row is the sum over its uses."""
+    """Return the rows of ``weight`` [n, d] at the integers of ``input``: [*, d]. The gradient of a row is the sum over its uses."""
 
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _float | None = None, norm_type: _float = 2,
@@ -297,7 +297,7 @@ def fractional_max_pool3d_with_indices(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor, full: _bool = False, eps: _float = 1e-06, reduction: _str = 'mean'
 ) -> Tensor:
-    """(ln v + (x − t)²/v)/2, v the variance kept above ``eps``; ``full`` adds ln(2π)/2."""
+    """Return (ln v + (x − t)²/v)/2, v the variance kept above ``eps``; ``full`` adds ln(2π)/2."""
 
 def gelu(input: Tensor, approximate: _str = 'none', *, out: Tensor | None = None) -> Tensor:
     """x·Φ(x), Φ the normal distribution function; ``approximate='tanh'`` takes the formula with tanh."""
@@ -308,16 +308,16 @@ def glu(input: Tensor, dim: _int = -1) -> Tensor:
 def grid_sample(
     input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mode: _str = 'zeros', align_corners: _bool | None = None
 ) -> Tensor:
-    """``input`` (N, C, H, W) read at ``grid`` (N, Hₒ, Wₒ, 2) of (x, y) in [−1, 1]: (N, C, Hₒ, Wₒ); or with one dim more."""
+    """Return ``input`` (N, C, H, W) read at ``grid`` (N, Hₒ, Wₒ, 2) of (x, y) in [−1, 1]: (N, C, Hₒ, Wₒ); or with one dim more."""
 
 def group_norm(
     input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05,
     cudnn_enabled: _bool = True
 ) -> Tensor:
-    """(x − mean)/√(var + eps)·weight + bias, the statistics over each of ``num_groups`` groups of channels of a sample."""
+    """Return (x − mean)/√(var + eps)·weight + bias, the statistics over each of ``num_groups`` groups of channels of a sample."""
 
 def gumbel_softmax(logits: Tensor, tau: _int = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
-    """`softmax` of (logits + Gumbel noise)/tau: a relaxed sample of the categories along ``dim``."""
+    """Return `softmax` of (logits + Gumbel noise)/tau: a relaxed sample of the categories along ``dim``."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """0 for |x| ≤ lambd, else x."""
@@ -349,14 +349,14 @@ def hinge_embedding_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: _str = 'mean', delta: _float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """(a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2). RuntimeError unless ``delta`` > 0."""
+    """Return (a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2). RuntimeError unless ``delta`` > 0."""
 
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias:
     Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool =
     True
 ) -> Tensor:
-    """`batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
+    """Return `batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
 
 def interpolate(
     input: Tensor, size: _int | _size | None = None, scale_factor: _float | Sequence[_float] | None = None, mode: _str =
@@ -380,7 +380,7 @@ def layer_norm(
     input: Tensor, normalized_shape: _int | _size, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float =
     1e-05, cudnn_enable: _bool = True
 ) -> Tensor:
-    """(x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``."""
+    """Return (x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``."""
 
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
     """leaky_relu(input, negative_slope=0.01, inplace=False): x for x > 0, else negative_slope·x."""
@@ -395,7 +395,7 @@ def linear_cross_entropy(
     input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None,
     reduction: _str = 'mean', ignore_index: _int | None = None, label_smoothing: _float = 0.0, options: Any = None
 ) -> Tensor:
-    """`cross_entropy` of `linear(input, linear_weight, linear_bias)`: input (N, in) or (in), weights (C, d…, in), bias (C, d…)."""
+    """Return `cross_entropy` of `linear(input, linear_weight, linear_bias)`: input (N, in) or (in), weights (C, d…, in), bias (C, d…)."""
 
 def local_response_norm(
     input: Tensor, size: _int | _size, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0
@@ -403,7 +403,7 @@ def local_response_norm(
     """x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta. ValueError for less than 3 dims."""
 
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """`log_softmax` along ``dim``."""
+    """Return `log_softmax` along ``dim``."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """ln σ(x)."""
@@ -538,7 +538,7 @@ def mse_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',
     weight: Tensor | None = None
 ) -> Tensor:
-    """(a − b)², reduced by ``reduction`` ('none', 'mean', 'sum'); dL/da = 2(a − b)/n."""
+    """Return (a − b)², reduced by ``reduction`` ('none', 'mean', 'sum'); dL/da = 2(a − b)/n."""
 
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Tensor, in_proj_bias:
@@ -565,10 +565,10 @@ def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _str | None = None,
     reduction: _str = 'mean'
 ) -> Tensor:
-    """The mean over classes of the binary cross-entropy of logits."""
+    """Return the mean over classes of the binary cross-entropy of logits."""
 
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """The channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
+    """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
 
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100,
@@ -589,13 +589,13 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-
     """‖x₁ − x₂ + eps‖ₚ along the last dim."""
 
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
-    """The distances ‖x[i] − x[j]‖ₚ of all pairs i < j of the rows of a matrix, in order: N rows give N(N−1)/2 numbers."""
+    """Return the distances ‖x[i] − x[j]‖ₚ of all pairs i < j of the rows of a matrix, in order: N rows give N(N−1)/2 numbers."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
-    """(…, C r², H, W) → (…, C, H r, W r). RuntimeError unless the channels divide by r²."""
+    """Return (…, C r², H, W) → (…, C, H r, W r). RuntimeError unless the channels divide by r²."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
-    """(…, C, H r, W r) → (…, C r², H, W). RuntimeError unless height and width divide by r."""
+    """Return (…, C, H r, W r) → (…, C r², H, W). RuntimeError unless height and width divide by r."""
 
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float
@@ -654,7 +654,7 @@ def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',
     beta: _float = 1.0
 ) -> Tensor:
-    """(a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2. RuntimeError for a negative ``beta``."""
+    """Return (a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2. RuntimeError for a negative ``beta``."""
 
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean'
@@ -662,10 +662,10 @@ def soft_margin_loss(
     """ln(1 + e^(−t·x))."""
 
 def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """`softmax` along ``dim``."""
+    """Return `softmax` along ``dim``."""
 
 def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """`softmax` of −x."""
+    """Return `softmax` of −x."""
 
 def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
@@ -677,7 +677,7 @@ def softsign(input: Tensor) -> Tensor:
     """x/(1 + |x|); dy/dx = 1/(1 + |x|)²."""
 
 def tanh(input: Tensor) -> Tensor:
-    """The hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
 
 def tanhshrink(input: Tensor) -> Tensor:
     """x − tanh x; dy/dx = tanh² x."""
@@ -698,26 +698,26 @@ def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: _float = 1.0, swap: _bool = False, reduction: _str = 'mean'
 ) -> Tensor:
-    """`triplet_margin_loss` with any distance."""
+    """Return `triplet_margin_loss` with any distance."""
 
 def unfold(
     input: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0,
     stride: _int | Sequence[_int] = 1
 ) -> Tensor:
-    """The windows of images as columns: (N, C, H, W) → (N, C·∏ kernel_size, L), L the number of places of the window."""
+    """Return the windows of images as columns: (N, C, H, W) → (N, C·∏ kernel_size, L), L the number of places of the window."""
 
 def upsample(
     input: Tensor, size: _int | _size | None = None, scale_factor: _float | Sequence[_float] | None = None, mode: _str =
     'nearest', align_corners: _bool | None = None
 ) -> Tensor:
-    """The old name of `interpolate`."""
+    """Return the old name of `interpolate`."""
 
 def upsample_bilinear(
     input: Tensor, size: _int | _size | None = None, scale_factor: _float | Sequence[_float] | None = None
 ) -> Tensor:
-    """`interpolate` with mode 'bilinear' and aligned corners."""
+    """Return `interpolate` with mode 'bilinear' and aligned corners."""
 
 def upsample_nearest(
     input: Tensor, size: _int | _size | None = None, scale_factor: _float | Sequence[_float] | None = None
 ) -> Tensor:
-    """`interpolate` with mode 'nearest'."""
+    """Return `interpolate` with mode 'nearest'."""

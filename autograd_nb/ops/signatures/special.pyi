@@ -21,16 +21,16 @@ def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Airy's function Ai, a solution of y″ = x·y. Not differentiable, as in PyTorch."""
 
 def bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The Bessel function of the first kind J₀; dJ₀/dx = −J₁."""
+    """Return the Bessel function of the first kind J₀; dJ₀/dx = −J₁."""
 
 def bessel_j1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The Bessel function of the first kind J₁; dJ₁/dx = J₀ − J₁/x."""
+    """Return the Bessel function of the first kind J₁; dJ₁/dx = J₀ − J₁/x."""
 
 def bessel_y0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The Bessel function of the second kind Y₀; dY₀/dx = −Y₁. nan for x < 0."""
+    """Return the Bessel function of the second kind Y₀; dY₀/dx = −Y₁. nan for x < 0."""
 
 def bessel_y1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The Bessel function of the second kind Y₁; dY₁/dx = Y₀ − Y₁/x. nan for x < 0."""
+    """Return the Bessel function of the second kind Y₁; dY₁/dx = Y₀ − Y₁/x. nan for x < 0."""
 
 def chebyshev_polynomial_t(input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev polynomials of the first kind, Tₙ(x) = cos(n·arccos x)."""
@@ -48,7 +48,7 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
 
 def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The entropy −x·ln x: 0 at 0, −∞ for negative x; dy/dx = −1 − ln x."""
+    """Return the entropy −x·ln x: 0 at 0, −∞ for negative x; dy/dx = −1 − ln x."""
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 2/√π ∫₀ˣ e^(−t²) dt, dy/dx = 2/√π · e^(−x²)."""
@@ -60,7 +60,7 @@ def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = e^(x²)·erfc x, which neither overflows nor loses digits for large x; dy/dx = 2·x·y − 2/√π."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
+    """Return the inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
 
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 2ˣ, dy/dx = y·ln 2."""
@@ -87,13 +87,13 @@ def hermite_polynomial_he(input: Tensor | _float, n: Tensor | _float, *, out: Te
     """The probabilists' Hermite polynomials, Heₙ₊₁ = x·Heₙ − n·Heₙ₋₁."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
+    """Return the modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
 
 def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e^−|x|·I₀(x); dy/dx = e^−|x|·I₁ − sign(x)·y."""
 
 def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind I₁; dI₁/dx = I₀ − I₁/x."""
+    """Return the modified Bessel function of the first kind I₁; dI₁/dx = I₀ − I₁/x."""
 
 def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e^−|x|·I₁(x); dy/dx = e^−|x|·I₀ − y·(sign(x) + 1/x)."""
@@ -122,28 +122,28 @@ def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False,
     """ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
 
 def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
+    """Return the modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
 
 def modified_bessel_i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind I₁; dI₁/dx = I₀ − I₁/x."""
+    """Return the modified Bessel function of the first kind I₁; dI₁/dx = I₀ − I₁/x."""
 
 def modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the second kind K₀; dK₀/dx = −K₁. nan for x < 0."""
+    """Return the modified Bessel function of the second kind K₀; dK₀/dx = −K₁. nan for x < 0."""
 
 def modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the second kind K₁; dK₁/dx = −K₀ − K₁/x. nan for x < 0."""
+    """Return the modified Bessel function of the second kind K₁; dK₁/dx = −K₀ − K₁/x. nan for x < 0."""
 
 def multigammaln(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
-    """The multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1."""
+    """Return the multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Φ(x), the distribution function of the standard normal; dΦ/dx = e^(−x²/2)/√(2π)."""
 
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of `ndtr`: the x with Φ(x) = p; dx/dp = √(2π)·e^(x²/2). nan outside [0, 1]."""
+    """Return the inverse of `ndtr`: the x with Φ(x) = p; dx/dp = √(2π)·e^(x²/2). nan outside [0, 1]."""
 
 def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1."""
+    """Return the n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1."""
 
 def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
@@ -178,7 +178,7 @@ def softmax(
     """yᵢ = e^xᵢ / Σⱼ e^xⱼ along ``dim``; dL/dx = y·(g − Σ g·y). ``dtype`` casts first."""
 
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The spherical Bessel function of the first kind j₀ = sin x / x; dj₀/dx = (cos x − j₀)/x."""
+    """Return the spherical Bessel function of the first kind j₀ = sin x / x; dj₀/dx = (cos x − j₀)/x."""
 
 def xlog1py(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None

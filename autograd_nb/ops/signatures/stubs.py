@@ -61,7 +61,7 @@ _NAMES = {
 
 
 def _as_text(annotation: Any) -> str:
-    """An annotation as the stubs write it; "" where there is none."""
+    """Return an annotation as the stubs write it; "" where there is none."""
     if annotation is _EMPTY:
         return ""
     text = annotation if isinstance(annotation, str) else annotation.__name__
@@ -113,7 +113,7 @@ def _written(parameters: list[inspect.Parameter], method: bool) -> str:
 
 
 def _signature(name: str, call: Callable[..., Any]) -> inspect.Signature:
-    """A function's own signature; that of a form made from another op is the other op's."""
+    """Return a function's own signature; that of a form made from another op is the other op's."""
     own = inspect.signature(inspect.unwrap(call))
     base = OPS.get(name.removesuffix("_")) if name.endswith("_") else None
     if base is not None and any(p.kind is p.VAR_KEYWORD for p in own.parameters.values()):
@@ -169,7 +169,7 @@ WRITTEN: dict[str, tuple[str, ...]] = {
 
 
 def _forms(name: str, signature: inspect.Signature) -> list[tuple[list[inspect.Parameter], str]]:
-    """(parameters, result) of every form in which the op can be called."""
+    """Return (parameters, result) of every form in which the op can be called."""
     parameters = list(signature.parameters.values())
     forms = OVERLOADS.get(name)
     if forms is None and "return_indices" in signature.parameters:
@@ -207,7 +207,7 @@ def _first_line(call: Any) -> str:
 
 
 def function_text(name: str, short: str, call: Callable[..., Any], indent: str = "") -> str:
-    """The stub of one function or, with an indent, method."""
+    """Return the stub of one function or, with an indent, method."""
     if name in WRITTEN:
         head = f"{indent}@overload\n" if len(WRITTEN[name]) > 1 else ""
         texts = [text.replace("n: _int, input: Tensor", "self, n: _int") if indent else text for text in WRITTEN[name]]
@@ -249,7 +249,7 @@ def _namespace(namespace: str) -> Iterator[str]:
 
 
 def _property_text(name: str, value: property) -> str:
-    """The stub of a property: its type is that of the value that a small tensor gives."""
+    """Return the stub of a property: its type is that of the value that a small tensor gives."""
     found = value.__get__(OPS["zeros"].call(2, 2, dtype=complex64), Tensor)
     result = "None" if found is None else _NAMES.get(type(found).__name__, type(found).__name__)
     text = f'    @property\n    def {name}(self) -> {result}:\n        """{_first_line(value) or name}"""\n'
@@ -284,7 +284,7 @@ def _tuples() -> Iterator[str]:
 
 
 def texts() -> dict[str, str]:
-    """The stubs: file name -> text."""
+    """Return the stubs: file name -> text."""
     files = {f"{stub}.pyi": "\n".join(_namespace(namespace)) for namespace, stub in NAMESPACES.items()}
     files["tensor.pyi"] = "\n".join(_methods())
     files["return_types.pyi"] = "\n".join(_tuples())

@@ -91,7 +91,7 @@ class TensorMethods:
     def __int__(self) -> Tensor: ...
 
     def __invert__(self) -> Tensor:
-        """Every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+        """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
 
     def __ior__(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `bitwise_or`."""
@@ -136,10 +136,10 @@ class TensorMethods:
     def __or__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __pointwise__(self, name: _str, args: tuple[Any, ...], options: dict[Any, Any]) -> Any:
-        """``m.<name>`` on tensors (see `autograd_nb.codegen.formula.namespace`)."""
+        """Return ``m.<name>`` on tensors (see `autograd_nb.codegen.formula.namespace`)."""
 
     def __pos__(self) -> Tensor:
-        """The tensor itself. RuntimeError for booleans."""
+        """Return the tensor itself. RuntimeError for booleans."""
 
     def __pow__(self, other: Any) -> Tensor: ...
 
@@ -148,13 +148,13 @@ class TensorMethods:
     def __rand__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __rdiv__(self, other: Tensor | Number | _complex) -> Tensor:
-        """``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
+        """Return ``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
 
     def __repr__(self) -> _str:
         """``tensor([…], dtype=…, grad_fn=<…>)``."""
 
     def __reversed__(self) -> Tensor:
-        """``reversed(x)``: the first dim from the back, a tensor as PyTorch gives it."""
+        """Return ``reversed(x)``: the first dim from the back, a tensor as PyTorch gives it."""
 
     def __rfloordiv__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
@@ -178,7 +178,7 @@ class TensorMethods:
     def __rsub__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __rtruediv__(self, other: Tensor | Number | _complex) -> Tensor:
-        """``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
+        """Return ``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
 
     def __rxor__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
@@ -191,7 +191,7 @@ class TensorMethods:
     def __xor__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def _typed_storage(self) -> TypedStorage:
-        """`storage`, by the name that PyTorch's own functions use."""
+        """Return `storage`, by the name that PyTorch's own functions use."""
 
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
@@ -262,32 +262,32 @@ class TensorMethods:
         """In-place version of `addr`."""
 
     def adjoint(self) -> Tensor:
-        """The conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
+        """Return the conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
 
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """Whether every element is not 0, over ``dim`` or all."""
+        """Return whether every element is not 0, over ``dim`` or all."""
 
     def allclose(
         self, other: Tensor | Number | _complex, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> _bool:
-        """Whether `isclose` holds everywhere."""
+        """Return whether `isclose` holds everywhere."""
 
     def amax(self, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The maximum over ``dim`` (an int or several); ties share the gradient; nan wins."""
+        """Return the maximum over ``dim`` (an int or several); ties share the gradient; nan wins."""
 
     def amin(self, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The minimum over ``dim`` (an int or several); ties share the gradient; nan wins."""
+        """Return the minimum over ``dim`` (an int or several); ties share the gradient; nan wins."""
 
     def aminmax(
         self, *, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, out: Tensor | None = None
     ) -> _return_types.aminmax:
-        """(min, max) over a dim, or over everything."""
+        """Return (min, max) over a dim, or over everything."""
 
     def angle(self, *, out: Tensor | None = None) -> Tensor:
-        """The angle in radians, within [−π, π]; of real numbers 0 or π. The gradient is i·x·g/|x|², 0 at 0."""
+        """Return the angle in radians, within [−π, π]; of real numbers 0 or π. The gradient is i·x·g/|x|², 0 at 0."""
 
     def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """Whether any element is not 0, over ``dim`` or all."""
+        """Return whether any element is not 0, over ``dim`` or all."""
 
     def apply_(self, callable: Callable[..., _float]) -> Tensor:
         """Replace every element by ``callable(element)``, a Python function; slow. TypeError for tensors that require grad."""
@@ -320,7 +320,7 @@ class TensorMethods:
         """y = arctan x, dy/dx = 1/(1 + x²)."""
 
     def arctan2(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """The angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
+        """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
     def arctan2_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
         """In-place version of `atan2`."""
@@ -335,19 +335,19 @@ class TensorMethods:
         """In-place version of `atanh`."""
 
     def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
+        """Return the index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
 
     def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The index of the minimum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
+        """Return the index of the minimum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
 
     def argsort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False) -> Tensor:
-        """The indices that sort along ``dim``."""
+        """Return the indices that sort along ``dim``."""
 
     def argwhere(self) -> Tensor:
-        """`nonzero`, one row per element that is not zero."""
+        """Return `nonzero`, one row per element that is not zero."""
 
     def as_strided(self, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-        """The tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients."""
+        """Return the tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients."""
 
     def as_strided_(self, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """In-place version of `as_strided`: the tensor is read through other sizes and strides, its memory stays."""
@@ -355,7 +355,7 @@ class TensorMethods:
     def as_strided_scatter(
         self, src: Tensor, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None
     ) -> Tensor:
-        """A copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides."""
+        """Return a copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides."""
 
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """y = arcsin x, dy/dx = 1/√(1 − x²)."""
@@ -373,7 +373,7 @@ class TensorMethods:
         """y = arctan x, dy/dx = 1/(1 + x²)."""
 
     def atan2(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """The angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
+        """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
     def atan2_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
         """In-place version of `atan2`."""
@@ -410,10 +410,10 @@ class TensorMethods:
         """Fill with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0."""
 
     def bfloat16(self) -> Tensor:
-        """NotImplementedError: there are no bfloat16 tensors here."""
+        """Raise NotImplementedError: there are no bfloat16 tensors here."""
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
-        """How often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
+        """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
 
     def bitwise_and(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """bitwise and of integers and booleans. RuntimeError for others."""
@@ -428,7 +428,7 @@ class TensorMethods:
         """In-place version of `bitwise_left_shift`."""
 
     def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
-        """Every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+        """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
 
     def bitwise_not_(self) -> Tensor:
         """In-place version of `bitwise_not`."""
@@ -458,12 +458,12 @@ class TensorMethods:
         """The tensor as bool."""
 
     def broadcast_to(self, size: _int | _size) -> Tensor:
-        """``expand`` under its NumPy name."""
+        """Return ``expand`` under its NumPy name."""
 
     def bucketize(
         self, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None
     ) -> Tensor:
-        """The bucket of each value between sorted 1-d ``boundaries``."""
+        """Return the bucket of each value between sorted 1-d ``boundaries``."""
 
     def byte(self, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as uint8."""
@@ -475,7 +475,7 @@ class TensorMethods:
         """The tensor as complex128."""
 
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
-        """The smallest integer ≥ x; the gradient is 0."""
+        """Return the smallest integer ≥ x; the gradient is 0."""
 
     def ceil_(self) -> Tensor:
         """In-place version of `ceil`."""
@@ -487,7 +487,7 @@ class TensorMethods:
         """The tensor as int8."""
 
     def cholesky(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """`linalg.cholesky`, its older name."""
+        """Return `linalg.cholesky`, its older name."""
 
     def cholesky_inverse(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """A⁻¹, given the Cholesky factor of A (…, n, n)."""
@@ -529,22 +529,22 @@ class TensorMethods:
         """In-place version of `clamp`."""
 
     def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
-        """A copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
+        """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
 
     def combinations(self, r: _int = 2, with_replacement: _bool = False) -> Tensor:
-        """All ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
+        """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
 
     def conj(self) -> Tensor:
-        """The complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
+        """Return the complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
 
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
-        """The complex conjugate in memory of its own; a real tensor is its own."""
+        """Return the complex conjugate in memory of its own; a real tensor is its own."""
 
     def conj_physical_(self) -> Tensor:
         """In-place version of `conj_physical`."""
 
     def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
+        """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
 
     def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
         """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
@@ -556,7 +556,7 @@ class TensorMethods:
         """In-place version of `copysign`."""
 
     def corrcoef(self) -> Tensor:
-        """The matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
+        """Return the matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
 
     def cos(self, *, out: Tensor | None = None) -> Tensor:
         """y = cos x, dy/dx = −sin x."""
@@ -571,25 +571,25 @@ class TensorMethods:
         """In-place version of `cosh`."""
 
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
-        """How many elements are not 0, over ``dim`` or all."""
+        """Return how many elements are not 0, over ``dim`` or all."""
 
     def cov(self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
-        """The covariance matrix of the rows (variables) over the columns (observations)."""
+        """Return the covariance matrix of the rows (variables) over the columns (observations)."""
 
     def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims)."""
+        """Return the tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims)."""
 
     def cross(self, other: Tensor | Number | _complex, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`linalg.cross` along ``dim``, the first dim of size 3 if not given."""
+        """Return `linalg.cross` along ``dim``, the first dim of size 3 if not given."""
 
     def cuda(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """RuntimeError: there is no cuda device here."""
 
     def cummax(self, dim: _int, *, out: Tensor | None = None) -> _return_types.cummax:
-        """(values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
+        """Return (values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
 
     def cummin(self, dim: _int, *, out: Tensor | None = None) -> _return_types.cummin:
-        """(values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
+        """Return (values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
 
     def cumprod(self, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """yₖ = x₀ · … · xₖ along ``dim``; integers give int64. The gradient is right where elements are 0."""
@@ -604,7 +604,7 @@ class TensorMethods:
         """In-place version of `cumsum`."""
 
     def data_ptr(self) -> _int:
-        """The address of the first element; 0 where there is none."""
+        """Return the address of the first element; 0 where there is none."""
 
     def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
         """y = x·π/180."""
@@ -613,35 +613,35 @@ class TensorMethods:
         """In-place version of `deg2rad`."""
 
     def det(self, *, out: Tensor | None = None) -> Tensor:
-        """The determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
+        """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
 
     def detach_copy(self) -> Tensor:
-        """A copy of `detach`, with memory of its own."""
+        """Return a copy of `detach`, with memory of its own."""
 
     @property
     def device(self) -> _device:
         """Where the tensor lives: the CPU."""
 
     def diag(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-        """A matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
+        """Return a matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
 
     def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
         """Matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
 
     def diagflat(self, offset: _int = 0) -> Tensor:
-        """A matrix with all elements on its diagonal."""
+        """Return a matrix with all elements on its diagonal."""
 
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-        """The diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
+        """Return the diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
 
     def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-        """A copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
+        """Return a copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
 
     def diff(
         self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None =
         None
     ) -> Tensor:
-        """The n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first."""
+        """Return the n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first."""
 
     def digamma(self, *, out: Tensor | None = None) -> Tensor:
         """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
@@ -650,10 +650,10 @@ class TensorMethods:
         """In-place version of `digamma`."""
 
     def dim(self) -> _int:
-        """The number of dims."""
+        """Return the number of dims."""
 
     def dist(self, other: Tensor | Number | _complex, p: _float = 2) -> Tensor:
-        """The p-norm of input − other."""
+        """Return the p-norm of input − other."""
 
     def div(self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
         """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
@@ -682,13 +682,13 @@ class TensorMethods:
         """Bytes of one element."""
 
     def eq(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether a = b, element by element."""
+        """Return whether a = b, element by element."""
 
     def eq_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `eq`."""
 
     def equal(self, other: Tensor | Number | _complex) -> _bool:
-        """Whether two tensors have the same shape and elements."""
+        """Return whether two tensors have the same shape and elements."""
 
     def erf(self, *, out: Tensor | None = None) -> Tensor:
         """y = 2/√π ∫₀ˣ e^(−t²) dt, dy/dx = 2/√π · e^(−x²)."""
@@ -703,7 +703,7 @@ class TensorMethods:
         """In-place version of `erfc`."""
 
     def erfinv(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
+        """Return the inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
 
     def erfinv_(self) -> Tensor:
         """In-place version of `erfinv`."""
@@ -721,10 +721,10 @@ class TensorMethods:
         """In-place version of `exp`."""
 
     def expand(self, *sizes: _int | Sequence[_int], size: _int | _size | None = None, implicit: _bool = False) -> Tensor:
-        """A view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front."""
+        """Return a view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front."""
 
     def expand_as(self, other: Tensor | Number | _complex) -> Tensor:
-        """``expand`` to the shape of ``other``."""
+        """Return ``expand`` to the shape of ``other``."""
 
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
         """y = eˣ − 1, without the loss of digits near 0; dy/dx = y + 1."""
@@ -736,7 +736,7 @@ class TensorMethods:
         """Fill with exponentially distributed numbers of rate ``lambd``."""
 
     def fill(self, value: Tensor | _float) -> Tensor:
-        """A tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
+        """Return a tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
 
     def fill_(self, value: Tensor | _float) -> Tensor:
         """Overwrite every element with ``value``, a number or a 0-d tensor."""
@@ -754,25 +754,25 @@ class TensorMethods:
         """Merge the dims from ``start_dim`` to ``end_dim`` into one."""
 
     def flip(self, *axes: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-        """The elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
+        """Return the elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
 
     def fliplr(self) -> Tensor:
-        """`flip` of dim 1. RuntimeError for fewer than 2 dims."""
+        """Return `flip` of dim 1. RuntimeError for fewer than 2 dims."""
 
     def flipud(self) -> Tensor:
-        """`flip` of dim 0. RuntimeError for 0-d tensors."""
+        """Return `flip` of dim 0. RuntimeError for 0-d tensors."""
 
     def float(self, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as float32."""
 
     def float_power(self, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """`pow` in float64, or complex128 where an operand is complex."""
+        """Return `pow` in float64, or complex128 where an operand is complex."""
 
     def float_power_(self, exponent: Tensor | Number | _complex) -> Tensor:
         """In-place version of `float_power`: of float64, and of complex128 where an operand is complex."""
 
     def floor(self, *, out: Tensor | None = None) -> Tensor:
-        """The largest integer ≤ x; the gradient is 0."""
+        """Return the largest integer ≤ x; the gradient is 0."""
 
     def floor_(self) -> Tensor:
         """In-place version of `floor`."""
@@ -796,13 +796,13 @@ class TensorMethods:
         """In-place version of `fmod`."""
 
     def frac(self, *, out: Tensor | None = None) -> Tensor:
-        """The fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
+        """Return the fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
 
     def frac_(self) -> Tensor:
         """In-place version of `frac`."""
 
     def frexp(self, *, out: Tensor | None = None) -> _return_types.frexp:
-        """(mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0."""
+        """Return (mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0."""
 
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
         """y[i, j, k] = x[index[i, j, k], j, k] (for dim 0): one element for each index; the gradient is scattered back and added."""
@@ -814,7 +814,7 @@ class TensorMethods:
         """In-place version of `gcd`."""
 
     def ge(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether a ≥ b, element by element."""
+        """Return whether a ≥ b, element by element."""
 
     def ge_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `ge`."""
@@ -823,7 +823,7 @@ class TensorMethods:
         """Fill with the number of trials up to the first success of probability ``p``: 1, 2, …"""
 
     def geqrf(self, *, out: Tensor | None = None) -> _return_types.geqrf:
-        """(a, tau): R in the upper triangle of a, and below it the vectors of the reflections whose product is Q; see `linalg.qr`."""
+        """Return (a, tau): R in the upper triangle of a, and below it the vectors of the reflections whose product is Q; see `linalg.qr`."""
 
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
@@ -832,7 +832,7 @@ class TensorMethods:
         """-1: the CPU."""
 
     def greater(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether a > b, element by element."""
+        """Return whether a > b, element by element."""
 
     def greater_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `gt`."""
@@ -840,13 +840,13 @@ class TensorMethods:
     def greater_equal(
         self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """Whether a ≥ b, element by element."""
+        """Return whether a ≥ b, element by element."""
 
     def greater_equal_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `ge`."""
 
     def gt(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether a > b, element by element."""
+        """Return whether a > b, element by element."""
 
     def gt_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `gt`."""
@@ -864,13 +864,13 @@ class TensorMethods:
         """In-place version of `heaviside`."""
 
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor:
-        """How many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
+        """Return how many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
 
     def histogram(
         self, bins: _int | Sequence[_int] | Tensor | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor
         | None = None, density: _bool = False, out: Tensor | None = None
     ) -> _return_types.histogram:
-        """(hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1."""
+        """Return (hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1."""
 
     def hsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
         """`tensor_split` along dim 1 into equal parts or at indices. RuntimeError where it does not divide."""
@@ -882,7 +882,7 @@ class TensorMethods:
         """In-place version of `hypot`."""
 
     def i0(self, *, out: Tensor | None = None) -> Tensor:
-        """The modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
+        """Return the modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
 
     def i0_(self) -> Tensor:
         """In-place version of `i0`."""
@@ -927,18 +927,18 @@ class TensorMethods:
         """Out-of-place version of `index_put_`: y = x with y[indices] = values; d/dvalues gathers, d/dx is 0 where overwritten."""
 
     def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
-        """``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
+        """Do ``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
 
     def index_reduce(
         self, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None
     ) -> Tensor:
-        """`index_add` with another way to combine: 'prod', 'mean', 'amax' or 'amin'."""
+        """Return `index_add` with another way to combine: 'prod', 'mean', 'amax' or 'amin'."""
 
     def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
         """In-place version of `index_reduce`."""
 
     def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice."""
+        """Return the slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice."""
 
     def inner(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
@@ -950,13 +950,13 @@ class TensorMethods:
         """A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
 
     def is_complex(self) -> _bool:
-        """Whether the dtype is complex."""
+        """Return whether the dtype is complex."""
 
     def is_conj(self) -> _bool:
         """False: see `resolve_conj`."""
 
     def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
-        """Whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
+        """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
 
     @property
     def is_cpu(self) -> _bool:
@@ -967,10 +967,10 @@ class TensorMethods:
         """False: there are no cuda tensors here."""
 
     def is_floating_point(self) -> _bool:
-        """Whether the dtype is a float."""
+        """Return whether the dtype is a float."""
 
     def is_inference(self) -> _bool:
-        """Whether the tensor was made in inference mode."""
+        """Return whether the tensor was made in inference mode."""
 
     @property
     def is_ipu(self) -> _bool:
@@ -1004,7 +1004,7 @@ class TensorMethods:
         """False: there are no nested tensors here."""
 
     def is_nonzero(self) -> _bool:
-        """Whether the one element is not 0."""
+        """Return whether the one element is not 0."""
 
     def is_pinned(self, device: Device = None) -> _bool:
         """False."""
@@ -1014,16 +1014,16 @@ class TensorMethods:
         """False: there are no quantized tensors here."""
 
     def is_same_size(self, other: Tensor | Number | _complex) -> _bool:
-        """Whether the shapes are equal."""
+        """Return whether the shapes are equal."""
 
     def is_set_to(self, tensor: Tensor) -> _bool:
-        """Whether both tensors read the same memory under the same geometry."""
+        """Return whether both tensors read the same memory under the same geometry."""
 
     def is_shared(self) -> _bool:
         """False."""
 
     def is_signed(self) -> _bool:
-        """Whether the dtype is signed."""
+        """Return whether the dtype is signed."""
 
     @property
     def is_sparse(self) -> _bool:
@@ -1051,32 +1051,32 @@ class TensorMethods:
         """|a − b| ≤ atol + rtol·|b|, element by element."""
 
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether x is neither infinite nor nan."""
+        """Return whether x is neither infinite nor nan."""
 
     def isinf(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether x is infinite."""
+        """Return whether x is infinite."""
 
     def isnan(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether x is nan."""
+        """Return whether x is nan."""
 
     def isneginf(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether x is −∞."""
+        """Return whether x is −∞."""
 
     def isposinf(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether x is ∞."""
+        """Return whether x is ∞."""
 
     def isreal(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether the imaginary part is 0."""
+        """Return whether the imaginary part is 0."""
 
     def istft(
         self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center:
         _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex:
         _bool = False
     ) -> Tensor:
-        """The signal whose `stft` is given, with the same arguments: the least-squares one where none has it."""
+        """Return the signal whose `stft` is given, with the same arguments: the least-squares one where none has it."""
 
     def item(self) -> _bool | _int | _float:
-        """The one element as a Python number. RuntimeError when there are more or none."""
+        """Return the one element as a Python number. RuntimeError when there are more or none."""
 
     @property
     def itemsize(self) -> _int:
@@ -1086,7 +1086,7 @@ class TensorMethods:
         """Kronecker product: y[i·n + k, …] = a[i, …]·b[k, …], each dim of size (a's · b's); missing dims in front count as 1."""
 
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.kthvalue:
-        """(values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit."""
+        """Return (values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit."""
 
     @property
     def layout(self) -> _layout:
@@ -1105,7 +1105,7 @@ class TensorMethods:
         """In-place version of `ldexp`."""
 
     def le(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether a ≤ b, element by element."""
+        """Return whether a ≤ b, element by element."""
 
     def le_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `le`."""
@@ -1117,7 +1117,7 @@ class TensorMethods:
         """In-place version of `lerp`."""
 
     def less(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether a < b, element by element."""
+        """Return whether a < b, element by element."""
 
     def less_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `lt`."""
@@ -1125,7 +1125,7 @@ class TensorMethods:
     def less_equal(
         self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """Whether a ≤ b, element by element."""
+        """Return whether a ≤ b, element by element."""
 
     def less_equal_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `le`."""
@@ -1225,16 +1225,16 @@ class TensorMethods:
         """The tensor as int64."""
 
     def lt(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether a < b, element by element."""
+        """Return whether a < b, element by element."""
 
     def lt_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `lt`."""
 
     def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> tuple[Tensor, ...]:
-        """(LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
+        """Return (LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """`linalg.lu_solve`, its older form: b first."""
+        """Return `linalg.lu_solve`, its older form: b first."""
 
     @property
     def mH(self) -> Tensor:
@@ -1260,7 +1260,7 @@ class TensorMethods:
         """In-place version of `masked_scatter`."""
 
     def masked_select(self, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
+        """Return the elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
 
     def matmul(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Product of vectors, matrices and batches of them; batch dims broadcast."""
@@ -1269,7 +1269,7 @@ class TensorMethods:
         """Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series."""
 
     def matrix_power(self, n: _int, *, out: Tensor | None = None) -> Tensor:
-        """`linalg.matrix_power`, its older name."""
+        """Return `linalg.matrix_power`, its older name."""
 
     @overload
     def max(self, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -1320,7 +1320,7 @@ class TensorMethods:
         """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g."""
 
     def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.mode:
-        """(values, indices) of the most frequent value along ``dim``, the smallest of several; the index is that of its last place."""
+        """Return (values, indices) of the most frequent value along ``dim``, the smallest of several; the index is that of its last place."""
 
     def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """Move dims to other places, the rest keeping their order."""
@@ -1332,7 +1332,7 @@ class TensorMethods:
         """RuntimeError: there is no mps device here."""
 
     def msort(self, *, out: Tensor | None = None) -> Tensor:
-        """The values sorted along the first dim."""
+        """Return the values sorted along the first dim."""
 
     def mtia(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """RuntimeError: there is no mtia device here."""
@@ -1358,7 +1358,7 @@ class TensorMethods:
         """Matrix times vector: y = A·v."""
 
     def mvlgamma(self, p: _int, *, out: Tensor | None = None) -> Tensor:
-        """The multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1."""
+        """Return the multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1."""
 
     def mvlgamma_(self, p: _int) -> Tensor:
         """In-place version of `mvlgamma`."""
@@ -1380,7 +1380,7 @@ class TensorMethods:
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor |
         None = None
     ) -> Tensor:
-        """The mean of the elements that are not nan. RuntimeError for integers."""
+        """Return the mean of the elements that are not nan. RuntimeError for integers."""
 
     @overload
     def nanmedian(self, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -1393,16 +1393,16 @@ class TensorMethods:
         self, q: Tensor | _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out:
         Tensor | None = None
     ) -> Tensor:
-        """`quantile` of what is not nan; nan where a row has nothing else."""
+        """Return `quantile` of what is not nan; nan where a row has nothing else."""
 
     def nansum(
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor |
         None = None
     ) -> Tensor:
-        """The sum of the elements that are not nan."""
+        """Return the sum of the elements that are not nan."""
 
     def narrow(self, dim: _int, start: _int | Tensor, length: _int) -> Tensor:
-        """The view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
+        """Return the view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
 
     def narrow_copy(self, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
         """`narrow` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -1412,10 +1412,10 @@ class TensorMethods:
         """Bytes of all elements."""
 
     def ndimension(self) -> _int:
-        """The number of dims."""
+        """Return the number of dims."""
 
     def ne(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether a ≠ b, element by element."""
+        """Return whether a ≠ b, element by element."""
 
     def ne_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `ne`."""
@@ -1433,7 +1433,7 @@ class TensorMethods:
         """In-place version of `neg`."""
 
     def nelement(self) -> _int:
-        """The number of elements."""
+        """Return the number of elements."""
 
     def new(self, *args: Any) -> Tensor:
         """PyTorch's old constructor with this tensor's dtype."""
@@ -1448,19 +1448,19 @@ class TensorMethods:
         self, size: _int | _size, stride: _int | Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = None,
         device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
     ) -> Tensor:
-        """`empty_strided` with this tensor's dtype."""
+        """Return `empty_strided` with this tensor's dtype."""
 
     def new_full(
         self, size: _int | _size, fill_value: Number | _complex, *, dtype: _dtype | None = None, device: Device = None,
         requires_grad: _bool = False
     ) -> Tensor:
-        """`full` with this tensor's dtype."""
+        """Return `full` with this tensor's dtype."""
 
     def new_full_(
         self, size: _int | _size, fill_value: Number | _complex, *, dtype: _dtype | None = None, device: Device = None,
         requires_grad: _bool = False
     ) -> Tensor:
-        """`full` with this tensor's dtype."""
+        """Return `full` with this tensor's dtype."""
 
     def new_ones(
         self, *size: _int | Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
@@ -1471,7 +1471,7 @@ class TensorMethods:
     def new_tensor(
         self, data: Any, *, dtype: _dtype | None = None, device: Device = None, requires_grad: _bool = False
     ) -> Tensor:
-        """`tensor` with this tensor's dtype."""
+        """Return `tensor` with this tensor's dtype."""
 
     def new_zeros(
         self, *size: _int | Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
@@ -1480,44 +1480,44 @@ class TensorMethods:
         """`zeros` with this tensor's dtype."""
 
     def nextafter(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """The next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
+        """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
 
     def nextafter_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
         """In-place version of `nextafter`."""
 
     @overload
     def nonzero(self, *, out: Tensor | None = None, as_tuple: Literal[False] = False) -> Tensor:
-        """The indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim."""
+        """Return the indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim."""
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
-        """The indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim."""
+        """Return the indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim."""
 
     def nonzero_static(self, *, size: _int | _size, fill_value: Number | _complex = -1) -> Tensor:
-        """`nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``."""
+        """Return `nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``."""
 
     def norm(
         self, p: _float | _str | None = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, out: Tensor |
         None = None, dtype: _dtype | None = None
     ) -> Tensor:
-        """(Σ |x|ᵖ)^(1/p) over ``dim`` (default all); 'fro' is p = 2. 'nuc' is the sum of the singular values of a matrix."""
+        """Return (Σ |x|ᵖ)^(1/p) over ``dim`` (default all); 'fro' is p = 2. 'nuc' is the sum of the singular values of a matrix."""
 
     def normal_(self, mean: _float = 0, std: _float = 1, *, generator: Generator | None = None) -> Tensor:
         """Fill with normal numbers of the given mean and standard deviation. RuntimeError for std < 0."""
 
     def not_equal(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether a ≠ b, element by element."""
+        """Return whether a ≠ b, element by element."""
 
     def not_equal_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `ne`."""
 
     def numel(self) -> _int:
-        """The number of elements."""
+        """Return the number of elements."""
 
     def numpy(self, *, force: _bool = False) -> np.ndarray:
-        """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
+        """Return a NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
 
     def orgqr(self, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The first n columns of H₁·H₂·…·Hₖ, Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, for vectors vᵢ packed below the diagonal of input (…, m, n) by `geqrf`."""
+        """Return the first n columns of H₁·H₂·…·Hₖ, Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, for vectors vᵢ packed below the diagonal of input (…, m, n) by `geqrf`."""
 
     def ormqr(
         self, tau: Tensor, other: Tensor | Number | _complex, left: _bool = True, transpose: _bool = False, *, out: Tensor |
@@ -1529,25 +1529,25 @@ class TensorMethods:
         """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
 
     def permute(self, *axes: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-        """The dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
+        """Return the dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
 
     def pin_memory(self, device: Device = None) -> Tensor:
-        """The tensor itself: pinned memory serves copies to GPUs, of which there are none."""
+        """Return the tensor itself: pinned memory serves copies to GPUs, of which there are none."""
 
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
-        """`linalg.pinv` with a relative cutoff of ``rcond``."""
+        """Return `linalg.pinv` with a relative cutoff of ``rcond``."""
 
     def poisson(self, generator: Generator | None = None) -> Tensor:
         """Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates."""
 
     def polygamma(self, n: _int, *, out: Tensor | None = None) -> Tensor:
-        """The n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1."""
+        """Return the n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1."""
 
     def polygamma_(self, n: _int) -> Tensor:
         """In-place version of `polygamma`."""
 
     def positive(self) -> Tensor:
-        """The tensor itself. RuntimeError for booleans."""
+        """Return the tensor itself. RuntimeError for booleans."""
 
     def pow(self, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0)."""
@@ -1561,7 +1561,7 @@ class TensorMethods:
     def prod(
         self, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """The product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
+        """Return the product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
 
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
@@ -1570,13 +1570,13 @@ class TensorMethods:
         """In-place version of `put`."""
 
     def qr(self, some: _bool = True, *, out: Tensor | None = None) -> _return_types.qr:
-        """(Q, R): the older form of `linalg.qr`, reduced if ``some``, else complete."""
+        """Return (Q, R): the older form of `linalg.qr`, reduced if ``some``, else complete."""
 
     def quantile(
         self, q: Tensor | _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out:
         Tensor | None = None
     ) -> Tensor:
-        """The q-quantiles along ``dim`` (of all elements by default); ``q`` a number or 1-d tensor, whose dim then comes first."""
+        """Return the q-quantiles along ``dim`` (of all elements by default); ``q`` a number or 1-d tensor, whose dim then comes first."""
 
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
         """y = x·180/π."""
@@ -1588,7 +1588,7 @@ class TensorMethods:
         """Fill with integers: uniform on [from, to), on [0, to), or up to the largest that the dtype holds exactly, from 0 or ``from`` on."""
 
     def ravel(self) -> Tensor:
-        """All elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
+        """Return all elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
 
     @property
     def real(self) -> Tensor:
@@ -1615,7 +1615,7 @@ class TensorMethods:
         """In-place version of `remainder`."""
 
     def renorm(self, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
-        """The slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
+        """Return the slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
 
     def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """In-place version of `renorm`."""
@@ -1626,31 +1626,31 @@ class TensorMethods:
     def repeat_interleave(
         self, repeats: _int | Tensor | None = None, dim: _int | None = None, *, output_size: _int | None = None
     ) -> Tensor:
-        """Each element (or slice along ``dim``) repeated; ``repeats`` is one number or one for each."""
+        """Return each element (or slice along ``dim``) repeated; ``repeats`` is one number or one for each."""
 
     def reshape(self, *sizes: _int | Sequence[_int], shape: _int | _size | None = None) -> Tensor:
-        """The elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1."""
+        """Return the elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1."""
 
     def reshape_as(self, other: Tensor | Number | _complex) -> Tensor:
-        """``reshape`` with the shape of ``other``."""
+        """Return ``reshape`` with the shape of ``other``."""
 
     def resize_(self, *sizes: _int | Sequence[_int], memory_format: _memory_format | None = None) -> Tensor:
         """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more."""
 
     def resize_as_(self, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
-        """`resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
+        """Return `resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
 
     def resolve_conj(self) -> Tensor:
-        """The tensor itself: conjugates are never left to be computed later."""
+        """Return the tensor itself: conjugates are never left to be computed later."""
 
     def resolve_neg(self) -> Tensor:
-        """The tensor itself: negations are never left to be computed later."""
+        """Return the tensor itself: negations are never left to be computed later."""
 
     def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-        """The elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front."""
+        """Return the elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front."""
 
     def rot90(self, k: _int = 1, dims: _int | _size = (0, 1)) -> Tensor:
-        """The tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
+        """Return the tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
 
     def round(self, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
         """x rounded to ``decimals`` places, halves to even; the gradient is 0."""
@@ -1688,7 +1688,7 @@ class TensorMethods:
     def scatter_reduce(
         self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None
     ) -> Tensor:
-        """`scatter_add` with another way to combine: 'sum', 'prod', 'mean', 'amax' or 'amin', whose ties share the gradient."""
+        """Return `scatter_add` with another way to combine: 'sum', 'prod', 'mean', 'amax' or 'amin', whose ties share the gradient."""
 
     def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
         """In-place version of `scatter_reduce`."""
@@ -1697,13 +1697,13 @@ class TensorMethods:
         self, input: Tensor | _float, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter:
         Tensor | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """Where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value)."""
+        """Return where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value)."""
 
     def select(self, dim: _int, index: Tensor) -> Tensor:
-        """The slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
+        """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
 
     def select_scatter(self, src: Tensor, dim: _int, index: Tensor) -> Tensor:
-        """A copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
+        """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
 
     def set_(
         self, source: Tensor | None = None, storage_offset: _int = 0, size: _int | _size | None = None, stride: _int |
@@ -1718,7 +1718,7 @@ class TensorMethods:
         """In-place version of `sgn`."""
 
     def share_memory_(self) -> Tensor:
-        """The tensor itself; threads share memory anyway, and processes are sent copies."""
+        """Return the tensor itself; threads share memory anyway, and processes are sent copies."""
 
     def short(self, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as int16."""
@@ -1736,7 +1736,7 @@ class TensorMethods:
         """In-place version of `sign`."""
 
     def signbit(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether the sign bit is set (true for −0.0)."""
+        """Return whether the sign bit is set (true for −0.0)."""
 
     def sin(self, *, out: Tensor | None = None) -> Tensor:
         """y = sin x, dy/dx = cos x."""
@@ -1758,19 +1758,19 @@ class TensorMethods:
 
     @overload
     def size(self, dim: None = None) -> Size:
-        """The shape, or one size of it."""
+        """Return the shape, or one size of it."""
     @overload
     def size(self, dim: _int) -> _int:
-        """The shape, or one size of it."""
+        """Return the shape, or one size of it."""
 
     def slice_scatter(
         self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor |
         None = None
     ) -> Tensor:
-        """A copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
+        """Return a copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
 
     def slogdet(self, *, out: Tensor | None = None) -> _return_types.slogdet:
-        """`linalg.slogdet`, its older name."""
+        """Return `linalg.slogdet`, its older name."""
 
     def softmax(
         self, dim: _int | None = None, dtype: _dtype | None = None, *, axis: _int | None = None, out: Tensor | None = None
@@ -1780,7 +1780,7 @@ class TensorMethods:
     def sort(
         self, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None
     ) -> _return_types.sort:
-        """(values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back."""
+        """Return (values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back."""
 
     def split(
         self, split_size_or_sections: _int | Sequence[_int] | None = None, dim: _int = 0, **kw: Any
@@ -1788,7 +1788,7 @@ class TensorMethods:
         """Views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes."""
 
     def split_with_sizes(self, split_sizes: _int | _size, dim: _int = 0) -> tuple[Tensor, ...]:
-        """`split` by a list of sizes."""
+        """Return `split` by a list of sizes."""
 
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """y = √x, dy/dx = 1/(2y)."""
@@ -1822,7 +1822,7 @@ class TensorMethods:
         """Spectra of pieces of a signal, […, time] → […, frequency, piece]: Σₖ window[k]·x[m·hop + k]·e^(−2πi·ωk/n_fft)."""
 
     def storage(self) -> TypedStorage:
-        """The memory that the tensor and all views of it look at, as elements."""
+        """Return the memory that the tensor and all views of it look at, as elements."""
 
     def storage_offset(self) -> _int:
         """Elements from the beginning of the storage to the first element."""
@@ -1832,10 +1832,10 @@ class TensorMethods:
 
     @overload
     def stride(self, dim: None = None) -> tuple[_int, ...]:
-        """The strides in elements, or one of them."""
+        """Return the strides in elements, or one of them."""
     @overload
     def stride(self, dim: _int) -> _int:
-        """The strides in elements, or one of them."""
+        """Return the strides in elements, or one of them."""
 
     def sub(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
@@ -1859,7 +1859,7 @@ class TensorMethods:
         """Sum over the dims that were broadcast so that the result has ``size``."""
 
     def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> _return_types.svd:
-        """(U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros."""
+        """Return (U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros."""
 
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
         """Swap two dims, a view."""
@@ -1874,16 +1874,16 @@ class TensorMethods:
         """In-place version of `swapdims`: the tensor is read through other sizes and strides, its memory stays."""
 
     def t(self) -> Tensor:
-        """The transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
+        """Return the transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
 
     def t_(self) -> Tensor:
         """In-place version of `t`: the tensor is read through other sizes and strides, its memory stays."""
 
     def take(self, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
+        """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
 
     def take_along_dim(self, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
+        """Return `gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
 
     def tan(self, *, out: Tensor | None = None) -> Tensor:
         """y = tan x, dy/dx = 1 + y²."""
@@ -1907,7 +1907,7 @@ class TensorMethods:
         self, *args: Any, dtype: _dtype | None = None, device: Device = None, non_blocking: _bool = False, copy: _bool = False,
         memory_format: _memory_format | None = None
     ) -> Tensor:
-        """The tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
+        """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
@@ -1915,10 +1915,10 @@ class TensorMethods:
     def topk(
         self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None
     ) -> _return_types.topk:
-        """(values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest."""
+        """Return (values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest."""
 
     def trace(self) -> Tensor:
-        """The sum of the diagonal of a matrix. RuntimeError unless 2-d."""
+        """Return the sum of the diagonal of a matrix. RuntimeError unless 2-d."""
 
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """Swap two dims, a view."""
@@ -1930,7 +1930,7 @@ class TensorMethods:
         self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Tensor | None =
         None
     ) -> _return_types.triangular_solve:
-        """(solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A."""
+        """Return (solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A."""
 
     def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The matrices with zeros above the diagonal number ``diagonal``."""
@@ -1966,10 +1966,10 @@ class TensorMethods:
         """Return the tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
 
     def type_as(self, other: Tensor | Number | _complex) -> Tensor:
-        """The tensor with the dtype of ``other``."""
+        """Return the tensor with the dtype of ``other``."""
 
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
-        """A tuple of the slices along ``dim``, views."""
+        """Return a tuple of the slices along ``dim``, views."""
 
     def unflatten(self, dim: _int, sizes: _int | _size) -> Tensor:
         """Split one dim into ``sizes`` (one may be -1)."""
@@ -1985,41 +1985,41 @@ class TensorMethods:
         self, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int |
         None = None
     ) -> Tensor:
-        """The distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+        """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
     @overload
     def unique(
         self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
     ) -> tuple[Tensor, ...]:
-        """The distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+        """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
 
     @overload
     def unique_consecutive(
         self, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None
     ) -> Tensor:
-        """`unique` of neighbours only, in the order of the input."""
+        """Return `unique` of neighbours only, in the order of the input."""
     @overload
     def unique_consecutive(
         self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
     ) -> tuple[Tensor, ...]:
-        """`unique` of neighbours only, in the order of the input."""
+        """Return `unique` of neighbours only, in the order of the input."""
 
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-        """`chunk` as `unsafe_split` does it."""
+        """Return `chunk` as `unsafe_split` does it."""
 
     def unsafe_split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """`split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
+        """Return `split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
 
     def unsafe_split_with_sizes(self, split_sizes: _int | _size, dim: _int = 0) -> tuple[Tensor, ...]:
-        """`split_with_sizes` as `unsafe_split` does it."""
+        """Return `split_with_sizes` as `unsafe_split` does it."""
 
     def unsqueeze(self, dim: _int) -> Tensor:
-        """A view with a new dim of size 1 at ``dim``."""
+        """Return a view with a new dim of size 1 at ``dim``."""
 
     def unsqueeze_(self, dim: _int) -> Tensor:
         """In-place version of `unsqueeze`: the tensor is read through other sizes and strides, its memory stays."""
 
     def untyped_storage(self) -> UntypedStorage:
-        """The memory that the tensor and all views of it look at, as bytes."""
+        """Return the memory that the tensor and all views of it look at, as bytes."""
 
     def var(
         self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction:
@@ -2033,16 +2033,16 @@ class TensorMethods:
     def view(
         self, *shape: _int | Sequence[_int] | _dtype, dtype: _dtype | None = None, size: _int | _size | None = None
     ) -> Tensor:
-        """The same memory under another shape (one size may be -1), or read as another dtype of the same width."""
+        """Return the same memory under another shape (one size may be -1), or read as another dtype of the same width."""
 
     def view_as(self, other: Tensor | Number | _complex) -> Tensor:
-        """``view`` with the shape of ``other``."""
+        """Return ``view`` with the shape of ``other``."""
 
     def view_as_complex(self) -> Tensor:
         """Pairs of real numbers as complex ones: […, 2] → […]; a view."""
 
     def view_as_real(self) -> Tensor:
-        """A complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view."""
+        """Return a complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view."""
 
     @property
     def volatile(self) -> _bool:
@@ -2053,10 +2053,10 @@ class TensorMethods:
 
     @overload
     def where(self, condition: Tensor) -> tuple[Tensor, ...]:
-        """This tensor where the condition holds, else ``other``."""
+        """Return this tensor where the condition holds, else ``other``."""
     @overload
     def where(self, condition: Tensor, other: Tensor | Number | _complex) -> Tensor:
-        """This tensor where the condition holds, else ``other``."""
+        """Return this tensor where the condition holds, else ``other``."""
 
     def xlogy(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """x·ln y, 0 where x is 0 (unless y is nan)."""

@@ -21,7 +21,7 @@ def __matmul__(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Product of vectors, matrices and batches of them; batch dims broadcast."""
 
 def __pos__(input: Tensor) -> Tensor:
-    """The tensor itself. RuntimeError for booleans."""
+    """Return the tensor itself. RuntimeError for booleans."""
 
 def _dirichlet_grad(x: Tensor, alpha: _float, total: Any) -> Tensor:
     """How fast x of a beta distribution with the parameters alpha and total − alpha moves with alpha, divided by 1 − x."""
@@ -115,10 +115,10 @@ def addr(
     """y = beta·input + alpha·a⊗b; of booleans with 'or' for the sum and 'and' for products."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
+    """Return the conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
 
 def affine_grid_generator(theta: Tensor, size: _int | _size, align_corners: _bool) -> Tensor:
-    """`nn.functional.affine_grid` without its checks."""
+    """Return `nn.functional.affine_grid` without its checks."""
 
 def alias_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`alias` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -126,12 +126,12 @@ def alias_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) 
 def all(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Whether every element is not 0, over ``dim`` or all."""
+    """Return whether every element is not 0, over ``dim`` or all."""
 
 def allclose(
     input: Tensor, other: Tensor | Number | _complex, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
 ) -> _bool:
-    """Whether `isclose` holds everywhere."""
+    """Return whether `isclose` holds everywhere."""
 
 def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Dropout that keeps mean 0 and variance 1 of SELU networks."""
@@ -140,23 +140,23 @@ def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Dropout that keeps mean 0 and variance 1 of SELU networks."""
 
 def amax(input: Tensor, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The maximum over ``dim`` (an int or several); ties share the gradient; nan wins."""
+    """Return the maximum over ``dim`` (an int or several); ties share the gradient; nan wins."""
 
 def amin(input: Tensor, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The minimum over ``dim`` (an int or several); ties share the gradient; nan wins."""
+    """Return the minimum over ``dim`` (an int or several); ties share the gradient; nan wins."""
 
 def aminmax(
     input: Tensor, *, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, out: Tensor | None = None
 ) -> _return_types.aminmax:
-    """(min, max) over a dim, or over everything."""
+    """Return (min, max) over a dim, or over everything."""
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle in radians, within [−π, π]; of real numbers 0 or π. The gradient is i·x·g/|x|², 0 at 0."""
+    """Return the angle in radians, within [−π, π]; of real numbers 0 or π. The gradient is i·x·g/|x|², 0 at 0."""
 
 def any(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Whether any element is not 0, over ``dim`` or all."""
+    """Return whether any element is not 0, over ``dim`` or all."""
 
 def arange(
     start: _float | None = None, end: _float | None = None, step: _float = 1, *, out: Tensor | None = None, dtype: _dtype | None
@@ -194,7 +194,7 @@ def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def arctan2(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """The angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
+    """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
 def arctan2_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
     """In-place version of `atan2`."""
@@ -209,19 +209,19 @@ def arctanh_(input: Tensor) -> Tensor:
     """In-place version of `atanh`."""
 
 def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
+    """Return the index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
 
 def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The index of the minimum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
+    """Return the index of the minimum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
 
 def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False) -> Tensor:
-    """The indices that sort along ``dim``."""
+    """Return the indices that sort along ``dim``."""
 
 def argwhere(input: Tensor) -> Tensor:
-    """`nonzero`, one row per element that is not zero."""
+    """Return `nonzero`, one row per element that is not zero."""
 
 def as_strided(input: Tensor, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-    """The tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients."""
+    """Return the tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients."""
 
 def as_strided_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`as_strided` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -229,18 +229,18 @@ def as_strided_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: 
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None
 ) -> Tensor:
-    """A copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides."""
+    """Return a copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides."""
 
 def as_tensor(
     data: Any, dtype: _dtype | None = None, device: Device = None, *, copy: _bool | None = None, requires_grad: _bool = False
 ) -> Tensor:
-    """``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype)."""
+    """Return ``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype)."""
 
 def asarray(
     obj: Any, *, dtype: _dtype | None = None, device: Device = None, copy: _bool | None = None, requires_grad: _bool | None =
     None
 ) -> Tensor:
-    """A tensor that shares the memory of ``obj`` where it can: a tensor, an array, a capsule, an object with Python's buffer protocol."""
+    """Return a tensor that shares the memory of ``obj`` where it can: a tensor, an array, a capsule, an object with Python's buffer protocol."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arcsin x, dy/dx = 1/√(1 − x²)."""
@@ -260,7 +260,7 @@ def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def atan2(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """The angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
+    """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
 def atan2_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
     """In-place version of `atan2`."""
@@ -325,7 +325,7 @@ def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None =
     None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool = True
 ) -> Tensor:
-    """(x − mean)/√(var + eps)·weight + bias per channel (dim 1)."""
+    """Return (x − mean)/√(var + eps)·weight + bias per channel (dim 1)."""
 
 def bernoulli(
     input: Tensor, p: Tensor | _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
@@ -336,7 +336,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims."""
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
-    """How often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
+    """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
 
 def binomial(count: _int, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Binomial numbers: successes in ``count`` trials of probability ``prob`` (tensors that broadcast), of count's dtype."""
@@ -354,7 +354,7 @@ def bitwise_left_shift_(input: Tensor, other: Tensor | Number | _complex) -> Ten
     """In-place version of `bitwise_left_shift`."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+    """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
 
 def bitwise_or(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """bitwise or of integers and booleans. RuntimeError for others."""
@@ -381,39 +381,39 @@ def blackman_window(
     """0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere."""
+    """Return a matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere."""
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Products of two batches of matrices: y[i] = A[i]·B[i]."""
 
 def broadcast_shapes(*shapes: _int | Sequence[_int]) -> Size:
-    """The shape that these shapes broadcast to. RuntimeError where they do not."""
+    """Return the shape that these shapes broadcast to. RuntimeError where they do not."""
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape."""
+    """Return the tensors expanded to their common shape."""
 
 def broadcast_to(input: Tensor, size: _int | _size) -> Tensor:
-    """``expand`` under its NumPy name."""
+    """Return ``expand`` under its NumPy name."""
 
 def bucketize(
     input: Tensor | _float, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """The bucket of each value between sorted 1-d ``boundaries``."""
+    """Return the bucket of each value between sorted 1-d ``boundaries``."""
 
 def can_cast(from_: _dtype, to: _dtype) -> _bool:
-    """Whether a result of one dtype may be written into a tensor of the other: kinds only go up (bool, integer, float, complex)."""
+    """Return whether a result of one dtype may be written into a tensor of the other: kinds only go up (bool, integer, float, complex)."""
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of the elements of 1-d tensors, one a row."""
+    """Return all combinations of the elements of 1-d tensors, one a row."""
 
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
     """Join tensors along ``dim``; other sizes must be equal. dtypes are promoted."""
 
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
-    """The distances ‖x1[…, i, :] − x2[…, j, :]‖ₚ of all pairs of rows: (…, P, M), (…, R, M) → (…, P, R); batch dims broadcast."""
+    """Return the distances ‖x1[…, i, :] − x2[…, j, :]‖ₚ of all pairs of rows: (…, P, M), (…, R, M) → (…, P, R); batch dims broadcast."""
 
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smallest integer ≥ x; the gradient is 0."""
+    """Return the smallest integer ≥ x; the gradient is 0."""
 
 def ceil_(input: Tensor) -> Tensor:
     """In-place version of `ceil`."""
@@ -425,13 +425,13 @@ def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """In-place version of `celu`."""
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """The product of matrices in the order of fewest multiplications: the older form of `linalg.multi_dot`."""
+    """Return the product of matrices in the order of fewest multiplications: the older form of `linalg.multi_dot`."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """The channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
+    """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
 
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """`linalg.cholesky`, its older name."""
+    """Return `linalg.cholesky`, its older name."""
 
 def cholesky_inverse(L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """A⁻¹, given the Cholesky factor of A (…, n, n)."""
@@ -477,16 +477,16 @@ def clip_(
     """In-place version of `clamp`."""
 
 def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
-    """A copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
+    """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join as columns; 1-d tensors become columns first."""
 
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
-    """All ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
+    """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex tensor real + i·imag; the operands broadcast and have one dtype."""
+    """Return the complex tensor real + i·imag; the operands broadcast and have one dtype."""
 
 def concat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
     """Join tensors along ``dim``; other sizes must be equal. dtypes are promoted."""
@@ -495,19 +495,19 @@ def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None =
     """Join tensors along ``dim``; other sizes must be equal. dtypes are promoted."""
 
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
+    """Return the complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate in memory of its own; a real tensor is its own."""
+    """Return the complex conjugate in memory of its own; a real tensor is its own."""
 
 def conj_physical_(input: Tensor) -> Tensor:
     """In-place version of `conj_physical`."""
 
 def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: Number | _complex = 0) -> Tensor:
-    """`nn.functional.pad` with a constant."""
+    """Return `nn.functional.pad` with a constant."""
 
 def contiguous(input: Tensor, memory_format: _memory_format | None = None) -> Tensor:
-    """The tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
+    """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
 
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
@@ -560,7 +560,7 @@ def copysign_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float
     """In-place version of `copysign`."""
 
 def corrcoef(input: Tensor) -> Tensor:
-    """The matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
+    """Return the matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
 
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = cos x, dy/dx = −sin x."""
@@ -584,25 +584,25 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
     """x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs."""
 
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
-    """How many elements are not 0, over ``dim`` or all."""
+    """Return how many elements are not 0, over ``dim`` or all."""
 
 def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
-    """The covariance matrix of the rows (variables) over the columns (observations)."""
+    """Return the covariance matrix of the rows (variables) over the columns (observations)."""
 
 def cross(input: Tensor, other: Tensor | Number | _complex, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`linalg.cross` along ``dim``, the first dim of size 3 if not given."""
+    """Return `linalg.cross` along ``dim``, the first dim of size 3 if not given."""
 
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[_int], target_lengths: Tensor | Sequence[_int], blank:
     _int = 0, reduction: _int = 1, zero_infinity: _bool = False
 ) -> Tensor:
-    """`nn.functional.ctc_loss` with reductions as numbers: 0 none, 1 mean, 2 sum."""
+    """Return `nn.functional.ctc_loss` with reductions as numbers: 0 none, 1 mean, 2 sum."""
 
 def cummax(input: Tensor, dim: _int, *, out: Tensor | None = None) -> _return_types.cummax:
-    """(values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
+    """Return (values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
 
 def cummin(input: Tensor, dim: _int, *, out: Tensor | None = None) -> _return_types.cummin:
-    """(values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
+    """Return (values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
 
 def cumprod(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """yₖ = x₀ · … · xₖ along ``dim``; integers give int64. The gradient is right where elements are 0."""
@@ -611,10 +611,10 @@ def cumsum(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Tensor
     """yₖ = x₀ + … + xₖ along ``dim``; integers give int64; dL/dx is the running sum of g from the end."""
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
-    """The running area under ``y`` along ``dim`` by trapezoids."""
+    """Return the running area under ``y`` along ``dim`` by trapezoids."""
 
 def data_ptr(input: Tensor) -> _int:
-    """The address of the first element; 0 where there is none."""
+    """Return the address of the first element; 0 where there is none."""
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = x·π/180."""
@@ -623,37 +623,37 @@ def deg2rad_(input: Tensor) -> Tensor:
     """In-place version of `deg2rad`."""
 
 def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
+    """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
 
 def detach(input: Tensor) -> Tensor:
-    """The same memory without a history."""
+    """Return the same memory without a history."""
 
 def detach_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`detach` in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """A matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
+    """Return a matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
 
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """Matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
 
 def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
-    """A matrix with all elements on its diagonal."""
+    """Return a matrix with all elements on its diagonal."""
 
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-    """The diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
+    """Return the diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
 
 def diagonal_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`diagonal` in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-    """A copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
+    """Return a copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
 
 def diff(
     input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor |
     None = None
 ) -> Tensor:
-    """The n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first."""
+    """Return the n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first."""
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
@@ -662,10 +662,10 @@ def digamma_(input: Tensor) -> Tensor:
     """In-place version of `digamma`."""
 
 def dim(input: Tensor) -> _int:
-    """The number of dims."""
+    """Return the number of dims."""
 
 def dist(input: Tensor, other: Tensor | Number | _complex, p: _float = 2) -> Tensor:
-    """The p-norm of input − other."""
+    """Return the p-norm of input − other."""
 
 def div(
     input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None, out: Tensor | None = None
@@ -707,7 +707,7 @@ def element_size(input: Tensor) -> _int:
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False
 ) -> Tensor:
-    """`nn.functional.embedding` with the table first; a ``padding_idx`` of −1 is none."""
+    """Return `nn.functional.embedding` with the table first; a ``padding_idx`` of −1 is none."""
 
 def empty(
     *args: Any, size: _int | _size | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None
@@ -735,10 +735,10 @@ def empty_strided(
     """Uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size."""
 
 def eq(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-    """Whether a = b, element by element."""
+    """Return whether a = b, element by element."""
 
 def equal(input: Tensor, other: Tensor | Number | _complex) -> _bool:
-    """Whether two tensors have the same shape and elements."""
+    """Return whether two tensors have the same shape and elements."""
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 2/√π ∫₀ˣ e^(−t²) dt, dy/dx = 2/√π · e^(−x²)."""
@@ -753,7 +753,7 @@ def erfc_(input: Tensor) -> Tensor:
     """In-place version of `erfc`."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
+    """Return the inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
 
 def erfinv_(input: Tensor) -> Tensor:
     """In-place version of `erfinv`."""
@@ -771,10 +771,10 @@ def exp_(input: Tensor) -> Tensor:
     """In-place version of `exp`."""
 
 def expand(input: Tensor, *sizes: _int | Sequence[_int], size: _int | _size | None = None, implicit: _bool = False) -> Tensor:
-    """A view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front."""
+    """Return a view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front."""
 
 def expand_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """``expand`` to the shape of ``other``."""
+    """Return ``expand`` to the shape of ``other``."""
 
 def expand_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`expand` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -789,7 +789,7 @@ def eye(
     n: _int, m: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None,
     device: Device = None, requires_grad: _bool = False
 ) -> Tensor:
-    """An n × m matrix with ones on the diagonal."""
+    """Return an n × m matrix with ones on the diagonal."""
 
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Alpha dropout of whole channels."""
@@ -804,7 +804,7 @@ def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Dropout of whole channels."""
 
 def fill(input: Tensor, value: Tensor | _float) -> Tensor:
-    """A tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
+    """Return a tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
 
 def fill_(input: Tensor, value: Tensor | _float) -> Tensor:
     """Overwrite every element with ``value``, a number or a 0-d tensor."""
@@ -822,19 +822,19 @@ def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Merge the dims from ``start_dim`` to ``end_dim`` into one."""
 
 def flip(input: Tensor, *axes: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-    """The elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
+    """Return the elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
 
 def fliplr(input: Tensor) -> Tensor:
-    """`flip` of dim 1. RuntimeError for fewer than 2 dims."""
+    """Return `flip` of dim 1. RuntimeError for fewer than 2 dims."""
 
 def flipud(input: Tensor) -> Tensor:
-    """`flip` of dim 0. RuntimeError for 0-d tensors."""
+    """Return `flip` of dim 0. RuntimeError for 0-d tensors."""
 
 def float_power(input: Tensor | _float, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """`pow` in float64, or complex128 where an operand is complex."""
+    """Return `pow` in float64, or complex128 where an operand is complex."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The largest integer ≤ x; the gradient is 0."""
+    """Return the largest integer ≤ x; the gradient is 0."""
 
 def floor_(input: Tensor) -> Tensor:
     """In-place version of `floor`."""
@@ -858,34 +858,34 @@ def fmod_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """In-place version of `fmod`."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
+    """Return the fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
 
 def frac_(input: Tensor) -> Tensor:
     """In-place version of `frac`."""
 
 def frexp(input: Tensor, *, out: Tensor | None = None) -> _return_types.frexp:
-    """(mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0."""
+    """Return (mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0."""
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor that shares the memory of any object with ``__dlpack__``, or that of a capsule."""
+    """Return a tensor that shares the memory of any object with ``__dlpack__``, or that of a capsule."""
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:
-    """A tensor that shares the memory of a NumPy array."""
+    """Return a tensor that shares the memory of a NumPy array."""
 
 def frombuffer(buffer: Any, *, dtype: _dtype, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
-    """A 1-D tensor reading the memory of an object with Python's buffer protocol. ValueError when it does not fit."""
+    """Return a 1-D tensor reading the memory of an object with Python's buffer protocol. ValueError when it does not fit."""
 
 def full(
     size: _int | _size, fill_value: Number | _complex, *, out: Tensor | None = None, dtype: _dtype | None = None, layout:
     _layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """A tensor of ``size`` filled with one number; its dtype follows the number."""
+    """Return a tensor of ``size`` filled with one number; its dtype follows the number."""
 
 def full_like(
     input: Tensor, fill_value: Number | _complex, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device
     = None, requires_grad: _bool = False, memory_format: _memory_format | None = None
 ) -> Tensor:
-    """`full` with the shape, dtype and order of dims of another tensor."""
+    """Return `full` with the shape, dtype and order of dims of another tensor."""
 
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """y[i, j, k] = x[index[i, j, k], j, k] (for dim 0): one element for each index; the gradient is scattered back and added."""
@@ -897,56 +897,56 @@ def gcd_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """In-place version of `gcd`."""
 
 def ge(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-    """Whether a ≥ b, element by element."""
+    """Return whether a ≥ b, element by element."""
 
 def geqrf(input: Tensor, *, out: Tensor | None = None) -> _return_types.geqrf:
-    """(a, tau): R in the upper triangle of a, and below it the vectors of the reflections whose product is Q; see `linalg.qr`."""
+    """Return (a, tau): R in the upper triangle of a, and below it the vectors of the reflections whose product is Q; see `linalg.qr`."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
 
 def get_default_device() -> _device:
-    """The CPU."""
+    """Return the CPU."""
 
 def get_device(input: Tensor) -> _int:
     """-1: the CPU."""
 
 def get_device_module(device_name: _str | None = None) -> Any:
-    """RuntimeError for anything but the CPU, which has no module of its own."""
+    """Raise RuntimeError for anything but the CPU, which has no module of its own."""
 
 def get_rng_state() -> Tensor:
-    """The state of the default generator, as a uint8 tensor."""
+    """Return the state of the default generator, as a uint8 tensor."""
 
 def gradient(
     input: Tensor, *, spacing: _float | Sequence[_float | Tensor] | None = None, dim: _int | Sequence[_int] | None = None,
     edge_order: _int = 1
 ) -> tuple[Tensor, ...]:
-    """The derivative of sampled values along each of ``dim`` (default all): a tuple of tensors shaped as the input."""
+    """Return the derivative of sampled values along each of ``dim`` (default all): a tuple of tensors shaped as the input."""
 
 def greater(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Whether a > b, element by element."""
+    """Return whether a > b, element by element."""
 
 def greater_equal(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Whether a ≥ b, element by element."""
+    """Return whether a ≥ b, element by element."""
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _str, padding_mode: _str, align_corners: _bool) -> Tensor:
-    """`nn.functional.grid_sample` with modes as numbers, in the order in which it lists them."""
+    """Return `nn.functional.grid_sample` with modes as numbers, in the order in which it lists them."""
 
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _str, padding_mode: _str, align_corners: _bool) -> Tensor:
-    """`nn.functional.grid_sample` with modes as numbers, in the order in which it lists them."""
+    """Return `nn.functional.grid_sample` with modes as numbers, in the order in which it lists them."""
 
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _str, padding_mode: _str, align_corners: _bool) -> Tensor:
-    """`nn.functional.grid_sample` with modes as numbers, in the order in which it lists them."""
+    """Return `nn.functional.grid_sample` with modes as numbers, in the order in which it lists them."""
 
 def group_norm(
     input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05,
     cudnn_enabled: _bool = True
 ) -> Tensor:
-    """(x − mean)/√(var + eps)·weight + bias, the statistics over each of ``num_groups`` groups of channels of a sample."""
+    """Return (x − mean)/√(var + eps)·weight + bias, the statistics over each of ``num_groups`` groups of channels of a sample."""
 
 def gru(input: Tensor, hx: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """Layers of GRU: r, z = σ(W x + U h + b), n = tanh(W x + b + r·(U h + b)), h' = (1 − z)·n + z·h."""
@@ -957,7 +957,7 @@ def gru_cell(
     """One step of GRU: r, z = σ(W x + U h + b), n = tanh(W x + b + r·(U h + b)), h' = (1 − z)·n + z·h."""
 
 def gt(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-    """Whether a > b, element by element."""
+    """Return whether a > b, element by element."""
 
 def hamming_window(
     window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, dtype: _dtype | None = None,
@@ -987,19 +987,19 @@ def hinge_embedding_loss(
     """x where the target is 1, max(0, margin − x) where it is −1."""
 
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor:
-    """How many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
+    """Return how many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
 
 def histogram(
     input: Tensor, bins: _int | Sequence[_int] | Tensor | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight:
     Tensor | None = None, density: _bool = False, out: Tensor | None = None
 ) -> _return_types.histogram:
-    """(hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1."""
+    """Return (hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1."""
 
 def histogramdd(
     input: Tensor, bins: _int | Sequence[_int] | Tensor | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight:
     Tensor | None = None, density: _bool = False
 ) -> _return_types.histogramdd:
-    """(hist, bin_edges) of rows of D numbers: a D-dimensional `histogram`, and the tuple of the edges along each dim."""
+    """Return (hist, bin_edges) of rows of D numbers: a D-dimensional `histogram`, and the tuple of the edges along each dim."""
 
 def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
     """`tensor_split` along dim 1 into equal parts or at indices. RuntimeError where it does not divide."""
@@ -1016,7 +1016,7 @@ def hypot_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | 
     """In-place version of `hypot`."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
+    """Return the modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
 
 def i0_(input: Tensor) -> Tensor:
     """In-place version of `i0`."""
@@ -1028,7 +1028,7 @@ def igammac(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | N
     """The regularised upper incomplete gamma function Q(a, x) = 1/Γ(a) ∫ₓ^∞ tᵃ⁻¹e⁻ᵗ dt, a = ``input``, x = ``other``, both floating point tensors."""
 
 def imag(input: Tensor) -> Tensor:
-    """The imaginary parts, a view; the gradient is i·g. RuntimeError for real tensors."""
+    """Return the imaginary parts, a view; the gradient is i·g. RuntimeError for real tensors."""
 
 def index_add(
     input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1, out: Tensor | None = None
@@ -1045,19 +1045,19 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     """Out-of-place version of `index_put_`: y = x with y[indices] = values; d/dvalues gathers, d/dx is 0 where overwritten."""
 
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
-    """``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
+    """Do ``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
 
 def index_reduce(
     input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None =
     None
 ) -> Tensor:
-    """`index_add` with another way to combine: 'prod', 'mean', 'amax' or 'amin'."""
+    """Return `index_add` with another way to combine: 'prod', 'mean', 'amax' or 'amin'."""
 
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice."""
+    """Return the slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice."""
 
 def initial_seed() -> _int:
-    """The seed of the default generator."""
+    """Return the seed of the default generator."""
 
 def inner(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
@@ -1067,40 +1067,40 @@ def instance_norm(
     Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool =
     True
 ) -> Tensor:
-    """`batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
+    """Return `batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
 
 def inverse(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
 
 def is_complex(input: Tensor) -> _bool:
-    """Whether the dtype is complex."""
+    """Return whether the dtype is complex."""
 
 def is_conj(input: Tensor) -> _bool:
     """False: see `resolve_conj`."""
 
 def is_contiguous(input: Tensor, memory_format: _memory_format | None = None) -> _bool:
-    """Whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
+    """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
 
 def is_floating_point(input: Tensor) -> _bool:
-    """Whether the dtype is a float."""
+    """Return whether the dtype is a float."""
 
 def is_inference(input: Tensor) -> _bool:
-    """Whether the tensor was made in inference mode."""
+    """Return whether the tensor was made in inference mode."""
 
 def is_neg(input: Tensor) -> _bool:
     """False: see `resolve_neg`."""
 
 def is_nonzero(input: Tensor) -> _bool:
-    """Whether the one element is not 0."""
+    """Return whether the one element is not 0."""
 
 def is_same_size(input: Tensor, other: Tensor | Number | _complex) -> _bool:
-    """Whether the shapes are equal."""
+    """Return whether the shapes are equal."""
 
 def is_signed(input: Tensor) -> _bool:
-    """Whether the dtype is signed."""
+    """Return whether the dtype is signed."""
 
 def is_storage(obj: Any) -> _bool:
-    """Whether ``obj`` is a storage."""
+    """Return whether ``obj`` is a storage."""
 
 def is_tensor(obj: Any) -> _bool:
     """Return whether ``obj`` is a Tensor."""
@@ -1111,38 +1111,38 @@ def isclose(
     """|a − b| ≤ atol + rtol·|b|, element by element."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x is neither infinite nor nan."""
+    """Return whether x is neither infinite nor nan."""
 
 def isin(
     elements: Tensor | _float, test_elements: Tensor | _float, *, assume_unique: _bool = False, invert: _bool = False, out:
     Tensor | None = None
 ) -> Tensor:
-    """Whether each element is among ``test_elements``."""
+    """Return whether each element is among ``test_elements``."""
 
 def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x is infinite."""
+    """Return whether x is infinite."""
 
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x is nan."""
+    """Return whether x is nan."""
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x is −∞."""
+    """Return whether x is −∞."""
 
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x is ∞."""
+    """Return whether x is ∞."""
 
 def isreal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether the imaginary part is 0."""
+    """Return whether the imaginary part is 0."""
 
 def istft(
     input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None,
     center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex:
     _bool = False
 ) -> Tensor:
-    """The signal whose `stft` is given, with the same arguments: the least-squares one where none has it."""
+    """Return the signal whose `stft` is given, with the same arguments: the least-squares one where none has it."""
 
 def item(input: Tensor) -> _bool | _int | _float:
-    """The one element as a Python number. RuntimeError when there are more or none."""
+    """Return the one element as a Python number. RuntimeError when there are more or none."""
 
 def kaiser_window(
     window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: _dtype | None = None, layout: _layout | None =
@@ -1156,13 +1156,13 @@ def kron(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None
 def kthvalue(
     input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None
 ) -> _return_types.kthvalue:
-    """(values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit."""
+    """Return (values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit."""
 
 def layer_norm(
     input: Tensor, normalized_shape: _int | _size, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float =
     1e-05, cudnn_enable: _bool = True
 ) -> Tensor:
-    """(x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``."""
+    """Return (x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``."""
 
 def lcm(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """lcm of integers. RuntimeError for others."""
@@ -1177,7 +1177,7 @@ def ldexp_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """In-place version of `ldexp`."""
 
 def le(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-    """Whether a ≤ b, element by element."""
+    """Return whether a ≤ b, element by element."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """a + w·(b − a), w a number or a tensor."""
@@ -1186,12 +1186,12 @@ def lerp_(input: Tensor, end: Tensor, weight: Tensor | _float) -> Tensor:
     """In-place version of `lerp`."""
 
 def less(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-    """Whether a < b, element by element."""
+    """Return whether a < b, element by element."""
 
 def less_equal(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Whether a ≤ b, element by element."""
+    """Return whether a ≤ b, element by element."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
@@ -1203,7 +1203,7 @@ def linspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None
     = None, layout: _layout | None = None, device: Device = None, requires_grad: _bool = False
 ) -> Tensor:
-    """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included."""
 
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ln x, dy/dx = 1/x."""
@@ -1290,18 +1290,18 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, *
     """One step of LSTM: i, f, o = σ(W x + U h + b), g = tanh(…), c' = f·c + i·g, h' = o·tanh(c')."""
 
 def lt(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-    """Whether a < b, element by element."""
+    """Return whether a < b, element by element."""
 
 def lu(self: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> tuple[Tensor, ...]:
-    """(LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
+    """Return (LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`linalg.lu_solve`, its older form: b first."""
+    """Return `linalg.lu_solve`, its older form: b first."""
 
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Tensor | None = None
 ) -> _return_types.lu_unpack:
-    """(P, L, U) from the results of `linalg.lu_factor`; what is not unpacked is an empty tensor."""
+    """Return (P, L, U) from the results of `linalg.lu_factor`; what is not unpacked is an empty tensor."""
 
 def manual_seed(seed: _int) -> Generator:
     """Seed the default generator, from which all random functions draw that are given no other; the generator."""
@@ -1319,7 +1319,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """y = x with the elements where the mask holds replaced by those of ``source``, in order."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
+    """Return the elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
 
 def matmul(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Product of vectors, matrices and batches of them; batch dims broadcast."""
@@ -1328,7 +1328,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     """Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series."""
 
 def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
-    """`linalg.matrix_power`, its older name."""
+    """Return `linalg.matrix_power`, its older name."""
 
 @overload
 def max(input: Tensor, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -1401,7 +1401,7 @@ def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Tensor | No
     """The median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
 
 def meshgrid(*tensors: Tensor, indexing: _str | None = None) -> tuple[Tensor, ...]:
-    """For 1-d tensors the coordinates of their grid, views; ``indexing`` 'ij' (matrix) or 'xy' (first two dims swapped)."""
+    """Return for 1-d tensors the coordinates of their grid, views; ``indexing`` 'ij' (matrix) or 'xy' (first two dims swapped)."""
 
 @overload
 def min(input: Tensor, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -1425,7 +1425,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g."""
 
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.mode:
-    """(values, indices) of the most frequent value along ``dim``, the smallest of several; the index is that of its last place."""
+    """Return (values, indices) of the most frequent value along ``dim``, the smallest of several; the index is that of its last place."""
 
 def moveaxis(input: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
     """Move dims to other places, the rest keeping their order."""
@@ -1434,7 +1434,7 @@ def movedim(input: Tensor, source: _int | Sequence[_int], destination: _int | Se
     """Move dims to other places, the rest keeping their order."""
 
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The values sorted along the first dim."""
+    """Return the values sorted along the first dim."""
 
 def mul(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Product: y = a·b, dy/da = b, dy/db = a."""
@@ -1460,7 +1460,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix times vector: y = A·v."""
 
 def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
-    """The multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1."""
+    """Return the multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1."""
 
 def nan_to_num(
     input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Tensor | None
@@ -1475,7 +1475,7 @@ def nanmean(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor
     | None = None
 ) -> Tensor:
-    """The mean of the elements that are not nan. RuntimeError for integers."""
+    """Return the mean of the elements that are not nan. RuntimeError for integers."""
 
 @overload
 def nanmedian(input: Tensor, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -1488,16 +1488,16 @@ def nanquantile(
     input: Tensor, q: Tensor | _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out:
     Tensor | None = None
 ) -> Tensor:
-    """`quantile` of what is not nan; nan where a row has nothing else."""
+    """Return `quantile` of what is not nan; nan where a row has nothing else."""
 
 def nansum(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor
     | None = None
 ) -> Tensor:
-    """The sum of the elements that are not nan."""
+    """Return the sum of the elements that are not nan."""
 
 def narrow(input: Tensor, dim: _int, start: _int | Tensor, length: _int) -> Tensor:
-    """The view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
+    """Return the view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
 
 def narrow_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`narrow` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -1506,26 +1506,26 @@ def native_batch_norm(
     input: Tensor, weight: Tensor, bias: Tensor, running_mean: Tensor | None, running_var: Tensor | None, training: _bool,
     momentum: _float, eps: _float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(`nn.functional.batch_norm`, the means, the reciprocal deviations; these are empty unless ``training``)."""
+    """Return (`nn.functional.batch_norm`, the means, the reciprocal deviations; these are empty unless ``training``)."""
 
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """The channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
+    """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
 
 def native_group_norm(
     input: Tensor, weight: Tensor, bias: Tensor, N: _int, C: _int, HxW: _int, group: _int, eps: _float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(`nn.functional.group_norm`, the means, the reciprocal deviations, each N × group)."""
+    """Return (`nn.functional.group_norm`, the means, the reciprocal deviations, each N × group)."""
 
 def native_layer_norm(
     input: Tensor, normalized_shape: _int | _size, weight: Tensor, bias: Tensor, eps: _float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(`nn.functional.layer_norm`, the means, the reciprocal deviations)."""
+    """Return (`nn.functional.layer_norm`, the means, the reciprocal deviations)."""
 
 def ndimension(input: Tensor) -> _int:
-    """The number of dims."""
+    """Return the number of dims."""
 
 def ne(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-    """Whether a ≠ b, element by element."""
+    """Return whether a ≠ b, element by element."""
 
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = −x, dy/dx = −1."""
@@ -1540,12 +1540,12 @@ def negative_(input: Tensor) -> Tensor:
     """In-place version of `neg`."""
 
 def nelement(input: Tensor) -> _int:
-    """The number of elements."""
+    """Return the number of elements."""
 
 def nextafter(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """The next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
+    """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
 
 def nextafter_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
     """In-place version of `nextafter`."""
@@ -1558,22 +1558,22 @@ def nll_loss(
 
 @overload
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: Literal[False] = False) -> Tensor:
-    """The indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim."""
+    """Return the indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim."""
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
-    """The indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim."""
+    """Return the indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim."""
 
 def nonzero_static(input: Tensor, *, size: _int | _size, fill_value: Number | _complex = -1) -> Tensor:
-    """`nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``."""
+    """Return `nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``."""
 
 def norm(
     input: Tensor, p: _float | _str | None = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, out:
     Tensor | None = None, dtype: _dtype | None = None
 ) -> Tensor:
-    """(Σ |x|ᵖ)^(1/p) over ``dim`` (default all); 'fro' is p = 2. 'nuc' is the sum of the singular values of a matrix."""
+    """Return (Σ |x|ᵖ)^(1/p) over ``dim`` (default all); 'fro' is p = 2. 'nuc' is the sum of the singular values of a matrix."""
 
 def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
-    """The norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all."""
+    """Return the norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all."""
 
 def normal(
     mean: Tensor | _float = 0.0, std: Tensor | _float = 1.0, size: _int | _size | None = None, *, generator: Generator | None =
@@ -1585,13 +1585,13 @@ def normal(
 def not_equal(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Whether a ≠ b, element by element."""
+    """Return whether a ≠ b, element by element."""
 
 def numel(input: Tensor) -> _int:
-    """The number of elements."""
+    """Return the number of elements."""
 
 def numpy(input: Tensor, *, force: _bool = False) -> np.ndarray:
-    """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
+    """Return a NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
 
 def ones(
     *args: Any, size: _int | _size | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None
@@ -1607,7 +1607,7 @@ def ones_like(
     """`ones` with the shape and dtype of another tensor."""
 
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first n columns of H₁·H₂·…·Hₖ, Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, for vectors vᵢ packed below the diagonal of input (…, m, n) by `geqrf`."""
+    """Return the first n columns of H₁·H₂·…·Hₖ, Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, for vectors vᵢ packed below the diagonal of input (…, m, n) by `geqrf`."""
 
 def ormqr(
     input: Tensor, tau: Tensor, other: Tensor | Number | _complex, left: _bool = True, transpose: _bool = False, *, out: Tensor
@@ -1622,25 +1622,25 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-
     """‖x₁ − x₂ + eps‖ₚ along the last dim."""
 
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V): about the ``q`` first principal components (columns of V) of the rows of A (…, m, n), by `svd_lowrank`."""
+    """Return (U, S, V): about the ``q`` first principal components (columns of V) of the rows of A (…, m, n), by `svd_lowrank`."""
 
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
-    """The distances ‖x[i] − x[j]‖ₚ of all pairs i < j of the rows of a matrix, in order: N rows give N(N−1)/2 numbers."""
+    """Return the distances ‖x[i] − x[j]‖ₚ of all pairs i < j of the rows of a matrix, in order: N rows give N(N−1)/2 numbers."""
 
 def permute(input: Tensor, *axes: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-    """The dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
+    """Return the dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
 
 def permute_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`permute` in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
-    """`linalg.pinv` with a relative cutoff of ``rcond``."""
+    """Return `linalg.pinv` with a relative cutoff of ``rcond``."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
-    """(…, C r², H, W) → (…, C, H r, W r). RuntimeError unless the channels divide by r²."""
+    """Return (…, C r², H, W) → (…, C, H r, W r). RuntimeError unless the channels divide by r²."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
-    """(…, C, H r, W r) → (…, C r², H, W). RuntimeError unless height and width divide by r."""
+    """Return (…, C, H r, W r) → (…, C r², H, W). RuntimeError unless height and width divide by r."""
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates."""
@@ -1652,13 +1652,13 @@ def poisson_nll_loss(
     """eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex tensor abs·e^(i·angle); the operands broadcast and have one dtype."""
+    """Return the complex tensor abs·e^(i·angle); the operands broadcast and have one dtype."""
 
 def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1."""
+    """Return the n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1."""
 
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself. RuntimeError for booleans."""
+    """Return the tensor itself. RuntimeError for booleans."""
 
 def pow(input: Tensor | _float, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0)."""
@@ -1672,19 +1672,19 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def prod(
     input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """The product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
+    """Return the product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
 
 def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> _return_types.qr:
-    """(Q, R): the older form of `linalg.qr`, reduced if ``some``, else complete."""
+    """Return (Q, R): the older form of `linalg.qr`, reduced if ``some``, else complete."""
 
 def quantile(
     input: Tensor, q: Tensor | _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out:
     Tensor | None = None
 ) -> Tensor:
-    """The q-quantiles along ``dim`` (of all elements by default); ``q`` a number or 1-d tensor, whose dim then comes first."""
+    """Return the q-quantiles along ``dim`` (of all elements by default); ``q`` a number or 1-d tensor, whose dim then comes first."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = x·180/π."""
@@ -1703,7 +1703,7 @@ def rand_like(
     input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device:
     Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None
 ) -> Tensor:
-    """`rand` with the shape, dtype and order of dims of another tensor."""
+    """Return `rand` with the shape, dtype and order of dims of another tensor."""
 
 def randint(
     *args: Any, low: _int | None = None, high: _int | None = None, size: _int | _size | None = None, generator: Generator | None
@@ -1717,7 +1717,7 @@ def randint_like(
     _dtype | None = None, layout: _layout | None = None, device: Device = None, requires_grad: _bool = False, memory_format:
     _memory_format | None = None
 ) -> Tensor:
-    """`randint` with the shape, dtype and order of dims of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
+    """Return `randint` with the shape, dtype and order of dims of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
 
 def randn(
     *size: _int | Sequence[_int], generator: Generator | None = None, names: Any = None, out: Tensor | None = None, dtype:
@@ -1730,25 +1730,25 @@ def randn_like(
     input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device:
     Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None
 ) -> Tensor:
-    """`randn` with the shape, dtype and order of dims of another tensor."""
+    """Return `randn` with the shape, dtype and order of dims of another tensor."""
 
 def randperm(
     n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout |
     None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """A random order of the integers 0 … n-1; int64 unless ``dtype``."""
+    """Return a random order of the integers 0 … n-1; int64 unless ``dtype``."""
 
 def range(
     start: _float = 0, end: _float | None = None, step: _float = 1, *, out: Tensor | None = None, dtype: _dtype | None = None,
     layout: _layout | None = None, device: Device = None, requires_grad: _bool = False
 ) -> Tensor:
-    """`arange` of floats with the end included; PyTorch has deprecated it."""
+    """Return `arange` of floats with the end included; PyTorch has deprecated it."""
 
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
+    """Return all elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
 
 def real(input: Tensor) -> Tensor:
-    """The real parts, a view; a real tensor is its own. The gradient is g, as a complex number."""
+    """Return the real parts, a view; a real tensor is its own. The gradient is g, as a complex number."""
 
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 1/x, dy/dx = −y²."""
@@ -1769,7 +1769,7 @@ def remainder_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """In-place version of `remainder`."""
 
 def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
-    """The slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
+    """Return the slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
 
 def repeat(input: Tensor, *counts: _int | Sequence[_int], repeats: _int | Sequence[_int] | None = None) -> Tensor:
     """Repeat the tensor along each dim; needs at least as many numbers as dims."""
@@ -1777,28 +1777,28 @@ def repeat(input: Tensor, *counts: _int | Sequence[_int], repeats: _int | Sequen
 def repeat_interleave(
     input: Tensor, repeats: _int | Tensor | None = None, dim: _int | None = None, *, output_size: _int | None = None
 ) -> Tensor:
-    """Each element (or slice along ``dim``) repeated; ``repeats`` is one number or one for each."""
+    """Return each element (or slice along ``dim``) repeated; ``repeats`` is one number or one for each."""
 
 def reshape(input: Tensor, *sizes: _int | Sequence[_int], shape: _int | _size | None = None) -> Tensor:
-    """The elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1."""
+    """Return the elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1."""
 
 def reshape_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """``reshape`` with the shape of ``other``."""
+    """Return ``reshape`` with the shape of ``other``."""
 
 def resize_(input: Tensor, *sizes: _int | Sequence[_int], memory_format: _memory_format | None = None) -> Tensor:
     """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more."""
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
-    """`resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
+    """Return `resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are never left to be computed later."""
+    """Return the tensor itself: conjugates are never left to be computed later."""
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negations are never left to be computed later."""
+    """Return the tensor itself: negations are never left to be computed later."""
 
 def result_type(tensor1: Tensor | _float, tensor2: Tensor | _float) -> _dtype:
-    """The dtype of an arithmetic result of two tensors or numbers."""
+    """Return the dtype of an arithmetic result of two tensors or numbers."""
 
 def rms_norm(input: Tensor, normalized_shape: _int | _size, weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
     """x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
@@ -1820,10 +1820,10 @@ def rnn_tanh_cell(
     """One step of RNN: h' = tanh(W x + U h + b)."""
 
 def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-    """The elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front."""
+    """Return the elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front."""
 
 def rot90(input: Tensor, k: _int = 1, dims: _int | _size = (0, 1)) -> Tensor:
-    """The tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
+    """Return the tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
 
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """x rounded to ``decimals`` places, halves to even; the gradient is 0."""
@@ -1855,7 +1855,7 @@ def scalar_tensor(
     s: _int | _size, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None, requires_grad: _bool
     = False, pin_memory: _bool = False
 ) -> Tensor:
-    """A 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise."""
+    """Return a 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise."""
 
 def scatter(
     input: Tensor, dim: _int, index: Tensor, src: Tensor | _float | None = None, *, value: Number | _complex | None = None,
@@ -1869,13 +1869,13 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Te
 def scatter_reduce(
     input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None
 ) -> Tensor:
-    """`scatter_add` with another way to combine: 'sum', 'prod', 'mean', 'amax' or 'amin', whose ties share the gradient."""
+    """Return `scatter_add` with another way to combine: 'sum', 'prod', 'mean', 'amax' or 'amin', whose ties share the gradient."""
 
 def searchsorted(
     sorted_sequence: Tensor, input: Tensor | _float, *, out_int32: _bool = False, right: _bool = False, side: _str | None =
     None, sorter: Tensor | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value)."""
+    """Return where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value)."""
 
 def seed() -> _int:
     """Seed the default generator with a number that nobody can foretell; that number."""
@@ -1887,13 +1887,13 @@ def segment_reduce(
     """Reduce runs of ``lengths`` (or between ``offsets``) along ``axis``: 'sum', 'mean', 'prod', 'max', 'min'."""
 
 def select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
-    """The slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
+    """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
 
 def select_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`select` in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: Tensor) -> Tensor:
-    """A copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
+    """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
 
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """selu(input, inplace=False): scale·(max(0, x) + min(0, α·(eˣ − 1)))."""
@@ -1932,7 +1932,7 @@ def sign_(input: Tensor) -> Tensor:
     """In-place version of `sign`."""
 
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether the sign bit is set (true for −0.0)."""
+    """Return whether the sign bit is set (true for −0.0)."""
 
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = sin x, dy/dx = cos x."""
@@ -1954,10 +1954,10 @@ def sinh_(input: Tensor) -> Tensor:
 
 @overload
 def size(input: Tensor, dim: None = None) -> Size:
-    """The shape, or one size of it."""
+    """Return the shape, or one size of it."""
 @overload
 def size(input: Tensor, dim: _int) -> _int:
-    """The shape, or one size of it."""
+    """Return the shape, or one size of it."""
 
 def slice_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`slice` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -1966,10 +1966,10 @@ def slice_scatter(
     input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """A copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
+    """Return a copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
 
 def slogdet(input: Tensor, *, out: Tensor | None = None) -> _return_types.slogdet:
-    """`linalg.slogdet`, its older name."""
+    """Return `linalg.slogdet`, its older name."""
 
 def softmax(
     input: Tensor, dim: _int | None = None, dtype: _dtype | None = None, *, axis: _int | None = None, out: Tensor | None = None
@@ -1979,7 +1979,7 @@ def softmax(
 def sort(
     input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None
 ) -> _return_types.sort:
-    """(values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back."""
+    """Return (values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back."""
 
 def split(
     tensor: Tensor, split_size_or_sections: _int | Sequence[_int] | None = None, dim: _int = 0, **kw: Any
@@ -1990,7 +1990,7 @@ def split_copy(input: Tensor, split_size: _size | _int, dim: _int = 0) -> tuple[
     """`split` in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def split_with_sizes(input: Tensor, split_sizes: _int | _size, dim: _int = 0) -> tuple[Tensor, ...]:
-    """`split` by a list of sizes."""
+    """Return `split` by a list of sizes."""
 
 def split_with_sizes_copy(input: Tensor, split_size: _size | _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -2032,7 +2032,7 @@ def std_mean(
     input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
     correction: _float | None = None, out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(standard deviation, mean) over ``dim``; see `std`."""
+    """Return (standard deviation, mean) over ``dim``; see `std`."""
 
 def stft(
     input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None,
@@ -2046,10 +2046,10 @@ def storage_offset(input: Tensor) -> _int:
 
 @overload
 def stride(input: Tensor, dim: None = None) -> tuple[_int, ...]:
-    """The strides in elements, or one of them."""
+    """Return the strides in elements, or one of them."""
 @overload
 def stride(input: Tensor, dim: _int) -> _int:
-    """The strides in elements, or one of them."""
+    """Return the strides in elements, or one of them."""
 
 def sub(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
@@ -2075,10 +2075,10 @@ def sum_to_size(input: Tensor, *size: _int | Sequence[_int]) -> Tensor:
     """Sum over the dims that were broadcast so that the result has ``size``."""
 
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> _return_types.svd:
-    """(U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros."""
+    """Return (U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros."""
 
 def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V), about the ``q`` greatest singular values of A (− M) and their vectors, by random projection."""
+    """Return (U, S, V), about the ``q`` greatest singular values of A (− M) and their vectors, by random projection."""
 
 def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Swap two dims, a view."""
@@ -2087,7 +2087,7 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Swap two dims, a view."""
 
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
+    """Return the transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
 
 def t_(input: Tensor) -> Tensor:
     """In-place version of `t`: the tensor is read through other sizes and strides, its memory stays."""
@@ -2096,10 +2096,10 @@ def t_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> T
     """`t` in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
+    """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
+    """Return `gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = tan x, dy/dx = 1 + y²."""
@@ -2116,7 +2116,7 @@ def tanh_(input: Tensor) -> Tensor:
 def tensor(
     data: Any, *, dtype: _dtype | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """A new leaf with a copy of ``data``: a number, nested lists, a NumPy array or a Tensor."""
+    """Return a new leaf with a copy of ``data``: a number, nested lists, a NumPy array or a Tensor."""
 
 def tensor_split(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of nearly equal parts, or of the parts between given indices."""
@@ -2137,10 +2137,10 @@ def to(
     input: Tensor, *args: Any, dtype: _dtype | None = None, device: Device = None, non_blocking: _bool = False, copy: _bool =
     False, memory_format: _memory_format | None = None
 ) -> Tensor:
-    """The tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
+    """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
 
 def to_dlpack(tensor: Tensor) -> Tensor:
-    """A capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once."""
+    """Return a capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once."""
 
 def tolist(input: Tensor) -> Any:
     """Nested lists of Python numbers."""
@@ -2148,10 +2148,10 @@ def tolist(input: Tensor) -> Any:
 def topk(
     input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None
 ) -> _return_types.topk:
-    """(values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest."""
+    """Return (values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest."""
 
 def trace(input: Tensor) -> Tensor:
-    """The sum of the diagonal of a matrix. RuntimeError unless 2-d."""
+    """Return the sum of the diagonal of a matrix. RuntimeError unless 2-d."""
 
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Swap two dims, a view."""
@@ -2160,16 +2160,16 @@ def transpose_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: A
     """`transpose` in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
-    """The area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
+    """Return the area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
 
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
-    """The area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
+    """Return the area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
 
 def triangular_solve(
     b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Tensor | None =
     None
 ) -> _return_types.triangular_solve:
-    """(solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A."""
+    """Return (solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A."""
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The matrices with zeros above the diagonal number ``diagonal``."""
@@ -2215,13 +2215,13 @@ def type(input: Tensor, dtype: _dtype | _str, non_blocking: _bool = False) -> Te
     """Return the tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
 
 def type_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """The tensor with the dtype of ``other``."""
+    """Return the tensor with the dtype of ``other``."""
 
 def typename(obj: Any) -> _str:
-    """The name of an object's type, with its module."""
+    """Return the name of an object's type, with its module."""
 
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-    """A tuple of the slices along ``dim``, views."""
+    """Return a tuple of the slices along ``dim``, views."""
 
 def unbind_copy(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """`unbind` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -2240,38 +2240,38 @@ def unique(
     input: Tensor, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim:
     _int | None = None
 ) -> Tensor:
-    """The distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+    """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
 @overload
 def unique(
     input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
 ) -> tuple[Tensor, ...]:
-    """The distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+    """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
 
 @overload
 def unique_consecutive(
     input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None
 ) -> Tensor:
-    """`unique` of neighbours only, in the order of the input."""
+    """Return `unique` of neighbours only, in the order of the input."""
 @overload
 def unique_consecutive(
     input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
 ) -> tuple[Tensor, ...]:
-    """`unique` of neighbours only, in the order of the input."""
+    """Return `unique` of neighbours only, in the order of the input."""
 
 def unravel_index(indices: Tensor, shape: _int | _size) -> tuple[Tensor, ...]:
-    """The coordinates of flat ``indices`` into a tensor of ``shape``: a tuple with one integer tensor for each dim."""
+    """Return the coordinates of flat ``indices`` into a tensor of ``shape``: a tuple with one integer tensor for each dim."""
 
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """`chunk` as `unsafe_split` does it."""
+    """Return `chunk` as `unsafe_split` does it."""
 
 def unsafe_split(input: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-    """`split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
+    """Return `split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: _int | _size, dim: _int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes` as `unsafe_split` does it."""
+    """Return `split_with_sizes` as `unsafe_split` does it."""
 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
-    """A view with a new dim of size 1 at ``dim``."""
+    """Return a view with a new dim of size 1 at ``dim``."""
 
 def unsqueeze_(input: Tensor, dim: _int) -> Tensor:
     """In-place version of `unsqueeze`: the tensor is read through other sizes and strides, its memory stays."""
@@ -2292,7 +2292,7 @@ def var_mean(
     input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
     correction: _float | None = None, out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(variance, mean) over ``dim``; see `var`."""
+    """Return (variance, mean) over ``dim``; see `var`."""
 
 def vdot(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ."""
@@ -2300,10 +2300,10 @@ def vdot(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None
 def view(
     input: Tensor, *shape: _int | Sequence[_int] | _dtype, dtype: _dtype | None = None, size: _int | _size | None = None
 ) -> Tensor:
-    """The same memory under another shape (one size may be -1), or read as another dtype of the same width."""
+    """Return the same memory under another shape (one size may be -1), or read as another dtype of the same width."""
 
 def view_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """``view`` with the shape of ``other``."""
+    """Return ``view`` with the shape of ``other``."""
 
 def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers as complex ones: […, 2] → […]; a view."""
@@ -2312,7 +2312,7 @@ def view_as_complex_copy(input: Tensor, *args: Any, out: Tensor | None = None, *
     """`view_as_complex` in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def view_as_real(input: Tensor) -> Tensor:
-    """A complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view."""
+    """Return a complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view."""
 
 def view_as_real_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`view_as_real` in memory of its own, in C order: what is written to the result leaves the input as it is."""
