@@ -96,7 +96,7 @@ class Uniform(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
-        """Return [low, high]."""
+        """Return the interval [low, high]."""
         return constraints.interval(self.low, self.high)
 
     @property
@@ -314,7 +314,7 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """Return λ."""
+        """Return the parameter λ."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _cut(self) -> tuple[Tensor, Tensor]:

@@ -268,12 +268,12 @@ class Categorical(Distribution):
 
     @lazy_property
     def logits(self) -> Tensor:
-        """Return ln p."""
+        """Return the logarithms ln p."""
         return probs_to_logits(self.probs)
 
     @lazy_property
     def probs(self) -> Tensor:
-        """Return p."""
+        """Return the probabilities p."""
         return logits_to_probs(self.logits)
 
     @constraints.dependent_property(is_discrete=True)

@@ -95,7 +95,7 @@ class Distribution:
     # ---- what distributions say
     @property
     def mean(self) -> Tensor:
-        """Return E[X]."""
+        """Return the mean E[X]."""
         raise NotImplementedError
 
     @property
@@ -110,7 +110,7 @@ class Distribution:
 
     @property
     def stddev(self) -> Tensor:
-        """Return √variance."""
+        """Return the root of the variance."""
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
@@ -144,11 +144,11 @@ class Distribution:
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
-        """Return −E[ln p(X)]."""
+        """Return the entropy −E[ln p(X)]."""
         raise NotImplementedError
 
     def perplexity(self) -> Tensor:
-        """Return e^entropy."""
+        """Return the perplexity e^entropy."""
         return self.entropy().exp()
 
     # ---- help for subclasses
@@ -220,7 +220,7 @@ class Binary(Distribution):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """Return p."""
+        """Return the probability p."""
         return logits_to_probs(self.logits, is_binary=True)
 
     @property

@@ -95,14 +95,14 @@ class MultivariateNormal(Distribution):
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
-        """Return Σ."""
+        """Return the covariance Σ."""
         n = self._event_shape[0]
         lower = self._unbroadcasted_scale_tril
         return (lower @ lower.mT).expand((*self._batch_shape, n, n))
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
-        """Return Σ⁻¹."""
+        """Return the precision Σ⁻¹."""
         n = self._event_shape[0]
         inverse = _solve_lower(self._unbroadcasted_scale_tril, T.eye(n, dtype=self.loc.dtype))
         return (inverse.mT @ inverse).expand((*self._batch_shape, n, n))
@@ -187,7 +187,7 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def covariance_matrix(self) -> Tensor:
-        """Return Σ."""
+        """Return the covariance Σ."""
         return self.cov_factor @ self.cov_factor.mT + T.diag_embed(self.cov_diag)
 
     @property
@@ -197,7 +197,7 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def precision_matrix(self) -> Tensor:
-        """Return Σ⁻¹."""
+        """Return the precision Σ⁻¹."""
         a = _solve_lower(self._capacitance_tril(), self.cov_factor.mT / self.cov_diag.unsqueeze(-2))
         return T.diag_embed(self.cov_diag.reciprocal()) - a.mT @ a
 
@@ -263,17 +263,17 @@ class Wishart(ExponentialFamily):
 
     @lazy_property
     def scale_tril(self) -> Tensor:
-        """Return L."""
+        """Return the factor L."""
         return self._lower
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
-        """Return L·Lᵀ."""
+        """Return the covariance L·Lᵀ."""
         return self._lower @ self._lower.mT
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
-        """Return (L·Lᵀ)⁻¹."""
+        """Return the precision (L·Lᵀ)⁻¹."""
         inverse = _solve_lower(self._lower, T.eye(self._event_shape[0], dtype=self._lower.dtype).expand(self._lower.shape))
         return inverse.mT @ inverse
 

@@ -77,7 +77,7 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return ln |dy/dx|."""
+        """Return the logarithm ln |dy/dx|."""
         raise NotImplementedError
 
     def forward_shape(self, shape: Any) -> Any:

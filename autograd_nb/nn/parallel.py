@@ -34,6 +34,6 @@ class DistributedDataParallel(Module):
 def data_parallel(
     module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0, module_kwargs: Any = None
 ) -> Any:
-    """Return ``module(inputs)``."""
+    """Return the result of ``module(inputs)``."""
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*inputs, **(module_kwargs or {}))

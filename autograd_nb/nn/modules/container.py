@@ -282,7 +282,7 @@ class ModuleDict(Module):
         return module
 
     def keys(self) -> Any:
-        """Return the names."""
+        """Return the modules' names."""
         return self._modules.keys()
 
     def items(self) -> Any:
@@ -290,7 +290,7 @@ class ModuleDict(Module):
         return self._modules.items()
 
     def values(self) -> Any:
-        """Return the modules."""
+        """Return the modules alone."""
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
@@ -445,7 +445,7 @@ class ParameterDict(Module):
         return ParameterDict((k, default) for k in keys)
 
     def keys(self) -> Any:
-        """Return the keys."""
+        """Return the parameters' names."""
         return self._keys.keys()
 
     def items(self) -> Any:
@@ -453,7 +453,7 @@ class ParameterDict(Module):
         return ((k, self[k]) for k in self._keys)
 
     def values(self) -> Any:
-        """Return the parameters."""
+        """Return the parameters alone."""
         return (self[k] for k in self._keys)
 
     def update(self, parameters: Any) -> None:

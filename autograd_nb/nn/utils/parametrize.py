@@ -145,7 +145,7 @@ class ParametrizationList(ModuleList):
             own.data = t.detach()
 
     def forward(self) -> Tensor:
-        """Return the tensor."""
+        """Return the parametrised tensor."""
         first, *rest = self
         x = first(*self._originals())
         for module in rest:

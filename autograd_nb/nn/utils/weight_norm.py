@@ -36,7 +36,7 @@ class WeightNorm:
         self.name, self.dim = name, -1 if dim is None else dim
 
     def compute_weight(self, module: Module) -> Tensor:
-        """Return the weight."""
+        """Return the weight g · v/‖v‖."""
         return weight_of(getattr(module, self.name + "_g"), getattr(module, self.name + "_v"), self.dim)
 
     @staticmethod
