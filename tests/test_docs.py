@@ -60,6 +60,19 @@ def test_the_first_program_prints_what_the_readme_shows():
     assert printed.getvalue() == textwrap.dedent(shown)
 
 
+def test_commands_and_files_that_the_pages_name_are_there():
+    pages = {path: path.read_text(encoding="utf-8") for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]}
+    modules = {m.replace(".", "/") for text in pages.values() for m in re.findall(r"python -m ((?:bench|tests|autograd_nb)[\w.]*\w)", text)}
+    assert len(modules) > 10
+    assert [m for m in sorted(modules) if not (ROOT / f"{m}.py").exists() and not (ROOT / m / "__main__.py").exists()] == []
+    files = {f for text in pages.values() for f in re.findall(r"`((?:tests|bench|codegen|kernels|ops|compiler|graph|nn|autograd)/[\w/]+\.py)`", text)}
+    assert len(files) > 20
+    assert [f for f in sorted(files) if not (ROOT / f).exists() and not (ROOT / "autograd_nb" / f).exists()] == []
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = {t for text in pages.values() for t in re.findall(r"`make ([a-z-]+)[` ]", text)}
+    assert len(named) > 5 and named <= targets
+
+
 def test_the_glossary_has_each_word_once_and_the_code_uses_it():
     """About forty words, sorted; each occurs in the package. A word for two things has the thing in brackets."""
     text = (DOCS / "glossary.md").read_text(encoding="utf-8")
