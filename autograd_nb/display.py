@@ -43,13 +43,9 @@ _PROFILES = {
 
 @public(method=False)
 def set_printoptions(
-    precision: int | None = None,
-    threshold: float | None = None,
-    edgeitems: int | None = None,
-    linewidth: int | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
-) -> None:
+    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None, linewidth: int | None = None,
+    profile: str | None = None, sci_mode: bool | None = None,
+) -> None:  # fmt: skip
     """How tensors print.
 
     precision: decimals (4). threshold: elements from which only the edges show (1000). edgeitems: how many at each edge (3).

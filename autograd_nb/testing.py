@@ -24,19 +24,10 @@ _TOLERANCES = {
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
-    *,
-    allow_subclasses: bool = True,
-    rtol: float | None = None,
-    atol: float | None = None,
-    equal_nan: bool = False,
-    check_device: bool = True,
-    check_dtype: bool = True,
-    check_layout: bool = True,
-    check_stride: bool = False,
-    msg: str | Callable[[str], str] | None = None,
-) -> None:
+    actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
+    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
+    check_stride: bool = False, msg: str | Callable[[str], str] | None = None,
+) -> None:  # fmt: skip
     """AssertionError unless |actual − expected| ≤ atol + rtol·|expected| everywhere; lists and dicts are compared by element.
 
     Without tolerances, those of the wider dtype: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, 0 for integers.
@@ -114,16 +105,9 @@ def assert_allclose(
 
 
 def make_tensor(
-    *shape: Any,
-    dtype: dtypes.dtype,
-    device: Any = "cpu",
-    low: float | None = None,
-    high: float | None = None,
-    requires_grad: bool = False,
-    noncontiguous: bool = False,
-    exclude_zero: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+    *shape: Any, dtype: dtypes.dtype, device: Any = "cpu", low: float | None = None, high: float | None = None,
+    requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """A tensor of random values in [low, high): by default [−9, 9), integers to 9 too, both values for bool.
 
     What lies outside the dtype's range is cut off. Errors: ValueError for an empty interval, one outside the dtype's range, a

@@ -109,14 +109,9 @@ def _roots(outputs: tuple[Any, ...], gradients: Any, create_graph: bool, functio
 
 
 def backward(
-    tensors: _TensorOrTensors,
-    grad_tensors: _TensorOrTensors | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    grad_variables: Any = None,
-    inputs: _TensorOrTensors | None = None,
-    _depth: int = 1,
-) -> None:
+    tensors: _TensorOrTensors, grad_tensors: _TensorOrTensors | None = None, retain_graph: bool | None = None,
+    create_graph: bool = False, grad_variables: Any = None, inputs: _TensorOrTensors | None = None, _depth: int = 1,
+) -> None:  # fmt: skip
     """Accumulate into the leaves' ``.grad`` the sum of d(tensors)/d(leaf) · grad_tensors, and consume the graph.
 
     tensors: the roots. grad_tensors: for each root a tensor of its shape, or None for one-element roots (1).
@@ -177,16 +172,10 @@ def _target_edges(targets: tuple[Any, ...], function: str) -> list[Any]:
 
 
 def grad(
-    outputs: _TensorOrTensors,
-    inputs: _TensorOrTensors,
-    grad_outputs: _TensorOrTensors | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> Any:
+    outputs: _TensorOrTensors, inputs: _TensorOrTensors, grad_outputs: _TensorOrTensors | None = None,
+    retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+    is_grads_batched: bool = False, materialize_grads: bool = False,
+) -> Any:  # fmt: skip
     """Return the gradients Σ d(outputs)/d(input) · grad_outputs of each input; no ``.grad`` is touched.
 
     Only the nodes between outputs and inputs run and are consumed. allow_unused: None for inputs that the outputs do not
@@ -288,12 +277,9 @@ def _place(e: Any) -> Any:
 
 
 def _method(
-    self: Tensor,
-    gradient: Tensor | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
+    self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
     inputs: Tensor | Sequence[Tensor] | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Accumulate d(self)/d(leaf) into the ``.grad`` of the leaves, and consume the graph.
 
     gradient: what to start from, of this tensor's shape; may be left out for a one-element tensor (1).

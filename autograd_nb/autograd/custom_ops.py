@@ -183,13 +183,9 @@ def _made(shape: Sequence[int], d: Any) -> Tensor:
 
 
 def custom_op(
-    forward: Callable[..., Any] | None = None,
-    *,
-    shape: Callable[..., Any],
-    backward: Callable[..., Any] | None = None,
-    backward_ops: Callable[..., Any] | None = None,
-    dtype: Any = None,
-) -> Any:
+    forward: Callable[..., Any] | None = None, *, shape: Callable[..., Any], backward: Callable[..., Any] | None = None,
+    backward_ops: Callable[..., Any] | None = None, dtype: Any = None,
+) -> Any:  # fmt: skip
     """Return an op from Numba kernels over arrays.
 
     Args:

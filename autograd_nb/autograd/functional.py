@@ -88,12 +88,9 @@ def _check_outputs(outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...], stri
 
 
 def _grads(
-    outputs: tuple[Tensor, ...],
-    inputs: tuple[Tensor, ...],
-    vectors: tuple[Tensor, ...],
-    create_graph: bool,
+    outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...], vectors: tuple[Tensor, ...], create_graph: bool,
     retain: bool = True,
-) -> tuple[Tensor | None, ...]:
+) -> tuple[Tensor | None, ...]:  # fmt: skip
     """Return Σ vᵀ d(output)/d(input), None for what does not depend on it."""
     kept = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
     if not kept:
@@ -105,13 +102,9 @@ def _grads(
 
 
 def _filled(
-    grads: tuple[Tensor | None, ...],
-    like: tuple[Tensor, ...],
-    strict: bool,
-    create_graph: bool,
-    what: str = _OUTPUT,
+    grads: tuple[Tensor | None, ...], like: tuple[Tensor, ...], strict: bool, create_graph: bool, what: str = _OUTPUT,
     of: str = "input",
-) -> tuple[Tensor, ...]:
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Return zeros for what is missing; in strict mode raise an error."""
     out = []
     for i, (g, t) in enumerate(zip(grads, like, strict=True)):
@@ -191,13 +184,9 @@ def _basis(t: Tensor) -> list[Tensor]:
 
 
 def jacobian(
-    func: Callable[..., Any],
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = "reverse-mode",
-) -> Any:
+) -> Any:  # fmt: skip
     """Return J[i][j] = d(output i)/d(input j), of shape output.shape + input.shape; nested tuples where func takes or returns several.
 
     strategy: "reverse-mode" (row by row) or "forward-mode" (column by column; needs ``vectorize=True``). vectorize: all in one
@@ -323,13 +312,9 @@ def _single(outputs: tuple[Tensor, ...], several: bool, name: str) -> None:
 
 
 def hessian(
-    func: Callable[..., Any],
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
-) -> Any:
+) -> Any:  # fmt: skip
     """Return H[i][j] = d²(output)/d(input i)d(input j) of a function that returns one number: the Jacobian of its gradient.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hessian.html

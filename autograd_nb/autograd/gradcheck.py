@@ -47,24 +47,11 @@ def _of_reals(func: Callable[..., Any], args: tuple[Any, ...], wanted: list[int]
 
 
 def gradcheck(
-    func: Callable[..., Any],
-    inputs: Tensor | Sequence[Any],
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    raise_exception: bool = True,
-    nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False,
-    check_batched_grad: bool = False,
-    check_batched_forward_grad: bool = False,
-    check_forward_ad: bool = False,
-    check_backward_ad: bool = True,
-    fast_mode: bool = False,
-    masked: bool | None = None,
-    check_sparse_nnz: bool | None = None,
-) -> bool:
+    func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False, check_batched_forward_grad: bool = False, check_forward_ad: bool = False,
+    check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None, check_sparse_nnz: bool | None = None,
+) -> bool:  # fmt: skip
     """Return whether the derivatives of ``func`` at ``inputs`` agree with central differences (f(x + eps) − f(x − eps)) / 2·eps.
 
     inputs: tensors (those that require grad are checked; use float64) and other arguments. atol, rtol: |analytic − numeric| ≤
@@ -299,24 +286,12 @@ def _fast(
 
 
 def gradgradcheck(
-    func: Callable[..., Any],
-    inputs: Tensor | Sequence[Any],
-    grad_outputs: Any = None,
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    gen_non_contig_grad_outputs: bool = False,
-    raise_exception: bool = True,
-    nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False,
-    check_batched_grad: bool = False,
-    check_fwd_over_rev: bool = False,
-    check_rev_over_rev: bool = True,
-    fast_mode: bool = False,
-    masked: bool = False,
-) -> bool:
+    func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad_outputs: Any = None, *, eps: float = 1e-6,
+    atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
+    nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
+    fast_mode: bool = False, masked: bool = False,
+) -> bool:  # fmt: skip
     """Return `gradcheck` of the gradient itself: whether second derivatives agree with differences of the first.
 
     grad_outputs: what the first backward pass starts from (random by default).

@@ -425,13 +425,9 @@ def _only_real(values: Any, name: str, role: str) -> None:
 
 
 def jacrev(
-    func: Callable[..., Any],
-    argnums: Any = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
+    func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., Any]:  # fmt: skip
     """Return a function that gives the Jacobian of ``func`` by its arguments ``argnums``: output.shape + input.shape, row by row.
 
     All rows come from one batched backward pass, or ``chunk_size`` at a time.

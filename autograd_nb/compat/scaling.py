@@ -35,14 +35,9 @@ class GradScaler:
     """
 
     def __init__(
-        self,
-        device: str = "cuda",
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ):
+        self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True,
+    ):  # fmt: skip
         self._device = str(device)
         if enabled and self._device.split(":")[0] != "cpu":
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", UserWarning, stacklevel=2)
@@ -227,11 +222,7 @@ class cuda_GradScaler(GradScaler):
     """`GradScaler` for "cuda", where the device needs no naming: disabled, as there is none."""
 
     def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
+        self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5, growth_interval: int = 2000,
         enabled: bool = True,
-    ):
+    ):  # fmt: skip
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)

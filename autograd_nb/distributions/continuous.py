@@ -300,12 +300,9 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
     has_rsample = True
 
     def __init__(
-        self,
-        probs: Any = None,
-        logits: Any = None,
-        lims: tuple[float, float] = (0.499, 0.501),
+        self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
-    ):
+    ):  # fmt: skip
         given = self._parameters(probs, logits)
         if probs is not None:
             self.probs = clamp_probs(given)

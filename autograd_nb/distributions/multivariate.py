@@ -48,13 +48,9 @@ class MultivariateNormal(Distribution):
     has_rsample = True
 
     def __init__(
-        self,
-        loc: Tensor,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        self, loc: Tensor, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
         validate_args: bool | None = None,
-    ):
+    ):  # fmt: skip
         if loc.ndim < 1:
             raise ValueError("loc must be at least one-dimensional.")
         ways = (("covariance_matrix", covariance_matrix), ("precision_matrix", precision_matrix), ("scale_tril", scale_tril))
@@ -236,13 +232,9 @@ class Wishart(ExponentialFamily):
     has_rsample = True
 
     def __init__(
-        self,
-        df: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
         validate_args: bool | None = None,
-    ):
+    ):  # fmt: skip
         given = [v for v in (covariance_matrix, precision_matrix, scale_tril) if v is not None]
         if len(given) != 1:
             raise ValueError("Expected exactly one of covariance_matrix or precision_matrix or scale_tril to be specified.")

@@ -324,16 +324,9 @@ _walk, _walk_to_targets = _walker(False), _walker(True)
 
 @whole
 def run(
-    roots: Sequence[Any],
-    gradients: Sequence[Any],
-    *,
-    targets: Sequence[Any] | None = None,
-    accumulate: bool = True,
-    retain_graph: bool = False,
-    create_graph: bool = False,
-    depth: int = 2,
-    at: tuple[Any, ...] | None = None,
-) -> list[Any]:
+    roots: Sequence[Any], gradients: Sequence[Any], *, targets: Sequence[Any] | None = None, accumulate: bool = True,
+    retain_graph: bool = False, create_graph: bool = False, depth: int = 2, at: tuple[Any, ...] | None = None,
+) -> list[Any]:  # fmt: skip
     """Push ``gradients`` from the ``roots`` (edges) down the graph.
 
     ``targets``: edges whose gradients are wanted (None: all leaves). ``accumulate``: add to ``.grad`` of leaves; otherwise the

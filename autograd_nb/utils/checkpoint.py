@@ -179,15 +179,10 @@ def _reentrant(name: str, given: bool | None) -> bool:
 
 
 def checkpoint(
-    function: Callable[..., Any],
-    *args: Any,
-    use_reentrant: bool | None = None,
-    context_fn: Callable[[], tuple[Any, Any]] = _no_contexts,
-    determinism_check: str = "default",
-    debug: bool = False,
-    early_stop: bool = True,
-    **kwargs: Any,
-) -> Any:
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = _no_contexts, determinism_check: str = "default", debug: bool = False,
+    early_stop: bool = True, **kwargs: Any,
+) -> Any:  # fmt: skip
     """``function(*args, **kwargs)``, whose intermediate arrays are not kept but computed again during backward.
 
     preserve_rng_state (default True): the second computation draws the same random numbers. context_fn: gives two contexts, for

@@ -37,14 +37,9 @@ class SummaryWriter:
     log_dir: str
 
     def __init__(
-        self,
-        log_dir: Any = None,
-        comment: str = "",
-        purge_step: int | None = None,
-        max_queue: int = 10,
-        flush_secs: int = 120,
+        self, log_dir: Any = None, comment: str = "", purge_step: int | None = None, max_queue: int = 10, flush_secs: int = 120,
         filename_suffix: str = "",
-    ):
+    ):  # fmt: skip
         if not log_dir:
             log_dir = Path("runs") / f"{time.strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}"
         self.log_dir = str(log_dir)
@@ -66,14 +61,9 @@ class SummaryWriter:
         self._writer(folder).add_event(event)
 
     def add_scalar(
-        self,
-        tag: str,
-        scalar_value: Any,
-        global_step: Any = None,
-        walltime: float | None = None,
-        new_style: bool = False,
+        self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None, new_style: bool = False,
         double_precision: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Write one number of a curve."""
         self._add(summary_pb2.Summary.Value(tag=tag, simple_value=_number(scalar_value)), global_step, walltime)
 
@@ -86,14 +76,9 @@ class SummaryWriter:
             self._add(summary_pb2.Summary.Value(tag=main_tag, simple_value=_number(value)), global_step, walltime, folder)
 
     def add_histogram(
-        self,
-        tag: str,
-        values: Any,
-        global_step: Any = None,
-        bins: Any = 64,
-        walltime: float | None = None,
+        self, tag: str, values: Any, global_step: Any = None, bins: Any = 64, walltime: float | None = None,
         max_bins: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """How the values are spread."""
         import numpy as np
 

@@ -33,13 +33,9 @@ class Formula:
 
 
 def pointwise(
-    name: str,
-    formula: Callable[..., Any],
-    inputs: list[tuple[Any, Any]],
-    compute: list[str],
-    outputs: list[tuple[Use, Layout, str]],
-    line: Any,
-) -> Step:
+    name: str, formula: Callable[..., Any], inputs: list[tuple[Any, Any]], compute: list[str],
+    outputs: list[tuple[Use, Layout, str]], line: Any,
+) -> Step:  # fmt: skip
     """Return a step of `Formula`. ``inputs``: (Use, layout) or (number, dtype name), in the formula's order."""
     specs = [Input(layout.dtype.name) if isinstance(o, Use) else Input(layout, scalar=True) for o, layout in inputs]
     layouts = [layout for o, layout in inputs if isinstance(o, Use)]

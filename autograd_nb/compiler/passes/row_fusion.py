@@ -214,13 +214,9 @@ class _Work:
         return plan.operand(name, not walk.inner, r.use.dtype.name)
 
     def _step(
-        self,
-        group: _Group,
-        members: list[Part],
-        plan: Plan,
-        operands: dict[str, tuple[str, Any]],
+        self, group: _Group, members: list[Part], plan: Plan, operands: dict[str, tuple[str, Any]],
         outputs: list[tuple[Array, str]],
-    ) -> Step:
+    ) -> Step:  # fmt: skip
         stored = {f"o{k}": (array, name) for k, (array, name) in enumerate(outputs)}
         full = {o: name for o, (array, name) in stored.items() if array.walk.inner}
         rows = {o: name for o, (array, name) in stored.items() if not array.walk.inner}

@@ -191,14 +191,9 @@ class Back:
     simple: type[Spent] | None  #: the class of the only result's node, where a call has nothing to add to it
 
     def attach(
-        self,
-        variant: Any,
-        leaves: list[Tensor],
-        made: dict[int, np.ndarray],
-        results: list[Tensor],
-        drawn: list[Any] | None = None,
-        before: Before | None = None,
-    ) -> None:
+        self, variant: Any, leaves: list[Tensor], made: dict[int, np.ndarray], results: list[Tensor],
+        drawn: list[Any] | None = None, before: Before | None = None,
+    ) -> None:  # fmt: skip
         """Give the results of a call their place in the graph. ``made``: the memory that the run has left; the rest: see `Call`."""
         if self.simple is not None:
             t = results[self.results[0][0]]

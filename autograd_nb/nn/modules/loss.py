@@ -37,12 +37,9 @@ class _WeightedLoss(_Loss):
     weight: Tensor | None
 
     def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
+        self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
         reduction: str = "mean",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 

@@ -90,15 +90,9 @@ class _NormBase(_Scaled):
         )
 
     def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: dict[Any, Any],
-        strict: bool,
-        missing_keys: list[Any],
-        unexpected_keys: list[Any],
-        error_msgs: list[Any],
-    ) -> None:
+        self, state_dict: Any, prefix: str, local_metadata: dict[Any, Any], strict: bool, missing_keys: list[Any],
+        unexpected_keys: list[Any], error_msgs: list[Any],
+    ) -> None:  # fmt: skip
         version = local_metadata.get("version")
         key = prefix + "num_batches_tracked"
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:

@@ -11,14 +11,9 @@ from .module import Module
 
 
 def declare(
-    function: str,
-    signature: Callable[..., Any],
-    shown: Callable[[Any], str] | None = None,
-    *,
-    name: str = "",
-    base: type[Module] = Module,
-    doc: str = "",
-) -> type:
+    function: str, signature: Callable[..., Any], shown: Callable[[Any], str] | None = None, *, name: str = "",
+    base: type[Module] = Module, doc: str = "",
+) -> type:  # fmt: skip
     """Return a module class: its constructor has the parameters of ``signature`` and keeps them as attributes, its forward calls
     ``nn.functional.<function>(input, **attributes)``. ``shown(self)`` is its `extra_repr`.
     """

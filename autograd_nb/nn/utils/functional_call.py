@@ -17,14 +17,9 @@ __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_s
 
 
 def functional_call(
-    module: Module,
-    parameter_and_buffer_dicts: Any,
-    args: Any = None,
-    kwargs: dict[Any, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
-) -> Any:
+    module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: dict[Any, Any] | None = None, *,
+    tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
     """Return ``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers, which stay as they are.
 
     parameter_and_buffer_dicts: a dict by name as in ``named_parameters()``, or several of them with different names.

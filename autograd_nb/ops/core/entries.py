@@ -137,14 +137,8 @@ class PointwiseKernel:
 
 
 def pointwise_entry(
-    name: str,
-    formula: Callable[..., Any],
-    inputs: list[Input],
-    compute: Any,
-    outputs: list[str],
-    in_layouts: Sequence[Layout],
-    out_layouts: Sequence[Layout],
-    over: Mapping[int, int] = loops.APART,
-) -> tuple[Callable[..., Any], np.ndarray | None]:
+    name: str, formula: Callable[..., Any], inputs: list[Input], compute: Any, outputs: list[str], in_layouts: Sequence[Layout],
+    out_layouts: Sequence[Layout], over: Mapping[int, int] = loops.APART,
+) -> tuple[Callable[..., Any], np.ndarray | None]:  # fmt: skip
     """Return (entry point, dims) of a pointwise kernel that is not asked for again, see `PointwiseKernel`."""
     return PointwiseKernel(name, formula, inputs, compute, outputs, over).entry(in_layouts, out_layouts)

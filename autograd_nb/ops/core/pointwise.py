@@ -246,23 +246,11 @@ class Pointwise:
 
 
 def pointwise(
-    *rules: Callable[..., Any] | None,
-    result: str = "same",
-    conditions: Sequence[str] = (),
-    name: str = "",
-    node: str = "",
-    aliases: tuple[str, ...] = (),
-    namespaces: tuple[str, ...] = ("torch",),
-    method: bool = True,
-    inplace: bool = True,
-    public: bool = True,
-    check: Callable[..., Any] | None = None,
-    scaled: Callable[..., Any] | None = None,
-    holomorphic: bool = True,
-    numbers: str = "both",
-    repeats: bool = False,
-    **info: Any,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    *rules: Callable[..., Any] | None, result: str = "same", conditions: Sequence[str] = (), name: str = "", node: str = "",
+    aliases: tuple[str, ...] = (), namespaces: tuple[str, ...] = ("torch",), method: bool = True, inplace: bool = True,
+    public: bool = True, check: Callable[..., Any] | None = None, scaled: Callable[..., Any] | None = None,
+    holomorphic: bool = True, numbers: str = "both", repeats: bool = False, **info: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
     """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
 
     result, conditions, check, scaled, holomorphic, numbers, repeats: see `Pointwise`. aliases: other names.

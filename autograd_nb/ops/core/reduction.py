@@ -394,27 +394,12 @@ def check_not_empty(x: Tensor, dim: Any, dims: tuple[int, ...], name: str) -> No
 
 
 def reduction(
-    combine: Fold | Callable[[Any, Any], Any] | None = None,
-    *,
-    init: float | None = None,
-    finish: Callable[..., Any] | None = None,
-    grad: Callable[..., Any] | float | None = None,
-    linear: str = "no",
-    result: str = "same",
-    accepts: str = "any",
-    empty: bool = True,
-    dim: Any = None,
-    several: bool = True,
-    keepdim: bool = True,
-    typed: bool = False,
-    name: str = "",
-    node: str = "",
-    aliases: tuple[str, ...] = (),
-    namespaces: tuple[str, ...] = ("torch",),
-    method: bool = True,
-    public: bool = True,
-    **info: Any,
-) -> Callable[[Callable[..., Any]], Any]:
+    combine: Fold | Callable[[Any, Any], Any] | None = None, *, init: float | None = None,
+    finish: Callable[..., Any] | None = None, grad: Callable[..., Any] | float | None = None, linear: str = "no",
+    result: str = "same", accepts: str = "any", empty: bool = True, dim: Any = None, several: bool = True, keepdim: bool = True,
+    typed: bool = False, name: str = "", node: str = "", aliases: tuple[str, ...] = (),
+    namespaces: tuple[str, ...] = ("torch",), method: bool = True, public: bool = True, **info: Any,
+) -> Callable[[Callable[..., Any]], Any]:  # fmt: skip
     """Declare a reduction (see the module's text for combine, init, finish and grad).
 
     linear: "jointly", where the result is linear in the operand. result: "same", "float" (integers become the default float), "sum"

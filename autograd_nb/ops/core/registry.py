@@ -63,15 +63,9 @@ def numpy_names(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def register(
-    name: str,
-    call: Callable[..., Any],
-    kind: str = "composite",
-    *,
-    method: bool | str = True,
-    namespaces: tuple[str, ...] = ("torch",),
-    aliases: tuple[str, ...] = (),
-    **info: Any,
-) -> Callable[..., Any]:
+    name: str, call: Callable[..., Any], kind: str = "composite", *, method: bool | str = True,
+    namespaces: tuple[str, ...] = ("torch",), aliases: tuple[str, ...] = (), **info: Any,
+) -> Callable[..., Any]:  # fmt: skip
     """Enter an op into the table, and attach it to Tensor as a method of its name and aliases."""
     call = numpy_names(call)
     entry = OpInfo(name, call, kind, method=bool(method), namespaces=namespaces, **info)

@@ -159,18 +159,10 @@ class Structured:
     """A structured op, as it was declared."""
 
     def __init__(
-        self,
-        forward: Callable[..., Any],
-        rules: dict[str, Callable[..., Any]],
-        every: Callable[..., Any] | None,
-        view: bool,
-        node: str,
-        holomorphic: bool = True,
-        linear: str | None = None,
-        batch: str | None = None,
-        dtypes: str = DTYPES,
+        self, forward: Callable[..., Any], rules: dict[str, Callable[..., Any]], every: Callable[..., Any] | None, view: bool,
+        node: str, holomorphic: bool = True, linear: str | None = None, batch: str | None = None, dtypes: str = DTYPES,
         samples: str | tuple[str, ...] = (),
-    ):
+    ):  # fmt: skip
         assert linear in (None, "no", "jointly", "each") and batch in (None, "samples", "shift"), (linear, batch)
         assert set(dtypes.split()) <= set(DTYPES.split()), dtypes
         self.dtypes, self.samples = dtypes, (samples,) if isinstance(samples, str) else samples
@@ -458,17 +450,10 @@ class Structured:
 
 
 def structured(
-    every: Callable[..., Any] | None = None,
-    *,
-    view: bool = False,
-    node: str = "",
-    holomorphic: bool = True,
-    linear: str | None = None,
-    batch: str | None = None,
-    dtypes: str = DTYPES,
-    samples: str | tuple[str, ...] = (),
+    every: Callable[..., Any] | None = None, *, view: bool = False, node: str = "", holomorphic: bool = True,
+    linear: str | None = None, batch: str | None = None, dtypes: str = DTYPES, samples: str | tuple[str, ...] = (),
     **rules: Callable[..., Any],
-) -> Callable[[Callable[..., Any]], Structured]:
+) -> Callable[[Callable[..., Any]], Structured]:  # fmt: skip
     """Declare a structured op from its forward function (see the module's text for ``linear``, ``batch``, ``dtypes``, ``samples``).
 
     view: the result reads the first operand's memory. node: the name of its grad_fn, else made of the function's name.

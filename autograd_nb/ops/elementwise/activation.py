@@ -58,16 +58,9 @@ def _described(call: Any, inner: Any, name: str, defaults: dict[str, float], doc
 
 
 def _switchable(
-    name: str,
-    op: Any,
-    defaults: dict[str, float],
-    *,
-    torch: bool = False,
-    torch_inplace: bool = False,
-    integers: bool = False,
-    keeps: bool = False,
-    doc: str = "",
-) -> Callable[..., Any]:
+    name: str, op: Any, defaults: dict[str, float], *, torch: bool = False, torch_inplace: bool = False, integers: bool = False,
+    keeps: bool = False, doc: str = "",
+) -> Callable[..., Any]:  # fmt: skip
     """Return ``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional.
 
     integers: integer tensors are taken too, with the numbers as integers. keeps: see `_kept`, for the in-place form.

@@ -435,17 +435,9 @@ def convolution(
 
 
 def transposed(
-    op: str,
-    n: int,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    groups: Any,
+    op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any,
     dilation: Any,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     tensors, rest = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
     whole = _integers(transposed, op, n, tensors, rest)
     if whole is None:

@@ -252,16 +252,9 @@ def channel_norm(x, running_mean, running_var, weight, bias, training, momentum,
 
 @functional("torch")
 def instance_norm(
-    input,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
-    use_input_stats=True,
-    momentum=0.1,
-    eps=1e-5,
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5,
     cudnn_enabled=True,
-):
+):  # fmt: skip
     """Return `batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
     x = tensor_argument(input, "instance_norm")
     momentum, eps = float_argument(momentum, "instance_norm", "momentum"), float_argument(eps, "instance_norm", "eps")

@@ -355,17 +355,9 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
 
 @public(method=False)
 def randint_like(
-    input,
-    *args,
-    low=None,
-    high=None,
-    generator=None,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad=False,
+    input, *args, low=None, high=None, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
     memory_format=None,
-):
+):  # fmt: skip
     """Return `randint` with the shape, dtype and order of dims of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
     x = tensor_argument(input, "randint_like")
     y = randint(*args, low=low, high=high, size=tuple(x.shape), generator=generator, dtype=dtype or x.dtype, device=device)

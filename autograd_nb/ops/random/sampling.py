@@ -109,18 +109,9 @@ def bernoulli(input, p: Tensor | float | None = None, *, generator=None, out=Non
 
 @public(method=False)
 def normal(
-    mean: Tensor | float = 0.0,
-    std: Tensor | float = 1.0,
-    size=None,
-    *,
-    generator=None,
-    out=None,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad=False,
-    pin_memory=False,
-):
+    mean: Tensor | float = 0.0, std: Tensor | float = 1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
+    device=None, requires_grad=False, pin_memory=False,
+):  # fmt: skip
     """Normal numbers whose mean and standard deviation are tensors (broadcast), or numbers with a ``size``.
 
     Errors: RuntimeError for a negative standard deviation.

@@ -92,17 +92,9 @@ _declare("bartlett_window", _bartlett, "A triangle from 0 up to 1 and down.")
 
 @public(method=False)
 def hamming_window(
-    window_length,
-    periodic=True,
-    alpha=0.54,
-    beta=0.46,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad=False,
+    window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None, requires_grad=False,
     pin_memory=False,
-):
+):  # fmt: skip
     """alpha − beta·cos(2πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them.
 
     Errors: RuntimeError for a negative length or a dtype that is not floating.
