@@ -37,7 +37,7 @@ def _causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
 
 
 def _is_causal(mask: Tensor | None, said: bool | None, x: Tensor, batch_first: bool) -> bool:
-    """Whether a mask is the causal one, if the caller does not say."""
+    """Return whether a mask is the causal one, if the caller does not say."""
     size = x.size(0 if x.ndim == 2 or not batch_first else 1)
     if said is not None or mask is None:
         return said is True

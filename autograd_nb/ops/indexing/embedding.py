@@ -59,7 +59,7 @@ def _no_rows() -> IndexError:
 
 
 def _padding(k: int, w: Tensor) -> int:
-    """The row without gradient, counted from the first; 0 is always one."""
+    """Return the row without gradient, counted from the first; 0 is always one."""
     if not k:
         return 0
     if not w.ndim:

@@ -50,7 +50,7 @@ def _check_vector(index: Tensor, name: str) -> None:
 
 
 def _vector(index: Any, x: Tensor, d: int, name: str, negative: bool = False, idle: bool = False) -> Tensor:
-    """An index of slices; ``negative``: as of `checked_rows`; ``idle``: nothing will be written, so that it may be out of range."""
+    """Return an index of slices; ``negative``: as of `checked_rows`; ``idle``: nothing will be written, so that it may be out of range."""
     index = _index_argument(index, name)
     _check_vector(index, name)
     index = index if idle else checked_rows(index, x, d, name, negative)

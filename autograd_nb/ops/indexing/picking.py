@@ -88,7 +88,7 @@ def checked_rows(index: Tensor, x: Tensor, d: int, name: str, negative: bool = F
 
 
 def _outside(x: Tensor, d: int, n: int, name: str) -> tuple[type[Exception], str]:
-    """What an index out of range is refused with: (type, PyTorch's key phrase)."""
+    """Return what an index out of range is refused with: (type, PyTorch's key phrase)."""
     usual = IndexError, "index out of range in self"
     if name in ("index_fill", "index_copy") and not n:
         return RuntimeError, "setStorage: out of bounds for storage of size 0"

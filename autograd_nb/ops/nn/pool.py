@@ -320,7 +320,7 @@ def _unpool(x, index, y_spatial, n):
 
 
 def _unpooled_sizes(op: str, n: int, x: Tensor, kernel: Any, stride: Any, padding: Any, output_size: Any) -> tuple[int, ...]:
-    """The sizes of the dims that are unpooled, as given or as small as they can be."""
+    """Return the sizes of the dims that are unpooled, as given or as small as they can be."""
     k = tuple_of(kernel, n, "kernel_size", op)
     s = k if stride is None else tuple_of(stride, n, "stride", op)
     p = tuple_of(padding, n, "padding", op)

@@ -221,7 +221,7 @@ def _unfold_of_batch(op, args, batch):
 
 
 def _span(g: Tensor, own: int, x_shape: Any, x_strides: Any, shape: Any, strides: Any, offset: int, total: int) -> tuple[Any, ...]:
-    """(gradient, its shape and strides, where ``own`` and ``offset`` are in it): the tensor's if that holds the part, else the storage's."""
+    """Return (gradient, its shape and strides, where ``own`` and ``offset`` are in it): the tensor's if that holds the part, else the storage's."""
     x, part = layout_of(x_shape, x_strides, g.dtype), layout_of(shape, strides, g.dtype)
     if own <= offset and (offset + part.extent <= own + x.extent or not part.size):
         return g, tuple(x_shape), x_strides, 0, offset - own
@@ -244,7 +244,7 @@ def _overwritten(g: Tensor, own: int, x_shape: Any, x_strides: Any, shape: Any, 
     samples="torch.as_strided_scatter(x(3, 4), x(3, 2), (3, 2), (4, 1))",
 )
 def _write_strided(x, src, own, x_strides, shape, strides, offset, total):
-    """A copy of the storage of ``x``, of ``total`` elements, ``src`` written over a part of it, read as ``x`` is."""
+    """Return a copy of the storage of ``x``, of ``total`` elements, ``src`` written over a part of it, read as ``x`` is."""
     whole = x._data if total == x._layout.extent else _storage(x)[0]
     memory = clone(make(whole, layout_of((total,), None, x.dtype), x._version_))
     _with(memory, shape, strides, offset).copy_(src)
