@@ -1187,7 +1187,7 @@ class TensorMethods:
     ) -> Tensor:
         """a ≠ 0 and b ≠ 0."""
 
-    def logical_and_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def logical_and_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `logical_and`."""
 
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
@@ -1201,7 +1201,7 @@ class TensorMethods:
     ) -> Tensor:
         """a ≠ 0 or b ≠ 0."""
 
-    def logical_or_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def logical_or_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `logical_or`."""
 
     def logical_xor(
@@ -1209,7 +1209,7 @@ class TensorMethods:
     ) -> Tensor:
         """Exactly one of a ≠ 0, b ≠ 0."""
 
-    def logical_xor_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def logical_xor_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `logical_xor`."""
 
     def logit(self, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
