@@ -72,7 +72,7 @@ def sum_rightmost(x: Any, dims: int) -> Any:
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """The elements on and below the diagonal ``diag`` of square matrices, row by row."""
+    """Return the elements on and below the diagonal ``diag`` of square matrices, row by row."""
     n = mat.shape[-1]
     if not -n <= diag < n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")

@@ -482,7 +482,7 @@ class Module(Tree, StateDict):
         self.__dict__.update(forward=compiled(self.forward, *args, **kwargs), _compiled=True)
 
     def share_memory(self) -> Module:
-        """The module; its memory is not moved. RuntimeError where parameters have no memory yet."""
+        """Return the module; its memory is not moved. RuntimeError where parameters have no memory yet."""
         return self._apply(lambda t: t.share_memory_())
 
     def train(self, mode: bool = True) -> Module:

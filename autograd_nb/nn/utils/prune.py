@@ -31,7 +31,7 @@ def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
 
 
 def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
-    """How many of ``tensor_size`` are pruned: ``amount`` itself, or that fraction."""
+    """Return how many of ``tensor_size`` are pruned: ``amount`` itself, or that fraction."""
     return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
