@@ -43,6 +43,7 @@ class Above:
     embed_view: Callable[..., Tensor]
     read_view: Callable[..., Tensor]
     without_view: Callable[..., Tensor]
+    lone_base: Callable[[Tensor], Tensor]
     lone_views = False  #: whether a compiled function has ever returned a view that is `ALONE`
 
 
@@ -112,6 +113,8 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value and _stays_inside(self):
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         set_requires_grad(self, value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -123,14 +126,14 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     def is_leaf(self) -> bool:
         """Return True for tensors made by the user and for all that do not require grad."""
         if self._view is not None:
-            refresh(self)
+            refresh(self, always=True)
         return self._edge is None or not self._rg or self._edge.__class__ is Nowhere
 
     @property
     def grad_fn(self) -> Node | None:
         """Return the node that made this tensor, None for a leaf."""
         if self._view is not None:
-            refresh(self)
+            refresh(self, always=True)
         e = self._edge
         return e.node if e.__class__ is Output else None if e.__class__ is Nowhere else e
 
@@ -218,7 +221,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     @property
     def _base(self) -> Tensor | None:
-        return None if self.is_inference() else _lone_base(self) if _is_lone(self) else self._view
+        return None if self.is_inference() else above.lone_base(self) if _is_lone(self) else self._view
 
     def _is_view(self) -> bool:
         return (self._view is not None or _is_lone(self)) and not self.is_inference()
@@ -238,7 +241,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         """Keep the gradient of this non-leaf in ``.grad`` too. RuntimeError when it does not require grad."""
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if not (self._edge is None or self._edge.__class__ is Nowhere):
+        if _stays_inside(self) and self.grad_fn:
             node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
             node._hooks().retained[index] = weakref.ref(self)
 
@@ -335,16 +338,6 @@ def _is_lone(t: Tensor) -> bool:
     return t._view is None and getattr(t, "_view_kind", "") is ALONE
 
 
-def _lone_base(t: Tensor) -> Tensor:
-    """Return the base of a result of a compiled function, made when it is first asked for: its values, without its history."""
-    if t._seen.__class__ is tuple:
-        data, layout = t._seen
-        base = make(data, layout, t._version_)
-        if t._rg:
-            base._rg, base._edge = True, fill_node(_Unknown0(), ())
-        t._seen = base
-    return t._seen
-
 _new = object.__new__
 ownership.tensor = Tensor
 
@@ -434,16 +427,19 @@ def _storage(t: Tensor) -> tuple[np.ndarray, int]:
     return base, offset
 
 
+def _stays_inside(t: Tensor) -> bool:
+    """Return whether it is no leaf, by the history that it is known to have: a view's is not looked for, nor refused."""
+    return t._rg and t._edge is not None and t._edge.__class__ is not Nowhere
+
+
 def set_requires_grad(t: Tensor, value: bool) -> None:
     if value not in (True, False):
         raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
-    if t._view is not None:
-        refresh(t)
     if t._edge.__class__ is Nowhere:
         if value:  # from now on it is a leaf of its own; what was computed before leads nowhere still
             t._edge = None
         return
-    if t._edge is not None and t._rg:
+    if _stays_inside(t):
         if not value:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
@@ -497,15 +493,6 @@ def fill_node(node: Node, edges: tuple[Any, ...], depth: int = 2) -> Node:
     return node
 
 
-class _Unknown0(Node):
-    """Stands for the history of a base that a compiled function did not return."""
-
-    def run(self, g):
-        raise RuntimeError("the base of a view that a compiled function returned has no history; return the base too")
-
-    run_graph = run
-
-
 def _loosen(view: Tensor) -> None:
     """Let a view that is as its base require grad where the base does, though it has no history of it."""
     base: Any = view._view
@@ -516,8 +503,11 @@ def _loosen(view: Tensor) -> None:
         view._rg, view._edge = True, fill_node(Nowhere(), ())
 
 
-def refresh(view: Tensor) -> None:
-    """Bring a view's history up to date with its base, if the memory was changed since (without recording, too: as in PyTorch)."""
+def refresh(view: Tensor, always: bool = False) -> None:
+    """Bring a view's history up to date with its base, if the memory was changed since (without recording, too: as in PyTorch).
+
+    ``always``: refuse what has no clear history also where nothing is recorded.
+    """
     now = view._version_[0]
     base: Any = view._view
     if view._seen == now:
@@ -527,7 +517,7 @@ def refresh(view: Tensor) -> None:
     if not base._rg:  # it is not marked as seen: the base may require grad later
         return
     if view._view_kind:
-        if not state.grad:
+        if not (state.grad or always):
             return
         refuse_view(view, "its base or another view of its base has")
     view._seen = now

@@ -101,8 +101,6 @@ def _roots(outputs: tuple[Any, ...], gradients: Any, create_graph: bool, functio
                 )
             if g.dtype is not layout.dtype:
                 g = g.to(layout.dtype)
-            if not create_graph and g._rg:
-                g = g.detach()
         edges.append(target)
         grads.append(g)
     return edges, grads

@@ -173,7 +173,7 @@ class Outcome:
             return counter, None, None, ""
         shift = (address(base._data) - address(self.capture.buffer_of(t._data).array)) // base._data.itemsize
         if len(together) == 1 and not t._view_kind:
-            return counter, None, (shift, base._layout), ALONE
+            return counter, None, (shift, base._layout, base._rg), ALONE
         same = [i for i, s in enumerate(flat) if s is base or s._view is base]
         number = next((i for i in same if flat[i] is base), -1 - same[0]) if len(together) > 1 else OWN
-        return counter, number, (shift, base._layout), t._view_kind
+        return counter, number, (shift, base._layout, base._rg), t._view_kind

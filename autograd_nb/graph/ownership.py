@@ -41,7 +41,7 @@ def share(g: Any) -> None:
 def handed(g: Any, recorded: bool) -> Any:
     """Return a gradient as user code may get it, which may keep it, change it and return it: memory of no other gradient.
 
-    In a ``recorded`` pass it is ``g`` itself, which has its history.
+    What has a history is ``g`` itself: all of a ``recorded`` pass, and what a user gave or a hook returned that requires grad.
     """
     if g is None or recorded:
         return g
@@ -49,7 +49,7 @@ def handed(g: Any, recorded: bool) -> Any:
     if version[1] == OURS:
         version[0] = version[1] = 0
         return g
-    return copy(g)
+    return g if g.requires_grad else copy(g)
 
 
 def settle(results: Iterable[Any], given: Sequence[Any], saved: Sequence[list[Any]]) -> None:

@@ -126,8 +126,47 @@ MOVED = {
 MOVED["view of a view that requires grad"] = "b = t.arange(6.).view(2, 3).requires_grad_(); w = b[...]\nw.mul_(2)"
 
 
+#: what is asked of views whose base was changed, also behind autograd's back, and of what has a history
+ASKED = {
+    f"{view}; {change}; {ask}": f"v = x * 1; {view}\n{change}\n{ask}"
+    for view in ("w, u = v.unbind()", "with t.no_grad(): w = v[1:]", "w = v[1:]", "z = t.zeros(2); w = z[1:]; z.mul_(v)", "w = v")
+    for change in ("", "v.detach().add_(1)", "v.mul_(2)")
+    for ask in (
+        *(f"r = w.{name}" for name in (
+            "is_leaf", "requires_grad", "grad_fn is None", "output_nr", "_version", "_is_view()", "_base is None", "retain_grad()", "retains_grad",
+            "requires_grad_().requires_grad", "requires_grad_(False).requires_grad", "detach()", "tolist()", "clone()", "view(-1)", "detach_().requires_grad",
+        )),
+        "w.requires_grad = True; r = w.requires_grad", "w.requires_grad = False; r = w.requires_grad", "r = len(repr(w)) > 0, 'Invalid' in repr(w)",
+        "with t.no_grad(): r = w.grad_fn is None", "with t.no_grad(): r = w.is_leaf", "with t.no_grad(): r = w * 2",
+        "r = t.autograd.grad(x.sum(), [w], allow_unused=True)",
+    )
+}  # fmt: skip
+
+#: gradients that require grad themselves, through ops that pass them on and ops that do not
+GIVEN = {
+    f"{op}; {use}": f"a, b = leaf(2, 2), leaf(2, 2); h = leaf(2, 2); y = {op}; g = (h * h).sum() * y.detach(); T = lambda g: L.append(g.requires_grad)\n"
+    f"{use}"
+    for op in (
+        "a", "a + b", "t.add(a, b, alpha=2)", "a.view(4)", "a.t()", "a.clone()", "a * b", "t.cat([a, b])", "t.where(a > 2, a, b)", "a + b[0]",
+        "a.relu()", "a.double()", "a.clone().copy_(b)", "a + a", "t.addmm(a, b, b)", "a.unsqueeze(0)",
+    )
+    for use in (
+        "r = t.autograd.grad(y, [a], g); r = r, t.autograd.grad(r[0].sum(), h, allow_unused=True) if r[0].requires_grad else None",
+        "r = t.autograd.grad(y, [y], g); r = r, t.autograd.grad(r[0].sum(), h)",
+        "r = t.autograd.grad(y, [y, a], g, create_graph=True); r = r, t.autograd.grad(r[1].sum(), h)",
+        "a.register_hook(T); b.register_hook(T); y.register_hook(T); y.retain_grad(); y.backward(g, retain_graph=True); r = L, a.grad, b.grad, y.grad",
+        "y.grad_fn and y.grad_fn.register_hook(lambda gi, go: L.append(go[0].sum())); y.backward(g); y.detach().add_(1); r = L, a.grad, g",
+        "y.backward(g, retain_graph=True); y.backward(g, inputs=[a]); r = a.grad, g.requires_grad, a.grad.requires_grad",
+        "a.register_post_accumulate_grad_hook(lambda p: L.append(p.grad.requires_grad)); y.backward(g); r = L, a.grad",
+        "(y * 1).backward(g); a.grad.zero_(); r = g, a.grad",
+    )
+}  # fmt: skip
+
+
 @pytest.mark.parity
-@pytest.mark.parametrize("programs", (CAPTURES, REWRITTEN, UNRECORDED, MOVED), ids=("captures", "rewritten", "unrecorded", "moved"))
+@pytest.mark.parametrize(
+    "programs", (CAPTURES, REWRITTEN, UNRECORDED, MOVED, ASKED, GIVEN), ids=("captures", "rewritten", "unrecorded", "moved", "asked", "given")
+)
 def test_programs(programs):
     check({name: f"{BEFORE}{code}" for name, code in programs.items()})
 

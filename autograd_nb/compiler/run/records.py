@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...graph.node import Node
 from ...shapes import Layout
-from ...tensor import Tensor, above, make
+from ...tensor import Tensor, above, fill_node, make
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,40 @@ OWN = -(1 << 30)  #: the number of a base that one result looks at
 
 def be_view(t: Tensor, data: np.ndarray, view: tuple) -> None:
     """Let a result, in the memory ``data``, be the only view of its base; ``view``: the last three of `NewResult.shared`."""
-    base, (offset, layout), how = view
+    base, (offset, layout, requires_grad), how = view
     where = data[offset:] if offset else data
     if base is not None:
-        t._view, t._seen, t._view_kind = make(where, layout, t._version_), t._version_[0], how
+        t._view, t._seen, t._view_kind = hidden_base(t, where, layout, requires_grad), t._version_[0], how
     else:
         t._seen, t._view_kind = (where, layout), how
         above.lone_views = True
+
+
+class _Unknown0(Node):
+    """Stands for the history of a base that a compiled function did not return."""
+
+    def run(self, g):
+        raise RuntimeError("the base of a view that a compiled function returned has no history; return the base too")
+
+    run_graph = run
+
+
+def hidden_base(t: Tensor, data: np.ndarray, layout: Layout, requires_grad: bool) -> Tensor:
+    """Return what a result is a view of and the function did not return: its values. Nobody knows how it came to ``requires_grad``."""
+    base = make(data, layout, t._version_)
+    if requires_grad:
+        base._rg, base._edge = True, fill_node(_Unknown0(), ())
+    return base
+
+
+def _lone_base(t: Tensor) -> Tensor:
+    """Return the base of a result that is `tensor.ALONE`, made when it is first asked for."""
+    if t._seen.__class__ is tuple:
+        t._seen = hidden_base(t, *t._seen, t._rg)
+    return t._seen
+
+
+above.lone_base = _lone_base
 
 
 class ArgumentResult(NamedTuple):

@@ -34,6 +34,7 @@ from .records import (
     Memory,
     NewResult,
     be_view,
+    hidden_base,
     seen_as,
 )
 
@@ -305,8 +306,8 @@ class Variant:
 def _look_at_bases(results: list[Any], views: list[tuple[Tensor, int, tuple[Any, ...], str]]) -> None:
     """Let results be views of another one (its number), or of a base that is none (below 0: one for each number)."""
     hidden: dict[int, Tensor] = {}
-    for t, number, (data, offset, layout), how in views:
+    for t, number, (data, offset, layout, requires_grad), how in views:
         base = results[number] if number >= 0 else hidden.get(number)
         if base is None:
-            base = hidden[number] = make(data[offset:] if offset else data, layout, t._version_)
+            base = hidden[number] = hidden_base(t, data[offset:] if offset else data, layout, requires_grad)
         t._view, t._seen, t._view_kind = base, t._version_[0], how
