@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import strides
 from ..graph.node import Output
 from ..shapes import Layout
 from ..tensor import Tensor, edge, make
@@ -49,7 +50,7 @@ class Derivatives:
         for i in which:
             e = edge(self.flat[i])
             roots.append((e.node, e.index) if e.__class__ is Output else (e, 0))
-            self.incoming[roots[-1]] = self.flat[i]._layout.dense
+            self.incoming[roots[-1]] = strides.like(self.flat[i]._layout)
         sections = divide(roots, self.ends, session.before.began)
         self.places = {key: (k, slot) for k, s in enumerate(sections) for key, slot in s.slots.items()}
         before = [(t, t._grad) for t in (*session.before.reached, *session.leaves)]
@@ -81,7 +82,7 @@ class Derivatives:
         whole, found = self._run(section, slots)
         for key, g in zip(section.exits, found, strict=True):
             if g is not None and key in self.places:
-                self.incoming.setdefault(key, g._layout.dense)
+                self.incoming.setdefault(key, strides.like(g._layout))
         single = [self._run(section, [key])[0] if key in self.incoming else None for key in slots] if section.uneven else []
         session, saved = self.session, {id(c) for n in section.nodes for c in n.counters()}
         watched, leaves = {id(t) for t in session.before.reached}, {id(t) for t in session.leaves}

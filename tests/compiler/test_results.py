@@ -631,3 +631,31 @@ def test_arguments_that_overlap_in_part_are_refused_by_every_call(write):
         with pytest.raises(RuntimeError, match="refer"):
             compiled(x[1:5], x[:4])
         assert torch.equal(x, torch.arange(8.0))
+
+
+TURNED = {
+    "turned": lambda y: y.mT,
+    "turned and computed": lambda y: y.mT * 2,
+    "two results": lambda y: (y.mT, y.exp()),
+    "one through the other": lambda y: ((z := y.mT * 2), z.exp().mT),
+    "a part": lambda y: y.mT[1:],
+    "turned twice": lambda y: (y.mT * 2).mT,
+    "outer dim last": lambda y: y[None].movedim(0, -1) + 1,
+    "one row": lambda y: y[:1].mT,
+    "copied": lambda y: y.mT.contiguous(),
+    "an order of its own": lambda y: y.view(1, 3, 2, 2).to(memory_format=torch.channels_last),
+}
+
+
+@pytest.mark.parametrize("made", TURNED)
+def test_strides_of_gradients(made):
+    """A gradient lies as the eager one does, where the incoming one lies as the result."""
+    w = torch.arange(12.0).view(3, 4).requires_grad_()
+    eager = lambda: TURNED[made](w * 1.5)
+    compiled = torch.compile(eager, fullgraph=True)
+    found = []
+    for f in (eager, compiled, compiled):
+        results = r if isinstance(r := f(), tuple) else (r,)
+        (g,) = torch.autograd.grad(sum((t * t).sum() for t in results), w)
+        found.append((g.tolist(), g.stride()))
+    assert found[0] == found[1] == found[2]

@@ -17,7 +17,7 @@ from ...graph import engine
 from ...graph.node import LEAVES, Node, Output, changed, here, sequence, set_edges
 from ...graph.ownership import OURS, share
 from ...ops.core.recording import tensor_type
-from ...ops.creation.cast import dense
+from ...ops.creation.cast import relaid
 from ...ops.creation.create import new_full
 from ...shapes import Layout
 from ...tensor import Tensor, edge, make
@@ -41,14 +41,14 @@ class Run:
             g = gs[slot]
             if g is None:  # then others reach every node of the part, see `sections`: nothing is added to what they bring
                 g = new_full(layout.shape, 0, layout.dtype)
-            incoming.append(dense(g if g.dtype is layout.dtype else g.to(layout.dtype)))
+            incoming.append(_lying(g, layout))
         made: dict[int, np.ndarray] = {}
         for g in self.gradients:
             if isinstance(g, NewGradient) and g.memory.buffer not in made:
                 made[g.memory.buffer] = launch.empty(g.memory.size, g.memory.carrier)
         with self.program.alone() as program:
             for (_, buffer, _), g in zip(self.seeds, incoming, strict=True):
-                program.bind(buffer, g._data if isinstance(g, Tensor) else g)
+                program.bind(buffer, g)
             for buffer, data, shift in frame.bound:
                 program.bind(buffer, data, shift)
             for buffer, data in made.items():
@@ -63,6 +63,15 @@ class Run:
         if isinstance(how, SameGradient):
             return gs[self.seeds[how.which][0]]
         return None if how is None else make(incoming[how.which][how.offset :], how.layout, [0, 0])
+
+
+def _lying(g: Any, layout: Layout) -> np.ndarray:
+    """Return the memory of an incoming gradient, in that layout; it has no gaps."""
+    if g.dtype is not layout.dtype:
+        g = g.to(layout.dtype)
+    if g._layout is not layout and not (layout.contiguous and g._layout.contiguous):
+        g = relaid(g, layout)
+    return g._data[: layout.size]  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
