@@ -8,6 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 import autograd_nb as ours  # noqa: E402
 
+from .snippets import check  # noqa: E402
+
 
 def draw(seed):
     """An equation and the shapes of its operands: repeated letters, ellipses, sizes of 1, sometimes an output."""
@@ -68,3 +70,19 @@ def test_equal_elements_are_named_as_pytorch_names_them(n, values):
         assert ours.tensor(b).nanmedian(0).indices.item() == torch.tensor(b).nanmedian(0).indices.item()
         k = rng.integers(1, n + 1)
         assert y.kthvalue(int(k)).indices.item() == x.kthvalue(int(k)).indices.item()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("bias", (None, (), (1,), (3,), (2, 3), (1, 3)))
+def test_which_results_of_linear_are_views(bias):
+    """PyTorch's are where it adds a row to a product of rows, and need not copy the operand."""
+    operands = {
+        "a vector": "t.ones(4)", "rows": "t.ones(2, 4)", "several": "t.ones(5, 2, 4)", "more": "t.ones(5, 2, 2, 4)", "turned": "t.ones(5, 4, 2).mT",
+        "expanded": "t.ones(1, 2, 4).expand(5, 2, 4)", "gaps": "t.ones(5, 2, 8)[..., ::2]", "none": "t.ones(2, 0, 8)[..., ::2]", "one": "t.ones(1, 1, 4)",
+    }  # fmt: skip
+    b = "None" if bias is None else f"t.ones({bias}, requires_grad=True)"
+    check({
+        f"{name}, {changed}": f"y = F.linear({x}, t.ones(3, 4, requires_grad=True), {b}); r = y._is_view(), y.stride()\n{changed}"
+        for name, x in operands.items()
+        for changed in ("r = r, y", "y.detach_()", "y.mul_(2); y.sum().backward(); r = r, y")
+    })  # fmt: skip

@@ -500,14 +500,19 @@ def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_rows(x.shape)}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})")
     _same_dtype(x, w, "linear")
     flat = x if x.ndim == 2 else x.reshape(_rows(x.shape), x.shape[-1])
-    if bias is None or bias.ndim != 1 or bias.shape[0] != w.shape[0]:
+    shape, row = (*x.shape[:-1], w.shape[0]), bias is not None and bias.ndim > 0 and _rows(bias.shape) == 1
+    if row and bias.shape == (w.shape[0],):
+        _same_dtype(x, bias, "linear")
+        y = _linear(flat, w, bias)
+    else:
         y = _mm_nt(flat, w)
-        y = y if x.ndim < 3 else y.reshape(*x.shape[:-1], w.shape[0])
-        y = y if bias is None else y + bias.expand(y.shape)
-        return y if x.ndim > 1 else y.reshape(w.shape[0])
-    _same_dtype(x, bias, "linear")
-    y = _linear(flat, w, bias)
-    return y if x.ndim == 2 else y.reshape(*x.shape[:-1], w.shape[0])
+        if bias is not None:
+            y = y if row or x.ndim < 3 else y.reshape(shape)
+            y = y + bias.expand(y.shape)
+    if y.shape != shape:
+        y = y.reshape(shape)
+    # PyTorch's is a view of the rows only where it adds to a product, and need not copy the operand for it
+    return y if row and (x.ndim == 1 or x._layout.contiguous) else fresh(y)
 
 
 def _rows(shape: Sequence[int]) -> int:
