@@ -542,3 +542,45 @@ def test_logging_etc(tmp_path):
     c2 = torch.compile(g)
     [c2(torch.ones(1)) for _ in range(5)]
     assert log.read_text() == "xxxxx"
+
+
+#: views that a function reaches, and what happens to their base between two calls
+VIEWS = {
+    "plain": lambda b: b.view(-1),
+    "not recorded": lambda b: torch.no_grad()(lambda: b.view(-1))(),
+    "one of several": lambda b: b.unbind(0)[0],
+    "detached": lambda b: b.detach().view(-1),
+}
+CHANGES = {
+    "requires grad": lambda b: b.requires_grad_(),
+    "requires none": lambda b: b.requires_grad_(False),
+    "gets a history": lambda b: b.mul_(torch.ones(2, 2, requires_grad=True)),
+    "changed unrecorded": lambda b: torch.no_grad()(lambda: b.add_(1))(),
+    "changed behind it": lambda b: b.detach().add_(1),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_whose_base_changes(view, change):
+    def calls(base, use, compiled):
+        b = torch.ones(2, 2, requires_grad=base == "leaf")
+        v = VIEWS[view](b)
+        function = torch.compile(use(v)) if compiled else use(v)
+        found = []
+        for k in range(4):
+            try:
+                if k == 2:
+                    CHANGES[change](b)
+                y = function(torch.ones(2))
+                found.append((y.requires_grad, y.is_leaf, y.tolist()))
+                if y.requires_grad:
+                    y.sum().backward()
+                found.append(None if not b.is_leaf or b.grad is None else b.grad.tolist())
+            except RuntimeError as error:
+                found.append(str(error).splitlines()[0][:60])
+        return found
+
+    for base in ("leaf", "plain"):
+        for use in (lambda v: lambda x: v.view(-1)[:2] * x, lambda v: lambda x: x * v.requires_grad, lambda v: lambda x: v.mul_(2)):
+            assert calls(base, use, True) == calls(base, use, False), base

@@ -198,3 +198,24 @@ def test_cholesky_without_elements(shape, upper):
                     row.append(str(error).split("[")[0])
         said.append(row)
     assert said[1] == said[0]
+
+
+NORMS = {
+    "vector_norm": lambda t, x: t.linalg.vector_norm(x, dim=-1), "of all": lambda t, x: t.linalg.vector_norm(x), "norm": lambda t, x: t.norm(x, dim=-1),
+    "dist": lambda t, x: t.dist(x[0], x.detach()[0]), "normalize": lambda t, x: t.nn.functional.normalize(x, dim=-1),
+    "pairwise_distance": lambda t, x: t.nn.functional.pairwise_distance(x, x.detach() * 0, eps=0.0), "renorm": lambda t, x: t.renorm(x, 2, 0, 0.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_second_derivatives_of_norms_at_zero(name):
+    """The gradient jumps there: they are nan, and 0 of the numbers that the gradient is multiplied with."""
+    for rows in ([[0.0, 0.0], [1.0, 2.0]], [[0.0, 0.0], [0.0, 0.0]]):
+        found = []
+        for t in (torch, ag):
+            x = t.tensor(rows, dtype=t.float64).requires_grad_()
+            c = t.tensor(1.5, dtype=t.float64).requires_grad_()
+            (g,) = t.autograd.grad((NORMS[name](t, x) * c).sum(), x, create_graph=True)
+            found.append([v.tolist() for v in (g, *t.autograd.grad((g * g).sum() + g.sum(), [x, c]))])
+        for a, b in zip(*found, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9)

@@ -157,7 +157,11 @@ class Reach:
         name = self._places.name(t)
         self._places.add(path + " (its memory)", f"{name}._data", t._data, BY_IDENTITY, (t, "_data"))
         self._places.add(path + " (its shape)", f"{name}._layout", t._layout, BY_IDENTITY, (t, "_layout"))
+        _ = t.requires_grad  # a view looks at its base first
         self._places.add(path + ".requires_grad", f"{name}._rg", t._rg, BY_IDENTITY, (t, "_rg"))
+        if t._view is not None:
+            base = t._view
+            self._places.add(f"{path}._base.requires_grad", f"{self._places.name(base)}._rg", base._rg, BY_IDENTITY, (base, "_rg"))
         self._places.add(path + "'s hooks", f"{name}._leaf_hook_set", t._leaf_hook_set, BY_IDENTITY, (t, "_leaf_hook_set"))
         self._attributes(path, t.__dict__)
         if t._leaf_hook_set is not None:

@@ -29,9 +29,9 @@ _KERNELS = {
 _NORM_P = Reduction("norm", SUM, lambda x, p: m.pow(m.abs(x.cast("float64")), p), lambda total, p: m.pow(total, 1 / p))
 
 
-# g·x/y, 0 where the norm y is 0: the gradient of the Euclidean norm
+# g·x/y, 0 where the norm y is 0: the gradient of the Euclidean norm. It jumps there, and has no derivative
 @pointwise(
-    lambda g, g0, y0: m.where(y0 == 0, 0.0, g * (g0 / y0)),
+    lambda g, g0, y0: m.where(y0 == 0, math.nan, g * (g0 / y0)),
     lambda g, x, y0: m.where(y0 == 0, 0.0, g * (x / y0)),
     lambda g, x, g0, y0: m.where(y0 == 0, 0.0, -(g * ((x * g0) / (y0 * y0)))),
     name="norm_backward", public=False, inplace=False,
