@@ -328,7 +328,7 @@ EXPLAINED = (
         "tensors detached in place",
         "PyTorch reads what a node saved by way of the tensor's own place in the graph, so that it refuses a pass after detach_(); "
         "here the pass runs.",
-        lambda c: c.kind == "not refused" and "has been detached in-place" in c.theirs,
+        lambda c: c.kind in ("not refused", "error type") and "has been detached in-place" in c.theirs,
     ),
     Explained(
         "dtypes of nothing",
