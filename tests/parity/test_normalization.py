@@ -132,13 +132,15 @@ def test_shapes_and_memory_of_weights():
 
 @pytest.mark.parity
 def test_weights_of_batch_norm_of_other_ranks():
-    """Their elements are counted where nothing has gaps; gradients are refused."""
-    operands = {"plain": "t.arange(24.).reshape(2, 3, 4)", "a transpose": "t.arange(24.).reshape(2, 4, 3).transpose(1, 2)", "of two dims": "t.eye(2, 3)",
+    """Their elements are counted where nothing has gaps; their gradients are refused, and others where what comes in has gaps."""
+    operands = {"plain": "t.arange(24.).reshape(2, 3, 4)", "one value": "t.arange(6.).reshape(2, 3, 1)", "a transpose": "t.arange(24.).reshape(2, 4, 3).transpose(1, 2)", "of two dims": "t.eye(2, 3)",
                 "channels last": "t.arange(24.).reshape(2, 3, 2, 2).contiguous(memory_format=t.channels_last)"}  # fmt: skip
     weights = {"(3, 1)": ("w", "None"), "bias": ("None", "w"), "both": ("w", "w"), "beside one of one dim": ("one", "w"), "(1, 3)": ("w.T", "one"),
                "with gaps": ("t.ones(6)[::2]", "w"), "of two elements": ("w[:2]", "None")}  # fmt: skip
     ways = {"values": "y", "x": "t.autograd.grad(y.sum(), x)", "one": "t.autograd.grad(y.sum(), one, allow_unused=True)",
-            "w": "t.autograd.grad(y.sum(), w, allow_unused=True)"}  # fmt: skip
+            "w": "t.autograd.grad(y.sum(), w, allow_unused=True)", "x of squares": "t.autograd.grad((y * y).sum(), x)",
+            "x, recorded": "t.autograd.grad((y * y).sum(), x, create_graph=True)[0].detach()", "one of squares": "t.autograd.grad((y * y).sum(), one, "
+            "allow_unused=True)", "w of squares": "t.autograd.grad((y * y).sum(), w, allow_unused=True)"}  # fmt: skip
     check({
         f"{a}, {b}, {way}, training {training}": f"x = ({x}).requires_grad_(); w = t.ones(3, 1).requires_grad_(); one = t.ones(3).requires_grad_()\n"
         f"y = F.batch_norm(x, t.zeros(3), t.ones(3), {', '.join(ws)}, {training}); r = {r}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import launch, strides
 from ...graph.modes import state
-from ...shapes import layout_of, numel
+from ...shapes import Layout, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import known
 from ..core.numbers import float_argument
@@ -190,31 +190,46 @@ def batch_norm(
     y = cast(guarded(y, running_mean, running_var), x.dtype)
     if w is weight:
         return y
-    return _underived(y, f"TensorAccessor expected 1 dims but tensor has {weight.ndim}: not implemented for such a weight of batch_norm")
+    why = f"TensorAccessor expected 1 dims but tensor has {weight.ndim}: batch_norm has no such gradient for such a weight"
+    return _underived(y, why, _channels_innermost(x._layout))
 
 
-def _underived_rule(g, why):
-    raise RuntimeError(why)
+def _channels_innermost(layout: Layout) -> str | None:
+    """Return the memory format in which the channels of such a tensor lie together; None where they do not."""
+    if numel(layout.shape[2:]) == 1:
+        return "contiguous_format"
+    found = strides.suggested(layout)
+    return None if found == "contiguous_format" else found
+
+
+def _underived_rule(g, why, memory_format):
+    if memory_format is None or not strides.is_in(g._layout, memory_format):
+        raise RuntimeError(why)
+    return g
 
 
 @structured(
     x=_underived_rule, node="NativeBatchNormBackward0", linear="jointly", batch="shift",
     dtypes="half float", samples="F.batch_norm(x(4, 3).contiguous(), None, None, pos(1, 3).contiguous(), training=True)",
 )
-def _underived(x, why):
-    """Return the same values, whose gradient is refused."""
+def _underived(x, why, memory_format):
+    """Return the same values, whose gradient is refused if it does not lie in that memory format."""
     return x.clone()
 
 
 def _in_one_dim(x: Tensor, weight: Any, bias: Any, *running: Any) -> tuple[Any, Any]:
-    """Weight and bias of any rank as they are read: PyTorch counts their elements where no operand has gaps, but has no gradient of them."""
+    """Return weight and bias as they are read: PyTorch counts their elements where no operand has gaps, but has no gradients of other ranks."""
     if all(t is None or t.ndim == 1 for t in (weight, bias)):
         return weight, bias
     gaps = not strides.is_in(x._layout, strides.suggested(x._layout))
     if gaps or any(t is not None and not t._layout.contiguous for t in (weight, bias, *running)):
         raise RuntimeError("t.dim() == 1: weight and bias of batch_norm have to have one dim where an operand is not contiguous")
-    if bias is not None and bias.ndim != 1:
-        shapes = f"got [{bias._layout.size}] but expected shape compatible with {list(bias.shape)}"
-        why = f"Function NativeBatchNormBackward0 returned an invalid gradient at index 2 - {shapes}: not implemented for such a bias"
-        bias = _underived(bias, why).reshape(-1)
-    return weight if weight is None or weight.ndim == 1 else weight.reshape(-1), bias
+    return _counted(weight, 1), _counted(bias, 2)
+
+
+def _counted(t: Tensor | None, index: int) -> Tensor | None:
+    if t is None or t.ndim == 1:
+        return t
+    shapes = f"got [{t._layout.size}] but expected shape compatible with {list(t.shape)}"
+    why = f"Function NativeBatchNormBackward0 returned an invalid gradient at index {index} - {shapes}: not implemented for batch_norm"
+    return _underived(t, why, None).reshape(-1)
