@@ -134,11 +134,24 @@ _engine_add_in_place = _adder("add_", ["target._version_[0] += 1"])
 add_overlapping = _adder("add_overlapping")
 
 
+def _fitting(have: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """Return gradients for one edge in one shape: they may have two where `tensor.data` was exchanged."""
+    if have._layout is g._layout or have._layout.shape == g._layout.shape:
+        return have, g
+    return (have, fitted(g, have.shape)) if have.numel() <= g.numel() else (fitted(have, g.shape), g)
+
+
+def _engine_add(have: Tensor, g: Tensor) -> Tensor:
+    """have + g for the same edge, recorded."""
+    if have.__class__ is Tensor and g.__class__ is Tensor:
+        have, g = _fitting(have, g)
+    return add(have, g)  # type: ignore[no-any-return]
+
+
 def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
     """have + g for the same edge. A capture sees a sum of its own: its programs put it where memory is free."""
     if not launch._observing and have.__class__ is Tensor and g.__class__ is Tensor:
-        if have._layout is not g._layout and have._layout.shape != g._layout.shape:  # they may: see `tensor.data`
-            have, g = (have, fitted(g, have.shape)) if have.numel() <= g.numel() else (fitted(have, g.shape), g)
+        have, g = _fitting(have, g)
         if have._version_[1] == OURS and have._view is None and have._layout.contiguous:
             _engine_add_in_place(have, g)
             return have
@@ -177,7 +190,7 @@ def _copy(g: Tensor) -> Tensor:
     return g.clone()
 
 
-engine.add = add
+engine.add = _engine_add
 engine.add_in_place = _engine_add_in_place
 engine.merge = _engine_merge
 engine.own = _engine_own
