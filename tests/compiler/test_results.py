@@ -352,7 +352,8 @@ def test_results_that_are_views(look, recorded):
                 found.append((base.detach().clone(), base.stride(), base.requires_grad))
 
         found = []
-        for what in (lambda t: t.detach_(), lambda t: t.mul_(2), lambda t: t.mul_(w[0]), lambda t: t.requires_grad_(), changed_behind, lambda t: t.sum().backward()):
+        changes = (lambda t: t.detach_(), lambda t: t.mul_(2), lambda t: t.mul_(w[0]), lambda t: t.requires_grad_(), changed_behind)
+        for what in (*changes, lambda t: t.sum().backward()):
             w.grad = None
             with contextlib.nullcontext() if recorded else torch.no_grad():
                 t = function(torch.ones(4))

@@ -133,7 +133,8 @@ def test_shapes_and_memory_of_weights():
 @pytest.mark.parity
 def test_weights_of_batch_norm_of_other_ranks():
     """Their elements are counted where nothing has gaps; their gradients are refused, and others where what comes in has gaps."""
-    operands = {"plain": "t.arange(24.).reshape(2, 3, 4)", "one value": "t.arange(6.).reshape(2, 3, 1)", "a transpose": "t.arange(24.).reshape(2, 4, 3).transpose(1, 2)", "of two dims": "t.eye(2, 3)",
+    operands = {"plain": "t.arange(24.).reshape(2, 3, 4)", "one value": "t.arange(6.).reshape(2, 3, 1)",
+                "a transpose": "t.arange(24.).reshape(2, 4, 3).transpose(1, 2)", "of two dims": "t.eye(2, 3)",
                 "channels last": "t.arange(24.).reshape(2, 3, 2, 2).contiguous(memory_format=t.channels_last)"}  # fmt: skip
     weights = {"(3, 1)": ("w", "None"), "bias": ("None", "w"), "both": ("w", "w"), "beside one of one dim": ("one", "w"), "(1, 3)": ("w.T", "one"),
                "with gaps": ("t.ones(6)[::2]", "w"), "of two elements": ("w[:2]", "None")}  # fmt: skip
