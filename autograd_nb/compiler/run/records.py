@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def be_view(t: Tensor, data: np.ndarray, view: tuple) -> None:
 class _Unknown0(Node):
     """Stands for the history of a base that a compiled function did not return."""
 
-    def run(self, g):
+    def run(self, g: Any) -> Any:
         raise RuntimeError("the base of a view that a compiled function returned has no history; return the base too")
 
     run_graph = run
@@ -94,9 +94,11 @@ def hidden_base(t: Tensor, data: np.ndarray, layout: Layout, requires_grad: bool
 
 def _lone_base(t: Tensor) -> Tensor:
     """Return the base of a result that is `tensor.ALONE`, made when it is first asked for."""
-    if t._seen.__class__ is tuple:
-        t._seen = hidden_base(t, *t._seen, t._rg)
-    return t._seen
+    place: Any = t._seen
+    if place.__class__ is tuple:
+        data, layout = place
+        place = t._seen = hidden_base(t, data, layout, t._rg)
+    return place  # type: ignore[no-any-return]
 
 
 above.lone_base = _lone_base
