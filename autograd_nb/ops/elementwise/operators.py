@@ -142,7 +142,7 @@ def _fitting(have: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _engine_add(have: Tensor, g: Tensor) -> Tensor:
-    """have + g for the same edge, recorded."""
+    """Return have + g for the same edge, recorded."""
     if have.__class__ is Tensor and g.__class__ is Tensor:
         have, g = _fitting(have, g)
     return add(have, g)  # type: ignore[no-any-return]
