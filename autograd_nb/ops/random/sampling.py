@@ -305,7 +305,7 @@ def _sample_dirichlet(input, generator=None):
 
 
 @public(method=False)
-def _dirichlet_grad(x, alpha, total):
+def _dirichlet_grad(x, alpha, total: Tensor):
     """Return how fast x of a beta distribution with the parameters alpha and total − alpha moves with alpha, divided by 1 − x."""
     point, a = tensor_argument(x, "_dirichlet_grad", "x").detach(), tensor_argument(alpha, "_dirichlet_grad", "alpha").detach()
     whole = tensor_argument(total, "_dirichlet_grad", "total").detach()

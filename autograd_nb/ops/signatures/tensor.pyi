@@ -259,7 +259,7 @@ class TensorMethods:
         """y = beta·input + alpha·a⊗b; of booleans with 'or' for the sum and 'and' for products."""
 
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
-        """In-place version of `addr`."""
+        """Do what `addr` does, in place."""
 
     def adjoint(self) -> Tensor:
         """Return the conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""

@@ -23,8 +23,8 @@ def __matmul__(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
 def __pos__(input: Tensor) -> Tensor:
     """Return the tensor itself. RuntimeError for booleans."""
 
-def _dirichlet_grad(x: Tensor, alpha: _float, total: Any) -> Tensor:
-    """How fast x of a beta distribution with the parameters alpha and total − alpha moves with alpha, divided by 1 − x."""
+def _dirichlet_grad(x: Tensor, alpha: _float, total: Tensor) -> Tensor:
+    """Return how fast x of a beta distribution with the parameters alpha and total − alpha moves with alpha, divided by 1 − x."""
 
 def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Points of the simplex from Dirichlet's distributions, whose concentrations are along the last dim of ``input``; implicit gradient."""
