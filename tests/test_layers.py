@@ -38,6 +38,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "codegen": (
         ("formula",),
         ("templates",),
+        ("translate",),
         (
             "interpreted", "plain_math", "processor", "frontend", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary",
             "iterative",
@@ -51,6 +52,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels": (("products", "indexing", "reduce", "random", "fft", "updates"), ("linalg", "nn", "optim")),
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
+    "codegen.translate": (("text",), ("inference",), ("lowering",), ("front",)),
     "codegen.build": (
         ("apart", "cache", "digest", "files", "notice", "workers"), ("pack",), ("entry_point", "packs"), ("machine_code", "pipeline"),
         ("compilation",),

@@ -6,6 +6,7 @@ function takes float32 or float64 and returns the same type.
 
 from __future__ import annotations
 
+import linecache
 from typing import Any
 
 from numba import config
@@ -32,7 +33,9 @@ TEXTS = {(name, dtype): _text(name, dtype) for name in ("exp", "tanh", "sigmoid"
 
 def _compiled(name: str, dtype: str) -> Any:
     space: dict[str, Any] = {"__name__": __name__}
-    exec(compile(TEXTS[name, dtype], f"<autograd_nb:{name}_{dtype}>", "exec"), space)
+    text, filename = TEXTS[name, dtype], f"<autograd_nb:{name}_{dtype}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), space)
     return helper(space["f"])
 
 

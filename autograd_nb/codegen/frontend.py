@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as llvm
 from llvmlite.binding import ffi
-from numba.core import base, errors, event, ir, transforms, types
+from numba.core import base, errors, event, transforms, types
 from numba.core.base import BaseContext
 from numba.core.compiler_machinery import PassManager, _pass_registry
 from numba.core.types.functions import BaseFunction
@@ -35,38 +35,6 @@ class Passes(PassManager):
         # how long variables live is computed where it is asked for, at the end
         if any(changed) and _pass_registry.get(type(step)).mutates_CFG and state.func_ir is not None:
             state.func_ir.blocks = transforms.canonicalize_cfg(state.func_ir.blocks)
-
-
-# ------------------------------------------------------------------------------------------- variables of a statement
-
-
-def _variables_of(self: Any, value: Any) -> list:
-    """As `ir.Inst._rec_list_vars`, whose chains of isinstance() take an eighth of the time of a kernel."""
-    kind = type(value)
-    if kind is ir.Var:
-        return [value]
-    if kind is dict:
-        value = value.values()
-    elif kind is not list and kind is not tuple:
-        return value.list_vars() if isinstance(value, ir.Inst) else []
-    found: list = []
-    for item in value:
-        kind = type(item)
-        if kind is ir.Var:
-            found.append(item)
-        elif kind not in _WITHOUT:
-            if isinstance(item, ir.Var):
-                found.append(item)
-            elif isinstance(item, ir.Inst):
-                found += item.list_vars()
-            elif isinstance(item, list | tuple | dict):
-                found += _variables_of(self, item)
-            else:
-                _WITHOUT.add(kind)
-    return found
-
-
-_WITHOUT: set[type] = set()  # types of what has no variables
 
 
 # ------------------------------------------------------------------------------------------------ sizes and overloads
@@ -148,7 +116,6 @@ def fits(place: Any, name: str, function: Callable) -> bool:
 _PLACES: tuple[tuple[Any, str, Callable], ...] = tuple(
     place
     for place in (
-        (ir.Inst, "_rec_list_vars", _variables_of),
         (BaseContext, "get_abi_sizeof", _size),
         (BaseFunction, "get_call_type", _resolved),
         (BaseContext, "refresh", _refreshed),

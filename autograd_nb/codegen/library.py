@@ -10,12 +10,13 @@ from typing import Any
 
 from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
+from numba.core.compiler import DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import lookup_environment
 from numba.core.typed_passes import AnnotateTypes, NativeLowering
 
 from .frontend import Passes
+from .translate.front import Front, Lowering
 
 
 class Simple(JITCodeLibrary):
@@ -47,7 +48,7 @@ class Part(JITCodeLibrary):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class HelperLowering(NativeLowering):
+class HelperLowering(Lowering):
     """The pass that lowers a function to a `Part`."""
 
     _name = "helper_lowering"
@@ -67,8 +68,10 @@ class HelperLowering(NativeLowering):
         return True
 
 
-class Helper(CompilerBase):
+class Helper(Front):
     """The pipeline of functions that kernels call: Numba's own, with `HelperLowering`."""
+
+    lowering = HelperLowering
 
     def define_pipelines(self) -> list[Any]:
         passes = Passes("helper")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import gc
 import linecache
 import os
 import random
@@ -14,6 +15,7 @@ import sys
 import textwrap
 import threading
 import warnings
+import weakref
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +24,7 @@ import pytest
 
 from autograd_nb.__main__ import main
 from autograd_nb.cache import warm
-from autograd_nb.codegen.build import cache, compilation, digest, machine_code
+from autograd_nb.codegen.build import cache, compilation, digest, entry_point, machine_code
 from autograd_nb.codegen.build.cache import CacheWarning, Store
 
 ROOT = Path(__file__).parents[2]
@@ -742,3 +744,23 @@ def test_entry_points_take_what_they_were_built_for():
         entry(*good[:-1])
     with pytest.raises(OverflowError):
         entry(a, 1 << 70, *good[2:])
+
+
+def test_what_the_interpreter_reads_of_a_function_is_never_freed(monkeypatch):
+    """It looks for garbage once more at its end, after modules have been emptied: a function whose description was freed crashes it."""
+    made = []
+
+    class Method(entry_point._Method):
+        def __init__(self, *fields):
+            super().__init__(*fields)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(entry_point, "_Method", Method)
+    for table in ("_built", "_by_key", "_results", "_alive"):
+        monkeypatch.setattr(compilation, table, type(getattr(compilation, table))())
+    entry = compilation.build("def kernel(x):\n    x[0] = 41.5\n", "kernel", ("float64[:]",))
+    for table in (compilation._built, compilation._by_key, compilation._results, compilation._alive):
+        table.clear()
+    gc.collect()
+    assert [m() for m in made] != [None] and len(made) == 1
+    assert callable(entry)

@@ -49,9 +49,9 @@ CASES = {
 }
 
 
-def llvm(function, argtypes, generated: bool) -> str:
+def llvm(function, argtypes) -> str:
     """What LLVM makes code of, without the names of what differs from one compilation to the next."""
-    result = compilation._compile(function, argtypes, os.urandom(32).hex(), generated)
+    result = compilation._compile(function, argtypes, os.urandom(32).hex())
     result.library._disable_inspection = False
     bodies = re.findall(r"^define .*?^}$", str(result.library._final_module), re.M | re.S)
     return re.sub(r'@"?[\w.$%:]+"?|0x[0-9a-f]+|[#!]\d+', "", "\n".join(bodies))
@@ -65,19 +65,19 @@ def function_of(name: str):
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_code_as_on_numbas_own_ways(name, monkeypatch):
-    short = llvm(function_of(name), CASES[name][1], True)
+    short = llvm(function_of(name), CASES[name][1])
     monkeypatch.setattr(frontend, "_PLACES", ())
     monkeypatch.setattr(frontend.Passes, "_runPass", PassManager._runPass)
-    assert llvm(function_of(name), CASES[name][1], False) == short != ""
+    assert llvm(function_of(name), CASES[name][1]) == short != ""
 
 
 def test_written_kernels_too(monkeypatch):
     function, types = compilation.written("indexing.index", "flip"), ("int64", "int64", "int64", "float32[:]", "float32[:]")
     function = getattr(function, "py_func", function)
-    short = llvm(function, types, False)
+    short = llvm(function, types)
     monkeypatch.setattr(frontend, "_PLACES", ())
     monkeypatch.setattr(frontend.Passes, "_runPass", PassManager._runPass)
-    assert llvm(function, types, False) == short != ""
+    assert llvm(function, types) == short != ""
 
 
 def test_nothing_stays_in_the_place_of_numbas():

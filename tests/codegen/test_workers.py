@@ -11,6 +11,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -338,7 +339,7 @@ def notes(mine, monkeypatch):
     """The notes that a program whose kernels are missing sends."""
     sent: list[bytes] = []
     monkeypatch.setattr(mine, "tell", sent.append)
-    mine.running = [object()]
+    mine.running = [SimpleNamespace(settle=lambda: None)]
     yield sent
     mine.running = []
 

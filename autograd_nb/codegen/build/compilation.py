@@ -134,10 +134,10 @@ def _made(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str
         return _interpreted(function)
     key = _key(function, argtypes, source, checked)
     if key is None:
-        return _keep_alive(_compile(function, argtypes, None, source != "", checked))
+        return _keep_alive(_compile(function, argtypes, None, checked))
     found = _by_key.get(key)
     if found is None:
-        found = _by_key[key] = _keep_alive(_result(function, argtypes, key, source != "", checked))
+        found = _by_key[key] = _keep_alive(_result(function, argtypes, key, checked))
     return found
 
 
@@ -154,7 +154,7 @@ def _key(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str,
     return machine_code.key_of(digest.hexdigest())
 
 
-def _result(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str, generated: bool, checked: bool) -> Any:
+def _result(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str, checked: bool) -> Any:
     """Return what Numba makes of a kernel, loaded from disk, compiled, or waited for while a worker compiles it."""
     from numba.core.compiler_lock import global_compiler_lock
 
@@ -165,12 +165,12 @@ def _result(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str,
     workers.missing(store.folder)
     with workers.claimed(key), global_compiler_lock:
         result = machine_code.load(key)
-        return result if result is not None else _compiled(function, argtypes, key, generated, checked)
+        return result if result is not None else _compiled(function, argtypes, key, checked)
 
 
-def _compiled(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str, generated: bool, checked: bool) -> Any:
+def _compiled(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str, checked: bool) -> Any:
     """Return what Numba makes of a kernel, which is compiled and kept on disk."""
-    result = _compile(function, argtypes, key, generated, checked)
+    result = _compile(function, argtypes, key, checked)
     machine_code.save(key, result, function.__name__, argtypes)
     return result
 
@@ -184,7 +184,7 @@ def prepare(claims: int, function: pytypes.FunctionType, argtypes: tuple[str, ..
         return
     with workers.unclaimed(claims, key) as mine, global_compiler_lock:
         if mine and not machine_code.holds(key):
-            _alive.append((_compiled(function, argtypes, key, source != "", checked), None, None))
+            _alive.append((_compiled(function, argtypes, key, checked), None))
 
 
 def _interpreted(function: pytypes.FunctionType) -> Entry:
@@ -203,8 +203,8 @@ def _interpreted(function: pytypes.FunctionType) -> Entry:
 def _keep_alive(result: Any) -> Entry:
     from .entry_point import entry_point
 
-    entry, owner = entry_point(result)
-    _alive.append((result, owner, entry))
+    entry = entry_point(result)
+    _alive.append((result, entry))
     _results[id(entry)] = result
     return entry
 
@@ -263,15 +263,15 @@ def _type(text: str) -> Any:
 
 
 def _compile(
-    function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str | None, generated: bool, checked: bool = False
+    function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str | None, checked: bool = False
 ) -> Any:
     from numba import njit
 
     from ..frontend import brief
     from .entry_point import shared
-    from .pipeline import Generated, Written
+    from .pipeline import Kernel
 
-    options = {**_options(checked), "pipeline_class": Generated if generated else Written}
+    options = {**_options(checked), "pipeline_class": Kernel}
     label = f"{function.__name__}_{(key or os.urandom(8).hex())[:16]}"
     # a copy under the new name: the function itself belongs to its module
     copy = pytypes.FunctionType(function.__code__, function.__globals__, label, function.__defaults__, function.__closure__)

@@ -276,12 +276,14 @@ def address_of(result: Any) -> int:
     return int(getattr(engine, "_ee", engine).get_function_address(result.fndesc.llvm_func_name))
 
 
-def entry_point(result: Any) -> tuple[Any, Any]:
-    """Return the function that Python calls for a compile result, and what must live as long."""
+def entry_point(result: Any) -> Any:
+    """Return the function that Python calls for a compile result."""
     name = result.fndesc.qualname
     assert result.signature.return_type is types.none, f"{name}: a kernel returns nothing, as its outputs are arguments"
     kinds = tuple(result.signature.args)
     shared(kinds)
     bound = struct.pack("@PP", id(np.ndarray), address_of(result))
     method = _Method(name.encode(), _shared[kinds][0], _FASTCALL, None)
-    return _new_function(ctypes.byref(method), bound, None), method
+    # the interpreter reads it whenever it looks for garbage, even at its end, when modules have been emptied: it is never freed
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
+    return _new_function(ctypes.byref(method), bound, None)

@@ -27,13 +27,13 @@ def find_first(outer, n, inner, x, best, index):
             index[r] = at
         return
     for r in range(outer):
-        b = best[r * inner : (r + 1) * inner]
+        wanted = best[r * inner : (r + 1) * inner]
         found = index[r * inner : (r + 1) * inner]
         for j in range(n - 1, -1, -1):
             row = x[(r * n + j) * inner : (r * n + j + 1) * inner]
             for i in range(row.size):
                 v = row[i]
-                found[i] = j if (v == b[i]) | (v != v) else found[i]
+                found[i] = j if (v == wanted[i]) | (v != v) else found[i]
 
 
 def take_along(outer, n, inner, k, x, index, out):

@@ -76,7 +76,7 @@ def solve_block(first, last, k, t, row, col, forward, unit, b):
     for step in range(last - first):
         i = first + step if forward else last - 1 - step
         mine = b[i * k:i * k + k]
-        for j in range(first, i) if forward else range(i + 1, last):
+        for j in range(first if forward else i + 1, i if forward else last):
             x = t[np.uintp(i * row + j * col)]
             other = b[j * k:j * k + k]
             for c in range(mine.size):

@@ -46,7 +46,7 @@ def forward(batch, classes, states, blank, x, labels, places, lengths, sizes, lo
                 here = label(labels, start, s, blank)
                 one = np.float64(before[s])
                 two = np.float64(before[s - 1]) if s > 0 else -np.inf
-                skip = s > 1 and s % 2 and label(labels, start, s - 2, blank) != here
+                skip = s > 1 and s % 2 != 0 and label(labels, start, s - 2, blank) != here
                 three = np.float64(before[s - 2]) if skip else -np.inf
                 row[s] = add_logs(one, two, three) + probs[here]
         row = table[(last - 1) * states:last * states]

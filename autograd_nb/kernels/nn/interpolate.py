@@ -110,8 +110,9 @@ def along(rows, n_in, n_out, taps, count, index, weight, x, y):
         out = y[r * n_out:r * n_out + n_out]
         if taps == 2:
             for o in range(out.size):
-                k = np.uintp(2 * o)
-                out[o] = weight[k] * source[np.uintp(index[k])] + weight[k + np.uintp(1)] * source[np.uintp(index[k + np.uintp(1)])]
+                near = np.uintp(2 * o)
+                far = near + np.uintp(1)
+                out[o] = weight[near] * source[np.uintp(index[near])] + weight[far] * source[np.uintp(index[far])]
         else:
             for o in range(out.size):
                 total = zero
