@@ -73,6 +73,7 @@ class Inference:
         self.result: types.Type | None = None
         self.assigned = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.local = self.assigned | set(arguments)
+        self.borrowing = _borrowing(tree, set(arguments), self.assigned)
         self.block(tree.body)
         if self.result is None:
             self.result = types.none
@@ -419,6 +420,37 @@ _COMPARE: dict[type, Any] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
+
+
+def _borrowing(tree: ast.FunctionDef, arguments: set[str], assigned: set[str]) -> set[str]:
+    """The variables that are only ever set to arguments and to parts of them, which the caller holds: there is nothing to count."""
+    values: dict[str, list[ast.expr | None]] = {name: [] for name in assigned}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                pairs = zip(target.elts, node.value.elts, strict=True) if several else [(target, node.value)]  # type: ignore[attr-defined]
+                for each, value in pairs:
+                    if isinstance(each, ast.Name):
+                        values[each.id].append(value)
+                    else:
+                        for name in ast.walk(each):
+                            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                                values[name.id].append(None)
+    found = set(assigned)
+
+    def borrows(value: ast.expr | None) -> bool:
+        if isinstance(value, ast.Name):
+            return value.id in (found if value.id in assigned else arguments)
+        if isinstance(value, ast.Subscript):
+            return isinstance(value.slice, ast.Slice) and borrows(value.value)
+        return isinstance(value, ast.IfExp) and borrows(value.body) and borrows(value.orelse)
+
+    while True:
+        kept = {name for name in found if all(map(borrows, values[name]))}
+        if kept == found:
+            return found
+        found = kept
 
 
 def _ends(statements: list[ast.stmt]) -> bool:

@@ -2,7 +2,8 @@
 
 Variables are places on the stack, which LLVM puts into registers. What is counted (an array that a kernel allocates, and what
 looks into it) is owned by the variable that it is set to, until that is set again or the function returns; what an expression
-makes and no variable takes is let go at the end of its statement.
+makes and no variable takes is let go at the end of its statement. Variables that only ever hold arguments and parts of them own
+nothing: counting in the midst of loops doubles their time.
 """
 
 from __future__ import annotations
@@ -63,12 +64,15 @@ class Translated(BaseLower):
     def counted(self, kind: types.Type) -> bool:
         return bool(self.context.data_model_manager[kind].contains_nrt_meminfo())
 
+    def owns(self, name: str, kind: types.Type) -> bool:
+        return name not in self.found.borrowing and self.counted(kind)
+
     def place(self, name: str, kind: types.Type) -> Any:
         found = self.places.get(name)
         if found is None:
             with self.builder.goto_block(self.entry_block):
                 found = self.builder.alloca(self.context.get_value_type(kind), name=name)
-                if self.counted(kind):
+                if self.owns(name, kind):
                     self.builder.store(ir.Constant(found.type.pointee, None), found)
                     self.owned.append((kind, found))
             self.places[name] = found
@@ -76,7 +80,7 @@ class Translated(BaseLower):
 
     def set(self, name: str, kind: types.Type, value: Any) -> None:
         place = self.place(name, kind)
-        if self.counted(kind):
+        if self.owns(name, kind):
             self.context.nrt.incref(self.builder, kind, value)
             self.context.nrt.decref(self.builder, kind, self.builder.load(place))
         self.builder.store(value, place)

@@ -87,7 +87,7 @@ def put(dims, mode, value, index, out):
                 for a0 in range(m0):
                     p = base + index[i] * step + a0 * t0
                     q = from_ + i * vi + a0 * w0
-                    if t1 == 1 and w1 == 1:
+                    if t1 == 1 and w1 == 1 and m1 > 1:
                         row = out[p : p + m1]
                         source = value[q : q + m1]
                         if mode == 0:

@@ -321,10 +321,8 @@ def cholesky_loops(n, a):
     for i in range(n):
         for j in range(i + 1):
             total = a[np.uintp(i * n + j)]
-            left = a[i * n:i * n + j]
-            right = a[j * n:j * n + j]
-            for c in range(left.size):
-                total -= left[c] * right[c].conjugate()
+            for c in range(j):
+                total -= a[np.uintp(i * n + c)] * a[np.uintp(j * n + c)].conjugate()
             if i == j:
                 d = total.real
                 if not d > 0:
