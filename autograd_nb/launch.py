@@ -129,8 +129,10 @@ def entry(
 
     ``split``: makes of it one that runs on several threads, where that pays. An observer is told of the one kernel.
     """
-    with notice.of(label or name):
-        compiled = compilation.build(source, name, argtypes)
+    compiled = compilation.built(source, name, argtypes)
+    if compiled is None:
+        with notice.of(label or name):
+            compiled = compilation.build(source, name, argtypes)
     whole = compiled if split is None else split(compiled)
     _observers.planned = _epoch
     if _observing:

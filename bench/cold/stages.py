@@ -24,6 +24,7 @@ STAGES = (
 #: module -> (what is timed in it, its stage)
 PLACES: dict[str, tuple[tuple[str, str], ...]] = {
     "autograd_nb.compiler.session": (("Session.variant", "program"),),
+    "autograd_nb.codegen.translate.inference": (("Inference.__init__", "type inference"),),
     "autograd_nb.codegen.frontend": (("Passes._runPass", "front end"),),
     "numba.core.typed_passes": (("BaseTypeInference.run_pass", "type inference"), ("NativeLowering.run_pass", "lowering")),
     "numba.core.codegen": (

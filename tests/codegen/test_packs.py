@@ -345,7 +345,7 @@ def test_a_program_with_a_pack_of_another_version(room, tmp_path):
     whole = Pack(room / "p.pack")
     pack.write(other, {**whole.about, "numba": "0.1"}, {k.hex(): whole.load(k.hex()) for k, *_ in whole._records()})
     program = "import autograd_nb as torch; print((torch.ones(3) * 2).tolist(), (torch.ones(3) + 2).tolist())"
-    done = ran("-c", program, AUTOGRAD_NB_PACK=str(other))
+    done = ran("-c", program, AUTOGRAD_NB_PACK=str(other), AUTOGRAD_NB_CACHE_DIR=str(tmp_path / "cache"))  # a cache is looked at first
     assert done.stdout == "[2.0, 2.0, 2.0] [3.0, 3.0, 3.0]\n"
     assert done.stderr.count("passed over: its Numba is 0.1") == 1
     done = ran("-m", "autograd_nb", "cache", "add", str(other))

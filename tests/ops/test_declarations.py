@@ -73,7 +73,7 @@ def test_every_structured_op_says_whether_it_is_linear_and_what_a_batch_makes_of
 def test_every_structured_ops_rules_name_what_there_is():
     known = {"g", "needs", "out"}
     for op in STRUCTURED:
-        shapes = {p + "_shape" for p in op.params}
+        shapes = {p + of for p in op.params for of in ("_shape", "_edge")}
         for names in [n for _, n in op.rules.values()] + ([op.every[1]] if op.every else []):
             rest = set(names) - known - set(op.params) - shapes
             assert all(re.fullmatch(r"out\d", n) for n in rest), (op.name, rest)

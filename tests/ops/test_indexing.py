@@ -126,6 +126,8 @@ def test_wrong_masks_values_and_indices_of_ops_are_refused():
     with pytest.raises(RuntimeError, match="index 9 is out of bounds for dimension 0 with size 3"):
         x.gather(0, torch.full((1, 4), 9))
     with pytest.raises(IndexError, match="index out of range in self"):
+        x.index_select(0, torch.tensor([4]))
+    with pytest.raises(RuntimeError, match=r"INDICES element is out of DATA bounds.*index 4 is out of bounds for dimension 1 with size 4"):
         x.index_select(1, torch.tensor([4]))
     assert x._version == 0
 

@@ -58,6 +58,11 @@ def build(source: str, name: str, argtypes: tuple[str, ...], checked: bool = Fal
     return found if found is not None else _entry(_build, wanted, source, name, argtypes, checked)
 
 
+def built(source: str, name: str, argtypes: tuple[str, ...]) -> Entry | None:
+    """Return what `build` has made of a text before, or None."""
+    return _built.get((source, name, argtypes))
+
+
 def _build(wanted: tuple[Any, ...], source: str, name: str, argtypes: tuple[str, ...], checked: bool) -> Entry:
     found = _built.get(wanted)  # another thread may have waited for it too
     if found is None:

@@ -438,19 +438,21 @@ def _borrowing(tree: ast.FunctionDef, arguments: set[str], assigned: set[str]) -
                             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
                                 values[name.id].append(None)
     found = set(assigned)
-
-    def borrows(value: ast.expr | None) -> bool:
-        if isinstance(value, ast.Name):
-            return value.id in (found if value.id in assigned else arguments)
-        if isinstance(value, ast.Subscript):
-            return isinstance(value.slice, ast.Slice) and borrows(value.value)
-        return isinstance(value, ast.IfExp) and borrows(value.body) and borrows(value.orelse)
-
     while True:
-        kept = {name for name in found if all(map(borrows, values[name]))}
+        held = found | (arguments - assigned)
+        kept = {name for name in found if all(_is_part(value, held) for value in values[name])}
         if kept == found:
             return found
         found = kept
+
+
+def _is_part(value: ast.expr | None, held: set[str]) -> bool:
+    """Whether an expression is one of these variables or a part of it."""
+    if isinstance(value, ast.Name):
+        return value.id in held
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.slice, ast.Slice) and _is_part(value.value, held)
+    return isinstance(value, ast.IfExp) and _is_part(value.body, held) and _is_part(value.orelse, held)
 
 
 def _ends(statements: list[ast.stmt]) -> bool:

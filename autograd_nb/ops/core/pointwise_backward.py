@@ -189,10 +189,10 @@ class Spec:
         kind = op.kinds.get(of)
         if kind is None:
             kind = op.kinds[of] = SpecKind(op, avals, out.dtype, mask)
+            note_op("pointwise", op, op.formula, list(avals), out, mask)
         self.kind: SpecKind = kind
         self.rules, self.save, self.saved, self.scalar_names = kind.rules, kind.save, kind.saved, kind.scalar_names
         self.backward_memo = Memo()
-        note_op("pointwise", op, op.formula, list(avals), out, mask)
 
     def plan_backward(self, g: Layout) -> BackwardPlan:
         return self.backward_memo.keep(g, backward_plan(self, g))
