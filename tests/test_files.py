@@ -81,7 +81,8 @@ def test_what_is_no_file_is_not_read(tmp_path, no_waiting, reader, kind):
 
 
 @pytest.mark.parametrize(("write", "ending"), WRITERS.values(), ids=WRITERS)
-def test_a_file_stays_where_a_new_one_cannot_be_written(tmp_path, write, ending):
+def test_a_file_stays_where_a_new_one_cannot_be_written(tmp_path, monkeypatch, write, ending):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python itself keeps the half that it could write of a compiled module
     path = tmp_path / f"file.{ending}"
     path.write_bytes(b"before")
     limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

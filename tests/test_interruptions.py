@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import traceback
 from pathlib import Path
 from types import FunctionType
 
@@ -64,11 +65,13 @@ def step(x, w):
 def test_a_handler_computes_in_the_users_grad_mode(ticking, mode):
     p = torch.tensor([1.0, 2.0], requires_grad=True)
     x, w = torch.randn(3, 4, requires_grad=True), torch.randn(4, 2, requires_grad=True)
-    seen = []
+    seen, places = [], []
 
     def compute():
         y = (p * p).sum()
         seen.append((torch.is_grad_enabled(), y.requires_grad))
+        if mode and not seen[-1][0]:  # tell where
+            places.append([f"{f.filename.rpartition('/')[2]}:{f.lineno} {f.name}" for f in traceback.extract_stack()[-7:-1]])
         with torch.enable_grad():
             y = (p * p).sum()
         y.backward()
@@ -88,6 +91,7 @@ def test_a_handler_computes_in_the_users_grad_mode(ticking, mode):
             assert torch.is_grad_enabled() is mode
         signal.setitimer(signal.ITIMER_REAL, 0)
     # where the interrupted code itself has switched recording on, it is on
+    assert not places
     assert all(a is b for a, b in seen) and (mode is False or all(a for a, _ in seen))
     assert torch.equal(p.grad, 2 * len(seen) * p.detach())
 
