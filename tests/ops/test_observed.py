@@ -43,7 +43,7 @@ OTHERS = {
     "cumsum": lambda a, b: a.cumsum(1),
     "sort": lambda a, b: a.sort()[0],
     "where": lambda a, b: torch.where(a > b, a, b),
-    "clamp": lambda a, b: a.clamp(-0.5, b),
+    "clamp": lambda a, b: a.clamp(b - 0.5, b),
     "lerp": lambda a, b: a.lerp(b, 0.3),
     "numbers": lambda a, b: 2 - a / 3,
     "cat": lambda a, b: torch.cat([a, b], 1),
