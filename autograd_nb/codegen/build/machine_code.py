@@ -20,7 +20,7 @@ from .packs import Packs
 store = Store()
 _content_of: dict[str, str] = {}  # by the key of a kernel that this process has asked for
 
-ABI = 7  #: raised when machine code that was kept must not be used any more (what a change of `compilation` may require)
+ABI = 8  #: raised when machine code that was kept must not be used any more (what a change of `compilation` may require)
 
 _machine_known: tuple[Any, ...] | None = None
 

@@ -130,7 +130,11 @@ class Inference:
     def read(self, target: ast.expr) -> ast.expr:
         """The expression that reads what an augmented assignment sets."""
         if isinstance(target, ast.Name):
+            if not isinstance(self.of_Name(target), types.Number | types.Boolean):
+                raise Untranslatable("augmented assignment")  # of an array it would change the array
             return self.reads.setdefault(target, ast.Name(target.id, ast.Load()))
+        if any(isinstance(n, ast.Call) for n in ast.walk(target)) and not _is_plain(target):
+            raise Untranslatable("augmented assignment")  # what is called would be called twice
         if not isinstance(target, ast.Subscript) or not self.reads_directly(self.type(target.value), self.index(target.slice)):
             raise Untranslatable("augmented assignment")
         return target
@@ -371,6 +375,8 @@ class Inference:
             raise Untranslatable("*")
         function = self.expression(node.func)
         known = isinstance(function, Known)
+        if known and function.value is print:  # which Numba lowers by itself
+            raise Untranslatable("print")
         target = self.context.resolve_value_type(function.value) if known else function
         if isinstance(target, types.TypeRef):
             target = target.instance_type
@@ -444,6 +450,12 @@ def _borrowing(tree: ast.FunctionDef, arguments: set[str], assigned: set[str]) -
         if kept == found:
             return found
         found = kept
+
+
+def _is_plain(target: ast.expr) -> bool:
+    """Whether an expression calls nothing but types of numbers, as in ``x[np.uintp(i)]``."""
+    calls = [n.func for n in ast.walk(target) if isinstance(n, ast.Call)]
+    return all(isinstance(f, ast.Attribute) and f.attr in ("uintp", "int64") for f in calls)
 
 
 def _is_part(value: ast.expr | None, held: set[str]) -> bool:

@@ -96,6 +96,14 @@ class Translated(BaseLower):
             self.passing.append((kind, value))
         return value
 
+    def only_here(self, value: Callable[[], Any]) -> Any:
+        """What is computed on one of several ways; where it makes something to be let go there, Numba's front end must do it."""
+        before = len(self.passing)
+        found = value()
+        if len(self.passing) > before:
+            raise Untranslatable("an array made on one of several ways")
+        return found
+
     def leave(self, kind: types.Type, value: Any) -> None:
         if self.counted(kind):
             self.context.nrt.incref(self.builder, kind, value)
@@ -208,7 +216,7 @@ class Translated(BaseLower):
         if isinstance(known, Known):
             self.builder.branch(body if known.value else after)
         else:
-            self.builder.cbranch(self.truth(node.test), body, after)
+            self.builder.cbranch(self.only_here(partial(self.truth, node.test)), body, after)
         self.loop(node, body, test, after)
 
     def loop(self, node: ast.While | ast.For, body: Any, onward: Any, after: Any) -> None:
@@ -224,6 +232,7 @@ class Translated(BaseLower):
         builder = self.builder
         assert isinstance(node.iter, ast.Call) and isinstance(node.target, ast.Name)
         bounds = [self.cast(a, types.int64) for a in node.iter.args]
+        self.let_go()  # not in the loop, once for each of its rounds
         first = bounds[0] if len(bounds) > 1 else WORD(0)
         last = bounds[1] if len(bounds) > 1 else bounds[0]
         step = bounds[2] if len(bounds) > 2 else WORD(1)
@@ -289,7 +298,7 @@ class Translated(BaseLower):
         implementation = self.context.get_function(call.target, signature)
         if call.method:
             values.insert(0, self_value)
-        return implementation(self.builder, values, self.loc)
+        return self.made(signature.return_type, implementation(self.builder, values, self.loc))
 
     def external(self, target: types.ExternalFunction, values: list) -> Any:
         described = funcdesc.ExternalFunctionDescriptor(target.symbol, target.sig.return_type, target.sig.args)
@@ -353,7 +362,7 @@ class Translated(BaseLower):
             onward = self.function.append_basic_block("and")
             builder.cbranch(value, end if stops else onward, onward if stops else end)
             builder.position_at_end(onward)
-            value = test()
+            value = self.only_here(test)
         last = builder.block
         builder.branch(end)
         builder.position_at_end(end)
@@ -376,7 +385,7 @@ class Translated(BaseLower):
         with builder.if_else(holds) as (then, otherwise):
             for way, value in ((then, node.body), (otherwise, node.orelse)):
                 with way:
-                    builder.store(self.cast(value, kind), place)
+                    builder.store(self.only_here(partial(self.cast, value, kind)), place)
         return builder.load(place)
 
     def of_Tuple(self, node: ast.Tuple) -> Any:
@@ -394,8 +403,7 @@ class Translated(BaseLower):
             return self.window(kind, self.value(node.value), node.slice)
         if call is None:
             return self.context.unpack_value(self.builder, kind.dtype, self.element(node, kind))
-        given = [(kind, self.value(node.value)), (self.found.index(node.slice), self.index(node.slice))]
-        return self.made(call.signature.return_type, self.call(call, given))
+        return self.call(call, [(kind, self.value(node.value)), (self.found.index(node.slice), self.index(node.slice))])
 
     def element(self, node: ast.Subscript, kind: Any) -> Any:
         """The address of an element of a flat array, where a negative index counts from the end, or of a row."""
@@ -454,7 +462,7 @@ class Translated(BaseLower):
                 return self.converted(self.value(node.args[0]), types.unliteral(source), kind)
         given = [(self.found.literal(a), self.value(a)) for a in node.args]
         method = self.value(node.func.value) if call.method and isinstance(node.func, ast.Attribute) else None
-        return self.made(kind, self.call(*self.folded(call, given, node.keywords), method))
+        return self.call(*self.folded(call, given, node.keywords), method)
 
     def instruction(self, node: ast.Call, call: str) -> Any:
         if call == VIEW:
@@ -468,9 +476,12 @@ class Translated(BaseLower):
         return found
 
     def empty(self, kind: types.Array, size: Any) -> Any:
-        """A new flat array; MemoryError where there is no room."""
+        """A new flat array; MemoryError where there is no room, ValueError for what is no size."""
         context, builder = self.context, self.builder
-        itemsize = WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+        width = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+        itemsize = WORD(width)
+        with cgutils.if_unlikely(builder, builder.icmp_unsigned(">", size, WORD((1 << 62) // width))):
+            self.return_exception(ValueError, ("an array of a negative size, or one that is too big",))
         memory = context.nrt.meminfo_alloc_aligned(
             builder, builder.mul(size, itemsize), ir.IntType(32)(context.get_preferred_array_alignment(kind.dtype))
         )
@@ -505,7 +516,8 @@ def translated(state: Any, function: pytypes.FunctionType) -> Callable[..., Tran
     """Prepare the state of a compilation for lowering, and return what lowers; `Untranslatable` where Numba's front end must do it."""
     tree = tree_of(function)
     names = [a.arg for a in tree.args.args]
-    if len(names) != len(state.args) or tree.args.vararg or tree.args.kwarg or tree.args.kwonlyargs:
+    defaults = any(isinstance(k, types.Omitted | types.StarArgTuple) for k in state.args)
+    if defaults or len(names) != len(state.args) or tree.args.vararg or tree.args.kwarg or tree.args.kwonlyargs:
         raise Untranslatable("parameters")
     found = Inference(state.typingctx, tree, names_of(function), dict(zip(names, state.args, strict=True)))
     if state.return_type not in (None, found.result):
