@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import subprocess
 import sys
@@ -254,6 +255,13 @@ def test_kernels_know_arrays_only():
         and not any(i.imported == name or i.imported.startswith(name + ".") for name in KERNELS_MAY_IMPORT)
     ]
     assert not wrong, "kernels may import numba, numpy, BLAS and codegen only:\n" + "\n".join(wrong)
+
+
+def test_kernels_find_what_they_import_in_their_checked_form():
+    """A file of kernels that imports something new of `codegen` finds it in `checked.codegen` too, for graphs that come from files."""
+    root = Path(autograd_nb.__file__).parent / "kernels"
+    for path in sorted(root.rglob("[a-z]*.py")):
+        importlib.import_module(".".join(["autograd_nb.checked.kernels", *path.relative_to(root).with_suffix("").parts]))
 
 
 def test_the_walk_sees_every_form_of_import(tmp_path, monkeypatch):
