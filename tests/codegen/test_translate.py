@@ -264,3 +264,27 @@ def test_no_array_of_a_wrong_size():
     assert w[0] == 0
     entry(3, 1.7, a, o, w)
     assert w[0] == 3
+
+
+def test_indices_are_looked_at_where_that_is_asked_for():
+    function = function_of("    o[n] = a[n] + w[-n]\n    b = np.empty(3)\n    b[n] += np.uint8(n)\n", "bounds")
+    entry = compilation.build_function(function, TYPES, checked=True)
+    assert not front.missed
+    a, o, w = np.ones(6, np.float32), np.zeros(6), np.zeros(5, np.int64)
+    for n in (6, 5, 3, -4, -6, -1 << 62):
+        with pytest.raises(IndexError, match="out of bounds"):
+            entry(n, 1.7, a, o, w)
+    for n in (0, 2, -2):
+        entry(n, 1.7, a, o, w)
+        assert o[n] == 1
+
+
+def test_a_text_that_has_changed_is_not_read():
+    """The code is the same but for a constant: a file was written anew after it was imported."""
+    function = function_of("    o[0] = 1\n", "changed")
+    function_of("    o[0] = 2\n", "changed")
+    entry = compilation.build_function(function, TYPES)
+    assert "its text" in "".join(front.missed.values())
+    a, o, w = np.ones(6, np.float32), np.zeros(6), np.zeros(5, np.int64)
+    entry(0, 1.7, a, o, w)
+    assert o[0] == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import types as pytypes
 from typing import Any
 
-from numba import config
 from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler import CompilerBase
 from numba.core.targetconfig import ConfigStack
@@ -38,8 +37,6 @@ class Front(CompilerBase):
 
     def compile_extra(self, func: pytypes.FunctionType) -> Any:
         state = self.state
-        if config.BOUNDSCHECK or state.flags.boundscheck:  # Numba's own code looks at every index
-            return super().compile_extra(func)
         wanted, state.func_id = state.return_type, FunctionIdentity.from_function(func)
         with ConfigStack().enter(state.flags.copy()):
             try:

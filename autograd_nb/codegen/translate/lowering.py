@@ -417,6 +417,8 @@ class Translated(BaseLower):
         if index_kind.signed and not (isinstance(known, Known) and known.value >= 0):
             negative = builder.icmp_signed("<", whole, WORD(0))
             whole = builder.select(negative, builder.add(whole, self.part(kind, array, "nitems")), whole)
+        if self.context.enable_boundscheck:
+            cgutils.do_boundscheck(self.context, builder, whole, self.part(kind, array, "nitems"), 0)
         return builder.gep(self.part(kind, array, "data"), [whole], inbounds=True)
 
     def index(self, node: ast.expr) -> Any:

@@ -18,18 +18,18 @@ def tree_of(function: pytypes.FunctionType) -> ast.FunctionDef:
     code = function.__code__
     lines = linecache.getlines(code.co_filename)
     trees = _trees(code.co_filename, "".join(lines))
-    found = trees.get((code.co_firstlineno, code.co_code))
+    found = trees.get(_bare(code))
     if found is None:
         raise Untranslatable("its text")
     return found
 
 
 @functools.lru_cache(256)
-def _trees(filename: str, text: str) -> dict[tuple[int, bytes], ast.FunctionDef]:
-    """Every function of a text, by the line where it begins and by its code: a file may have changed since it was imported."""
+def _trees(filename: str, text: str) -> dict[pytypes.CodeType, ast.FunctionDef]:
+    """Every function of a text by its code: a file may have changed since it was imported."""
     try:
         tree = ast.parse(text)
-        codes = {c.co_firstlineno: c.co_code for c in _codes(compile(tree, filename, "exec", dont_inherit=True))}
+        codes = {c.co_firstlineno: _bare(c) for c in _codes(compile(tree, filename, "exec", dont_inherit=True))}
     except (SyntaxError, ValueError):
         return {}
     found = {}
@@ -37,8 +37,13 @@ def _trees(filename: str, text: str) -> dict[tuple[int, bytes], ast.FunctionDef]
         if isinstance(node, ast.FunctionDef):
             line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if line in codes:
-                found[line, codes[line]] = node
+                found[codes[line]] = node
     return found
+
+
+def _bare(code: pytypes.CodeType) -> pytypes.CodeType:
+    """The code of a function without what the text around it decides: whether annotations are evaluated."""
+    return code.replace(co_flags=0)
 
 
 def _codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
