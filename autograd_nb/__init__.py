@@ -1,10 +1,16 @@
 """Define-by-run tensor autograd whose every kernel is compiled by Numba; ``import autograd_nb as torch``."""
 
 import builtins as _builtins
+import gc as _gc
 import math as _math
 import sys as _sys
 import typing as _typing
 from typing import Any as _Any
+
+from .graph.collector import Pause as _Pause
+from .graph.collector import set_aside as _set_aside
+
+_before, _pause = len(_gc.get_objects()), _Pause()
 
 from . import autograd, display, launch, ops, random
 from .autograd import handlers as _handlers
@@ -103,8 +109,8 @@ else:
 globals().update(_TYPES)
 
 # modules come after the ops that they are written with
-from . import compiler, fft, linalg, nn, optim, special  # noqa: E402
-from .compiler import compile  # noqa: A004, E402
+from . import compiler, fft, linalg, nn, optim, special
+from .compiler import compile  # noqa: A004
 
 if _typing.TYPE_CHECKING:  # what is imported when it is asked for
     from . import distributions, func, masked, profiler, serialization, signal, testing, types, utils, version, viz
@@ -179,3 +185,6 @@ _above.reduce_tensor = _reduce_tensor
 _handlers.install()
 
 __version__ = "0.1.0"
+
+_set_aside(_before)
+del _before, _pause

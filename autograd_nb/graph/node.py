@@ -7,7 +7,6 @@ other; the `AccumulateGrad` that PyTorch shows in their place is made when someo
 
 from __future__ import annotations
 
-import gc
 import itertools
 import linecache
 import os
@@ -17,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import ConsumedGraphError, ModifiedError
+from .collector import spare
 from .hooks import NodeHooks
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -27,31 +27,6 @@ sequence: Callable[..., int] = itertools.count(1).__next__
 
 #: every so many nodes (a power of two, less one, as a mask) `spare` looks at whether one graph has grown very large
 MANY = (1 << 16) - 1
-_marks: set[weakref.ref] = set()
-_frozen = False
-
-
-def spare(node: Node) -> None:
-    """Keep Python's cyclic garbage collector from walking a very large graph over and over while it grows.
-
-    Nodes form no cycles, so the collector finds nothing there, yet each of its full passes visits them all: a node of a million
-    cost twice what one of ten thousand did. If the node seen at the last call is still alive, what lives now is set aside
-    (gc.freeze) until the marked nodes have died. A program that froze objects itself is left alone.
-    """
-    global _frozen
-
-    def died(reference: weakref.ref) -> None:
-        global _frozen
-        _marks.discard(reference)
-        if _frozen and not _marks:
-            _frozen = False
-            gc.unfreeze()
-
-    grown = any(mark() is not None for mark in _marks)
-    _marks.add(weakref.ref(node, died))
-    if grown and gc.isenabled() and (_frozen or gc.get_freeze_count() == 0):
-        _frozen = True
-        gc.freeze()
 
 
 #: The kinds of edges that a node has, by the one that asks most of the engine, whose fast path takes all but the first: some lead to an

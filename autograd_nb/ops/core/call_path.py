@@ -32,7 +32,7 @@ from ...tensor import Tensor, blank, refresh
 from .history import rewrite_history
 from .memo import Memo, ordinary
 from .recording import fitting, mark_inference, refuse_inference, store
-from .registry import numpy_names
+from .registry import numpy_names, parameters_of
 
 #: what the texts call
 NAMES: dict[str, Any] = {
@@ -101,7 +101,7 @@ def shortcut(
 
 def planned(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: what a function makes of layouts and constants, which is made once. It is called by position."""
-    names, memo = ", ".join(inspect.signature(function).parameters), Memo()
+    names, memo = ", ".join(parameters_of(function)), Memo()
     miss = [f"return _keep(({names},), _make({names}))"]
     call = shortcut(names, names + ",", ["return plan"], miss, memo=memo, name=function.__name__, _keep=memo.keep, _make=function)
     return wraps(function)(call)

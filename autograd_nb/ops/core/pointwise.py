@@ -13,7 +13,6 @@ kernel, and records (`autograd_nb.ops.core.plans`).
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,7 +34,7 @@ from .numbers import scalar_tensor
 from .plans import InplacePlan, Plan
 from .pointwise_backward import PointwiseNode, Rule, UnaryNode
 from .recording import fitting, gather, mark_inference, refuse_inference, refuse_overlap
-from .registry import register
+from .registry import parameters_of, register
 
 __all__ = ["Pointwise", "pointwise"]
 
@@ -67,7 +66,7 @@ class Pointwise:
     ):  # fmt: skip
         self.formula = formula
         self.name = name or formula.__name__.rstrip("_")
-        self.params = tuple(inspect.signature(formula).parameters)
+        self.params = parameters_of(formula)
         self.given = tuple(rules)
         padded = [*rules, *[None] * (len(self.params) - len(rules))]
         self.rules = [Rule(r) if r is not None else None for r in padded]

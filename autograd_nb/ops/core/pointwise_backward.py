@@ -6,7 +6,6 @@ layout of the incoming gradient. What of them does not depend on sizes is in `Sp
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -30,6 +29,7 @@ from .history import attach
 from .memo import Memo
 from .recording import tensor_type
 from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
+from .registry import parameters_of
 
 if TYPE_CHECKING:
     from .pointwise import Pointwise
@@ -474,7 +474,7 @@ class Rule:
 
     def __init__(self, function: Callable[..., Any]):
         self.function = function
-        self.names = tuple(inspect.signature(function).parameters)
+        self.names = parameters_of(function)
 
     def whole(self, g: Any, values: dict[Any, Any], params: Sequence[str]) -> Any:
         """Return the operand's gradient: g · derivative, or what the formula makes of ``g`` itself."""

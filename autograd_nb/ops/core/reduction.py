@@ -39,7 +39,7 @@ from .entries import operand, signature
 from .memo import Memo
 from .recording import computed_in, store
 from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
-from .registry import register
+from .registry import parameters_of, register
 from .structured import Structured, tensor_argument
 
 __all__ = ["Reduction", "ReductionOp", "all_dims", "count_of", "expand_reduced", "reduced_shape", "reduction"]
@@ -250,10 +250,6 @@ EVERY: list[ReductionOp] = []  #: all that were declared
 REQUIRED = inspect.Parameter.empty  #: the default of a ``dim`` that must be given
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(function).parameters)
-
-
 def _kept(t: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
     """Return a result with the dims that were reduced, of size 1."""
     return t if keepdim or not dims else t.reshape(reduced_shape(shape, dims, True))
@@ -266,7 +262,7 @@ def _derivative(grad: Callable[..., Any] | float, options: Sequence[str]) -> Cal
         if factor == 1:
             return expand_reduced
         return lambda g, x_shape, dims, keepdim: expand_reduced(g * factor, x_shape, dims, keepdim)
-    names = _parameters(grad)
+    names = parameters_of(grad)
     unknown = set(names) - {"g", "x", "y", "count", "dims", *options}
     assert not unknown, f"grad= names {unknown}, which are neither g, x, y, count, dims nor options"
     given = {"y": "y", "count": "max(count_of(x_shape, dims), 1)"}
@@ -297,7 +293,7 @@ class ReductionOp(Structured):
         taken = 1 if fold is not None else 3
         self.options = {p: v.default for p, v in list(first.items())[taken:] if p not in NUMBERS}
         if fold is not None:
-            asked = (*_parameters(formula)[1:], *(_parameters(finish)[1:] if finish else ()))
+            asked = (*parameters_of(formula)[1:], *(parameters_of(finish)[1:] if finish else ()))
             self.numbers = tuple(dict.fromkeys(asked))
             unknown = set(self.numbers) - {*NUMBERS, *self.options}
             assert not unknown, f"{name}: numbers {unknown}, which are neither {', '.join(NUMBERS)} nor options"
@@ -317,7 +313,7 @@ class ReductionOp(Structured):
         """Return formula and finish, which take the numbers that they ask for, as functions of all numbers."""
 
         def picking(function: Callable[..., Any]) -> Callable[..., Any]:
-            which = [self.numbers.index(p) for p in _parameters(function)[1:]]
+            which = [self.numbers.index(p) for p in parameters_of(function)[1:]]
             return lambda first, *numbers: function(first, *[numbers[k] for k in which])
 
         return picking(self.formula), None if self.finish is None else picking(self.finish)

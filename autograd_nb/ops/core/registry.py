@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from inspect import CO_VARARGS, CO_VARKEYWORDS, signature
+from types import FunctionType
 from typing import Any
 
 from ...tensor import Tensor
@@ -36,6 +38,18 @@ class OpInfo:
 
 
 OPS: dict[str, OpInfo] = {}
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a function's parameters.
+
+    `inspect.signature` makes objects of them, which for the thousand formulas of an import costs a hundred times as much.
+    """
+    if function.__class__ is FunctionType and not function.__dict__:  # which would say what the function wraps, or another signature
+        code = function.__code__
+        if not code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+            return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return tuple(signature(function).parameters)
 
 #: PyTorch's keywords -> the names that NumPy gives them, which PyTorch takes everywhere too
 _NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}

@@ -41,7 +41,6 @@ And it says with what it is tested:
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -57,7 +56,7 @@ from .history import attach, share_view
 from .memo import Memo
 from .recorders import recorder, runner
 from .recording import gather, mark_inference, refuse_inference, tensor_type
-from .registry import DTYPES
+from .registry import DTYPES, parameters_of
 from .views import look, recipe_from, recipe_of
 
 _SEQUENCES = (tuple, list)
@@ -172,11 +171,11 @@ class Structured:
         self.forward = forward
         self.geometry: Callable[..., Any] | None = getattr(forward, "geometry", None)  # of a view, see `views.geometry`
         self.name = forward.__name__.strip("_")
-        self.params = tuple(inspect.signature(forward).parameters)
-        self.rules = {p: (r, tuple(inspect.signature(r).parameters)) for p, r in rules.items()}
+        self.params = parameters_of(forward)
+        self.rules = {p: (r, parameters_of(r)) for p, r in rules.items()}
         unknown = set(self.rules) - set(self.params)
         assert not unknown, f"{self.name}: rules for {unknown}, which are not operands"
-        self.every = (every, tuple(inspect.signature(every).parameters)) if every else None
+        self.every = (every, parameters_of(every)) if every else None
         self.operands = [i for i, p in enumerate(self.params) if every or p in self.rules]
         self.view = view
         camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))

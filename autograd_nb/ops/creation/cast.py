@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable
 from functools import wraps
@@ -19,7 +18,7 @@ from ..core.calls import inplace_call, unary_call
 from ..core.inplace import counted
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.pointwise import Pointwise
-from ..core.registry import public, register
+from ..core.registry import parameters_of, public, register
 from ..core.structured import structured, tensor_argument
 
 
@@ -185,7 +184,7 @@ def images(*ranks: int, weight: bool = False) -> Callable[[Callable[..., Any]], 
     """
 
     def decorate(forward: Callable[..., Any]) -> Callable[..., Any]:
-        names = list(inspect.signature(forward).parameters)
+        names = parameters_of(forward)
         place = names.index("n") if "n" in names else None
 
         @wraps(forward)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from ... import dtypes, launch, threads
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import known, planned, recorded_lines, result_lines
+from ..core.registry import parameters_of
 from ..core.structured import Structured, structured
 from ..creation.cast import cast, clone
 from ..reduce.sums import sum as sum_
@@ -164,7 +164,7 @@ def known_product(op: Structured, kind: str) -> Callable[[Callable[..., Any]], C
         return plan_known(checked, first._layout, second._layout, kind)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        a, b, *_ = inspect.signature(function).parameters
+        a, b, *_ = parameters_of(function)
         run = result_lines(f"plan.entry(*plan.numbers, False, {a}._data, {b}._data, data)", recorded_lines([a, b], f"{a}, {b}"))
         return known(f"{a}._layout, {b}._layout", plan, run, takes=(a, b), _op=op)(function)
 
