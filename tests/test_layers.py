@@ -76,7 +76,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "compiler.guards": (("bytecode", "carried_state", "holders"), ("memory_words", "places"), ("reach",), ("guard",)),
     "compiler.capture": (("recorder",), ("effects", "sections")),
     "compiler.passes": (
-        ("pointwise_step",),
+        ("pointwise_step", "together"),
         ("simplify", "copy_elision", "gemm_epilogue", "shared_factor", "fusion_group"),
         ("row_plan", "buffer_reuse"),
         ("row_parts", "fused_kernel"),

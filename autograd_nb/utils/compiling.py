@@ -134,8 +134,18 @@ def _module(state: tuple[Any, ...]) -> None:
         rehearse_module(state)
 
 
+def _texts(kernels: list[tuple[Any, ...]]) -> None:
+    """Take kernels as they are: the program will build them one after the other, the first first."""
+    for asked in kernels:
+        text, name, argtypes, checked = asked
+        wanted = (text, name, argtypes, "checked") if checked else (text, name, argtypes)
+        if wanted not in _seen:
+            _seen.add(wanted)
+            _soon.append((wanted, *asked))
+
+
 REHEARSALS: dict[str, Callable[..., None]] = {
-    "pointwise": _pointwise, "structured": _structured, "optimizer": _optimizer, "module": _module,
+    "pointwise": _pointwise, "structured": _structured, "optimizer": _optimizer, "module": _module, "kernels": _texts,
 }  # fmt: skip
 
 

@@ -17,8 +17,10 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb.codegen.build import workers
+from autograd_nb.compiler.passes import together
 from autograd_nb.nn import foreseen as modules
 from autograd_nb.ops.core import foreseen
+from autograd_nb.utils import compiling
 
 ROOT = Path(__file__).parents[2]
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked for in /proc")
@@ -374,6 +376,39 @@ def test_notes_are_plain_data_about_this_library_only(notes):
             foreseen.described(value)
     with pytest.raises(foreseen.Opaque):
         foreseen.rebuilt(("object", "os", "system"))
+
+
+def test_a_compiled_program_sends_its_kernels_before_it_builds_the_first(notes, monkeypatch):
+    """All but the first, as the program begins with that one; the worker begins with the last."""
+    built: list[tuple[object, int]] = []
+    entry = together.Deferred.entry
+    monkeypatch.setattr(together.Deferred, "entry", lambda self: built.append((self.asked, len(sent()))) or entry(self))
+
+    def sent() -> list[bytes]:
+        return [n for n in notes if marshal.loads(n)[0] == "kernels"]
+
+    step = torch.compile(lambda a, b: ((a * 2 + 1).exp(), (b * 3 - 1).tanh(), (b * 3 - 1).sum()))
+    a, b = torch.rand(4), torch.rand(3, 5)
+    expected = step(a, b)
+    assert all(torch.allclose(x, y) for x, y in zip(step(a, b), expected, strict=True))
+    order = list(dict.fromkeys(asked for asked, _ in built))
+    assert len(order) > 1 and all(count == 1 for _, count in built)
+    (note,) = sent()
+    monkeypatch.setattr(compiling, "_soon", [])
+    monkeypatch.setattr(compiling, "_seen", set())
+    compiling.rehearse(*marshal.loads(note))
+    assert [asked for _, *asked in compiling._soon] == [list(asked) for asked in order[1:]]
+
+
+def test_a_kernel_that_cannot_be_compiled_leaves_the_function_as_it_is(monkeypatch):
+    def fails(self):
+        raise ValueError("too hard")
+
+    monkeypatch.setattr(together.Deferred, "entry", fails)
+    step = torch.compile(lambda a: (a * 2 + 1).exp().sin().cos().atan())
+    with pytest.warns(UserWarning, match=r"runs eagerly, as a kernel of it cannot be compiled \(ValueError: too hard\)"):
+        step(torch.ones(3))
+    assert torch.allclose(step(torch.ones(3)), (torch.ones(3) * 2 + 1).exp().sin().cos().atan())
 
 
 def test_what_is_rebuilt_is_as_what_was_described():

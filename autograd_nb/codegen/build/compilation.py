@@ -87,7 +87,10 @@ def defined(wanted: tuple[Any, ...], source: str, name: str) -> pytypes.Function
 
 
 def source_of(entry: Entry) -> tuple[Any, ...]:
-    """Return ("source", text, argument types) of an entry point that `build` made; empty for another."""
+    """Return ("source", text, argument types) of an entry point that `build` made, or is going to; empty for another."""
+    known: tuple[Any, ...] | None = getattr(entry, "origin", None)
+    if known is not None:
+        return known
     for wanted, made in reversed(list(_built.items())):
         if made is entry and len(wanted) == 3:
             return ("source", wanted[0], wanted[2])

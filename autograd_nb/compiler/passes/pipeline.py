@@ -12,6 +12,7 @@ from .rematerialize import rematerialize
 from .row_fusion import fuse_rows
 from .shared_factor import share_factors
 from .simplify import eliminate_common_steps, eliminate_copies, fold_constants, hoist_checks, remove_dead_steps
+from .together import build, put_off
 
 #: From (steps, numbers of the buffers that are read after the program, unused numbers of buffers) to steps that leave the same
 #: there and in the user's memory. A pass may change the steps that it is given.
@@ -35,16 +36,23 @@ PASSES: tuple[Pass, ...] = (
 def optimize(
     steps: Sequence[Step], live_out: Collection[int], numbers: Iterator[int], passes: Sequence[Pass] = PASSES
 ) -> list[Step]:
-    """Return the steps after all passes.
+    """Return the steps after all passes, their kernels built.
 
     Args:
         steps: those of a captured program; passes may change them.
         live_out: numbers of the buffers that are read after the program (results, gradients, what a backward pass reads).
         numbers: unused numbers of buffers, for new ones.
 
-    Errors: InvalidProgram where a pass leaves a program that breaks a rule of `ir.verify`, if `ir.settings.verifies`.
+    Errors: InvalidProgram where a pass leaves a program that breaks a rule of `ir.verify`, if `ir.settings.verifies`; Problem where a
+    kernel cannot be compiled.
     """
-    found = list(steps)
+    with put_off():
+        found = _after(passes, list(steps), live_out, numbers)
+    build(found)
+    return found
+
+
+def _after(passes: Sequence[Pass], found: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
     if not settings.verifies:
         for one in passes:
             found = one(found, live_out, numbers)
