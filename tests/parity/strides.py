@@ -20,7 +20,7 @@ from . import opdb
 
 SAMPLES = 2  #: of an op in one dtype that are tried in each way
 MOST = 2_000  #: elements of a sample (kernels run as Python)
-DTYPES = (torch.float32,)
+DTYPES = (torch.float32, torch.complex64)
 
 
 def _reordered(t: torch.Tensor, order: list[int]) -> torch.Tensor:
@@ -257,14 +257,16 @@ def differing_cases() -> Iterator[str]:
 
 _PLAN = "PyTorch lays the transformed dims innermost, as the plan of its library wants them; here the result is in C order"
 _GAPS = "PyTorch copies the gaps between elements too"
+_GAPPED = ("stepped", "stepped and transposed", "expanded")
 _TURNED = ("transposed", "channels last", "mixed", "stepped and transposed")
 #: entries whose results lie otherwise than PyTorch's -> why, and in which of `VARIANTS`
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(("fft.fft", "fft.ifft", "fft.hfft", "fft.ihfft", "fft.rfft", "fft.irfft", "fft.ihfft2", "fft.ihfftn"), (_PLAN, tuple(VARIANTS))),
-    **dict.fromkeys(("fft.fft2", "fft.fftn", "fft.ifft2", "fft.ifftn"), (_PLAN, _TURNED)),
-    **dict.fromkeys(("fft.hfftn", "fft.irfftn"), (_PLAN, ("transposed", "mixed"))),
-    "fft.rfftn": (_PLAN, ("transposed", "mixed", "expanded")),
+    **dict.fromkeys(("fft.fft2", "fft.ifft2"), (_PLAN, _TURNED)),
+    **dict.fromkeys(("fft.fftn", "fft.ifftn"), (_PLAN, (*_TURNED, "expanded"))),
+    **dict.fromkeys(("fft.hfftn", "fft.irfftn", "fft.rfftn"), (_PLAN, ("transposed", "mixed", "expanded"))),
     **dict.fromkeys(("diagonal_scatter", "select_scatter"), (_GAPS, ("stepped", "stepped and transposed"))),
+    **dict.fromkeys(("conj", "H", "mH"), ("conj computes, there are no tensors that are conjugated when they are read", _GAPPED)),
     "nn.functional.conv_transpose3d": ("PyTorch's order depends on which of its kernels runs", ("channels last",)),
 }  # fmt: skip
 

@@ -25,7 +25,7 @@ from ...graph.modes import state
 from ...graph.node import finish
 from ...graph.versions import same_storage
 from ...overriding import overridable, whole
-from ...shapes import Layout
+from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
 from .calls import binary_call, call_of_many, inplace_call, inplace_recorder, unary_call
 from .history import check_inplace, check_recorded, rewrite_history
@@ -55,6 +55,7 @@ class Pointwise:
     - ``numbers``: which of two operands a caller may give as a number, see `only_tensors`.
     - ``reads``: whether the formula looks at its first operand, or only overwrites it in place.
     - ``repeats``: whether doing it twice is doing it once, so that it may write into expanded tensors.
+    - ``c_order``: whether the result lies in C order however the operands lie.
 
     An operand's aval (JAX's abstract value) is all that a plan depends on: the layout of a tensor, the type of a number.
     """
@@ -62,7 +63,7 @@ class Pointwise:
     def __init__(
         self, formula: Callable, rules: Sequence[Callable | None], name: str = "", node: str = "", *, result: str = "same",
         conditions: Sequence[str] = (), check: Callable[..., Any] | None = None, scaled: Callable[..., Any] | None = None,
-        holomorphic: bool = True, numbers: str = "both", reads: bool = True, repeats: bool = False,
+        holomorphic: bool = True, numbers: str = "both", reads: bool = True, repeats: bool = False, c_order: bool = False,
     ):  # fmt: skip
         self.formula = formula
         self.name = name or formula.__name__.rstrip("_")
@@ -72,7 +73,7 @@ class Pointwise:
         self.rules = [Rule(r) if r is not None else None for r in padded]
         self.result, self.conditions = result, frozenset(conditions)
         self.check, self.scaled, self.numbers = check, scaled, numbers
-        self.holomorphic, self.reads, self.repeats = holomorphic, reads, repeats
+        self.holomorphic, self.reads, self.repeats, self.c_order = holomorphic, reads, repeats, c_order
         self.differentiable = any(r is not None for r in self.rules)
         camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
         self.node = type(
@@ -113,6 +114,8 @@ class Pointwise:
 
     def result_layout(self, shape: Sequence[int], avals: Sequence[Any], d: dtype) -> Layout:
         """Return the output's layout for operands given by layout or number type."""
+        if self.c_order:
+            return layout_of(shape, None, d)
         operands = [k for k in avals if isinstance(k, Layout)]
         return strides.combined(shape, operands, d, len(operands) == 1 and len(avals) == 2)
 
@@ -248,18 +251,18 @@ def pointwise(
     *rules: Callable[..., Any] | None, result: str = "same", conditions: Sequence[str] = (), name: str = "", node: str = "",
     aliases: tuple[str, ...] = (), namespaces: tuple[str, ...] = ("torch",), method: bool = True, inplace: bool = True,
     public: bool = True, check: Callable[..., Any] | None = None, scaled: Callable[..., Any] | None = None,
-    holomorphic: bool = True, numbers: str = "both", repeats: bool = False, **info: Any,
+    holomorphic: bool = True, numbers: str = "both", repeats: bool = False, c_order: bool = False, **info: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
     """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
 
-    result, conditions, check, scaled, holomorphic, numbers, repeats: see `Pointwise`. aliases: other names.
+    result, conditions, check, scaled, holomorphic, numbers, repeats, c_order: see `Pointwise`. aliases: other names.
     Returns the op's function; ``.op`` is its `Pointwise`. With ``inplace``, ``<name>_`` is made too.
     """
 
     def declare(formula: Callable[..., Any]) -> Callable[..., Any]:
         op = Pointwise(
             formula, rules, name, node, result=result, conditions=conditions, check=check, scaled=scaled, holomorphic=holomorphic,
-            numbers=numbers, repeats=repeats,
+            numbers=numbers, repeats=repeats, c_order=c_order,
         )  # fmt: skip
         n = len(op.params)
         call = unary_call(op) if n == 1 else binary_call(op) if n == 2 else call_of_many(op)

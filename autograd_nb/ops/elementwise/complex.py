@@ -292,7 +292,7 @@ def sgn_(input):
 
 @pointwise(
     lambda g, x: m.where(x == 0, m.zero_like(x), m.complex(-g * m.imag(x), g * m.real(x)) / (m.abs(x) * m.abs(x))),
-    result="real", name="angle", public=False, inplace=False,
+    result="real", name="angle", public=False, inplace=False, c_order=True,
 )  # fmt: skip
 def _angle(x):
     return m.angle(x)

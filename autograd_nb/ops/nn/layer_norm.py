@@ -247,8 +247,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     if x.dtype is dtypes.float16:
         return _in_float32(lambda *t: _row_norm(*t, None, k, e, False), x, weight)
     if x.dtype.is_complex:
-        y = x * ((x * x).mean(tuple(range(x.ndim - k, x.ndim)), True) + e).rsqrt()
-        return y if weight is None else y * weight
+        c = x.contiguous()
+        y = c * ((c * c).mean(tuple(range(x.ndim - k, x.ndim)), True) + e).rsqrt()
+        return in_format_of(y if weight is None else y * weight, x)
     if weight is not None and state.grad and weight.requires_grad and not x.requires_grad:
         y = _row_norm(x, None, None, k, e, False) * weight  # what its derivative keeps is nobody's to change
     else:
