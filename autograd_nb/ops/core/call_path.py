@@ -5,7 +5,8 @@ lookup finds a *plan*; the plan's kernel runs on new memory, a tensor is made ar
 written. All that is done for each of millions of calls, so it is one function without loops or further calls, which is put together here:
 
 - `generated` makes functions of text;
-- `shortcut` writes a function that looks up the plan of a call and runs it, with another for calls whose like was not seen;
+- `shortcut` writes a function that looks up the plan of a call and runs it, with another for calls whose like was not seen; what users call
+  is compiled when they do;
 - `known`, a decorator, is this for ops whose arguments are known by name, `planned` for what makes a plan and is no call of its own,
   `calls` for ops of formulas;
 - `node_lines` is the writer of nodes, which all of them and `recorders` share; `write_node` is the same as a function.
@@ -17,7 +18,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import cache, wraps
+from functools import cache, cached_property, wraps
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,27 @@ def generated(name: str, parameters: str, lines: Sequence[str], many: bool = Fal
     return written(name, parameters, list(lines), __file__, **NAMES, **names)  # type: ignore[no-any-return]
 
 
+def _first_call(*args: Any, **options: Any) -> Any:
+    return _write()(*args, **options)  # type: ignore[name-defined] # noqa: F821 (each has its own)
+
+
+def generated_later(function: Callable[..., Any], parameters: str, lines: Sequence[str], **names: Any) -> Callable[..., Any]:
+    """Return the function of this text, to be called in the place of ``function``, whose name and signature it has.
+
+    The text is compiled at the first call: a program calls few of the functions that there are.
+    """
+    space = {**NAMES, **names}
+    call = FunctionType(_first_call.__code__, space)
+
+    def write() -> Callable[..., Any]:
+        made = written("call", parameters, list(lines), __file__, **space)
+        call.__defaults__, call.__kwdefaults__, call.__code__ = made.__defaults__, made.__kwdefaults__, made.__code__
+        return call
+
+    space["_write"] = write
+    return wraps(function)(call)
+
+
 # ------------------------------------------------------------------------------------------------------ look-ups
 
 
@@ -85,7 +108,7 @@ def look_up_lines(key: str, run: Sequence[str], miss: Sequence[str], before: Seq
 
 def shortcut(
     parameters: str, key: str, run: Sequence[str], miss: Sequence[str], *, memo: Memo, name: str = "call", first: Sequence[str] = (),
-    before: Sequence[str] = (), many: bool = False, **space: Any,
+    before: Sequence[str] = (), function: Callable[..., Any] | None = None, **space: Any,
 ) -> Callable[..., Any]:  # fmt: skip
     """Return a function that runs the plan of calls like those that were seen.
 
@@ -94,17 +117,20 @@ def shortcut(
     - run: the lines that make the result of ``plan``.
     - miss: what becomes of other calls: lines that return a result, or set a ``plan`` for ``run``. They keep it in ``memo``.
     - first: what is done before all that.
-    - many, space: see `generated`.
+    - function: what users know it as, if it is called by them, see `generated_later`.
+    - space: what the text refers to.
     """
-    return generated(name, parameters, [*first, *look_up_lines(key, run, miss, before)], many, plans=memo.plans, **space)
+    lines = [*first, *look_up_lines(key, run, miss, before)]
+    if function is None:
+        return generated(name, parameters, lines, plans=memo.plans, **space)
+    return generated_later(function, parameters, lines, plans=memo.plans, **space)
 
 
 def planned(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: what a function makes of layouts and constants, which is made once. It is called by position."""
     names, memo = ", ".join(parameters_of(function)), Memo()
     miss = [f"return _keep(({names},), _make({names}))"]
-    call = shortcut(names, names + ",", ["return plan"], miss, memo=memo, name=function.__name__, _keep=memo.keep, _make=function)
-    return wraps(function)(call)
+    return shortcut(names, names + ",", ["return plan"], miss, memo=memo, function=function, _keep=memo.keep, _make=function)
 
 
 def written_lines(args: str, numbers: bool = False) -> list[str]:
@@ -283,12 +309,17 @@ class _Known:
         self.names = [p.name for p in ordered]
         self.defaults = {p.name: p.default for p in ordered if p.default is not p.empty}
         self.read = list(takes) or self.names
-        self.by = generated("key_of", ", ".join(self.read), [f"return ({key},)"])
+        self.function = function
+
+    @cached_property
+    def key_of(self) -> Callable[..., Any]:
+        """Return the function from a call's arguments to what it is known by."""
+        return generated("key_of", ", ".join(self.read), [f"return ({self.key},)"])
 
     def first(self, *args: Any) -> tuple[Any, Any]:
         """Return (the plan of a call whose like was not seen, None), or (None, the result)."""
         try:
-            found = self.by(*args)
+            found = self.key_of(*args)
             usual = ordinary(*found)
         except AttributeError:  # no tensor, which the function says
             usual = False
@@ -316,7 +347,7 @@ class _Known:
         others = [f"{n} is not _default_{n}" for n in self.names if n not in self.read]
         return shortcut(
             parameters, self.key + ",", [f"return _run(plan, {given})"] if callable(run) else run,
-            [f"plan, out = _first({given})", "if plan is None:", "    return out"], memo=self.memo, many=True,
+            [f"plan, out = _first({given})", "if plan is None:", "    return out"], memo=self.memo, function=self.function,
             first=[f"if {' or '.join(['_options', *others])}:", f"    return _slow(({', '.join(self.names)},), _options)"],
             _first=self.first, _slow=self.slow, _run=run, **space, **{f"_default_{n}": d for n, d in self.defaults.items()},
         )  # fmt: skip
@@ -337,6 +368,6 @@ def known(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        return wraps(function)(_Known(function, key, plan, takes).call(run, space))
+        return _Known(function, key, plan, takes).call(run, space)
 
     return decorate

@@ -14,6 +14,7 @@ kernel, and records (`autograd_nb.ops.core.plans`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,6 @@ class Pointwise:
             node or f"{camel}Backward0", (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()}
         )
         self.memo, self.inplace_memo = Memo(), Memo()
-        self.write_node = inplace_recorder(self)
         EVERY.append(self)
         self.kinds: dict[Any, Any] = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackwardKind`
 
@@ -204,6 +204,11 @@ class Pointwise:
         node.saved, node.versions, node.stamp = saved, tuple(versions), stamp
 
     # ---- in place
+    @cached_property
+    def write_node(self) -> Callable[..., Any]:
+        """Return what makes the node of a write over the first operand."""
+        return inplace_recorder(self)
+
     @overridable
     @whole
     def inplace(self, args: Sequence[Any]) -> Tensor:

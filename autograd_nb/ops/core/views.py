@@ -8,7 +8,6 @@ the arguments as users write them, so that a repeated ``x.view(2, -1)`` is one l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from inspect import Signature, signature
 from typing import Any
 
@@ -164,11 +163,10 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
             memo.remember((key, layout), seen)
         return out
 
-    call = shortcut(
+    return shortcut(
         "x=None, /, *args, **options", "key, x._layout", ["return _look(x, plan)"], ["return _miss(key, x, args, options)"], memo=memo,
-        first=["if options:", "    return _miss(None, x, args, options)"], before=written_lines("args"), _look=look, _miss=miss,
+        first=["if options:", "    return _miss(None, x, args, options)"], before=written_lines("args"), function=function, _look=look, _miss=miss,
     )  # fmt: skip
-    return wraps(function)(call)
 
 
 def known(op: Any, layout: Layout, arguments: Iterable[Any]) -> tuple[Any, ...] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
-from functools import wraps
 from itertools import chain
 from typing import Any
 
@@ -390,7 +389,7 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
             _keep_pattern(memo, (key, dtype), t, blank)
         return t
 
-    call = shortcut(
+    return shortcut(
         "*args, dtype=None, device=None, requires_grad=False, **options", "key, dtype", COPY,
         ["return _miss(key, args, dtype, device, requires_grad)"], memo=memo, before=written_lines("args", True),
         first=[
@@ -398,9 +397,8 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
             "    return _function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)",
             *_ON_DEVICE,
         ],
-        **_COPY_NAMES, _function=function, _miss=miss,
+        function=function, **_COPY_NAMES, _function=function, _miss=miss,
     )  # fmt: skip
-    return wraps(function)(call)
 
 
 def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name: str) -> Tensor:
@@ -433,7 +431,7 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = f"`{make_filled.__name__}` with the shape and dtype of another tensor."
-    call = shortcut(
+    return shortcut(
         "input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False", "input._layout, dtype",
         COPY, ["return _like(input, dtype=dtype, device=device, requires_grad=requires_grad)"], memo=memo,
         first=[
@@ -441,9 +439,8 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
             "if memory_format is not None:",
             "    return _like(input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)",
         ],
-        **_COPY_NAMES, _like=like,
+        function=like, **_COPY_NAMES, _like=like,
     )  # fmt: skip
-    return wraps(like)(call)
 
 
 def _filled(name: str, value: Any) -> Any:
