@@ -1,24 +1,21 @@
 """Define-by-run tensor autograd whose every kernel is compiled by Numba; ``import autograd_nb as torch``."""
 
 import builtins as _builtins
-import gc as _gc
 import math as _math
 import sys as _sys
 import typing as _typing
 from typing import Any as _Any
 
 from .graph.collector import Pause as _Pause
-from .graph.collector import set_aside as _set_aside
 
-_before, _pause = len(_gc.get_objects()), _Pause()
+_pause = _Pause()
 
 from . import autograd, display, launch, ops, random
 from .autograd import handlers as _handlers
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from .autograd.legacy import TYPES as _TYPES
-from .compat.absent import finder as _absent_finder
-from .compat.import_aliases import finder as _alias_finder
-from .compat.table import MODULES as _ABSENT
+from .compat.import_aliases import finder as _first_finder
+from .compat.import_aliases import last as _last_finder
 from .config import (
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
@@ -139,14 +136,14 @@ _LAZY = {
     **dict.fromkeys(("TypedStorage", "UntypedStorage", "Storage", *_STORAGES), "ops.creation.storages"),
     **dict.fromkeys(
         ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "profiler", "masked",
-         "signal", "types", "viz", "storage", *(name for name in _ABSENT if "." not in name)), "",
+         "signal", "types", "viz", "storage"), "",
     ),
 }  # fmt: skip
 
 
-for _finder in (_alias_finder, _absent_finder):
-    if _finder not in _sys.meta_path:
-        _sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+if _first_finder not in _sys.meta_path:
+    _sys.meta_path.insert(0, _first_finder)  # type: ignore[arg-type]
+    _sys.meta_path.append(_last_finder)  # type: ignore[arg-type]
 
 _sum_of_diagonal = _functions("torch")["trace"]
 
@@ -162,17 +159,26 @@ def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:  # type: ignor
 
 def _lazily(name: str) -> _Any:
     """Modules that few programs need are imported when they are asked for."""
-    if name not in _LAZY:
+    place = _LAZY.get(name, "")
+    if name not in _LAZY and _last_finder.find_spec(f"{__name__}.{name}") is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .codegen.build.apart import imported
 
-    module = imported(f"{__name__}.{_LAZY[name] or name}")
-    value = globals()[name] = getattr(module, name) if _LAZY[name] else module
+    module = imported(f"{__name__}.{place or name}")
+    value = globals()[name] = getattr(module, name) if place else module
     return value
 
 
 if not _typing.TYPE_CHECKING:  # a checker knows all names, and so finds wrong ones
     __getattr__ = _lazily
+
+
+def __dir__() -> list[str]:
+    """Return the names that there are, those of what is imported when it is asked for among them."""
+    from .compat.table import MODULES
+
+    return sorted({*globals(), *_LAZY, *(name for name in MODULES if "." not in name)})
+
 
 def _reduce_tensor(t: Tensor) -> tuple[_Any, ...]:
     """How pickle and copy take a tensor apart; what does so is imported when it is asked for."""
@@ -186,5 +192,5 @@ _handlers.install()
 
 __version__ = "0.1.0"
 
-_set_aside(_before)
-del _before, _pause
+_pause.set_aside()
+del _pause

@@ -79,3 +79,18 @@ def _moved(fullname: str) -> str | None:
 
 
 finder: Finder = Finder(PACKAGE, _moved)
+
+
+class Last:
+    """Asked for modules of this library that are nowhere else; what answers for those that are not here is read when that happens first."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """The import system asks for a module."""
+        if not fullname.startswith(PACKAGE + "."):
+            return None
+        from .absent import finder as absent
+
+        return absent.find_spec(fullname, path, target)
+
+
+last: Last = Last()

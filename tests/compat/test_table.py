@@ -90,3 +90,10 @@ def test_every_form_of_import_works_under_both_names():
 
 def test_the_stub_is_up_to_date():
     assert not stubs.outdated(), "run make stubs"
+
+
+def test_what_is_imported_when_it_is_asked_for_is_listed():
+    for name in ("cuda", "distributions", "multiprocessing", "nn", "save", "vmap"):
+        assert name in dir(torch)
+    assert [name for name in dir(torch) if not hasattr(torch, name)] == []
+    assert not hasattr(torch, "nothing_of_this_name")
