@@ -56,7 +56,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "codegen.translate": (("text",), ("inference",), ("lowering",), ("front",)),
     "codegen.build": (
         ("apart", "cache", "digest", "files", "notice", "workers"), ("pack",), ("entry_point", "packs"), ("machine_code", "pipeline"),
-        ("compilation",),
+        ("compilation",), ("ahead",),
     ),
     # a stage knows the stages before it and what they hand on (`ir`), never what is made of its work
     "compiler": (

@@ -80,10 +80,10 @@ def _rebuilt(state: tuple[Any, ...]) -> Any:
     return module
 
 
-def rehearse_module(state: tuple[Any, ...]) -> None:
-    """Call a module, which is described by `note_module`, on hollow operands."""
+def rehearse_module(state: tuple[Any, ...]) -> Any:
+    """Return what a module, which is described by `note_module`, makes of hollow operands."""
     module = _rebuilt(state)
     d = next((p._layout.dtype for p in module._parameters.values() if p is not None), get_default_dtype())
     if type(module).__name__ in _INDICES:
         d = int64
-    module(*[hollow(layout_of(shape, None, d)) for shape in OPERANDS[type(module).__name__](module)])
+    return module(*[hollow(layout_of(shape, None, d)) for shape in OPERANDS[type(module).__name__](module)])

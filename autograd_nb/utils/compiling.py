@@ -2,8 +2,7 @@
 
 It *rehearses* what is noted, an op's backward pass for one: it does what the program will do, on operands whose memory holds nothing,
 and with kernels that do nothing. The kernels that it was asked for meanwhile are what the program will ask for, and are compiled when
-nothing is left to rehearse, in the order of the notes: the first recorded op's backward pass comes last, so program and
-worker meet in the middle.
+nothing is left to rehearse (`codegen.build.ahead`).
 """
 
 from __future__ import annotations
@@ -23,7 +22,9 @@ from typing import Any
 import numpy as np
 
 from .. import launch, threads
+from ..autograd import backward
 from ..codegen.build import compilation
+from ..codegen.build.ahead import BACKWARD, FORWARD, UPDATE, Order, Queue, compile_one
 from ..dtypes import BY_NAME, get_default_dtype, set_default_dtype
 from ..graph.modes import no_grad
 from ..graph.node import Output
@@ -38,11 +39,10 @@ from ..tensor import Tensor
 IDLE = 20.0  #: seconds without a note after which a worker ends
 
 _OVERRIDES = Overrides()
-# what is to be compiled: (key in memory, then function or text, … as `compilation.build` has it)
-_soon: list[tuple[Any, ...]] = []  #: for forward passes, the last first: the program begins with the first
-_later: deque[tuple[Any, ...]] = deque()  #: for backward passes, the first first: the program begins with the last
-_seen: set[Any] = set()
-_wanting: list[Callable[[tuple[Any, ...]], None] | None] = [None]  # takes the kernels that are asked for now, if they are wanted at all
+_queue = Queue()
+_wanting: list[Order | None] = [None]  # when the kernels that are asked for now will be needed, if they are wanted at all
+_results: list[Any] = []  # of modules that were rehearsed, until there is an optimizer
+_trained = [False]  # whether there is one: what is recorded will be differentiated
 
 
 def _nothing(*args: Any) -> None:
@@ -54,9 +54,8 @@ def _noting(standing: Callable[..., Any]) -> Callable[..., Any]:
     """Take note of kernels instead of making them."""
 
     def entry(make: Any, wanted: Any, *args: Any) -> Any:
-        if _wanting[0] is not None and wanted not in _seen:
-            _seen.add(wanted)
-            _wanting[0]((wanted, *args))
+        if _wanting[0] is not None:
+            _queue.want(_wanting[0], wanted, *args)
         return _nothing
 
     return entry
@@ -85,9 +84,9 @@ def _escapes(what: str) -> None:
 
 
 @contextlib.contextmanager
-def _kernels(take: Callable[[tuple[Any, ...]], None]) -> Iterator[None]:
-    """Let ``take`` have the kernels that are asked for within the context."""
-    _wanting[0] = take
+def _kernels(stage: int) -> Iterator[None]:
+    """Keep the kernels that are asked for within the context, for a stage of the program."""
+    _wanting[0] = _queue.turn(stage)
     try:
         yield
     finally:
@@ -97,7 +96,7 @@ def _kernels(take: Callable[[tuple[Any, ...]], None]) -> Iterator[None]:
 def _pointwise(module: str, name: str, node: str, avals: list[Any], out: Layout, mask: int) -> None:
     import_module(module)
     op = next(op for op in pointwise.EVERY if (op.formula.__module__, op.name, op.node.__name__) == (module, name, node))
-    with _kernels(_later.append):
+    with _kernels(BACKWARD):
         backward_plan(Spec(op, tuple(avals), out, mask), out)
 
 
@@ -113,7 +112,7 @@ def _backward(out: Any) -> None:
     if edge is None:
         return
     node = edge.node if isinstance(edge, Output) else edge
-    with no_grad(), _kernels(_later.append):
+    with no_grad(), _kernels(BACKWARD):
         if node.several:  # what is empty was not asked for
             node.run([hollow(layout) if layout.size else None for layout in node.out_layout])
         else:
@@ -125,23 +124,33 @@ def _optimizer(module: str, name: str, groups: list[Any]) -> None:
     for group in groups:
         for p in group["params"]:
             p._grad = hollow(p._layout.dense)
-    with _kernels(_later.append):
+    with _kernels(UPDATE):
         kind(groups).step()
+    _trained[0] = True
+    while _results:
+        _differentiate(_results.pop(0))
 
 
 def _module(state: tuple[Any, ...]) -> None:
-    with _kernels(_soon.append):
-        rehearse_module(state)
+    with _kernels(FORWARD):
+        _results.append(rehearse_module(state))
+    if _trained[0]:
+        _differentiate(_results.pop())
+
+
+def _differentiate(out: Any) -> None:
+    """Run the backward pass of a module's results."""
+    results = [t for t in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(t, Tensor) and t.requires_grad]
+    with _kernels(BACKWARD):
+        backward(results, [hollow(t._layout) for t in results])
 
 
 def _texts(kernels: list[tuple[Any, ...]]) -> None:
-    """Take kernels as they are: the program will build them one after the other, the first first."""
+    """Take kernels that the program is about to build, one after the other."""
     for asked in kernels:
         text, name, argtypes, checked = asked
         wanted = (text, name, argtypes, "checked") if checked else (text, name, argtypes)
-        if wanted not in _seen:
-            _seen.add(wanted)
-            _soon.append((wanted, *asked))
+        _queue.want(_queue.turn(FORWARD), wanted, *asked)
 
 
 REHEARSALS: dict[str, Callable[..., None]] = {
@@ -178,17 +187,6 @@ class _Notes(threading.Thread):
             os._exit(0)
 
 
-def _compile(claims: int, wanted: Any, first: Any, *rest: Any) -> None:
-    if isinstance(first, str):
-        name, argtypes, checked = rest
-        function, source = compilation.defined(wanted, first, name), first
-    else:
-        argtypes, checked = rest
-        function, source = getattr(first, "py_func", first), ""
-    with contextlib.suppress(Exception):
-        compilation.prepare(claims, function, argtypes, source, checked)
-
-
 def main(claims: int) -> None:
     """Compile what the notes that come through standard input make one want, until the program ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program decides what it means
@@ -197,13 +195,15 @@ def main(claims: int) -> None:
     threads.settings.threads = 1
     setattr(launch, "check", _nothing)  # noqa: B010  (values are looked at by nobody)
     setattr(launch, "escapes", _escapes)  # noqa: B010
+    compilation.numba()  # while there is nothing else to do
     gc.freeze()
     with _OVERRIDES.active():
         while True:
             while reader.notes:
                 rehearse(*reader.notes.popleft())
-            if _soon or _later:
-                compilation.apart(_compile, claims, *(_soon.pop() if _soon else _later.popleft()))
+            kernel = compilation.apart(_queue.pick, claims)
+            if kernel is not None:
+                compilation.apart(compile_one, claims, kernel)
                 continue
             reader.some.clear()
             if not reader.notes and not reader.some.wait(IDLE):

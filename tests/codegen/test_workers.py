@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 import autograd_nb as torch
-from autograd_nb.codegen.build import workers
+from autograd_nb.codegen.build import ahead, workers
 from autograd_nb.compiler.passes import together
 from autograd_nb.nn import foreseen as modules
 from autograd_nb.ops.core import foreseen
@@ -163,17 +163,14 @@ time.sleep(1000)
 
 
 @LINUX
-def test_a_worker_that_hangs_is_waited_for_once(tmp_path, alone):
+def test_a_worker_that_hangs_is_waited_for_once(tmp_path):
     program = HANGS + """
-import subprocess
-workers.PATIENCE = 1.0
-x = torch.linspace(-1, 1, 8).requires_grad_()
+workers.PATIENCE = 0.5
+workers.missing(compilation.store.folder)
 until(lambda: os.path.exists(folder + "/begun"))
-begin = time.monotonic()
-y = (x.sin() * x).tanh()
-assert time.monotonic() - begin >= 1 and not workers._workers.running
-y.backward(torch.ones(8))
-print(x.grad.numpy().tobytes().hex())
+x, begin = torch.zeros(3, dtype=torch.int32), time.monotonic()
+print(*(~x).tolist(), len(own))
+assert time.monotonic() - begin >= 0.5 and not workers._workers.running
 for p in [p for p in os.listdir("/proc") if p.isdigit() and int(p) != os.getpid()]:
     try:
         with open(f"/proc/{p}/environ", "rb") as f:
@@ -182,7 +179,7 @@ for p in [p for p in os.listdir("/proc") if p.isdigit() and int(p) != os.getpid(
     except OSError:
         pass
 """
-    assert run(tmp_path, program) == [alone[0]]
+    assert run(tmp_path, program) == ["-1", "-1", "-1", "1"]
 
 
 @LINUX
@@ -309,6 +306,27 @@ def test_what_hangs_is_given_up(mine, holder, monkeypatch):
     assert not mine.running and mine.starts == workers.STARTS  # nor are there others
 
 
+def test_the_longest_kernel_that_is_ready_in_time_comes_first():
+    """The program makes 6, 4, 9, 5 and 2 one after the other, and has begun the first."""
+    queue = ahead.Queue()
+
+    def kernel(order: int, length: int, **given: bool) -> SimpleNamespace:
+        s = {"free": True, "needed": True, **given}
+        return SimpleNamespace(order=(ahead.FORWARD, order), length=length, is_free=lambda _: s["free"], is_needed=lambda: s["needed"])
+
+    begun = kernel(1, 6, free=False)
+    ready = kernel(2, 100, needed=False)
+    queue.left = [kernel(5, 2), kernel(4, 5), kernel(3, 9), kernel(2, 4), begun, ready]  # type: ignore[list-item]
+    lengths = []
+    while (chosen := queue.pick(0)) is not None:
+        lengths.append(chosen.length)
+    assert lengths == [9, 5, 4, 2]  # 9 while the program makes 6 and 4
+    assert queue.left == [begun]
+    queue.left = [kernel(1, 3), kernel(2, 8)]  # type: ignore[list-item]
+    chosen = queue.pick(0)
+    assert chosen is not None and chosen.length == 8  # late, yet rather than what the program begins with
+
+
 @pytest.mark.parametrize("given", [("0", 8, 0), ("2", 1, 2), ("", 1, 0), ("", 2, 1), ("", 64, workers.MOST)])
 def test_how_many(monkeypatch, given):
     variable, threads, count = given
@@ -394,10 +412,10 @@ def test_a_compiled_program_sends_its_kernels_before_it_builds_the_first(notes, 
     order = list(dict.fromkeys(asked for asked, _ in built))
     assert len(order) > 1 and all(count == 1 for _, count in built)
     (note,) = sent()
-    monkeypatch.setattr(compiling, "_soon", [])
-    monkeypatch.setattr(compiling, "_seen", set())
+    monkeypatch.setattr(compiling, "_queue", ahead.Queue())
     compiling.rehearse(*marshal.loads(note))
-    assert [asked for _, *asked in compiling._soon] == [list(asked) for asked in order[1:]]
+    queued = sorted(compiling._queue.left, key=lambda k: k.order)
+    assert [(k.given[2], k.given[1]) for k in queued] == [(text, types) for text, _, types, _ in order[1:]]
 
 
 def test_a_kernel_that_cannot_be_compiled_leaves_the_function_as_it_is(monkeypatch):

@@ -70,10 +70,10 @@ def rehearsed(notes: list[bytes]) -> tuple[set[tuple[Any, ...]], int]:
     setattr(launch, "escapes", compiling._escapes)
     with compiling._OVERRIDES.active():
         for note in notes:
-            before = len(compiling._seen)
+            before = len(compiling._queue.seen)
             compiling.rehearse(*marshal.loads(note))
-            failed += len(compiling._seen) == before
-    return {named(wanted) for wanted in compiling._seen}, failed
+            failed += len(compiling._queue.seen) == before
+    return {named(wanted) for wanted in compiling._queue.seen}, failed
 
 
 def in_another_process(step: str, given: bytes = b"") -> Any:
