@@ -6,7 +6,9 @@ from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
 
-def _maker(name: str, fields: tuple[str, ...]) -> Any:
+def _maker(name: str) -> Any:
+    fields = _FIELDS[name]
+
     def text(self: Any) -> str:
         rows = ",\n".join(f"{f}={getattr(self, f)!r}" for f in fields)
         return f"torch.return_types.{name}(\n{rows})"
@@ -59,4 +61,13 @@ __all__ = list(_FIELDS)
 if TYPE_CHECKING:  # what the table of ops holds
     from .ops.signatures.return_types import *  # noqa: F403
 else:
-    globals().update({name: _maker(name, fields) for name, fields in _FIELDS.items()})
+
+    def __getattr__(name: str) -> Any:
+        """Return a class that nobody has asked for before."""
+        if name not in _FIELDS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals().setdefault(name, _maker(name))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FIELDS})

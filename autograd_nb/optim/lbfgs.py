@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import shorten
 from ..graph.modes import enable_grad, no_grad
@@ -14,8 +13,7 @@ from ..tensor import Tensor
 from .optimizer import Optimizer, ParamsT, check_factor, check_lr, number
 
 
-@dataclass
-class _Point:
+class _Point(NamedTuple):
     """A point where a line search has been: the step, the loss, the gradient, and its slope along the direction."""
 
     t: float

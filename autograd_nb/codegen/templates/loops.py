@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,7 @@ SQUARE = 16  #: steps of two loops that are worth turning blocks
 SHORT = 8  #: steps of an innermost loop that are not worth entering it
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(NamedTuple):
     """An operand of a loop body: an array's element or a scalar argument, of a storage dtype."""
 
     dtype: str
@@ -303,8 +302,7 @@ def _wide(dtype: str) -> str:
     return "float64" if dtype in FLOATS else "int64"
 
 
-@dataclass(frozen=True)
-class Fold:
+class Fold(NamedTuple):
     """The combining step of a reduction.
 
     ``init``: the total of nothing, which changes nothing that it is combined with. ``combine``: a formula of the total so far and
@@ -366,7 +364,7 @@ def _truth(dtype: str) -> str:
 
 SUM = Fold("sum", 0, lambda a, x: a + x, loose="radd({a}, {x})", ordered="{a} + {x}")
 # two sums: so that each may be added in any order
-COMPLEX_SUM = replace(SUM, loose="complex(radd({a}.real, {x}.real), radd({a}.imag, {x}.imag))")
+COMPLEX_SUM = SUM._replace(loose="complex(radd({a}.real, {x}.real), radd({a}.imag, {x}.imag))")
 PROD = Fold("prod", 1, lambda a, x: a * x, loose="rmul({a}, {x})", ordered="{a} * {x}")
 MAX = Fold("max", -math.inf, lambda a, x: m.where(x > a, x, a), _same)
 MIN = Fold("min", math.inf, lambda a, x: m.where(x < a, x, a), _same)

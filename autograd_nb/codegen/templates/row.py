@@ -25,8 +25,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ..formula.namespace import m
 from ..formula.symbols import BOOL, FLOATS, Sym, Trace, closure, numpy_name
@@ -49,45 +49,40 @@ def together(n: int) -> int:
     return min(SHORT, max(1, ROOM // max(n, 1)))
 
 
-@dataclass(frozen=True)
-class Each:
+class Each(NamedTuple):
     """One pass over the elements of a row: fold values into row values, store values into full outputs.
 
     ``values``: what formulas of this pass further down have in common.
     """
 
-    values: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    stores: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    folds: Mapping[str, tuple[Fold, Callable[..., Any]]] = field(default_factory=dict)
+    values: Mapping[str, Callable[..., Any]] = MappingProxyType({})
+    stores: Mapping[str, Callable[..., Any]] = MappingProxyType({})
+    folds: Mapping[str, tuple[Fold, Callable[..., Any]]] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """Values computed once a row from other row values; those named as row outputs are stored."""
 
     values: Mapping[str, Callable[..., Any]]
 
 
-@dataclass(frozen=True)
-class Pick:
-    """A row value: the element of a full or col operand at an index that is a row value (which must be in range)."""
+class Pick(NamedTuple):
+    """A row value: the element of a full or col operand ``at`` an index that is a row value (which must be in range)."""
 
     name: str
     operand: str
-    index: str
+    at: str
 
 
-@dataclass(frozen=True)
-class Put:
-    """Overwrite one element of a full output, at an index that is a row value, by a formula (which may read the element)."""
+class Put(NamedTuple):
+    """Overwrite one element of a full output, ``at`` an index that is a row value, by a formula (which may read the element)."""
 
     output: str
-    index: str
+    at: str
     formula: Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Total:
+class Total(NamedTuple):
     """Sum row values over all rows, and store a formula of the sums in outputs of one element."""
 
     sums: Mapping[str, Callable[..., Any]]
@@ -97,8 +92,7 @@ class Total:
 Step = Each | Row | Pick | Put | Total
 
 
-@dataclass(frozen=True)
-class _Traced:
+class _Traced(NamedTuple):
     """Formulas that were run on symbols: their results, the statements that compute these, the names of the values that those read."""
 
     results: list[Sym]
@@ -106,8 +100,7 @@ class _Traced:
     used: list[str]
 
 
-@dataclass(frozen=True)
-class _Pass:
+class _Pass(NamedTuple):
     """The parts of the text of one pass over the elements of rows.
 
     ``walked``: the operands and outputs with an element per element of the row, ``loads``: those of them that are read, ``cols``: the
@@ -294,15 +287,15 @@ class _Writer:
             self.buffer(name, v.dtype)
 
     def _pick(self, step: Pick) -> None:
-        self.each_row([*self.load_row_values([step.index]), f"{step.name}_b[{self.lane}] = {self.at(step.operand, step.index)}"])
+        self.each_row([*self.load_row_values([step.at]), f"{step.name}_b[{self.lane}] = {self.at(step.operand, step.at)}"])
         self.buffer(step.name, self.dtypes[step.operand])
 
     def _put(self, step: Put) -> None:
         traced = self.trace([step.formula])
-        target = self.at(step.output, step.index)
+        target = self.at(step.output, step.at)
         own = [f"{step.output}_ = {target}"] if step.output in traced.used else []
         value = self.done(traced.results[0], self.dtypes[step.output])
-        row_values = self.load_row_values(dict.fromkeys([*traced.used, step.index]))
+        row_values = self.load_row_values(dict.fromkeys([*traced.used, step.at]))
         self.each_row([*row_values, *own, *traced.lines, f"{target} = {value}"])
 
     def _total(self, step: Total) -> None:

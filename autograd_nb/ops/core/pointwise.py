@@ -35,7 +35,7 @@ from .numbers import scalar_tensor
 from .plans import InplacePlan, Plan
 from .pointwise_backward import PointwiseNode, Rule, UnaryNode
 from .recording import fitting, gather, mark_inference, refuse_inference, refuse_overlap
-from .registry import parameters_of, register
+from .registry import node_name, parameters_of, register
 
 __all__ = ["Pointwise", "pointwise"]
 
@@ -76,13 +76,15 @@ class Pointwise:
         self.check, self.scaled, self.numbers = check, scaled, numbers
         self.holomorphic, self.reads, self.repeats, self.c_order = holomorphic, reads, repeats, c_order
         self.differentiable = any(r is not None for r in self.rules)
-        camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
-        self.node = type(
-            node or f"{camel}Backward0", (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()}
-        )
+        self.node_name = node or node_name(self.name)
         self.memo, self.inplace_memo = Memo(), Memo()
         EVERY.append(self)
         self.kinds: dict[Any, Any] = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackwardKind`
+
+    @cached_property
+    def node(self) -> type[PointwiseNode]:
+        """Return the class of the op's nodes."""
+        return type(self.node_name, (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()})
 
     # ---- dtypes
     def result_dtypes(self, avals: Sequence[Any]) -> tuple[str, dtype]:

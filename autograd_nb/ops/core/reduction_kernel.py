@@ -7,7 +7,6 @@ of themselves; the compiler makes larger ones, which take in what stands before 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -23,8 +22,7 @@ from .recording import real_only
 FEW = 8  #: blocks of one long fold; as many steps of a loop around it are as good
 
 
-@dataclass(frozen=True)
-class Folding:
+class Folding(NamedTuple):
     """A folding is what a kernel that folds is made from. Its arguments: dims, the inputs, the results, what is stored.
 
     ``formula``: from the inputs (but the last ``epilogue``) to the values that are folded over ``axes`` of ``shape``, one for each of
@@ -45,7 +43,7 @@ class Folding:
     stored: tuple[Layout, ...] = ()
     wide: bool = False
     epilogue: int = 0
-    over: Mapping[int, int] = field(default_factory=dict)
+    over: Mapping[int, int] = loops.APART
 
     @property
     def own(self) -> list[int]:
@@ -227,8 +225,7 @@ def _group(
 # ------------------------------------------------------------------------------------------------------- blocks
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """One of the launches of `Blocks`. ``picks``: (argument or partial result, its first element) in the order of its arguments,
     the last ``written`` of which it writes, and those at ``over``."""
 
@@ -310,8 +307,7 @@ class _Cut:
         of, axis, kernel, layouts = self.of, self.axis, self.kernel, self.layouts
         steps = contiguous_strides(self.kept)
         part = self.shaped(self.kept, blocks, 1), [*steps[:axis], self.size, 0, *steps[axis + 1 :]]
-        first = replace(
-            of,
+        first = of._replace(
             inputs=[of.inputs[j] for j in self.folded_inputs],
             compute=[of.compute[j] for j in self.folded_inputs],
             in_layouts=[self.block(layouts[j], blocks, length) for j in self.folded_inputs if j in layouts],
@@ -338,8 +334,7 @@ class _Cut:
         """Return the call that folds the totals of all blocks."""
         of, kernel, found, layouts = self.of, self.kernel, self.found, self.layouts
         epilogue = [j for j, spec in enumerate(of.inputs) if spec.scalar or j not in self.folded_inputs]
-        second = replace(
-            of,
+        second = of._replace(
             formula=lambda *xs: xs[: len(found)],
             inputs=[*[Input(a.name) for a in found], *[of.inputs[j] for j in epilogue]],
             compute=[*[a.name for a in found], *[of.compute[j] for j in epilogue]],

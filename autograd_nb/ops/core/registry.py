@@ -76,6 +76,11 @@ def numpy_names(call: Callable[..., Any]) -> Callable[..., Any]:
     return renaming
 
 
+def node_name(op: str) -> str:
+    """Return the name of the ``grad_fn`` of an op: AddBackward0."""
+    return "".join(w[:1].upper() + w[1:] for w in op.split("_")) + "Backward0"
+
+
 def register(
     name: str, call: Callable[..., Any], kind: str = "composite", *, method: bool | str = True,
     namespaces: tuple[str, ...] = ("torch",), aliases: tuple[str, ...] = (), **info: Any,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from .memo import Memo
 from .recording import not_for_complex, real_only
 
 
-@dataclass(frozen=True)
-class RowRecipe:
+class RowRecipe(NamedTuple):
     """A recipe is what a row kernel was made from; ``operands``, ``outputs``: (kind, dtype) by name, in the order of its
     arguments.
     """

@@ -42,6 +42,7 @@ And it says with what it is tested:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -56,7 +57,7 @@ from .history import attach, share_view
 from .memo import Memo
 from .recorders import recorder, runner
 from .recording import gather, mark_inference, refuse_inference, tensor_type
-from .registry import DTYPES, parameters_of
+from .registry import DTYPES, node_name, parameters_of
 from .views import look, recipe_from, recipe_of
 
 _SEQUENCES = (tuple, list)
@@ -178,15 +179,20 @@ class Structured:
         self.every = (every, parameters_of(every)) if every else None
         self.operands = [i for i, p in enumerate(self.params) if every or p in self.rules]
         self.view = view
-        camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
-        self.node_name = node or f"{camel}Backward0"
-        self.node, self.several_node = (
-            type(self.node_name, (base,), {"__slots__": (), "op": self}) for base in (StructuredNode, SeveralNode)
-        )
+        self.node_name = node or node_name(self.name)
+        self.node = self._node_class(StructuredNode)
         self._recordings: dict[tuple[Any, ...], Recording] = {}
         self._recorders: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by the classes of the arguments
         self.recipes = Memo()  # of views, see `ops.core.views`
         NAMED[forward.__module__, self.name, self.node_name] = self
+
+    def _node_class(self, base: type[StructuredNode]) -> type[StructuredNode]:
+        return type(self.node_name, (base,), {"__slots__": (), "op": self})
+
+    @cached_property
+    def several_node(self) -> type[StructuredNode]:
+        """Return the class of the op's nodes where it has several outputs."""
+        return self._node_class(SeveralNode)
 
     def variant(self, node: str, forward: Callable | None = None, samples: str | tuple[str, ...] = (), **rules: Callable[..., Any]) -> Structured:
         """Return the same computation under another grad_fn, with another forward function or other derivatives if any are given."""
