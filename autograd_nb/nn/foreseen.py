@@ -6,7 +6,8 @@ operands of the size that such layers are given most often. Sizes decide little 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..codegen.build import workers
 from ..dtypes import get_default_dtype, int64
 from ..ops.core.foreseen import Opaque, described, hollow, note
 from ..shapes import layout_of
+from ..tensor import Tensor
 
 ROWS = 32  #: samples, or pixels along a side
 FEW = 4
@@ -39,6 +41,17 @@ OPERANDS: dict[str, Callable[[Any], tuple[tuple[int, ...], ...]]] = {
         ("ReLU", "LeakyReLU", "ELU", "SiLU", "GELU", "Tanh", "Sigmoid", "Softplus", "Dropout", "Softmax", "LogSoftmax"),
         lambda m: ((ROWS, ROWS),),
     ),
+}
+#: modules without parameters that are foreseen when a program's code mentions them, or the functions that they call: by their
+#: classes what these are given, and the shapes of the operands; integers are indices of classes
+MENTIONED: dict[str, tuple[tuple[Any, ...], tuple[tuple[int, ...], ...], bool]] = {
+    **dict.fromkeys(("CrossEntropyLoss", "NLLLoss"), ((), ((ROWS, FEW), (ROWS,)), True)),
+    **dict.fromkeys(
+        ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCELoss", "BCEWithLogitsLoss", "KLDivLoss"),
+        ((), ((ROWS, FEW), (ROWS, FEW)), False),
+    ),
+    **dict.fromkeys(("ReLU", "LeakyReLU", "ELU", "SiLU", "GELU", "Tanh", "Sigmoid", "Softplus"), ((), ((ROWS, ROWS),), False)),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), ((-1,), ((ROWS, ROWS),), False)),
 }
 _APART = ("_parameters", "_buffers", "_modules")  #: attributes that are described by themselves
 _INDICES = ("Embedding", "EmbeddingBag")
@@ -80,10 +93,30 @@ def _rebuilt(state: tuple[Any, ...]) -> Any:
     return module
 
 
-def rehearse_module(state: tuple[Any, ...]) -> Any:
-    """Return what a module, which is described by `note_module`, makes of hollow operands."""
+def rehearse_module(state: tuple[Any, ...], by_operands: bool) -> tuple[list[Tensor], Any]:
+    """Return (leaves, results) of a module, which is described by `note_module`, of hollow operands, which require grad if so asked."""
     module = _rebuilt(state)
     d = next((p._layout.dtype for p in module._parameters.values() if p is not None), get_default_dtype())
     if type(module).__name__ in _INDICES:
         d = int64
-    return module(*[hollow(layout_of(shape, None, d)) for shape in OPERANDS[type(module).__name__](module)])
+    operands = [hollow(layout_of(shape, None, d), by_operands and d != int64) for shape in OPERANDS[type(module).__name__](module)]
+    return [t for t in (*operands, *module.parameters()) if t.requires_grad], module(*operands)
+
+
+def mentioned(names: Collection[str]) -> Iterator[Callable[[], tuple[list[Tensor], Any]]]:
+    """Yield what rehearses each module that a program's names are of, or the function that it calls: it returns (leaves, results)."""
+    home = import_module(f"{__package__}.modules")
+    functional = import_module(f"{__package__}.functional")
+    plain = {n.replace("_", "").lower() for n in names}  # leaky_relu is LeakyReLU's function
+    for name, (given, shapes, indices) in MENTIONED.items():
+        kind = getattr(home, name)
+        calls = [n for n in kind.forward.__code__.co_names if callable(getattr(functional, n, None))]
+        if name.lower() in plain or any(n in names for n in calls):
+            yield partial(_called, kind, given, shapes, indices)
+
+
+def _called(kind: Any, given: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], indices: bool) -> tuple[list[Tensor], Any]:
+    d = get_default_dtype()
+    first = hollow(layout_of(shapes[0], None, d), True)
+    others = [hollow(layout_of(shape, None, int64 if indices else d)) for shape in shapes[1:]]
+    return [first], kind(*given)(first, *others)

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from .. import launch, threads
-from ..autograd import backward
+from ..autograd import grad
 from ..codegen.build import compilation
 from ..codegen.build.ahead import BACKWARD, FORWARD, UPDATE, Order, Queue, compile_one
 from ..dtypes import BY_NAME, get_default_dtype, set_default_dtype
 from ..graph.modes import no_grad
 from ..graph.node import Output
-from ..nn.foreseen import rehearse_module
+from ..nn.foreseen import mentioned, rehearse_module
 from ..ops.core import pointwise, structured
 from ..ops.core.foreseen import hollow, rebuilt
 from ..ops.core.pointwise_backward import Spec, backward_plan
@@ -41,12 +41,15 @@ IDLE = 20.0  #: seconds without a note after which a worker ends
 _OVERRIDES = Overrides()
 _queue = Queue()
 _wanting: list[Order | None] = [None]  # when the kernels that are asked for now will be needed, if they are wanted at all
-_results: list[Any] = []  # of modules that were rehearsed, until there is an optimizer
+_results: list[tuple[list[Tensor], Any]] = []  # of modules that were rehearsed, until there is an optimizer
 _trained = [False]  # whether there is one: what is recorded will be differentiated
+_again = [False]  # and derivatives too, by what the program's code mentions
+AGAIN = 3  #: then: a loss of second derivatives is differentiated
+LATE = 1000  #: notes after which a loss comes
 
 
-def _nothing(*args: Any) -> None:
-    """Stand for a kernel."""
+def _nothing(*args: Any, **options: Any) -> None:
+    """Stand for a kernel, or for a look at values."""
 
 
 @_OVERRIDES.at(compilation._entry)
@@ -84,9 +87,9 @@ def _escapes(what: str) -> None:
 
 
 @contextlib.contextmanager
-def _kernels(stage: int) -> Iterator[None]:
+def _kernels(stage: int, late: int = 0) -> Iterator[None]:
     """Keep the kernels that are asked for within the context, for a stage of the program."""
-    _wanting[0] = _queue.turn(stage)
+    _wanting[0] = _queue.turn(stage, late)
     try:
         yield
     finally:
@@ -128,21 +131,34 @@ def _optimizer(module: str, name: str, groups: list[Any]) -> None:
         kind(groups).step()
     _trained[0] = True
     while _results:
-        _differentiate(_results.pop(0))
+        _differentiate(*_results.pop(0))
 
 
 def _module(state: tuple[Any, ...]) -> None:
     with _kernels(FORWARD):
-        _results.append(rehearse_module(state))
+        _results.append(rehearse_module(state, _again[0]))
     if _trained[0]:
-        _differentiate(_results.pop())
+        _differentiate(*_results.pop())
 
 
-def _differentiate(out: Any) -> None:
-    """Run the backward pass of a module's results."""
+def _differentiate(leaves: list[Tensor], out: Any, late: int = 0) -> None:
+    """Run the backward pass of a module's results, and those of its own results where the program has such."""
     results = [t for t in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(t, Tensor) and t.requires_grad]
-    with _kernels(BACKWARD):
-        backward(results, [hollow(t._layout) for t in results])
+    for _ in range(AGAIN if _again[0] else 1):
+        with _kernels(BACKWARD, late):
+            given = [hollow(t._layout) for t in results]
+            found = grad(results, leaves, given, create_graph=_again[0], allow_unused=True)
+        results = [t for t in found if t is not None and t.requires_grad]
+
+
+def _names(names: list[str]) -> None:
+    """Rehearse what a program will do by the names that its code mentions: losses, and derivatives of derivatives."""
+    _again[0] = "create_graph" in names
+    for rehearsal in mentioned(names):
+        with contextlib.suppress(Exception):
+            with _kernels(FORWARD, LATE):
+                leaves, out = rehearsal()
+            _differentiate(leaves, out, LATE)
 
 
 def _texts(kernels: list[tuple[Any, ...]]) -> None:
@@ -154,7 +170,7 @@ def _texts(kernels: list[tuple[Any, ...]]) -> None:
 
 
 REHEARSALS: dict[str, Callable[..., None]] = {
-    "pointwise": _pointwise, "structured": _structured, "optimizer": _optimizer, "module": _module, "kernels": _texts,
+    "names": _names, "pointwise": _pointwise, "structured": _structured, "optimizer": _optimizer, "module": _module, "kernels": _texts,
 }  # fmt: skip
 
 

@@ -307,7 +307,7 @@ def test_what_hangs_is_given_up(mine, holder, monkeypatch):
 
 
 def test_the_longest_kernel_that_is_ready_in_time_comes_first():
-    """The program makes 6, 4, 9, 5 and 2 one after the other, and has begun the first."""
+    """The program makes 6, 4, 25, 5 and 2 one after the other, and has begun the first."""
     queue = ahead.Queue()
 
     def kernel(order: int, length: int, **given: bool) -> SimpleNamespace:
@@ -316,11 +316,11 @@ def test_the_longest_kernel_that_is_ready_in_time_comes_first():
 
     begun = kernel(1, 6, free=False)
     ready = kernel(2, 100, needed=False)
-    queue.left = [kernel(5, 2), kernel(4, 5), kernel(3, 9), kernel(2, 4), begun, ready]  # type: ignore[list-item]
+    queue.left = [kernel(5, 2), kernel(4, 5), kernel(3, 25), kernel(2, 4), begun, ready]  # type: ignore[list-item]
     lengths = []
     while (chosen := queue.pick(0)) is not None:
         lengths.append(chosen.length)
-    assert lengths == [9, 5, 4, 2]  # 9 while the program makes 6 and 4
+    assert lengths == [5, 4, 2, 25]  # 25 would not be ready when 6 and 4 are
     assert queue.left == [begun]
     queue.left = [kernel(1, 3), kernel(2, 8)]  # type: ignore[list-item]
     chosen = queue.pick(0)
@@ -333,6 +333,87 @@ def test_how_many(monkeypatch, given):
     monkeypatch.setenv(workers.VARIABLE, variable)
     monkeypatch.setattr(workers.settings, "threads", threads)
     assert workers.allowed() == count
+
+
+@pytest.mark.parametrize(
+    "load, spent, given, expected", [(3.9, 0, "", True), (1.0, 0, "", False), (3.9, 0, "1", False), (3.9, 600, "", False), (7.9, 600, "", True)]
+)
+def test_none_are_started_on_a_machine_that_others_keep_busy(monkeypatch, mine, tmp_path, load, spent, given, expected):
+    """Of four processors with two threads here; a process that has computed for long has had part in the load itself."""
+    monkeypatch.setenv(workers.VARIABLE, given)
+    monkeypatch.setattr(workers.settings, "threads", 2)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(time, "process_time", lambda: spent)
+    assert workers._busy() is expected
+    monkeypatch.setattr(workers, "_Worker", lambda *args: SimpleNamespace(send=lambda note: None, settle=lambda: None, close=lambda: None))
+    mine.start(tmp_path)
+    assert bool(mine.running) is not expected and mine.starts == (not expected)  # another missing kernel may find it quiet
+
+
+def test_a_machine_that_knows_no_load_is_not_busy(monkeypatch):
+    monkeypatch.delenv(workers.VARIABLE, raising=False)
+    monkeypatch.delattr(os, "getloadavg")
+    assert not workers._busy()
+
+
+MENTIONS = """
+import statistics
+def loss(x, y):
+    return lib.nn.functional.cross_entropy(x, y, reduction="sum")
+class Net:
+    def forward(self, x):
+        return x.softplus()
+def other():
+    return never_run_here()
+def main():
+    statistics.mean([1])
+    return [loss, asked(create_graph=True)][1]
+found = main()
+"""
+
+
+def test_what_a_program_mentions():
+    """Names in the code that runs, and in the functions that it names; not those of libraries."""
+    space = {"__name__": "__main__", "asked": lambda create_graph: workers.mentioned()}
+    exec(MENTIONS, space)
+    found = set(space["found"])  # type: ignore[call-overload]
+    assert {"cross_entropy", "reduction", "softplus", "create_graph", "mean"} <= found
+    assert not {"_own", "fmean", "co_names"} & found
+
+
+REHEARSALS = """
+import autograd_nb as torch
+from autograd_nb import launch
+from autograd_nb.nn import foreseen
+from autograd_nb.utils import compiling
+launch.check, launch.escapes = compiling._nothing, compiling._escapes
+compiling._OVERRIDES.enter()
+FUNCTIONS = {
+    "CrossEntropyLoss": "cross_entropy", "BCELoss": "binary_cross_entropy", "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "KLDivLoss": "kl_div", "NLLLoss": "nll_loss", "LeakyReLU": "leaky_relu", "LogSoftmax": "log_softmax", "GELU": "gelu",
+}
+assert not list(foreseen.mentioned({"F", "weight", "reduction", "forward"}))
+for name in foreseen.MENTIONED:
+    for word in (name, FUNCTIONS.get(name, name)):
+        (rehearsal,) = foreseen.mentioned({word})
+        with compiling._kernels(0):
+            leaves, out = rehearsal()
+        compiling._differentiate(leaves, out)
+    print(name)
+compiling._again[0] = True
+compiling._differentiate(leaves, torch.nn.Tanh()(leaves[0]))
+print({order[0] for order in [k.order for k in compiling._queue.left]} == {0, 1})
+print(*[k.given[0].__name__ for k in compiling._queue.left])
+"""
+
+
+def test_what_is_mentioned_is_rehearsed():
+    """By its class or its function, forwards and backwards, in a process of its own: here kernels shall do something."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": "1"}
+    found = subprocess.check_output([sys.executable, "-c", REHEARSALS], env=env, text=True).split()
+    count = len(modules.MENTIONED)
+    assert found[: count + 1] == [*modules.MENTIONED, "True"] and "first_outside" in found[count:]
 
 
 def test_where_there_can_be_none(monkeypatch, mine, tmp_path):
@@ -471,7 +552,7 @@ def test_layers_are_rehearsed_on_operands_that_fit(name):
     assert modules.OPERANDS[name](found) == modules.OPERANDS[name](layer)
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(type(found), "forward", lambda self, *operands: len(operands))
-        modules.rehearse_module(foreseen.rebuilt(state))
+        assert modules.rehearse_module(foreseen.rebuilt(state), False)[1] == len(modules.OPERANDS[name](layer))
 
 
 def test_the_kernels_of_backward_passes_are_foreseen():

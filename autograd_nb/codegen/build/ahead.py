@@ -64,10 +64,10 @@ class Queue:
         self.left: list[Kernel] = []
         self.turns = 0
 
-    def turn(self, stage: int) -> Order:
-        """Return when kernels will be needed that are noted now."""
+    def turn(self, stage: int, late: int = 0) -> Order:
+        """Return when kernels will be needed that are noted now. ``late``: what they are for comes after so many other things."""
         self.turns += 1
-        return stage, -self.turns if stage == BACKWARD else self.turns
+        return stage, -self.turns - late if stage == BACKWARD else self.turns + late
 
     def want(self, order: Order, wanted: Any, *args: Any) -> None:
         """Enter a kernel. ``wanted``: its key in memory."""
@@ -78,15 +78,15 @@ class Queue:
     def pick(self, claims: int) -> Kernel | None:
         """Return the kernel that is to be compiled now, None where there is none.
 
-        It is the longest of those that will be ready before the program comes to need them, which compiles whatever is before them
-        meanwhile. Where there is none such, it is the last.
+        It is the longest of those that will be ready about when the program comes to need them: it compiles whatever is before them
+        meanwhile, and as much again that was not foreseen. Where there is none such, it is the last.
         """
         self.left = sorted([k for k in self.left if k.is_needed()], key=lambda k: k.order)
         before, last, chosen = 0, None, None
         for kernel in self.left:
             if kernel.is_free(claims):
                 last = kernel
-                if before >= kernel.length and (chosen is None or kernel.length > chosen.length):
+                if 2 * before >= kernel.length and (chosen is None or kernel.length > chosen.length):
                     chosen = kernel
             before += kernel.length
         chosen = chosen or last

@@ -1,9 +1,10 @@
 """Processes that compile beside the program, into the same cache: the program's side of them.
 
 Where a kernel was not on disk, the program goes on to compile it, and a *worker* is started, which compiles kernels that the
-program will probably want: `foresee` tells it what the program does (an op was recorded, a module or an optimizer was made), in notes of
-plain data. What follows from a note is the worker's business (`utils.compiling`). All that the program ever gets from one is
-a file in the cache, named after all that its content depends on: what the program computes cannot depend on who compiled.
+program will probably want: `foresee` tells it what the program does (an op was recorded, a module or an optimizer was made, a function
+was captured) and which names its code mentions, in notes of plain data. What follows from a note is the worker's business
+(`utils.compiling`). All that the program ever gets from one is a file in the cache, named after all that its content depends on: what
+the program computes cannot depend on who compiled.
 
 Nobody compiles what somebody else is compiling. Who begins a kernel holds a lock on one byte of a file that the processes of a
 program share; the kernel's key says which byte. The system gives the lock back when its holder dies, however that happens. The
@@ -26,9 +27,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 from ...config import settings
+from ...dtypes import get_default_dtype
 
 try:
     import fcntl
@@ -41,6 +44,7 @@ STARTS = 3  #: how often they are started in a process
 PATIENCE = 20.0  #: seconds to wait for one kernel that another process has begun
 POLL = 0.002  #: seconds between two looks whether it is there
 NOTES = 2000  #: sent at most
+BUSY = 0.9  #: load by others, for each processor, with which none are started
 
 #: what a worker runs: it leaves the process that its parent knows of, asks to be killed when nobody holds the other end of a pipe any
 #: more, and is told where modules are
@@ -55,7 +59,8 @@ if select.select([life], [], [], 0)[0]: os._exit(0)
 sys.path[:], module, *given = marshal.load(sys.stdin.buffer)
 __import__(module, fromlist=["main"]).main(*given)
 """
-_WORKER = f"{__package__.partition('.')[0]}.utils.compiling"
+_PACKAGE = __package__.partition(".")[0]
+_WORKER = f"{_PACKAGE}.utils.compiling"
 
 _FORMAT = 2  #: of marshal: equal data are equal bytes
 _RANGE = (1 << 62) - 1
@@ -73,6 +78,54 @@ def allowed() -> int:
     if processes is not None and processes.parent_process() is not None:
         return 0
     return min(settings.threads - 1, MOST)
+
+
+def _busy() -> bool:
+    """Return whether others keep the machine busy, where nobody has said how many workers there shall be.
+
+    The load is the last minute's, less the most that this process can have had part in.
+    """
+    try:
+        load = os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return False
+    own = min(time.process_time() / 60, settings.threads)
+    return not os.environ.get(VARIABLE, "").isdigit() and (load - own) / (os.cpu_count() or 1) > BUSY
+
+
+def mentioned() -> list[str]:
+    """Return the names that the program's own code mentions, of functions of this library for example.
+
+    It is the code that the main thread is running now, and the functions that are called by their names there.
+    """
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    left: list[Any] = []
+    while frame is not None:
+        if _own(frame.f_globals):
+            left.append((frame.f_code, frame.f_globals))
+        frame = frame.f_back
+    names: set[str] = set()
+    seen: set[Any] = set()
+    while left and len(seen) < NOTES:
+        code, space = left.pop()
+        if code in seen:
+            continue
+        seen.add(code)
+        names.update(code.co_names)
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                left.append((constant, space))
+            elif isinstance(constant, tuple):  # names of arguments
+                names.update(c for c in constant if isinstance(c, str))
+        called = [space.get(name) for name in code.co_names]
+        left += [(f.__code__, f.__globals__) for f in called if isinstance(f, FunctionType) and _own(f.__globals__)]
+    return sorted(names)
+
+
+def _own(space: dict[str, Any]) -> bool:
+    """Return whether these are the names of a module of the program's own: neither of this library nor installed or Python's."""
+    home, file = str(space.get("__name__")).partition(".")[0], str(space.get("__file__"))
+    return home != _PACKAGE and home not in sys.stdlib_module_names and "site-packages" not in file
 
 
 def _possible(folder: Path | None) -> bool:
@@ -140,7 +193,7 @@ class _Workers:
     def start(self, folder: Path | None) -> None:
         """Start workers where there are none and may be some."""
         with self.lock:
-            if self.running or self.starts >= STARTS:
+            if self.running or self.starts >= STARTS or _busy():
                 return
             self.starts += 1
             self.sent.clear()
@@ -153,6 +206,7 @@ class _Workers:
                     self.claims = tempfile.TemporaryFile(prefix="autograd_nb")  # noqa: SIM115  (open as long as the process)
                 for _ in range(count):
                     self.running.append(_Worker(self.claims.fileno(), folder))  # type: ignore[arg-type]
+                foresee("names", get_default_dtype().name, mentioned())
 
     def tell(self, note: bytes) -> None:
         for worker in list(self.running):
@@ -195,7 +249,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def foresee(kind: str, *data: Any) -> None:
-    """Tell workers what the program does, from which follows what it will need: data that `marshal` takes, so that no code is sent."""
+    """Tell workers what the program does, from which follows what it will need: plain data, which `marshal` takes."""
     try:
         note = marshal.dumps((kind, *data), _FORMAT)
     except ValueError:
