@@ -358,5 +358,21 @@ def test_import_that_fails_leaves_the_collector_on():
     assert run_python("-c", fails).stdout == "fails\nTrue\n"
 
 
+def test_a_very_large_graph_is_set_aside_while_it_lives():
+    """Also in a program whose import was; one that has set objects aside itself is left alone."""
+    chain = """
+import gc, autograd_nb as torch
+{}
+y, before = torch.ones(1, requires_grad=True), gc.get_freeze_count()
+for _ in range(140_000):
+    y = y + 1
+grown = gc.get_freeze_count() > before + 100_000
+del y
+print(grown, gc.get_freeze_count() > 0)
+"""
+    assert run_python("-c", chain.format("")).stdout == "True False\n"
+    assert run_python("-c", chain.format("kept = [[] for _ in range(100_000)]; gc.freeze()")).stdout == "False True\n"
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__]))
