@@ -55,8 +55,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
     "codegen.translate": (("text",), ("inference",), ("lowering",), ("front",)),
     "codegen.build": (
-        ("apart", "cache", "digest", "files", "notice", "workers"), ("pack",), ("entry_point", "packs"), ("machine_code", "pipeline"),
-        ("compilation",), ("ahead",),
+        ("apart", "cache", "digest", "files", "linking", "notice", "workers"), ("pack", "requests"), ("entry_point", "packs"),
+        ("machine_code", "pipeline"), ("compilation",), ("ahead",),
     ),
     # a stage knows the stages before it and what they hand on (`ir`), never what is made of its work
     "compiler": (

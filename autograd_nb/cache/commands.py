@@ -14,6 +14,7 @@ from ..codegen.build import compilation, machine_code
 from ..codegen.build.cache import NotOurs, Store, describe
 from ..codegen.build.pack import Pack, PackError
 from ..codegen.build.packs import Packs
+from ..codegen.build.requests import Requests
 from ..config import get_num_threads
 from . import packing, warm
 
@@ -105,6 +106,7 @@ def _clear(options: argparse.Namespace) -> int:
     if store.folder is None:
         return 1
     count, size = store.clear()
+    Requests(store).clear()
     print(f"removed {count} kernels, {_bytes(size)}, from {store.folder}")
     return 0
 

@@ -19,22 +19,32 @@ from .frontend import Passes
 from .translate.front import Front, Lowering
 
 
-class Simple(JITCodeLibrary):
+class Code(JITCodeLibrary):
+    """The code library of one kernel, whose machine code is taken from it: it is linked elsewhere (`build.linking`)."""
+
+    _object = b""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._object = self._codegen._tm.emit_object(self._final_module)
+        self._finalized = True
+
+    def object_code(self) -> bytes:
+        """Return the machine code, as an object file."""
+        self._ensure_finalized()
+        return self._object
+
+    def environments(self) -> tuple[str, ...]:
+        """Return the symbols of the places for the objects that the functions linked in refer to, as in messages of errors."""
+        return tuple(v.name for v in self._final_module.global_variables if lookup_environment(v.name) is not None)
+
+
+class Simple(Code):
     """That of entry points, which has no loops."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
-
-
-class Code(JITCodeLibrary):
-    """The code library of one kernel."""
-
-    def set_environments(self) -> None:
-        """Tell the machine code where the objects are that the functions linked in refer to, as in messages of errors."""
-        for variable in self._final_module.global_variables:
-            env = lookup_environment(variable.name)
-            if env is not None:
-                self._codegen.set_env(env.env_name, env)
 
 
 class Part(JITCodeLibrary):
@@ -47,14 +57,13 @@ class Part(JITCodeLibrary):
         self._finalized = True
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class HelperLowering(Lowering):
-    """The pass that lowers a function to a `Part`."""
+class LibraryLowering(Lowering):
+    """A pass that lowers a function into a code library, which nothing is called in yet."""
 
-    _name = "helper_lowering"
+    library: type[JITCodeLibrary]
 
     def run_pass(self, state: Any) -> bool:
-        library = state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        library = state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
         lowered = state["cr"]
@@ -66,6 +75,14 @@ class HelperLowering(Lowering):
         state.reload_init.extend(getattr(library, "_reload_init", ()))  # early versions have none
         state["cr"] = _LowerResult(fndesc, lowered.call_helper, cfunc=function, env=lowered.env)
         return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class HelperLowering(LibraryLowering):
+    """The pass that lowers a function to a `Part`."""
+
+    _name = "helper_lowering"
+    library = Part
 
 
 class Helper(Front):

@@ -238,7 +238,7 @@ class Compiled:
 
 def compile_function(function: Any, fullgraph: bool, check: bool) -> Any:
     """Return the compiled form of a function (see `autograd_nb.compile`)."""
-    if compilation.numba().config.DISABLE_JIT:
+    if compilation.disabled():
         return function
     return Compiled(function, fullgraph, check)
 

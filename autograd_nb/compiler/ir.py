@@ -19,7 +19,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from inspect import signature
 from itertools import islice
 from typing import Any
 
@@ -144,7 +143,7 @@ _PARAMETERS = re.compile(r"^def \w+\((.*?)\):", re.MULTILINE | re.DOTALL)
 def argument_names(origin: tuple[Any, ...]) -> tuple[str, ...]:
     """Return the names that a kernel gives to its arguments: those in its own signature. ``origin``: as `launch` tells it."""
     if origin[0] == "kernel":
-        names = tuple(signature(compilation.written(origin[1], origin[2])).parameters)
+        names = compilation.parameters(compilation.written(origin[1], origin[2]))
     else:
         parameters = _PARAMETERS.findall(origin[1])[-1]  # (what stands before are the functions that it calls)
         names = tuple(n.strip() for n in parameters.split(",") if n.strip())

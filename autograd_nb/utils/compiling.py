@@ -209,6 +209,7 @@ def main(claims: int) -> None:
     reader = _Notes()
     reader.start()
     threads.settings.threads = 1
+    compilation.numba()  # what is to be compiled must be defined, not found among what others asked for
     setattr(launch, "check", _nothing)  # noqa: B010  (values are looked at by nobody)
     setattr(launch, "escapes", _escapes)  # noqa: B010
     compilation.numba()  # while there is nothing else to do

@@ -24,7 +24,7 @@ import pytest
 
 from autograd_nb.__main__ import main
 from autograd_nb.cache import warm
-from autograd_nb.codegen.build import cache, compilation, digest, entry_point, machine_code
+from autograd_nb.codegen.build import cache, compilation, digest, linking, machine_code, requests
 from autograd_nb.codegen.build.cache import CacheWarning, Store
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +88,7 @@ def kernels(folder: Path) -> list[Path]:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    return [p for p in folder.iterdir() if p.suffix != ".kernel"]
+    return [p for p in folder.iterdir() if p.suffix not in (".kernel", requests.SUFFIX)]
 
 
 # ------------------------------------------------------------------------------------------- a cold and a warm start
@@ -553,7 +553,7 @@ def test_another_numba(tmp_path):
     assert python(tmp_path, code.format("")) == f"{doubled} 1 []"
     assert python(tmp_path, code.format("numba.__version__ = '99.0'")) == f"{doubled} 1 []"  # its kernels are its own
     assert len(kernels(tmp_path)) == 2
-    lacking = code.format("from numba.core.compiler import CompileResult; del CompileResult._rebuild")
+    lacking = code.format("from numba.core.codegen import CPUCodegen; del CPUCodegen.magic_tuple")
     assert python(tmp_path, lacking) == f"{doubled} 1 ['CacheWarning']"
 
 
@@ -750,16 +750,16 @@ def test_what_the_interpreter_reads_of_a_function_is_never_freed(monkeypatch):
     """It looks for garbage once more at its end, after modules have been emptied: a function whose description was freed crashes it."""
     made = []
 
-    class Method(entry_point._Method):
+    class Method(linking._Method):
         def __init__(self, *fields):
             super().__init__(*fields)
             made.append(weakref.ref(self))
 
-    monkeypatch.setattr(entry_point, "_Method", Method)
-    for table in ("_built", "_by_key", "_results", "_alive"):
+    monkeypatch.setattr(linking, "_Method", Method)
+    for table in ("_built", "_by_key", "_linked", "_alive"):
         monkeypatch.setattr(compilation, table, type(getattr(compilation, table))())
     entry = compilation.build("def kernel(x):\n    x[0] = 41.5\n", "kernel", ("float64[:]",))
-    for table in (compilation._built, compilation._by_key, compilation._results, compilation._alive):
+    for table in (compilation._built, compilation._by_key, compilation._linked, compilation._alive):
         table.clear()
     gc.collect()
     assert [m() for m in made] != [None] and len(made) == 1

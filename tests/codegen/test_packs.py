@@ -331,7 +331,7 @@ def test_a_program_with_a_pack_compiles_nothing(room, tmp_path):
     program, fresh = str(room / "program.py"), {"AUTOGRAD_NB_CACHE_DIR": str(tmp_path)}
     done = ran(program, AUTOGRAD_NB_PACK=str(room / "p.pack"), **fresh)
     assert (done.stdout, done.stderr) == ("compiled 0\n", "")
-    assert list(tmp_path.iterdir()) == []
+    assert [p.suffix for p in tmp_path.iterdir()] in ([], [".requests"])
     assert ran("-m", "autograd_nb", "cache", "add", str(room / "p.pack"), **fresh).returncode == 0
     assert ran(program, **fresh).stdout == "compiled 0\n"
     assert f"{room / 'p.pack'}: {len(Pack(room / 'p.pack'))} kernels" in ran("-m", "autograd_nb", "cache", "info", **fresh).stdout

@@ -21,6 +21,7 @@ import hashlib
 import itertools
 import linecache
 import os
+import sys
 import types as pytypes
 from collections.abc import Callable
 from typing import Any
@@ -33,8 +34,11 @@ from . import machine_code, workers
 from .apart import apart, imported
 from .cache import CacheWarning
 from .digest import GENERATED, Digest, Unknown
-from .machine_code import store
+from .linking import Code, Linked, link
+from .linking import function as callable_of
+from .machine_code import requests, store
 from .notice import compiling
+from .requests import untouched
 
 __all__ = ["CacheWarning", "apart", "build", "build_function", "foreign", "numba", "store", "written"]
 
@@ -42,8 +46,8 @@ Entry = Callable[..., Any]
 
 _built: dict[tuple[Any, ...], Entry] = {}
 _by_key: dict[str, Entry] = {}  # one text may be built under two names, one function be imported twice
-_results: dict[int, Any] = {}  # by the id of the entry point, which lives as long
-_alive: list[Any] = []  # compile results own what machine code refers to; they live as long as the process
+_linked: dict[int, tuple[Entry, Linked, tuple[str, ...]]] = {}  # by the id of the entry point: itself, what it calls, argument types
+_alive: list[Any] = []  # what Numba has compiled: machine code refers to its objects
 
 
 def build(source: str, name: str, argtypes: tuple[str, ...], checked: bool = False) -> Entry:
@@ -66,7 +70,8 @@ def built(source: str, name: str, argtypes: tuple[str, ...]) -> Entry | None:
 def _build(wanted: tuple[Any, ...], source: str, name: str, argtypes: tuple[str, ...], checked: bool) -> Entry:
     found = _built.get(wanted)  # another thread may have waited for it too
     if found is None:
-        found = _built[wanted] = _made(defined(wanted, source, name), argtypes, source, checked)
+        words = ("text", source, name, argtypes, checked)
+        found = _built[wanted] = _known(words, argtypes) or _made(defined(wanted, source, name), argtypes, source, checked, words)
     return found
 
 
@@ -107,19 +112,73 @@ def build_function(function: Any, argtypes: tuple[str, ...], checked: bool = Fal
 def _build_function(wanted: tuple[Any, ...], function: Any, argtypes: tuple[str, ...], checked: bool) -> Entry:
     found = _built.get(wanted)
     if found is None:
-        found = _built[wanted] = _made(getattr(function, "py_func", function), argtypes, "", checked)
+        path = _path_of(function)
+        words = ("function", *path, argtypes, checked) if path else ()
+        found = _known(words, argtypes)
+        if found is None:
+            function = function.itself() if isinstance(function, Written) else function
+            found = _made(getattr(function, "py_func", function), argtypes, "", checked, words)
+        _built[wanted] = found
     return found
 
 
+class Written:
+    """A hand-written kernel as far as it is known without its module: ``foreign``, ``parameters`` (their names) and what else was said of it."""
+
+    foreign = False
+
+    def __init__(self, path: tuple[str, str], about: dict[str, Any]):
+        self.path = path
+        for name, value in about.items():
+            setattr(self, name, tuple(value))
+
+    def itself(self) -> Any:
+        """Return the kernel, whose module (and Numba with it) is imported if need be."""
+        return getattr(imported(self.path[0]), self.path[1])
+
+
+def _path_of(function: Any) -> tuple[str, str] | None:
+    """Return (module, name) of a kernel of the library; None of any other function."""
+    if isinstance(function, Written):
+        return function.path
+    module, name = function.__module__, function.__name__
+    known = sys.modules.get(module) if module.startswith(_KERNELS + ".") else None
+    return (module, name) if getattr(known, name, None) is function else None
+
+
+_KERNELS = "autograd_nb.kernels"
+
+
+def parameters(function: Any) -> tuple[str, ...]:
+    """Return the names of a kernel's arguments."""
+    if isinstance(function, Written):
+        return function.parameters  # type: ignore[attr-defined,no-any-return]
+    code = getattr(function, "py_func", function).__code__
+    return tuple(code.co_varnames[: code.co_argcount])
+
+
 @overridable
-def written(module: str, name: str, package: str = "autograd_nb.kernels") -> Any:
-    """Return a hand-written kernel, whose module (and Numba with it) is imported if need be, which nothing interrupts."""
-    return getattr(imported(f"{package}.{module}"), name)
+def written(module: str, name: str, package: str = _KERNELS) -> Any:
+    """Return a hand-written kernel; where it is not known from before, its module (and Numba with it) is imported, which nothing interrupts."""
+    path = f"{package}.{module}", name
+    about = requests.find("written", *path)
+    if about is not None:
+        return Written(path, about)
+    function = getattr(imported(path[0]), name)
+    if package == _KERNELS and not hasattr(function, "foreign"):
+        said = {name: value for name, value in vars(function).items() if isinstance(value, tuple)}
+        apart(requests.note, {"parameters": parameters(function), **said}, "written", *path)
+    return function
 
 
 def numba() -> Any:
     """Return the module Numba, imported if need be."""
     return imported("numba")
+
+
+def disabled() -> bool:
+    """Return whether kernels run as Python (``NUMBA_DISABLE_JIT=1``)."""
+    return ("numba" in sys.modules or not untouched()) and bool(numba().config.DISABLE_JIT)
 
 
 def foreign(function: Any) -> Any:
@@ -134,22 +193,37 @@ def _entry(make: Callable[..., Entry], *args: Any) -> Entry:
     return apart(make, *args)
 
 
-def _made(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str, checked: bool) -> Entry:
-    """Load or compile, in the thread that does so."""
+def _known(words: tuple[Any, ...], argtypes: tuple[str, ...]) -> Entry | None:
+    """Return a kernel that another process has asked for in the same words, without defining it; None where that is not known."""
+    content = requests.find(*words) if words else None
+    if content is None or machine_code.machine() is None:
+        return None
+    key = machine_code.key_of(content)
+    found = _by_key.get(key)
+    if found is None:
+        code = machine_code.load(key)
+        if code is None:
+            return None
+        found = _by_key[key] = _entry_of(code, argtypes)
+    return found
+
+
+def _made(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str, checked: bool, words: tuple[Any, ...] = ()) -> Entry:
+    """Load or compile, in the thread that does so. ``words``: what it was asked for by."""
     from numba import config
 
     if config.DISABLE_JIT:
         return _interpreted(function)
-    key = _key(function, argtypes, source, checked)
+    key = _key(function, argtypes, source, checked, words)
     if key is None:
-        return _keep_alive(_compile(function, argtypes, None, checked))
+        return _entry_of(_compiled(function, argtypes, None, checked), argtypes)
     found = _by_key.get(key)
     if found is None:
-        found = _by_key[key] = _keep_alive(_result(function, argtypes, key, checked))
+        found = _by_key[key] = _entry_of(_code(function, argtypes, key, checked), argtypes)
     return found
 
 
-def _key(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str, checked: bool) -> str | None:
+def _key(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str, checked: bool, words: tuple[Any, ...] = ()) -> str | None:
     """Return under what a kernel's machine code is kept; None where it cannot be kept."""
     if machine_code.machine() is None:
         return None
@@ -159,28 +233,34 @@ def _key(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str,
         digest.add(function)
     except Unknown:  # refers to something whose content cannot be told: compile, keep nothing
         return None
-    return machine_code.key_of(digest.hexdigest())
+    content = digest.hexdigest()
+    if words and digest.own:
+        requests.note(content, *words)
+    return machine_code.key_of(content)
 
 
-def _result(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str, checked: bool) -> Any:
-    """Return what Numba makes of a kernel, loaded from disk, compiled, or waited for while a worker compiles it."""
+def _code(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str, checked: bool) -> Code:
+    """Return a kernel's machine code, loaded from disk, compiled, or waited for while a worker compiles it."""
     from numba.core.compiler_lock import global_compiler_lock
 
-    with global_compiler_lock:
-        result = machine_code.load(key)
-    if result is not None:
-        return result
+    code = machine_code.load(key)
+    if code is not None:
+        return code
     workers.missing(store.folder)
     with workers.claimed(key), global_compiler_lock:
-        result = machine_code.load(key)
-        return result if result is not None else _compiled(function, argtypes, key, checked)
+        return machine_code.load(key) or _compiled(function, argtypes, key, checked)
 
 
-def _compiled(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str, checked: bool) -> Any:
-    """Return what Numba makes of a kernel, which is compiled and kept on disk."""
+def _compiled(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str | None, checked: bool) -> Code:
+    """Return the machine code that Numba makes of a kernel, which is kept on disk under its key."""
+    from .entry_point import code_of
+
     result = _compile(function, argtypes, key, checked)
-    machine_code.save(key, result, function.__name__, argtypes)
-    return result
+    code = code_of(result)
+    _alive.append(result)
+    if key is not None:
+        machine_code.save(key, code, result, function.__name__, argtypes)
+    return code
 
 
 def prepare(claims: int, function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str, checked: bool) -> None:
@@ -192,7 +272,7 @@ def prepare(claims: int, function: pytypes.FunctionType, argtypes: tuple[str, ..
         return
     with workers.unclaimed(claims, key) as mine, global_compiler_lock:
         if mine and not machine_code.holds(key):
-            _alive.append((_compiled(function, argtypes, key, checked), None))
+            _compiled(function, argtypes, key, checked)
 
 
 def _interpreted(function: pytypes.FunctionType) -> Entry:
@@ -208,12 +288,11 @@ def _interpreted(function: pytypes.FunctionType) -> Entry:
     return run
 
 
-def _keep_alive(result: Any) -> Entry:
-    from .entry_point import entry_point
-
-    entry = entry_point(result)
-    _alive.append((result, entry))
-    _results[id(entry)] = result
+def _entry_of(code: Code, argtypes: tuple[str, ...]) -> Entry:
+    """Return the function that Python calls for machine code, linked."""
+    linked = link(code)
+    entry: Entry = callable_of(linked)
+    _linked[id(entry)] = entry, linked, argtypes
     return entry
 
 
@@ -222,27 +301,8 @@ def native(entry: Entry) -> tuple[int, tuple[str, ...]]:
 
     KeyError for what is not an entry point of this module (a Python function under ``NUMBA_DISABLE_JIT``).
     """
-    from .entry_point import address_of
-
-    result = _results[id(entry)]
-    address = address_of(result)
-    if not address:
-        raise KeyError(result.fndesc.llvm_func_name)
-    return address, tuple(_spelled(t) for t in result.signature.args)
-
-
-def _spelled(t: Any) -> str:
-    from numba import types
-
-    from ..arrays import Arrays
-
-    if isinstance(t, types.Array):
-        return f"{_spelled(t.dtype)}[:]"
-    if isinstance(t, Arrays):
-        return f"[{_spelled(t.dtype)}]"
-    if isinstance(t, types.UniTuple):
-        return f"({t.count})"
-    return "bool" if t is types.boolean else str(t)
+    _, linked, argtypes = _linked[id(entry)]
+    return linked.address, argtypes
 
 
 # ------------------------------------------------------------------------------------------------------ compiling
@@ -276,7 +336,6 @@ def _compile(
     from numba import njit
 
     from ..frontend import brief
-    from .entry_point import shared
     from .pipeline import Kernel
 
     options = {**_options(checked), "pipeline_class": Kernel}
@@ -301,7 +360,6 @@ def _compile(
     try:
         with brief(), compiling(function.__name__, key):
             dispatcher.compile(signature)
-            shared(signature)
     finally:
         FunctionIdentity._unique_ids = counter
         if collecting:

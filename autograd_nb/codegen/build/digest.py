@@ -31,6 +31,7 @@ class Digest:
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # an id names an object only while it lives
+        self.own = True  #: whether there was nothing in it but the library's, and of libraries whose versions the key has
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
@@ -141,16 +142,26 @@ class Digest:
             self._put("global", name)
             self.add(value)
             if isinstance(value, pytypes.ModuleType) and value.__name__.partition(".")[0] not in _LIBRARIES:
+                self._meet(value.__name__)
                 for attribute in names:
                     if hasattr(value, attribute):
                         self._put("attribute", attribute)
                         self.add(getattr(value, attribute))
 
     def _text(self, module: str) -> None:
-        if module != GENERATED and module.startswith(__name__.partition(".")[0] + "."):
-            self._put("text", _module_digest(module))
+        if module.startswith(__name__.partition(".")[0] + "."):
+            if module != GENERATED:
+                self._put("text", _module_digest(module))
+        else:
+            self._meet(module)
+
+    def _meet(self, module: str) -> None:
+        """Take note of who has written what is in it."""
+        top = module.partition(".")[0]
+        self.own = self.own and (top in _VERSIONED or top in sys.stdlib_module_names)
 
 
+_VERSIONED = {__name__.partition(".")[0], "numba", "numpy", "llvmlite"}
 _LIBRARIES = {"numba", "numpy", "math", "cmath", "operator"}  # with versions of their own, which are in the key
 
 

@@ -11,13 +11,10 @@ kernel in the object that Python hands to a built-in function as its ``self``.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
-import struct
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -27,8 +24,8 @@ from numba.core.registry import cpu_target
 
 from ..arrays import Arrays
 from ..library import Simple
+from .linking import Code
 
-_FASTCALL = 0x80
 _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
 # where CPython and NumPy keep, in bytes from the start of an object, what their public structs declare
 _VALUE = object.__basicsize__  # behind the head of any object: the length of a tuple
@@ -217,73 +214,30 @@ class Wrapper(PyCallWrapper):
         return value
 
 
-_shared: dict[tuple, tuple[int, tuple, Any]] = {}  # by the types of the arguments: address, serialised code, what owns it
+_shared: dict[tuple, tuple[str, bytes]] = {}  # by the types of the arguments: symbol, object code
 
 
-def shared(kinds: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the code that entry points to kernels of these types share, serialised as Numba does."""
+def shared(kinds: tuple[Any, ...]) -> tuple[str, bytes]:
+    """Return the code that entry points to kernels of these types share: its symbol and object code."""
     known = _shared.get(kinds)
     if known is None:
         name = "entry_" + hashlib.sha256(repr(kinds).encode()).hexdigest()[:32]
         context = cpu_target.target_context
         library = Simple(context.codegen(), name)
-        library.enable_object_caching()
         module = context.create_module(name)
         with global_compiler_lock, context.push_code_library(library):
             about = SimpleNamespace(llvm_cpython_wrapper_name=name, argtypes=kinds)
             Wrapper(context, module, None, about, None, None, False).build()
             library.add_ir_module(module)
-            address = library.get_pointer_to_function(name)
-        known = _shared[kinds] = (address, without_bitcode(library.serialize_using_object_code(), name), library)
-    return known[1]
+            known = _shared[kinds] = (name, library.object_code())
+    return known
 
 
-def share(kinds: tuple[Any, ...], code: tuple[Any, ...]) -> None:
-    """Use code that `shared` returned in another process."""
-    if kinds not in _shared:
-        library = cpu_target.target_context.codegen().unserialize_library(code)
-        _shared[kinds] = (library.get_pointer_to_function(code[0]), code, library)
-
-
-def without_bitcode(code: Any, symbol: str) -> Any:
-    """Return serialised code without the LLVM bitcode that lets other functions inline it.
-
-    Nothing inlines a kernel, and it is half of the file and of the time to load it. A few bytes that define ``symbol`` stand
-    in for it, as Numba reads there what the machine code defines.
-    """
-    from llvmlite import binding
-
-    name, kind, (machine_code, _) = code
-    if kind != "object":
-        return code
-    stub = binding.parse_assembly(f'define void @"{symbol}"() {{ ret void }}').as_bitcode()
-    return name, kind, (machine_code, stub)
-
-
-class _Method(ctypes.Structure):
-    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
-
-
-_new_function = ctypes.pythonapi.PyCFunction_NewEx
-_new_function.restype = ctypes.py_object
-_new_function.argtypes = (ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p)
-
-
-def address_of(result: Any) -> int:
-    """Return where a compile result's machine code begins; 0 where it is not known."""
-    # the engine itself is asked: Numba's library knows only the symbols of the bitcode, which files on disk go without
-    engine = result.library._codegen._engine
-    return int(getattr(engine, "_ee", engine).get_function_address(result.fndesc.llvm_func_name))
-
-
-def entry_point(result: Any) -> Any:
-    """Return the function that Python calls for a compile result."""
+def code_of(result: Any) -> Code:
+    """Return the machine code of what Numba has compiled, ready to be linked and kept."""
     name = result.fndesc.qualname
     assert result.signature.return_type is types.none, f"{name}: a kernel returns nothing, as its outputs are arguments"
-    kinds = tuple(result.signature.args)
-    shared(kinds)
-    bound = struct.pack("@PP", id(np.ndarray), address_of(result))
-    method = _Method(name.encode(), _shared[kinds][0], _FASTCALL, None)
-    # the interpreter reads it whenever it looks for garbage, even at its end, when modules have been emptied: it is never freed
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
-    return _new_function(ctypes.byref(method), bound, None)
+    library = result.library
+    with global_compiler_lock:
+        entry = shared(tuple(result.signature.args))
+        return Code(name, entry, (result.fndesc.llvm_func_name, library.object_code()), library.environments())

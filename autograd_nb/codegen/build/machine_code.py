@@ -14,13 +14,15 @@ import numpy as np
 
 from . import notice
 from .cache import Store
-from .digest import GENERATED
+from .linking import Code
 from .packs import Packs
+from .requests import Requests
 
 store = Store()
+requests = Requests(store)
 _content_of: dict[str, str] = {}  # by the key of a kernel that this process has asked for
 
-ABI = 8  #: raised when machine code that was kept must not be used any more (what a change of `compilation` may require)
+ABI = 9  #: raised when machine code that was kept must not be used any more (what a change of `compilation` may require)
 
 _machine_known: tuple[Any, ...] | None = None
 
@@ -29,17 +31,17 @@ def machine() -> tuple[Any, ...] | None:
     """Return what besides its text decides a kernel's machine code; None when this Numba has no way to keep machine code."""
     global _machine_known
     if _machine_known is None:
+        _machine_known = _tuples(requests.find("machine"))
+    if _machine_known is None:
         import llvmlite
         import numba
         from numba import config
 
         try:
             from numba.core.bytecode import FunctionIdentity
-            from numba.core.compiler import CompileResult
             from numba.core.registry import cpu_target
-            from numba.core.serialize import dumps  # noqa: F401
 
-            known = CompileResult._reduce, CompileResult._rebuild, FunctionIdentity._unique_ids
+            known = FunctionIdentity._unique_ids
             processor = cpu_target.target_context.codegen().magic_tuple()
         except (ImportError, AttributeError) as error:
             _machine_known = ()
@@ -53,7 +55,13 @@ def machine() -> tuple[Any, ...] | None:
             tuple(str(part) for part in processor),
             tuple((switch, repr(getattr(config, switch, None))) for switch in switches),
         )
+        requests.note(_machine_known, "machine")
     return _machine_known or None
+
+
+def _tuples(value: Any) -> Any:
+    """Return what JSON has made lists of."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 @functools.cache
@@ -130,23 +138,13 @@ def holds(key: str) -> bool:
 _swept = False
 
 
-def save(key: str, result: Any, name: str, argtypes: tuple[str, ...]) -> None:
+def save(key: str, code: Code, result: Any, name: str, argtypes: tuple[str, ...]) -> None:
+    """Keep a kernel's machine code, if another process can use it: ``result`` is what Numba knows of it."""
     global _swept
-    if store.folder is None or result.lifted or result.objectmode or result.library.has_dynamic_globals:
+    if store.folder is None or not _is_whole(code, result):
         return
     import numba
-    from numba.core.serialize import dumps
 
-    from . import entry_point
-
-    try:
-        shared = entry_point.shared(tuple(result.signature.args))
-        code, fndesc, env, signature, objectmode, lifted, _, reload_init, envs = result._replace(type_annotation="")._reduce()
-        code = entry_point.without_bitcode(code, fndesc.llvm_func_name)
-        plain = [_plain(e) for e in envs]
-        payload = dumps((shared, code, fndesc, _plain(env), signature, objectmode, lifted, reload_init, plain))
-    except Exception:  # something in it cannot be pickled; the compiled kernel is as good as ever
-        return
     if not _swept:
         _swept = True
         store.sweep()
@@ -155,71 +153,29 @@ def save(key: str, result: Any, name: str, argtypes: tuple[str, ...]) -> None:
         about |= {"content": _content_of[key], "made": made_here()}
     if key in notice.compiled:
         about |= {"op": notice.compiled[key].op, "seconds": round(notice.compiled[key].seconds, 4)}
-    store.save(key, payload, about)
+    store.save(key, pickle.dumps(tuple(code), 5), about)
 
 
-def load(key: str) -> Any | None:
-    """Return a kernel from the cache, else from a pack: what was compiled for this very processor comes first."""
+def _is_whole(code: Code, result: Any) -> bool:
+    """Return whether machine code needs nothing but what the linker knows in any process: no addresses and objects of this one."""
+    from numba.core.environment import lookup_environment
+
+    if result.lifted or result.objectmode or result.reload_init or result.library.has_dynamic_globals or _UNRESOLVED in code.kernel[1]:
+        return False
+    return not any(lookup_environment(symbol).consts for symbol in code.environments)
+
+
+_UNRESOLVED = b".numba.unresolved$"  # in the names of functions that call themselves, which Numba links
+
+
+def load(key: str) -> Code | None:
+    """Return a kernel's machine code from the cache, else from a pack: what was compiled for this very processor comes first."""
     payload = store.load(key)
     if payload is None and key in _content_of:
         payload = packs.load(_content_of[key])
     if payload is None:
         return None
-    from numba.core.compiler import CompileResult
-    from numba.core.registry import cpu_target
-
-    from . import entry_point
-
-    context = cpu_target.target_context  # as it is: to refresh() it would import all of Numba's typing, and SciPy
-    _declare_runtime(context)
     try:
-        shared, code, fndesc, env, signature, objectmode, lifted, reload_init, envs = pickle.loads(payload)
-        entry_point.share(tuple(signature.args), shared)
-        env, *envs = [_environment(*e) for e in (env, *envs)]
-        result = CompileResult._rebuild(context, code, fndesc, env, signature, objectmode, lifted, "", reload_init, envs)
+        return Code(*pickle.loads(payload))
     except Exception:  # whole, yet of no use here: compile it, and replace the file
         return None
-    return result
-
-
-_runtime_declared = False
-
-
-def _declare_runtime(context: Any) -> None:
-    """Tell the linker where Numba's memory management is. (Its own initialisation also compiles the atomics, which kernels
-    have inlined: 15 ms. It runs anyway when something is compiled.)"""
-    global _runtime_declared
-    if _runtime_declared:
-        return
-    try:
-        from llvmlite import binding
-        from numba.core.runtime._nrt_python import c_helpers
-
-        for name, address in c_helpers.items():
-            binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
-    except (ImportError, AttributeError):
-        from numba.core.runtime import rtsys
-
-        rtsys.initialize(context)
-    _runtime_declared = True
-
-
-def _plain(env: Any) -> tuple[str, list[Any]]:
-    return env.env_name, list(env.consts)
-
-
-def _environment(name: str, constants: list[Any]) -> Any:
-    """Return the objects that a compiled function refers to.
-
-    Numba's own way to restore them imports the module of every function that was compiled along (SciPy, in the end),
-    for the sake of globals that only its object mode reads.
-    """
-    from numba.core.environment import Environment, lookup_environment
-
-    env = lookup_environment(name)
-    if env is None:
-        env = Environment({"__name__": GENERATED})
-        env.consts[:] = constants
-        env.env_name = name
-        Environment._memo[name] = env
-    return env

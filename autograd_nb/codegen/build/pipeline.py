@@ -9,24 +9,18 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import AnnotateTypes, DumpParforDiagnostics, NativeLowering
 
 from ..frontend import Passes
-from ..library import Code
-from ..translate.front import Front, Lowering
+from ..library import Code, LibraryLowering
+from ..translate.front import Front
 
 IDLE = (AnnotateTypes, DumpParforDiagnostics)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class KernelLowering(Lowering):
-    """The pass that lowers a kernel to machine code; what Python calls is apart (`entry_point`)."""
+class KernelLowering(LibraryLowering):
+    """The pass that lowers a kernel to its `Code`; what Python calls is apart (`entry_point`)."""
 
     _name = "kernel_lowering"
-
-    def run_pass(self, state: Any) -> bool:
-        library = state.library = Code(state.targetctx.codegen(), state.func_id.func_qualname)
-        library.enable_object_caching()
-        super().run_pass(state)
-        library.set_environments()
-        return True
+    library = Code
 
 
 class Kernel(Front):

@@ -1,0 +1,137 @@
+"""What kernels were asked for, and what was found: a process whose kernels are all on disk need not import Numba.
+
+A kernel is kept under its content, which can only be told by defining it and what it calls, with Numba. But the same words mean the
+same content while the library's files are the same. So each answer is noted in the cache, in a file named after all that it depends on
+besides the words: the texts of `codegen` and `kernels`, the versions, the processor. Only a process that has not imported Numba asks
+there, and only about what is the library's alone; what is missing or damaged there is found out as ever.
+
+The file has a line for each answer: the words (sha256), the answer (JSON), and a checksum of both. Lines are added at the end, each in one
+piece that begins the line, so that what a killed process has left undone spoils nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .cache import NotOurs, Store, opened
+
+SUFFIX = ".requests"
+_ROOT = Path(__file__).parents[2]
+_TEXTS = ("codegen", "kernels")
+_LARGEST = 1 << 24  #: bytes of a file that is read
+_MOST = 8  #: files that are kept: of versions and processors that share a cache
+
+
+class Requests:
+    """The answers in a cache's folder."""
+
+    def __init__(self, store: Store):
+        self._store = store
+        self._path: Path | None = None
+        self._known: dict[bytes, bytes] | None = None  # answers by words; read on first use
+
+    def find(self, *words: Any) -> Any:
+        """Return what was noted of these words; None where nothing was, or Numba is there to find it out."""
+        if "numba" in sys.modules:
+            return None
+        known = self._read()
+        if not known:
+            return None
+        answer = known.get(_words(words))
+        return None if answer is None else json.loads(answer)
+
+    def note(self, answer: Any, *words: Any) -> None:
+        """Note an answer for processes to come."""
+        known, said = self._read(), _words(words)
+        if self._path is None or said in known:
+            return
+        known[said] = text = json.dumps(answer).encode()
+        with suppress(OSError):
+            handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+            try:
+                os.write(handle, _line(said, text))
+            finally:
+                os.close(handle)
+
+    def clear(self) -> None:
+        """Remove all that was noted in the folder, by whatever versions."""
+        if self._store.folder is not None:
+            _sweep(self._store.folder, 0)
+
+    def _read(self) -> dict[bytes, bytes]:
+        if self._known is None:
+            found: dict[bytes, bytes] = {}
+            folder = self._store.folder
+            name = _name() if folder is not None and untouched() else None
+            if folder is not None and name is not None:
+                self._path = folder / (name + SUFFIX)
+                with suppress(OSError, NotOurs), opened(self._path) as file:
+                    if os.fstat(file.fileno()).st_size <= _LARGEST:
+                        found.update(_answers(file.read()))
+                if not found:
+                    _sweep(folder)
+            self._known = found
+        return self._known
+
+
+def _words(words: tuple[Any, ...]) -> bytes:
+    return hashlib.sha256(repr(words).encode()).hexdigest().encode()
+
+
+def _line(said: bytes, text: bytes) -> bytes:
+    whole = said + b" " + text
+    return b"\n" + whole + b" " + hashlib.sha256(whole).hexdigest()[:16].encode()
+
+
+def _answers(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    for line in data.split(b"\n"):
+        said, text = line[:64], line[65:-17]
+        if b"\n" + line == _line(said, text):
+            yield said, text
+
+
+def untouched() -> bool:
+    """Return whether nobody has told Numba what to do otherwise than by itself."""
+    return not any(name.startswith("NUMBA_") for name in os.environ) and not os.path.exists(".numba_config.yaml")
+
+
+def _name() -> str | None:
+    """Return the name of the file whose answers hold here; None where the library has no files to tell by."""
+    from llvmlite import __version__, binding
+
+    digest = hashlib.sha256()
+    numba = find_spec("numba")
+    if numba is None or numba.origin is None:
+        return None
+    try:
+        texts = [p for room in _TEXTS for p in sorted((_ROOT / room).rglob("*.py"))]
+        for path in [Path(numba.origin).with_name("_version.py"), *texts]:
+            text = path.read_bytes()
+            digest.update(b"%d:" % len(text) + text)
+    except OSError:
+        return None
+    if not texts:
+        return None
+    features = binding.get_host_cpu_features().flatten()
+    about = (sys.implementation.cache_tag, *sys.version_info, platform.machine(), np.__version__, __version__, binding.get_host_cpu_name(), features)
+    digest.update(repr(about).encode())
+    return digest.hexdigest()
+
+
+def _sweep(folder: Path, most: int = _MOST) -> None:
+    """Remove the oldest files where there are more than so many."""
+    with suppress(OSError):
+        files = sorted(folder.glob("*" + SUFFIX), key=lambda p: p.stat().st_mtime)
+        for path in files[: max(0, len(files) - most)]:
+            path.unlink()
