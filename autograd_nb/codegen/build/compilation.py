@@ -352,16 +352,28 @@ def _compile(
 
         counter = FunctionIdentity._unique_ids
     except (ImportError, AttributeError):
-        dispatcher.compile(signature)
-        return dispatcher.overloads[signature]
+        return _through_llvm(dispatcher, signature)
     FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(7), "little") << 6)
     collecting = gc.isenabled()
     gc.disable()  # it would look through a million new objects, again and again
     try:
         with brief(), compiling(function.__name__, key):
-            dispatcher.compile(signature)
+            return _through_llvm(dispatcher, signature)
     finally:
         FunctionIdentity._unique_ids = counter
         if collecting:
             gc.enable()
-    return dispatcher.overloads[signature]
+
+
+def _through_llvm(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
+    """Return what Numba makes of a function for arguments of these types; its machine code is there, and that of what Python calls."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    from .entry_point import shared
+
+    with global_compiler_lock:
+        dispatcher.compile(signature)
+        result = dispatcher.overloads[signature]
+        result.library.object_code()
+        shared(signature)
+    return result

@@ -238,6 +238,5 @@ def code_of(result: Any) -> Code:
     name = result.fndesc.qualname
     assert result.signature.return_type is types.none, f"{name}: a kernel returns nothing, as its outputs are arguments"
     library = result.library
-    with global_compiler_lock:
-        entry = shared(tuple(result.signature.args))
-        return Code(name, entry, (result.fndesc.llvm_func_name, library.object_code()), library.environments())
+    entry = shared(tuple(result.signature.args))
+    return Code(name, entry, (result.fndesc.llvm_func_name, library.object_code()), library.environments())
