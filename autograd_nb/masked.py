@@ -71,7 +71,7 @@ def _dims(dim: Any, x: Tensor) -> tuple[int, ...]:
 def _count(x: Tensor, dim: Any, keepdim: bool, mask: Any, name: str) -> Tensor:
     """Return how many elements are kept along ``dim``."""
     keep = _mask_of(x, mask, name)
-    return _op("sum", _op("ones_like", x, dtype=dtypes.int64) if keep is None else keep, dim=_dims(dim, x), keepdim=keepdim)
+    return _op("sum", _op("ones_like", x, dtype=dtypes.int64) if keep is None else keep, dim=_dims(dim, x), keepdim=bool(keepdim))
 
 
 def _lowest(x: Any, greatest: bool) -> Any:
@@ -87,7 +87,7 @@ def _lowest(x: Any, greatest: bool) -> Any:
 def sum(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:  # noqa: A001
     """Return the sum of the kept elements along ``dim``."""
     x = _filled(input, mask, 0, "sum")
-    return _op("sum", x, _dims(dim, x), keepdim, dtype=_kind(x, dtype, True))
+    return _op("sum", x, _dims(dim, x), bool(keepdim), dtype=_kind(x, dtype, True))
 
 
 def prod(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:

@@ -120,6 +120,23 @@ def test_slices_of_nothing(name):
     }, kinds="subclasses")  # fmt: skip
 
 
+SHAPES = ("()", "(1,)", "(0,)", "(0, 3)", "(3, 0)", "(1, 3)", "(2, 3)", "(1, 0)", "(0, 3, 2)", "(2, 0, 3)", "(1, 3, 2)")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["index_copy", "index_add"])
+def test_slices_into_nothing_of_several_dims(name):
+    """Of an index and a source that both do not fit it is the same one that is named."""
+    codes = {
+        f"{shape} {d} {index} {source}": f"r = t.zeros({shape}).{name}({d}, t.tensor({index}, dtype=t.int64), t.ones({source}))"
+        for shape in SHAPES[2:5] + SHAPES[8:10]
+        for d in range(3)
+        for index in ("[]", "[0]", "[0, 1]")
+        for source in SHAPES
+    }
+    check(codes, kinds="subclasses")
+
+
 @pytest.mark.parity
 def test_float_power_in_place_keeps_its_dtype():
     kinds = ("float16", "float32", "int64", "bool", "complex64", "float64", "complex128")

@@ -8,6 +8,7 @@ import autograd_nb as ours  # noqa: E402
 from autograd_nb.ops.core.registry import functions  # noqa: E402
 
 from .compare import compare  # noqa: E402
+from .snippets import check  # noqa: E402
 
 TORCH = functions("torch")
 RNG = np.random.default_rng(3)
@@ -186,3 +187,18 @@ def test_bools_are_refused_where_pytorch_refuses_them(call):
         except (RuntimeError, NotImplementedError) as error:
             found.append(type(error))
     assert found[0] is found[1]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+def test_segments_with_nan_and_segments_of_nothing(reduce):
+    """Gradients go to what is nan where there is such an element; offsets need not begin at 0 nor reach the end."""
+    where = [f"lengths=t.tensor({s}, dtype=t.int64)" for s in ("[2, 2]", "[2, 0, 2]", "[0, 4]", "[1, 3]", "[3]", "[]")]
+    where += [f"offsets=t.tensor({s})" for s in ("[0, 2]", "[1, 3]", "[1, 1, 2]", "[0, 0]", "[2]")]
+    rows = ["[1., nan, 3., 4.]", "[nan, 1., nan, 4.]", "[inf, nan, 0., 4.]", "[0., 2., 0., 0.]", "[[1., nan], [3., 4.], [nan, 2.], [1., 1.]]"]
+    codes = {
+        f"{row} {segments}{initial}": f"x = t.tensor({row}, requires_grad=True)\n"
+        f"y = t._segment_reduce(x, {reduce!r}, {segments}, axis=0{initial})\ny.sum().backward()\nr = y, x.grad"
+        for row in rows for segments in where for initial in ("", ", initial=2.0", ", initial=nan")
+    }  # fmt: skip
+    check(codes, "from math import inf, nan")

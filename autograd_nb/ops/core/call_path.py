@@ -33,8 +33,9 @@ from ...shapes import Size
 from ...tensor import Tensor, blank, refresh
 from .history import rewrite_history
 from .memo import Memo, ordinary
+from .numbers import bool_argument
 from .recording import fitting, mark_inference, refuse_inference, store
-from .registry import numpy_names, parameters_of
+from .registry import flags_of, numpy_names, parameters_of
 
 #: what the texts call
 NAMES: dict[str, Any] = {
@@ -309,6 +310,7 @@ class _Known:
         self.names = [p.name for p in ordered]
         self.defaults = {p.name: p.default for p in ordered if p.default is not p.empty}
         self.read = list(takes) or self.names
+        self.name, self.flags = function.__name__.removeprefix("_f_"), flags_of(function).keys() & set(self.read)
         self.function = function
 
     @cached_property
@@ -345,10 +347,12 @@ class _Known:
         parameters = ", ".join([f"{n}=_default_{n}" if n in self.defaults else n for n in self.names] + ["**_options"])
         given = ", ".join(self.read)
         others = [f"{n} is not _default_{n}" for n in self.names if n not in self.read]
+        flags = [f"if {n} is not False and {n} is not True: _flag({n}, _name, {n!r})" for n in sorted(self.flags)]
         return shortcut(
             parameters, self.key + ",", [f"return _run(plan, {given})"] if callable(run) else run,
             [f"plan, out = _first({given})", "if plan is None:", "    return out"], memo=self.memo, function=self.function,
-            first=[f"if {' or '.join(['_options', *others])}:", f"    return _slow(({', '.join(self.names)},), _options)"],
+            first=[f"if {' or '.join(['_options', *others])}:", f"    return _slow(({', '.join(self.names)},), _options)", *flags],
+            _flag=bool_argument, _name=self.name,
             _first=self.first, _slow=self.slow, _run=run, **space, **{f"_default_{n}": d for n, d in self.defaults.items()},
         )  # fmt: skip
 

@@ -62,6 +62,13 @@ def int_argument(value: Any, name: str, argument: str) -> int:
         raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__} ({argument}={shorten(value)})") from None
 
 
+def several_argument(value: Any, name: str, argument: str) -> tuple[Any, ...]:
+    """Return what an op takes as one int or several of them. TypeError for what is neither."""
+    if not hasattr(value, "__iter__") or (isinstance(value, Tensor) and not value.ndim):
+        return (int_argument(value, name, argument),)
+    return tuple(value)
+
+
 def float_argument(value: Any, name: str, argument: str) -> float:
     """Return a real number of an op, which may come as a 0-d tensor that nobody wants a gradient of. TypeError for what is none."""
     value = plain_number(number_argument(value, name, argument))

@@ -219,7 +219,7 @@ def known_reduction(op: ReductionOp, several: bool) -> Callable[[Callable[..., A
             return None
         return KnownPlan(op, found, numbers, args, layout)
 
-    key = "input._layout, dim, dim.__class__, keepdim"
+    key = "input._layout, dim, dim.__class__ if dim.__class__ is not tuple else (*map(type, dim),), keepdim"
     run = result_lines("plan.entry(plan.dims, input._data, *plan.numbers, data)", unsaved_lines("input"))
     return known(key, plan, run, takes=("input", "dim", "keepdim"), _op=op)
 

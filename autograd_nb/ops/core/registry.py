@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS, signature
@@ -10,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from ...tensor import Tensor
+from .numbers import bool_argument
 
 #: kinds of numbers; "half" is float16, "integer" any that is no bool
 DTYPES = "half float complex integer bool"
@@ -55,15 +57,39 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
 _NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
 
 
-def numpy_names(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, taking ``axis`` for its ``dim`` and ``keepdims`` for its ``keepdim``."""
+#: flags that PyTorch's functions read as Python does, so that anything may stand for one
+_ANY_TRUTH = {
+    "antialias", "average_attn_weights", "center", "copy", "cudnn_enable", "cudnn_enabled", "force", "get_infos", "hard", "inplace",
+    "is_causal_hint", "need_weights", "non_blocking", "pin_memory", "requires_grad", "return_indices", "sym", "use_separate_proj_weight",
+}  # fmt: skip
+#: functions all of whose flags are such
+_PYTHONS = {"nn.functional.gaussian_nll_loss", "nn.functional.triplet_margin_with_distance_loss", "multi_head_attention_forward"}
+
+
+def flags_of(function: Callable[..., Any]) -> dict[str, int]:
+    """Return the flags of a function that have to be bools -> their places among its arguments."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return {}
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = function.__defaults__ or ()
+    given = dict(zip(names[code.co_argcount - len(defaults) : code.co_argcount], defaults, strict=True)) | (function.__kwdefaults__ or {})
+    beyond = sys.maxsize  # the place of what is given by name only
+    places = {n: i if i < code.co_argcount else beyond for i, n in enumerate(names) if n not in _ANY_TRUTH}
+    return {n: place for n, place in places.items() if given.get(n).__class__ is bool}
+
+
+def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None) -> Callable[..., Any]:
+    """Return the function, taking ``axis`` for its ``dim`` and ``keepdims`` for its ``keepdim``, and refusing ``flags`` that are none."""
     code = getattr(call, "__code__", None)
     if code is None or hasattr(call, "__wrapped__"):
         return call
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     renamed = {alias: own for own, alias in _NUMPY_NAMES.items() if own in parameters and alias not in parameters}
-    if not renamed:
+    flags = flags_of(call) if flags is None else flags
+    if not renamed and not flags:
         return call
+    name, first = call.__name__.removeprefix("_f_"), min(flags.values(), default=sys.maxsize)
 
     @wraps(call)
     def renaming(*args: Any, **options: Any) -> Any:
@@ -71,6 +97,12 @@ def numpy_names(call: Callable[..., Any]) -> Callable[..., Any]:
             for alias, own in renamed.items():
                 if alias in options and own not in options:
                     options[own] = options.pop(alias)
+            for flag in flags.keys() & options.keys():
+                bool_argument(options[flag], name, flag)
+        if len(args) > first:
+            for flag, place in flags.items():
+                if place < len(args):
+                    bool_argument(args[place], name, flag)
         return call(*args, **options)
 
     return renaming
@@ -86,7 +118,7 @@ def register(
     namespaces: tuple[str, ...] = ("torch",), aliases: tuple[str, ...] = (), **info: Any,
 ) -> Callable[..., Any]:  # fmt: skip
     """Enter an op into the table, and attach it to Tensor as a method of its name and aliases."""
-    call = numpy_names(call)
+    call = numpy_names(call, {} if name in _PYTHONS else None)
     entry = OpInfo(name, call, kind, method=bool(method), namespaces=namespaces, **info)
     OPS[name] = entry
     for alias in aliases:

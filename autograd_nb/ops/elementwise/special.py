@@ -15,6 +15,7 @@ from ...graph.modes import state
 from ...tensor import Tensor
 from ..core.calls import only_tensors
 from ..core.inplace import in_place
+from ..core.numbers import int_argument
 from ..core.pointwise import pointwise
 from ..core.recording import need_floats, store
 from ..core.registry import OPS, public, register
@@ -208,7 +209,7 @@ def mvlgamma(input, p: int, *, out=None):
     Errors: RuntimeError unless p ≥ 1.
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.multigammaln
     """
-    x = tensor_argument(input, "mvlgamma")
+    x, p = tensor_argument(input, "mvlgamma"), int_argument(p, "mvlgamma", "p")
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1 (p={p})")
     y = _mvlgamma(x, p)

@@ -7,7 +7,7 @@ import math
 from ... import dtypes, return_types
 from ...codegen.formula.namespace import m
 from ..core.inplace import counted
-from ..core.numbers import float_argument, number_argument
+from ..core.numbers import float_argument, int_argument, number_argument
 from ..core.pointwise import pointwise
 from ..core.recording import need_floats, need_numbers, no_complex_derivative, real_operands, store, store_each
 from ..core.registry import public
@@ -288,7 +288,7 @@ def _round_tens(x, scale):
 
 
 def _rounded(input, decimals, inplace):
-    x = tensor_argument(input, "round")
+    x, decimals = tensor_argument(input, "round"), int_argument(decimals, "round", "decimals")
     if decimals:
         need_floats("round_cpu", (x,))
     else:

@@ -99,6 +99,8 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
     n = tensor_argument(index, name, "index")._layout.size
     _check_vector(index, name)
     if not source.ndim and n != 1 and "copy" not in name:
+        if d:
+            raise RuntimeError(f"{name}(): Indexing dim {d} is out of bounds of the source tensor with dim 0")
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions ({name}(): source)")
     if source.ndim != x.ndim and "copy" not in name:
         raise RuntimeError(
@@ -107,6 +109,12 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
         )
     if source.ndim == 0 and x.ndim <= 1:
         source = reshape(source, 1)
+    slices = [[s for k, s in enumerate(t.shape) if k != d] for t in (x, source)]
+    if "copy" in name and (source.ndim or n == 1) and slices[0] != slices[1]:
+        raise RuntimeError(
+            f"{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: {slices[0]} at dimension {d} and "
+            f"source slice shape: {slices[1]} at dimension {d}"
+        )
     if (source.shape[d] if source.ndim > d else 1) != n:
         raise (IndexError if "copy" in name else RuntimeError)(
             f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({list(source.shape)}, dim={d})"

@@ -14,7 +14,7 @@ from ...launch import Kernel
 from ...overriding import overridable
 from ...shapes import as_int, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
-from ..core.numbers import plain_number
+from ..core.numbers import bool_argument, plain_number
 from ..core.recording import fresh, guarded, no_complex_derivative, not_for_complex, scalar_type, store, store_each, underived
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -134,15 +134,15 @@ def _only_one(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @public()
-def sort(input, dim=-1, descending=False, stable=False, *, out=None):
+def sort(input, dim=-1, descending=False, *, stable: bool | None = None, out=None):
     """Return (values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back.
 
     Errors: IndexError for a dim out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.sort.html
     """
     x = tensor_argument(input, "sort")
     _ordered(x._layout.dtype, "sort")
-    if isinstance(dim, bool):  # sort(stable, dim, descending) by position
-        dim, descending = descending if not isinstance(descending, bool) else -1, False
+    if stable is not None:
+        bool_argument(stable, "sort", "stable")
     d = wrap_dim(dim, x.ndim)
     if not x.ndim:
         return _pair(return_types.sort, *_only_one(x), out, "sort")

@@ -10,6 +10,7 @@ from ... import dtypes, return_types
 from ...launch import Kernel
 from ...shapes import as_int, broadcast_shapes
 from ...tensor import Tensor
+from ..core.numbers import float_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense
@@ -109,7 +110,7 @@ def lstsq(input, b, rcond: float | None = None, *, driver=None):
     m, n = a.shape[-2:]
     batch = broadcast_shapes(a.shape[:-2], right.shape[:-2])
     a, right = a.expand(*batch, m, n), right.expand(*batch, m, right.shape[-1])
-    cut = float(np.finfo(a.dtype.np).eps) * max(m, n) if rcond is None else float(rcond.item() if isinstance(rcond, Tensor) else rcond)
+    cut = float(np.finfo(a.dtype.np).eps) * max(m, n) if rcond is None else float_argument(rcond, "linalg.lstsq", "rcond")
     x, residuals, rank, s = _lstsq(a, right, 0.0 if driver == "gels" else cut, driver)
     if driver == "gels":
         rank = new_empty((0,), dtypes.int64)

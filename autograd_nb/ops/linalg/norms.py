@@ -10,6 +10,7 @@ import numpy as np
 from ... import dtypes
 from ...shapes import wrap_dims
 from ...tensor import Tensor
+from ..core.numbers import several_argument
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
@@ -98,7 +99,7 @@ def norm(A, ord: float | str | None = None, dim=None, keepdim=False, *, out=None
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.norm.html
     """
     x = tensor_argument(A, "linalg.norm")
-    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = None if dim is None else several_argument(dim, "linalg.norm", "dim")
     if dims is not None and ord is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     if dims is None and ord is not None and x.ndim not in (1, 2):

@@ -10,6 +10,7 @@ from ... import dtypes, launch, return_types
 from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
+from ..core.numbers import float_argument
 from ..core.recording import constant, guarded
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -351,6 +352,9 @@ def eigvals(A, *, out=None):
 def cutoff(a: Tensor, atol: Any, rtol: Any, largest: Tensor) -> Tensor:
     """Return the size up to which singular values count as 0: max(atol, rtol·largest), PyTorch's defaults where not given."""
     eps = float(np.finfo(a.dtype.np).eps) * max(a.shape[-2:], default=0)
+    for name, bound in (("atol", atol), ("rtol", rtol)):
+        if bound is not None and not isinstance(bound, Tensor):
+            float_argument(bound, "linalg", name)
     absolute = 0.0 if atol is None else atol
     if rtol is None:
         relative: Any = eps

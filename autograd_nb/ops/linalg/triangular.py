@@ -7,6 +7,7 @@ from typing import Any
 from ... import return_types
 from ...launch import Kernel
 from ...tensor import Tensor
+from ..core.numbers import bool_argument
 from ..core.recording import guarded, underived
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
@@ -89,6 +90,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve_triangular.html
     """
     name, kernel = "linalg.solve_triangular", "triangular_solve_cpu"
+    upper = bool_argument(upper, name, "upper")
     a, b = matrix(A, name, kernel=kernel), tensor_argument(B, name, "B")
     if b.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions. (B has shape {list(b.shape)})")

@@ -13,6 +13,7 @@ from ... import dtypes
 from ...launch import Kernel
 from ...shapes import as_int
 from ...tensor import Tensor
+from ..core.numbers import bool_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -90,7 +91,7 @@ def _default_corners(align_corners: Any) -> bool:
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
             stacklevel=3,
         )
-    return bool(align_corners)
+    return bool_argument(align_corners, "grid_sampler", "align_corners")
 
 
 @public(method=False, namespaces=("nn.functional",))
@@ -146,7 +147,7 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
         raise RuntimeError(f"grid_sampler(): expected modes 0, 1 or 2, but got interpolation_mode={mode}, padding_mode={padding}")
     if mode == 2 and x.ndim == 5:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    return _grid_sampler(x, places, (mode, padding, bool(align_corners)))
+    return _grid_sampler(x, places, (mode, padding, bool_argument(align_corners, "grid_sampler", "align_corners")))
 
 
 def _axis(n: int, aligned: bool, like: Tensor) -> Tensor:

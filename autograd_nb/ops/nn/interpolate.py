@@ -18,6 +18,7 @@ import numpy as np
 from ... import dtypes, launch
 from ...shapes import numel
 from ...tensor import Tensor
+from ..core.numbers import bool_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, images
@@ -211,7 +212,7 @@ def interpolate(
     if mode == "area":
         return OPS[f"nn.functional.adaptive_avg_pool{x.ndim - 2}d"].call(x, tuple(sizes))
     number = _SMOOTH[mode] if antialias else _MODES[mode]
-    return _resized(x, number, sizes, factors, bool(align_corners))
+    return _resized(x, number, sizes, factors, align_corners is not None and bool_argument(align_corners, "upsample", "align_corners"))
 
 
 def _resized(x: Tensor, mode: int, sizes: Any, factors: Any, aligned: bool) -> Tensor:

@@ -19,7 +19,7 @@ from ...overriding import overridable
 from ...shapes import layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import known
-from ..core.numbers import float_argument
+from ..core.numbers import float_argument, several_argument
 from ..core.recording import mark_inference
 from ..core.row_kernel import RowKernel
 from ..core.structured import structured, tensor_argument
@@ -181,7 +181,7 @@ def _run_known(plan: tuple[Any, ...], x: Tensor, normalized_shape: Any, w: Any, 
 
 def _row_arguments(input: Any, normalized_shape: Any, weight: Any, bias: Any, name: str) -> tuple[Tensor, int]:
     x = tensor_argument(input, name)
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    shape = several_argument(normalized_shape, name, "normalized_shape")
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "

@@ -308,7 +308,7 @@ def binary_cross_entropy_with_logits(
         return _held_as(_bce_with_logits((x, t), reduction), t.dtype, "binary_cross_entropy_with_logits")
     for argument, w in (("weight", weight), ("pos_weight", pos_weight)):
         if w is not None:
-            constant("binary_cross_entropy_with_logits", argument, w)
+            constant("binary_cross_entropy_with_logits", argument, tensor_argument(w, "binary_cross_entropy_with_logits", argument))
             _fits_into(w.shape, x)
     _no_bool(pos_weight)
     values = (x, t, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight)

@@ -237,6 +237,12 @@ def inner(input, other, *, out=None):
 def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
     """Contract the last ``dims`` dims of a with the first of b, or the two lists of dims given."""
     x, z = tensor_argument(a, "tensordot", "a"), tensor_argument(b, "tensordot", "b")
+    if isinstance(dims, Tensor):
+        dims = (dims[0].tolist(), dims[1].tolist()) if dims.numel() > 1 else int(dims.item())
+    elif not isinstance(dims, (int, tuple, list)):
+        raise RuntimeError(
+            f"tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got dims={dims}"
+        )
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")

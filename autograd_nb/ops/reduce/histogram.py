@@ -11,6 +11,7 @@ import numpy as np
 from ... import dtypes, launch, return_types
 from ...graph.modes import unrecorded
 from ...tensor import Tensor
+from ..core.numbers import several_argument
 from ..core.recording import store_each, underived
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -24,6 +25,8 @@ def _limits(x: Tensor, range: Any, name: str) -> list[tuple[float, float]]:
     """Return the outer edges of each column: given, or found in the data; widened where both are equal."""
     columns = x.shape[1]
     if range is not None:
+        if not isinstance(range, (tuple, list)):
+            raise TypeError(f"{name}(): argument 'range' must be tuple of floats, not {type(range).__name__}")
         if len(range) != 2 * columns:
             raise RuntimeError(
                 f"{name}(): for a {columns}-dimensional histogram range should have {2 * columns} elements, but got {len(range)}"
@@ -150,7 +153,7 @@ def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *,
             f"histogramdd(): if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
             f"dimension, but got input with shape {list(x.shape)} and weight with shape {list(weight.shape)}"
         )
-    each: list[Any] = [bins] * width if isinstance(bins, int) else list(bins)
+    each: list[Any] = [bins] * width if isinstance(bins, int) else list(several_argument(bins, "histogramdd", "bins"))
     if len(each) != width:
         raise RuntimeError(
             f"histogramdd(): expected {width} sequences of bin edges for a {width}-dimensional histogram but got {len(each)}"

@@ -12,6 +12,7 @@ from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import MAX, MIN, SUM
 from ...shapes import wrap_dim, wrap_dims
 from ...tensor import Tensor
+from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
 from ..core.recording import store
 from ..core.reduction import Reduction, all_dims, reduction
@@ -183,6 +184,7 @@ def renorm(input, p, dim, maxnorm, *, out=None):
     x = tensor_argument(input, "renorm")
     if isinstance(p, complex):
         raise RuntimeError("renorm: p must be real-valued")
+    p = number_argument(p, "renorm", "p")
     if not p > 0:
         raise RuntimeError(f"renorm: non-positive-norm not supported (p={p})")
     if isinstance(maxnorm, complex):

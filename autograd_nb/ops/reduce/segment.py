@@ -10,13 +10,39 @@ from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.registry import OPS, public
-from ..core.structured import tensor_argument
+from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
 
 _REDUCTIONS = {
     "sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0), "max": ("amax", -math.inf), "amax": ("amax", -math.inf),
     "min": ("amin", math.inf), "amin": ("amin", math.inf),
 }  # fmt: skip
+
+
+def _share(g: Tensor, x: Tensor, out: Tensor, first: Tensor, index: Tensor, d: int, kind: str) -> Tensor:
+    """Return the gradient of `_segments`: to the extremes, or to nan where there is one; to each factor the product of the others."""
+    where, missing = OPS["where"].call, x.isnan()
+
+    def count(chosen: Tensor) -> Tensor:
+        return OPS["zeros_like"].call(out).scatter_add(d, index, cast(chosen, x.dtype))
+
+    if kind != "prod":
+        chosen = missing | (x == out.gather(d, index))
+        return where(chosen, (g / count(chosen).clamp(min=1.0)).gather(d, index), 0.0)
+    zero = x == 0
+    rest = first.scatter_reduce(d, index, where(zero | missing, 1.0, x), "prod").gather(d, index)
+    zeros = count(zero).gather(d, index) - cast(zero, x.dtype)
+    others = where(zeros > 0, rest * 0.0, rest)
+    others = where(count(missing).gather(d, index) > cast(missing, x.dtype), math.nan, others)
+    return g.gather(d, index) * where(zero | missing, others, out.gather(d, index) / x)
+
+
+@structured(
+    x=_share, node="SegmentReduceBackward0", linear="no", batch="samples", dtypes="half float",
+    samples='torch.segment_reduce(x(4, 3), "max", lengths=torch.tensor([1, 3]))',
+)
+def _segments(x, first, index, d, kind):
+    return first.scatter_reduce(d, index, x, kind, include_self=True)
 
 
 def _lengths(x: Tensor, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Tensor:
@@ -34,7 +60,9 @@ def _lengths(x: Tensor, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> 
             f"data.shape={list(x.shape)})"
         )
     if lengths is None:
-        lengths = given[..., 1:] - given[..., :-1]
+        lengths, unsafe = given[..., 1:] - given[..., :-1], True  # (what lies outside of them is left out)
+    elif not lengths.numel():
+        raise RuntimeError("min(): Expected reduction dim to be specified for input.numel() == 0 (segment_reduce() of no lengths)")
     if lengths.numel() and int(lengths.min().item()) < 0:
         raise RuntimeError("lengths contains negative value!")
     total = lengths.sum(-1)
@@ -70,18 +98,21 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
         sizes = cast(_lengths(x, lengths, offsets, d, bool(unsafe)), dtypes.int64)
         # the segment of each place: how many segments end at or before it
         places = OPS["arange"].call(x.shape[d]).expand(*sizes.shape[:-1], x.shape[d])
-        segment = OPS["searchsorted"].call(sizes.cumsum(-1), places.contiguous(), right=True)
-        beyond = segment >= sizes.shape[-1]
+        begin = 0 if lengths is not None else cast(offsets[..., :1], dtypes.int64)
+        segment = OPS["searchsorted"].call(sizes.cumsum(-1) + begin, places.contiguous(), right=True)
+        beyond = (segment >= sizes.shape[-1]) | (places < begin)
         tail = [1] * (x.ndim - d - 1)
         index = where(beyond, 0, segment).reshape(*segment.shape, *tail).expand(x.shape)
         outside = beyond.reshape(*beyond.shape, *tail)
         counts = cast(sizes, x.dtype).reshape(*sizes.shape, *tail)
+    if not sizes.shape[-1]:
+        return x.narrow(d, 0, 0)
     kind, identity = _REDUCTIONS[reduce]
     start = identity if initial is None else float(initial)
     if bool(beyond.any()):  # places after the last segment
         x = where(outside, identity, x)
-    y = OPS["full"].call((*sizes.shape, *x.shape[d + 1 :]), start, dtype=x.dtype)
-    y = y.scatter_reduce(d, index, x, kind, include_self=True)
+    first = OPS["full"].call((*sizes.shape, *x.shape[d + 1 :]), start, dtype=x.dtype)
+    y = first.scatter_add(d, index, x) if kind == "sum" else _segments(x, first, index, d, kind)
     if reduce == "mean":
         y = y / (counts if initial is None else counts.clamp(min=1.0))
     return y

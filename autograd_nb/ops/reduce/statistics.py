@@ -16,7 +16,7 @@ from ...graph.modes import unrecorded
 from ...overriding import overridable
 from ...shapes import layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
-from ..core.numbers import number_argument
+from ..core.numbers import bool_argument, number_argument
 from ..core.pointwise import pointwise
 from ..core.recording import guarded, store, store_each
 from ..core.reduction import REQUIRED, Reduction, ReductionOp, all_dims, check_not_empty, count_of, reduced_shape, reduction
@@ -271,8 +271,10 @@ def _moments_arguments(
     name: str, input: Any, dim: Any, unbiased: Any, correction: Any
 ) -> tuple[Tensor, tuple[int, ...], float]:
     x = tensor_argument(input, name)
-    if isinstance(dim, bool):  # var(x, unbiased)
+    if isinstance(dim, bool) and unbiased is None:  # var(x, unbiased)
         dim, unbiased = None, dim
+    elif unbiased is not None:
+        bool_argument(unbiased, name, "unbiased")
     if unbiased is not None and correction is not None:
         raise TypeError(f"{name}(): give unbiased or correction, not both (unbiased={unbiased}, correction={correction})")
     if x.dtype.category < 2:

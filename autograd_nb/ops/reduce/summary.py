@@ -10,7 +10,7 @@ from ... import dtypes, launch
 from ...graph.modes import unrecorded
 from ...shapes import as_int, layout_of
 from ...tensor import make
-from ..core.numbers import real_argument
+from ..core.numbers import int_argument, real_argument
 from ..core.recording import scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -107,6 +107,7 @@ def histc(input, bins=100, min: float = 0, max: float = 0, *, out=None):
     x = tensor_argument(input, "histc")
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype} (histc(); use .float(), or bincount)')
+    bins = int_argument(bins, "histc", "bins")
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     low, high = (real_argument(v, "histc", n) for v, n in ((min, "min"), (max, "max")))

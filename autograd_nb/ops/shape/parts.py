@@ -9,6 +9,7 @@ from typing import Any
 from ... import dtypes
 from ...shapes import as_int, as_shape, wrap_dim
 from ...tensor import Tensor
+from ..core.numbers import several_argument
 from ..core.recording import scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -169,7 +170,7 @@ def split(tensor, split_size_or_sections: int | Sequence[int] | None = None, dim
 @public(method=True)
 def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     """Return `split` by a list of sizes."""
-    return split(input, list(split_sizes), dim)
+    return split(input, list(several_argument(split_sizes, "split_with_sizes", "split_sizes")), dim)
 
 
 @public()

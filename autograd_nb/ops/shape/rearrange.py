@@ -11,6 +11,7 @@ from ...launch import Kernel
 from ...shapes import as_int, as_shape, is_expanded, layout_of, numel, wrap_dim, wrap_dims
 from ...tensor import Tensor, make
 from ..core.inplace import in_place
+from ..core.numbers import several_argument
 from ..core.recording import fresh, need_numbers, no_complex_derivative, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
@@ -117,7 +118,7 @@ def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = 
 @public()
 def rot90(input, k=1, dims=(0, 1)):
     """Return the tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
-    x = tensor_argument(input, "rot90")
+    x, dims = tensor_argument(input, "rot90"), several_argument(dims, "rot90", "dims")
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if x.ndim < 2:

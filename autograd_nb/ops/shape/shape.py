@@ -19,6 +19,7 @@ from ...shapes import (
     wrap_dims,
 )
 from ...tensor import Tensor, make
+from ..core.numbers import several_argument
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..core.views import geometry, memoized_view
@@ -273,16 +274,13 @@ def t(input):
 def movedim(input, source: int | Sequence[int], destination: int | Sequence[int]):
     """Move dims to other places, the rest keeping their order."""
     x = tensor_argument(input, "movedim")
-    if isinstance(source, int):
-        source = (source,)
-    if isinstance(destination, int):
-        destination = (destination,)
+    source, destination = several_argument(source, "movedim", "source"), several_argument(destination, "movedim", "destination")
     if len(source) != len(destination):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims as "
             f"destination ({list(destination)} dims)"
         )
-    src, dst = wrap_dims(tuple(source), x.ndim, "source"), wrap_dims(tuple(destination), x.ndim, "destination")
+    src, dst = wrap_dims(source, x.ndim, "source"), wrap_dims(destination, x.ndim, "destination")
     if not x.ndim:
         return (_alias,)
     order: list[int | None] = [None] * x.ndim

@@ -14,6 +14,7 @@ from ... import config, dtypes
 from ...launch import Kernel
 from ...shapes import as_int, wrap_dim
 from ...tensor import Tensor
+from ..core.numbers import several_argument
 from ..core.recording import guarded, made_in, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -148,9 +149,9 @@ def _one_dim(x: Tensor, n: Any, dim: Any, name: str = "", last: bool = False) ->
 
 def _many_dims(x: Tensor, s: Any, dim: Any, name: str = "", last: bool = False) -> tuple[tuple[int, ...], list[int]]:
     """Return (dims, sizes to transform); ``last``: the last size is that of a real array of which half the transform is given."""
-    sizes = None if s is None else [as_int(n, "s") for n in ((s,) if isinstance(s, int) else s)]
+    sizes = None if s is None else [as_int(n, "s") for n in several_argument(s, name or "fft", "s")]
     if dim is not None:
-        dims = tuple(wrap_dim(d, x.ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+        dims = tuple(wrap_dim(d, x.ndim) for d in several_argument(dim, name or "fft", "dim"))
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"FFT dims must be unique, got dim={tuple(dim)}")
         if sizes is not None and len(sizes) != len(dims):
@@ -302,7 +303,7 @@ _frequencies("rfftfreq", lambda n, d: arange(0, n // 2 + 1), "The frequencies of
 def _rolled(name: str, step: Any, doc: str) -> None:
     def call(input, dim=None):
         x = tensor_argument(input, name)
-        dims = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+        dims = tuple(range(x.ndim)) if dim is None else several_argument(dim, name, "dim")
         if not dims:
             raise RuntimeError(f"`shifts` required ({name}() of no dims)")
         return roll(x, [step(x.size(d)) for d in dims], tuple(wrap_dim(d, x.ndim) for d in dims))

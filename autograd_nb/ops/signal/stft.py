@@ -11,6 +11,7 @@ from typing import Any
 
 from ...shapes import as_int, layout_of
 from ...tensor import Tensor
+from ..core.numbers import bool_argument
 from ..core.recording import fresh
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -52,6 +53,12 @@ def _check_pieces(x: Tensor, n: int, window: Tensor | None, width: int) -> None:
         )
 
 
+def _check_flags(**flags: Any) -> None:
+    for name, value in flags.items():
+        if value is not None:
+            bool_argument(value, "stft", name)
+
+
 def _check_complex(complex_input: bool) -> None:
     if not complex_input:
         raise RuntimeError(
@@ -89,6 +96,7 @@ def stft(
     if window is not None:
         tensor_argument(window, "stft", "window")
     complex_input = x.dtype.is_complex or (window is not None and window.dtype.is_complex)
+    _check_flags(onesided=onesided, return_complex=return_complex, align_to_window=align_to_window)
     if return_complex is None:
         return_complex = complex_input
         _check_complex(complex_input)

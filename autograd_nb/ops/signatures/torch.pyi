@@ -1977,7 +1977,7 @@ def softmax(
     """yᵢ = e^xᵢ / Σⱼ e^xⱼ along ``dim``; dL/dx = y·(g − Σ g·y). ``dtype`` casts first."""
 
 def sort(
-    input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, out: Tensor | None = None
 ) -> _return_types.sort:
     """Return (values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back."""
 
