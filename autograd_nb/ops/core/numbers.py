@@ -54,6 +54,13 @@ def bool_argument(value: Any, name: str, argument: str) -> bool:
     raise TypeError(f"{name}(): argument '{argument}' must be bool, not {type(value).__name__} ({argument}={shorten(value)})")
 
 
+def text_argument(value: Any, name: str, argument: str) -> str | None:
+    """Return a word that an op takes, or None. TypeError for what is neither."""
+    if value is None or isinstance(value, str):
+        return value
+    raise TypeError(f"{name}(): argument '{argument}' must be str, not {type(value).__name__} ({argument}={shorten(value)})")
+
+
 def int_argument(value: Any, name: str, argument: str) -> int:
     """Return an integer of an op, which may come as NumPy's or as a 0-d tensor. TypeError for what is none; ValueError beyond 64 bits."""
     try:
@@ -64,7 +71,7 @@ def int_argument(value: Any, name: str, argument: str) -> int:
 
 def several_argument(value: Any, name: str, argument: str) -> tuple[Any, ...]:
     """Return what an op takes as one int or several of them. TypeError for what is neither."""
-    if not hasattr(value, "__iter__") or (isinstance(value, Tensor) and not value.ndim):
+    if isinstance(value, str) or not hasattr(value, "__iter__") or (isinstance(value, Tensor) and not value.ndim):
         return (int_argument(value, name, argument),)
     return tuple(value)
 

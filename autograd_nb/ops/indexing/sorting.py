@@ -14,7 +14,7 @@ from ...launch import Kernel
 from ...overriding import overridable
 from ...shapes import as_int, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
-from ..core.numbers import bool_argument, plain_number
+from ..core.numbers import bool_argument, plain_number, text_argument
 from ..core.recording import fresh, guarded, no_complex_derivative, not_for_complex, scalar_type, store, store_each, underived
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -403,7 +403,7 @@ def searchsorted(sorted_sequence, input: Tensor | float, *, out_int32=False, rig
     Source: https://docs.pytorch.org/docs/stable/generated/torch.searchsorted.html
     """
     edges = tensor_argument(sorted_sequence, "searchsorted", "sorted_sequence")
-    if side not in (None, "left", "right"):
+    if text_argument(side, "searchsorted", "side") not in (None, "left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
         raise RuntimeError(

@@ -10,7 +10,7 @@ from ... import dtypes, launch, return_types
 from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
-from ..core.numbers import float_argument
+from ..core.numbers import float_argument, text_argument
 from ..core.recording import constant, guarded
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -169,7 +169,7 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
 
 
 def _no_driver(driver: Any, name: str) -> None:
-    if driver is not None:
+    if text_argument(driver, name, "driver") is not None:
         raise RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend (driver={driver!r}).")
 
 

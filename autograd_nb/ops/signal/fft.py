@@ -14,7 +14,7 @@ from ... import config, dtypes
 from ...launch import Kernel
 from ...shapes import as_int, wrap_dim
 from ...tensor import Tensor
-from ..core.numbers import several_argument
+from ..core.numbers import several_argument, text_argument
 from ..core.recording import guarded, made_in, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -95,6 +95,7 @@ def _c2r(x, dims, scale, forward, last):
 
 def _scale(norm: Any, forward: bool) -> int:
     """Return how a transform is scaled: 0 not at all, 1 by 1/√n, 2 by 1/n."""
+    text_argument(norm, "fft", "norm")
     if norm == "ortho":
         return 1
     if norm is None or norm == "backward":
