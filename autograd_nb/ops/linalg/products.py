@@ -7,6 +7,7 @@ from itertools import pairwise
 from ...codegen.formula.namespace import m
 from ...shapes import broadcast_shapes, wrap_dim
 from ...tensor import Tensor
+from ..core.numbers import int_argument
 from ..core.recording import guarded, need_numbers, store
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
@@ -158,6 +159,7 @@ def vecdot(x, y, *, dim=-1, out=None):
     Errors: RuntimeError for different dtypes. Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vecdot.html
     """
     a, b = tensor_argument(x, "linalg.vecdot", "x"), tensor_argument(y, "linalg.vecdot", "y")
+    dim = int_argument(dim, "linalg.vecdot", "dim")
     if a.dtype.category < 2:
         raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {scalar_name(a)}")
     same_dtype(a, b, "linalg.vecdot", "x", "y")

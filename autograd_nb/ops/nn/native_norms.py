@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import dtypes
 from ...tensor import Tensor
+from ..core.numbers import bool_argument
 from ..core.recording import fresh, guarded
 from ..core.registry import OPS, public
 from ..creation.cast import cast
@@ -46,7 +47,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     """Return (`nn.functional.batch_norm`, the means, the reciprocal deviations; these are empty unless ``training``)."""
     x: Any = input
     call = OPS["nn.functional.batch_norm"].call
-    if not training:
+    if not bool_argument(training, "native_batch_norm", "training"):
         y = call(x, running_mean, running_var, weight, bias, False, momentum, eps)
         nothing = _wide(x.detach(), weight, bias, running_mean, running_var).new_empty(0)
         return _with_statistics(y, (nothing, nothing))
