@@ -368,14 +368,20 @@ def other():
     return never_run_here()
 def main():
     statistics.mean([1])
-    return [loss, asked(create_graph=True)][1]
+    return [loss, proxy, asked(create_graph=True)][2]
 found = main()
 """
 
 
 def test_what_a_program_mentions():
     """Names in the code that runs, and in the functions that it names; not those of libraries."""
-    space = {"__name__": "__main__", "asked": lambda create_graph: workers.mentioned()}
+
+    class Proxy:
+        @property
+        def __class__(self):
+            raise RuntimeError("looked at")
+
+    space = {"__name__": "__main__", "asked": lambda create_graph: workers.mentioned(), "proxy": Proxy()}
     exec(MENTIONS, space)
     found = set(space["found"])  # type: ignore[call-overload]
     assert {"cross_entropy", "reduction", "softplus", "create_graph", "mean"} <= found

@@ -118,14 +118,18 @@ def mentioned() -> list[str]:
             elif isinstance(constant, tuple):  # names of arguments
                 names.update(c for c in constant if isinstance(c, str))
         called = [space.get(name) for name in code.co_names]
-        left += [(f.__code__, f.__globals__) for f in called if isinstance(f, FunctionType) and _own(f.__globals__)]
+        # (nobody's objects are asked for their class, which a proxy may look up who knows where)
+        left += [(f.__code__, f.__globals__) for f in called if type(f) is FunctionType and _own(f.__globals__)]
     return sorted(names)
 
 
 def _own(space: dict[str, Any]) -> bool:
     """Return whether these are the names of a module of the program's own: neither of this library nor installed or Python's."""
-    home, file = str(space.get("__name__")).partition(".")[0], str(space.get("__file__"))
-    return home != _PACKAGE and home not in sys.stdlib_module_names and "site-packages" not in file
+    home, file = space.get("__name__"), space.get("__file__")
+    if type(home) is not str or type(file) not in (str, type(None)):
+        return False
+    home = home.partition(".")[0]
+    return home != _PACKAGE and home not in sys.stdlib_module_names and "site-packages" not in (file or "")
 
 
 def _possible(folder: Path | None) -> bool:
