@@ -92,6 +92,7 @@ class Watch:
     def asked(self, entry: Callable[..., Any]) -> Callable[..., Any]:
         """Return `_entry` that remembers which op wants the kernel: generated ones have no name of their own."""
 
+        @functools.wraps(entry)
         def call(*args: Any) -> Any:
             self.wanted = op_of(sys._getframe(1))
             return entry(*args)
