@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.ops.core.registry import _PYTHONS, OPS, flags_of
 
 
 def test_numpys_names_of_dim_and_keepdim():
@@ -37,3 +40,20 @@ def test_numpys_scalars_are_numbers():
     assert x.quantile(half) == 1
     assert F.dropout(x, half, training=False) is not None
     assert torch.nn.Conv2d(one, 2, one)(torch.ones(1, 1, 2, 2)).shape == (1, 2, 2, 2)
+
+
+def test_flags_are_bools():
+    """Every function of the table refuses a flag that is none, whatever else it is given; the flags are those of its signature."""
+    found, taken = 0, []
+    for name, op in OPS.items():
+        function = inspect.unwrap(op.call)
+        required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        for flag in () if name in _PYTHONS else flags_of(function):
+            found += 1
+            try:
+                op.call(*[None] * len(required), **{flag: 1.0})
+            except TypeError as error:
+                taken += [f"{name}: {flag}"] * (f"argument '{flag}' must be bool" not in str(error))
+            except Exception:
+                taken.append(f"{name}: {flag}")
+    assert found > 150 and not taken

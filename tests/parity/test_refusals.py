@@ -493,3 +493,18 @@ def test_operands_of_several_dtypes_in_triangular_equations_and_draws():
         "Lp pooling of the least": "r = F.lp_pool1d(t.arange(8.).reshape(1, 8) - 4, -float('inf'), 2)",
         "an infinite margin": "r = F.multi_margin_loss(t.tensor([[1., 2.]]), t.tensor([0]), margin=float('inf'))",
     }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_arguments_that_equal_others():
+    """1.0 and 1 are True in a table of what was seen: they are refused after a call with the bool, or the int, as they are before it."""
+    before = "x = t.arange(6.).reshape(2, 3)"
+    calls = ("x.sum({}, keepdim={})", "x.amax({}, keepdim={})", "x.logsumexp({}, keepdim={})", "x.sort({}, descending={})", "x.var({}, keepdim={})",
+             "x.median({}, keepdim={})", "x.topk(1, {}, largest={})", "x.unique(dim={}, return_counts={})", "F.batch_norm(x, x[0], x[0], training={1})",
+             "x.round(decimals={})", "t.tensordot(x, x.t(), {})", "x.sum(({},))", "x.movedim({}, 0)", "t.fft.fftn(x, dim=({},))", "t.rot90(x, 1, ({}, 0))",
+             "t.searchsorted(x[0], x[0], right={1})", "F.max_pool1d(x, 1, ceil_mode={1})", "t.fft.fft(x, norm={1})",
+             "t.linalg.vecdot(x, x, dim={})")  # fmt: skip
+    check({
+        f"{call} {dim} {flag}": f"try:\n    {call.format(1, True)}\nexcept Exception:\n    pass\nr = {call.format(dim, flag)}"
+        for call in calls for dim, flag in ((1, True), (1, 1), (1, 1.0), (1.0, True), ("'a'", True), (1, "'a'"), (1, None), ("t.tensor(1)", True))
+    }, before, kinds="subclasses")  # fmt: skip
