@@ -14,7 +14,7 @@ from numba.extending import overload
 
 from .formula.namespace import FORMULAS, m
 from .formula.symbols import FLOATS, Trace
-from .jit import helper, math
+from .jit import HELPER, math
 from .templates.loops import HEADER
 
 
@@ -31,12 +31,12 @@ def _text(name: str, dtype: str) -> str:
 TEXTS = {(name, dtype): _text(name, dtype) for name in ("exp", "tanh", "sigmoid") for dtype in FLOATS}
 
 
-def _compiled(name: str, dtype: str) -> Any:
+def _defined(name: str, dtype: str) -> Any:
     space: dict[str, Any] = {"__name__": __name__}
     text, filename = TEXTS[name, dtype], f"<autograd_nb:{name}_{dtype}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     exec(compile(text, filename, "exec"), space)
-    return helper(space["f"])
+    return space["f"]
 
 
 def exp(x: Any) -> Any:
@@ -58,13 +58,12 @@ def sigmoid(x: Any) -> Any:
 
 
 def _offer(function: Any) -> None:
-    functions = {dtype: _compiled(function.__name__, dtype) for dtype in FLOATS}
+    functions = {dtype: _defined(function.__name__, dtype) for dtype in FLOATS}
 
     def choose(x):
-        call = functions[x.name]
-        return lambda x: call(x)
+        return functions[x.name]
 
-    overload(function, jit_options={"error_model": "numpy", "fastmath": {"contract"}}, inline="never")(choose)
+    overload(function, jit_options=HELPER, inline="never")(choose)
 
 
 if not config.DISABLE_JIT:

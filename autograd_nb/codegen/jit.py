@@ -30,6 +30,10 @@ YES, NO, ZERO, ONE = np.bool_(True), np.bool_(False), np.int64(0), np.int64(1)
 FREE = frozenset({"contract", "nsz", "reassoc"})
 
 
+#: those of a function that kernels call
+HELPER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": Helper}
+
+
 def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None = None, inline: str = "never") -> Any:
     """Decorate a function that kernels call; it cannot be called from Python (but under ``NUMBA_DISABLE_JIT=1``).
 
@@ -43,7 +47,7 @@ def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None =
     """
     if config.DISABLE_JIT:
         return plainly if function is None else plainly(function)
-    options = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "inline": inline, "pipeline_class": Helper}
+    options = {**HELPER, "inline": inline}
     if fastmath is not None:
         options["fastmath"] = set(fastmath)
     return njit(**options) if function is None else njit(**options)(function)

@@ -22,6 +22,7 @@ from numba.core.ir import Loc
 from numba.core.lowering import BaseLower
 from numba.np.arrayobj import populate_array
 
+from .. import independent
 from .inference import EMPTY, FILL, VIEW, Call, Inference, Known
 from .text import Untranslatable, names_of, tree_of
 
@@ -246,10 +247,12 @@ class Translated(BaseLower):
         builder.cbranch(self.within(here, last, step), body, after)
         builder.position_at_end(onward)
         builder.store(builder.add(builder.load(counter), step, flags=["nsw"]), counter)
-        builder.branch(test)
+        back = builder.branch(test)
         builder.position_at_end(body)
         self.set(node.target.id, types.int64, here)
-        self.loop(node, builder.block, onward, after)
+        self.loop(node, body, onward, after)
+        blocks = self.function.basic_blocks
+        independent.tell(self.function, body, [test, body, onward, *blocks[blocks.index(after) + 1 :]], back)
 
     def within(self, here: Any, last: Any, step: Any) -> Any:
         builder = self.builder

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.elementary import sigmoid, tanh
+from ...codegen.independent import independent
 from ...codegen.jit import NO, YES, helper
 from ...codegen.runtime import copy, row
 from ..products.tiled import panels, times_panels
@@ -30,24 +31,21 @@ def _starts(sizes):
 @helper
 def _copy(source, target, n):
     for i in range(n):
+        independent()
         target[i] = source[i]
 
 
 @helper
 def _add(source, target, n):
     for i in range(n):
+        independent()
         target[i] += source[i]
-
-
-@helper
-def _sigmoid(x, n):
-    for j in range(n):
-        x[j] = sigmoid(x[j])
 
 
 @helper
 def _tanh(x, n):
     for j in range(n):
+        independent()
         x[j] = tanh(x[j])
 
 
@@ -84,6 +82,7 @@ def _fill(rows, n, biased, b1, b2, both, out):
             line = row(out, r * n, n, 1)
             if both:
                 for j in range(n):
+                    independent()
                     line[j] = b[j] + c[j]
             else:
                 _copy(b, line, n)
@@ -106,7 +105,8 @@ def lstm(inputs, n, p, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, w_hr, 
     copy(h, h0)
     copy(c, c0)
     across, down = panels(p, 4 * n, w_hh, YES), panels(n if projected else 0, p, w_hr, YES)
-    hidden = np.empty(sizes[0] * n, y.dtype) if projected else y
+    narrow = np.empty(sizes[0] * n if projected else 0, y.dtype)
+    hidden = narrow if projected else y
     for s in range(steps):
         t = steps - 1 - s if reverse else s
         count, start = sizes[t], starts[t]
@@ -115,16 +115,15 @@ def lstm(inputs, n, p, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, w_hr, 
             at = (start + b) * 4 * n
             i, f = row(gates, at, n, 1), row(gates, at + n, n, 1)
             g, o = row(gates, at + 2 * n, n, 1), row(gates, at + 3 * n, n, 1)
-            _sigmoid(row(gates, at, 2 * n, 1), 2 * n)
-            _tanh(g, n)
-            _sigmoid(o, n)
-            cell = row(c, b * n, n, 1)
-            for j in range(n):
-                cell[j] = f[j] * cell[j] + i[j] * g[j]
-            _copy(cell, row(cells, (start + b) * n, n, 1), n)
+            cell, kept = row(c, b * n, n, 1), row(cells, (start + b) * n, n, 1)
             out = row(hidden, b * n if projected else (start + b) * n, n, 1)
             for j in range(n):
-                out[j] = o[j] * tanh(cell[j])
+                independent()
+                entering, staying = sigmoid(i[j]), sigmoid(f[j])
+                new, shown = tanh(g[j]), sigmoid(o[j])
+                state = staying * cell[j] + entering * new
+                i[j], f[j], g[j], o[j] = entering, staying, new, shown
+                cell[j], kept[j], out[j] = state, state, shown * tanh(state)
         if projected:
             times_panels(count, p, n, hidden, down, y[start * p :], NO)
         _copy(row(y, start * p, count * p, 1), row(h, 0, count * p, 1), count * p)
@@ -146,10 +145,9 @@ def lstm_backward(
     _previous(sizes, starts, reverse, n, c0, cells, cell_before)
     _begin(has_gh, gh, dh)
     _begin(has_gc, gc, dc)
-    wide = np.empty(sizes[0] * n, dh.dtype) if projected else dh
+    spread = np.empty(sizes[0] * n if projected else 0, dh.dtype)
+    wide = spread if projected else dh
     across, up = panels(4 * n, p, w_hh, NO), panels(p if projected else 0, n, w_hr, NO)
-    spare = np.empty(n, dh.dtype)
-    tanhs = row(spare, 0, n, 1)
     for s in range(steps):
         t = s if reverse else steps - 1 - s
         count, start = sizes[t], starts[t]
@@ -167,24 +165,20 @@ def lstm_backward(
             dg, do = row(dgates, at + 2 * n, n, 1), row(dgates, at + 3 * n, n, 1)
             last = row(cell_before, r * n, n, 1)
             g_h, g_c = row(wide, b * n, n, 1), row(dc, b * n, n, 1)
-            _copy(row(cells, r * n, n, 1), tanhs, n)
-            _tanh(tanhs, n)
-            if projected:
-                full = row(hidden, r * n, n, 1)
-                for j in range(n):
-                    full[j] = o[j] * tanhs[j]
+            state = row(cells, r * n, n, 1)
+            full = row(hidden, r * n if projected else 0, n if projected else 0, 1)
             for j in range(n):
-                do[j] = g_h[j] * tanhs[j] * o[j] * (one - o[j])
-            for j in range(n):
-                g_c[j] += g_h[j] * o[j] * (one - tanhs[j] * tanhs[j])
-            for j in range(n):
-                di[j] = g_c[j] * g[j] * i[j] * (one - i[j])
-            for j in range(n):
-                dg[j] = g_c[j] * i[j] * (one - g[j] * g[j])
-            for j in range(n):
-                df[j] = g_c[j] * last[j] * f[j] * (one - f[j])
-            for j in range(n):
-                g_c[j] *= f[j]
+                independent()
+                entering, staying, new, shown = i[j], f[j], g[j], o[j]
+                level, by_out = tanh(state[j]), g_h[j]
+                by_state = g_c[j] + by_out * shown * (one - level * level)
+                if projected:
+                    full[j] = shown * level
+                do[j] = by_out * level * shown * (one - shown)
+                di[j] = by_state * new * entering * (one - entering)
+                dg[j] = by_state * entering * (one - new * new)
+                df[j] = by_state * last[j] * staying * (one - staying)
+                g_c[j] = by_state * staying
         times_panels(count, p, 4 * n, dgates[start * 4 * n :], across, dh, NO)
 
 
@@ -208,17 +202,16 @@ def gru(inputs, n, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, gates,
         times_panels(count, 3 * n, n, h, across, share, biased)
         for b in range(count):
             at = (start + b) * 3 * n
-            both, add = row(gates, at, 2 * n, 1), row(share, b * 3 * n, 2 * n, 1)
-            for j in range(2 * n):
-                both[j] = sigmoid(both[j] + add[j])
             r, z, new = row(gates, at, n, 1), row(gates, at + n, n, 1), row(gates, at + 2 * n, n, 1)
-            kept = row(news, (start + b) * n, n, 1)
-            _copy(row(share, b * 3 * n + 2 * n, n, 1), kept, n)
+            own = b * 3 * n
+            to_r, to_z, to_new = row(share, own, n, 1), row(share, own + n, n, 1), row(share, own + 2 * n, n, 1)
+            kept, state = row(news, (start + b) * n, n, 1), row(h, b * n, n, 1)
             for j in range(n):
-                new[j] = tanh(new[j] + r[j] * kept[j])
-            state = row(h, b * n, n, 1)
-            for j in range(n):
-                state[j] = new[j] + z[j] * (state[j] - new[j])
+                independent()
+                reset, update, by_state = sigmoid(r[j] + to_r[j]), sigmoid(z[j] + to_z[j]), to_new[j]
+                fresh = tanh(new[j] + reset * by_state)
+                r[j], z[j], new[j], kept[j] = reset, update, fresh, by_state
+                state[j] = fresh + update * (state[j] - fresh)
         _copy(row(h, 0, count * n, 1), row(y, start * n, count * n, 1), count * n)
 
 
@@ -241,18 +234,16 @@ def gru_backward(n, reverse, has_gy, has_gh, sizes, w_hh, h0, gates, news, y, gy
             dr, dz, dn = row(dgates, at, n, 1), row(dgates, at + n, n, 1), row(dgates, at + 2 * n, n, 1)
             kept, last = row(news, (start + b) * n, n, 1), row(before, (start + b) * n, n, 1)
             g = row(dh, b * n, n, 1)
+            sr, sz, sn = row(dshare, at, n, 1), row(dshare, at + n, n, 1), row(dshare, at + 2 * n, n, 1)
             for j in range(n):
-                dn[j] = g[j] * (one - z[j]) * (one - new[j] * new[j])
-            for j in range(n):
-                dz[j] = g[j] * (last[j] - new[j]) * z[j] * (one - z[j])
-            for j in range(n):
-                dr[j] = dn[j] * kept[j] * r[j] * (one - r[j])
-            _copy(row(dgates, at, 2 * n, 1), row(dshare, at, 2 * n, 1), 2 * n)
-            dn_share = row(dshare, at + 2 * n, n, 1)
-            for j in range(n):
-                dn_share[j] = dn[j] * r[j]
-            for j in range(n):
-                g[j] *= z[j]
+                independent()
+                reset, update, fresh, by_out = r[j], z[j], new[j], g[j]
+                by_new = by_out * (one - update) * (one - fresh * fresh)
+                by_update = by_out * (last[j] - fresh) * update * (one - update)
+                by_reset = by_new * kept[j] * reset * (one - reset)
+                dr[j], dz[j], dn[j] = by_reset, by_update, by_new
+                sr[j], sz[j], sn[j] = by_reset, by_update, by_new * reset
+                g[j] = by_out * update
         times_panels(count, n, 3 * n, dshare[start * 3 * n :], across, dh, YES)
 
 
@@ -276,6 +267,7 @@ def rnn(inputs, n, reverse, biased, relu, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, 
         out = row(y, start, size, 1)
         if relu:
             for j in range(size):
+                independent()
                 out[j] = zero if out[j] < zero else out[j]
         else:
             _tanh(out, size)
@@ -298,8 +290,10 @@ def rnn_backward(n, reverse, relu, has_gy, has_gh, sizes, w_hh, h0, y, gy, gh, d
             _add(row(gy, start, size, 1), g, size)
         if relu:
             for j in range(size):
+                independent()
                 step[j] = g[j] if out[j] > zero else zero
         else:
             for j in range(size):
+                independent()
                 step[j] = g[j] * (one - out[j] * out[j])
         times_panels(sizes[t], n, n, dgates[start:], across, dh, NO)
