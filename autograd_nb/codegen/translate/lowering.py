@@ -22,7 +22,7 @@ from numba.core.ir import Loc
 from numba.core.lowering import BaseLower
 from numba.np.arrayobj import populate_array
 
-from .. import independent
+from ..vectors import tell_independent
 from .inference import EMPTY, FILL, VIEW, Call, Inference, Known
 from .text import Untranslatable, names_of, tree_of
 
@@ -252,7 +252,8 @@ class Translated(BaseLower):
         self.set(node.target.id, types.int64, here)
         self.loop(node, body, onward, after)
         blocks = self.function.basic_blocks
-        independent.tell(self.function, body, [test, body, onward, *blocks[blocks.index(after) + 1 :]], back)
+        if not self.context.enable_boundscheck:
+            tell_independent(self.function, body, [test, body, onward, *blocks[blocks.index(after) + 1 :]], back)
 
     def within(self, here: Any, last: Any, step: Any) -> Any:
         builder = self.builder

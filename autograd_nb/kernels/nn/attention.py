@@ -8,7 +8,7 @@ from ...codegen.elementary import exp
 from ...codegen.jit import FREE, NO, ONE, ZERO, helper
 from ...codegen.runtime import row
 from ...codegen.tiles import HALF, ROWS, multiply, multiply_whole, prefetch, turn_rows
-from ...codegen.vectors import BYTES, LINE, rolled
+from ...codegen.vectors import BYTES, LINE, independent, larger, one_copy, rolled
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
 NEAR = 1 << 16  #: bytes of an array at most that are asked for ahead of time
@@ -22,7 +22,7 @@ def greatest(values, n):
     """The largest element; of no use when there is a nan."""
     top = values[0]
     for j in range(n):
-        top = max(top, values[j])
+        top = larger(values[j], top)
     return top
 
 
@@ -30,6 +30,7 @@ def greatest(values, n):
 def powers(values, n):
     """values = e^values."""
     for j in range(n):
+        independent()
         values[j] = exp(values[j])
 
 
@@ -52,13 +53,16 @@ def dot(a, b, n):
 @helper
 def masked(values, n, kind, mask, start, step, lowest):
     """Add the mask to scores, or make ``lowest`` what it does not allow."""
+    one_copy()
     given = row(mask, start, n, step)
     if step == 1:
         if kind == ADDED:
             for j in range(n):
+                independent()
                 values[j] += given[j]
         else:
             for j in range(n):
+                independent()
                 values[j] = values[j] if given[j] != 0 else lowest
     else:
         for j in range(n):
@@ -107,9 +111,9 @@ def product(counts, shift, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_
 
 
 @helper
-def reach(i, source):
-    """Where the tile of row i of causal scores ends: what is beyond is read by no product."""
-    return min(source, (i // ROWS + 1) * ROWS)
+def reach(i, source, least):
+    """Where the tile of row i of causal scores ends: what is beyond is read by no product. ``least``: 0, or all where none are causal."""
+    return max(least, min(source, (i // ROWS + 1) * ROWS))
 
 
 @helper
@@ -121,13 +125,14 @@ def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, b
     kept, lowest = scores.dtype.type(blank), scores.dtype.type(-np.inf)
     zero, one = scores.dtype.type(0), scores.dtype.type(1)
     together = ROWS if ROWS * source <= ROOM else 1
+    least = 0 if causal else source
     for first in range(0, rows, together):
         some = min(together, rows - first)
-        end = reach(start + first, source) if causal else source
+        end = reach(start + first, source, least)
         for r in range(some):
             i = start + first + r
             values, line = row(scores, (first + r) * source, end, ONE), row(room, r * end, end, ONE)
-            seen = min(end, i + 1) if causal else source
+            seen = max(least, min(end, i + 1))
             if kind != NONE:
                 masked(values, seen, kind, mask, base + i * steps[2], steps[3], lowest)
             for j in range(seen, end):
@@ -137,27 +142,31 @@ def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, b
             if not top > lowest:
                 top = zero
             for j in range(end):
+                independent()
                 line[j] = values[j] - top
         powers(row(room, ZERO, some * end, ONE), some * end)
         for r in range(some):
             values, line = row(scores, (first + r) * source, source, ONE), row(room, r * end, end, ONE)
             for j in range(end, source):
+                independent()
                 values[j] = zero
             sum_ = total(line, end)
             if sum_ == zero:  # all of it is masked
-                seen = min(end, start + first + r + 1) if causal else source
+                seen = max(least, min(end, start + first + r + 1))
                 for j in range(end):
                     rolled()
                     values[j] = kept if j < seen else zero
             else:
                 inverse = one / sum_
                 for j in range(end):
+                    independent()
                     values[j] = line[j] * inverse
 
 
 @helper
 def room_like(array, size):
     """An uninitialised array that begins with a line of the cache, so that vectors straddle none."""
+    one_copy()
     whole = np.empty(size + LINE // array.itemsize, array.dtype)
     first = (-whole.ctypes.data) % LINE // array.itemsize
     return whole[first : first + size]
@@ -172,6 +181,7 @@ def place(n, heads, steps, i):
 @helper
 def ask(rows, width, array, at, apart):
     """Have rows brought near that are needed next, where they are not too many."""
+    one_copy()
     if rows * width * array.itemsize <= NEAR:
         prefetch(rows, width, array, at, apart)
 
@@ -193,6 +203,7 @@ def forward(
     for n in range(first, last):
         turn_rows(source, width, k, place(n, heads, k_steps, ZERO), k_steps[2], keys, 0, source)
         for i in range(keys.size):
+            independent()
             keys[i] *= factor
         for start in range(0, length, block):
             rows = min(block, length - start)
@@ -214,6 +225,7 @@ def forward(
                 )
             else:
                 for i in range(scores.size):
+                    rolled()
                     scores[i] = zero
             base = n // heads * mask_steps[0] + n % heads * mask_steps[1]
             softmax_rows(scores, start, rows, source, causal, kind, mask, base, mask_steps, blank, lines)
@@ -228,15 +240,17 @@ def forward(
 @helper
 def slope_scores(slopes, p, weight, start, rows, source, causal, factor):
     """From the gradients of the weights ``p`` of ``rows`` of queries, from ``start`` on, to those of their scores, in place."""
+    least = 0 if causal else source
     for i in range(rows):
-        end = reach(start + i, source) if causal else source
-        seen = min(end, start + i + 1) if causal else source
+        end = reach(start + i, source, least)
+        seen = max(least, min(end, start + i + 1))
         s, w = row(slopes, i * source, end, ONE), row(p, weight + i * source, end, ONE)
         for j in range(seen, end):
             rolled()
             s[j] = slopes.dtype.type(0)
         mean = dot(s, w, end)
         for j in range(end):
+            independent()
             s[j] = w[j] * (s[j] - mean) * factor
 
 

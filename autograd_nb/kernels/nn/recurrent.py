@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.elementary import sigmoid, tanh
-from ...codegen.independent import independent
 from ...codegen.jit import NO, YES, helper
 from ...codegen.runtime import copy, row
+from ...codegen.vectors import independent
 from ..products.tiled import panels, times_panels
 
 
