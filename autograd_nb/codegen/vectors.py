@@ -223,25 +223,33 @@ def larger(a, b):
 
 # ------------------------------------------------------------------------------------------------ loops whose rounds are independent
 
-_MARKED = "independent"  #: attribute of a function in LLVM's code: the blocks in which `independent` stands
+_MARKED = "independent"  #: attribute of a function in LLVM's code: the blocks in which `independent` or `masked` stands, and which
 
 
-@intrinsic
-def _independent(typingctx):
-    def codegen(context, builder, signature, args):
-        builder.function.__dict__.setdefault(_MARKED, []).append(builder.block)
-        return context.get_dummy_value()
+def _marking(masked: bool) -> Any:
+    """The intrinsic that marks the block which it stands in."""
 
-    return types.none(), codegen
+    @intrinsic
+    def mark(typingctx):
+        def codegen(context, builder, signature, args):
+            builder.function.__dict__.setdefault(_MARKED, []).append((builder.block, masked))
+            return context.get_dummy_value()
+
+        return types.none(), codegen
+
+    return mark
 
 
 def independent():
     """To stand first in the body of a loop of which no round reads or writes what another one writes.
 
     Left to itself LLVM makes four pieces of a loop over elements: tests of whether arrays overlap, a body of several vectors, one of
-    a vector, and one of an element for what is left, or where arrays do overlap. With this it makes one body, whose last round has a
-    mask. That compiles in a fraction of the time, and is as fast on rows of some hundred elements.
+    a vector, and one of an element for what is left, or where arrays do overlap. With this it makes the second and the last one.
     """
+
+
+def masked():
+    """`independent`, for a long body: what is left over is done by the body too, under a mask. That takes a few percent of a short one."""
 
 
 class _Distinct(ir.MDValue):
@@ -258,8 +266,9 @@ class _Distinct(ir.MDValue):
 
 
 def tell_independent(function: Any, body: Any, blocks: list[Any], back: Any) -> None:
-    """Tell LLVM about a loop, if `independent` stands first in its body: all its blocks, and the branch back to its test."""
-    if body not in getattr(function, _MARKED, ()):
+    """Tell LLVM about a loop, if `independent` or `masked` stands first in its body: all its blocks, and the branch back to its test."""
+    found = dict(getattr(function, _MARKED, ()))
+    if body not in found:
         return
     module = function.module
     group = _Distinct(module, [], name=str(len(module.metadata)))
@@ -267,17 +276,14 @@ def tell_independent(function: Any, body: Any, blocks: list[Any], back: Any) -> 
         for instruction in block.instructions:
             if isinstance(instruction, ir.LoadInstr | ir.StoreInstr | ir.CallInstr):
                 instruction.set_metadata("llvm.access.group", group)
-    known = [
-        module.add_metadata(operands)
-        for operands in (
-            ["llvm.loop.parallel_accesses", group], ["llvm.loop.vectorize.predicate.enable", ir.IntType(1)(1)],
-            ["llvm.loop.interleave.count", ir.IntType(32)(1)], ["llvm.loop.unroll.disable"],
-        )
-    ]  # fmt: skip
+    told = [["llvm.loop.parallel_accesses", group], ["llvm.loop.interleave.count", ir.IntType(32)(1)], ["llvm.loop.unroll.disable"]]
+    if found[body]:
+        told.append(["llvm.loop.vectorize.predicate.enable", ir.IntType(1)(1)])
     loop = _Distinct(module, [], name=str(len(module.metadata)))
-    loop.operands = (loop, *known)
+    loop.operands = (loop, *map(module.add_metadata, told))
     back.set_metadata("llvm.loop", loop)
 
 
 if not config.DISABLE_JIT:
-    rolled, one_copy, larger, independent = _rolled, _one_copy, _larger, _independent
+    rolled, one_copy, larger = _rolled, _one_copy, _larger
+    independent, masked = _marking(False), _marking(True)

@@ -181,7 +181,6 @@ def place(n, heads, steps, i):
 @helper
 def ask(rows, width, array, at, apart):
     """Have rows brought near that are needed next, where they are not too many."""
-    one_copy()
     if rows * width * array.itemsize <= NEAR:
         prefetch(rows, width, array, at, apart)
 

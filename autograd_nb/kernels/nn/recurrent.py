@@ -13,7 +13,7 @@ import numpy as np
 from ...codegen.elementary import sigmoid, tanh
 from ...codegen.jit import NO, YES, helper
 from ...codegen.runtime import copy, row
-from ...codegen.vectors import independent
+from ...codegen.vectors import independent, masked
 from ..products.tiled import panels, times_panels
 
 
@@ -45,7 +45,7 @@ def _add(source, target, n):
 @helper
 def _tanh(x, n):
     for j in range(n):
-        independent()
+        masked()
         x[j] = tanh(x[j])
 
 
@@ -118,7 +118,7 @@ def lstm(inputs, n, p, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, w_hr, 
             cell, kept = row(c, b * n, n, 1), row(cells, (start + b) * n, n, 1)
             out = row(hidden, b * n if projected else (start + b) * n, n, 1)
             for j in range(n):
-                independent()
+                masked()
                 entering, staying = sigmoid(i[j]), sigmoid(f[j])
                 new, shown = tanh(g[j]), sigmoid(o[j])
                 state = staying * cell[j] + entering * new
@@ -168,7 +168,7 @@ def lstm_backward(
             state = row(cells, r * n, n, 1)
             full = row(hidden, r * n if projected else 0, n if projected else 0, 1)
             for j in range(n):
-                independent()
+                masked()
                 entering, staying, new, shown = i[j], f[j], g[j], o[j]
                 level, by_out = tanh(state[j]), g_h[j]
                 by_state = g_c[j] + by_out * shown * (one - level * level)
@@ -207,7 +207,7 @@ def gru(inputs, n, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, gates,
             to_r, to_z, to_new = row(share, own, n, 1), row(share, own + n, n, 1), row(share, own + 2 * n, n, 1)
             kept, state = row(news, (start + b) * n, n, 1), row(h, b * n, n, 1)
             for j in range(n):
-                independent()
+                masked()
                 reset, update, by_state = sigmoid(r[j] + to_r[j]), sigmoid(z[j] + to_z[j]), to_new[j]
                 fresh = tanh(new[j] + reset * by_state)
                 r[j], z[j], new[j], kept[j] = reset, update, fresh, by_state
@@ -236,7 +236,7 @@ def gru_backward(n, reverse, has_gy, has_gh, sizes, w_hh, h0, gates, news, y, gy
             g = row(dh, b * n, n, 1)
             sr, sz, sn = row(dshare, at, n, 1), row(dshare, at + n, n, 1), row(dshare, at + 2 * n, n, 1)
             for j in range(n):
-                independent()
+                masked()
                 reset, update, fresh, by_out = r[j], z[j], new[j], g[j]
                 by_new = by_out * (one - update) * (one - fresh * fresh)
                 by_update = by_out * (last[j] - fresh) * update * (one - update)
