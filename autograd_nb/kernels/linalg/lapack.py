@@ -15,7 +15,7 @@ from numba.np.linalg import F_INT_nptype
 
 from ...codegen.jit import LETTER, NO, POINTER, SIZE, YES, external, helper
 from ...codegen.runtime import copy
-from ...codegen.vectors import rolled
+from ...codegen.vectors import independent, one_copy, rolled
 from ..products.matmul import C, D, N, S, Z, gemm
 
 # each takes the kind of numbers first
@@ -73,6 +73,7 @@ def finite(a):
 @helper
 def solve_block(first, last, k, t, row, col, forward, unit, b):
     """Rows ``first`` to ``last`` of op(t)·x = b, which no longer depend on other rows; b becomes x."""
+    one_copy()
     for step in range(last - first):
         i = first + step if forward else last - 1 - step
         mine = b[i * k:i * k + k]
@@ -80,10 +81,12 @@ def solve_block(first, last, k, t, row, col, forward, unit, b):
             x = t[np.uintp(i * row + j * col)]
             other = b[j * k:j * k + k]
             for c in range(mine.size):
+                independent()
                 mine[c] -= x * other[c]
         if not unit:
             d = t[np.uintp(i * row + i * col)]
             for c in range(mine.size):
+                independent()
                 mine[c] /= d
 
 
@@ -100,6 +103,7 @@ def solve_vector(n, t, ld, trans, forward, unit, b):
             row = t[i * ld + start:i * ld + stop]
             rest = b[start:stop]
             for j in range(row.size):
+                independent()
                 rest[j] -= row[j] * x
         else:
             start, stop = (0, i) if forward else (i + 1, n)
@@ -107,6 +111,7 @@ def solve_vector(n, t, ld, trans, forward, unit, b):
             done = b[start:stop]
             total = b[i]
             for j in range(row.size):
+                rolled()
                 total -= row[j] * done[j]
             b[i] = total if unit else total / t[np.uintp(i * ld + i)]
 
@@ -176,6 +181,7 @@ def lu_loops(m, n, a, pivots):
             a[np.uintp(i * n + j)] = x
             row = a[i * n + j + 1:i * n + n]
             for c in range(row.size):
+                independent()
                 row[c] -= x * top[c]
     return info
 
@@ -322,6 +328,7 @@ def cholesky_loops(n, a):
         for j in range(i + 1):
             total = a[np.uintp(i * n + j)]
             for c in range(j):
+                rolled()
                 total -= a[np.uintp(i * n + c)] * a[np.uintp(j * n + c)].conjugate()
             if i == j:
                 d = total.real
@@ -344,15 +351,18 @@ def cholesky(batch, n, upper, a, out, info):
         if not loops:
             for c in range(n):
                 for r in range(n):
+                    rolled()
                     mine[c * n + r] = source[r * n + c] if (c >= r if upper else c <= r) else zero
             info[i] = _potrf(kind, np.uint8(U if upper else L), n, mine.ctypes, n)
             continue
         for r in range(n):  # the loops make a lower factor by rows
             for c in range(r + 1):
+                rolled()
                 mine[r * n + c] = source[c * n + r].conjugate() if upper else source[r * n + c]
         info[i] = cholesky_loops(n, mine)
         for r in range(n):
             for c in range(r):
+                rolled()
                 if upper:  # by columns, it is the conjugate of an upper one
                     mine[r * n + c] = mine[r * n + c].conjugate()
                     mine[c * n + r] = zero
