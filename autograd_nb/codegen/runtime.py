@@ -26,6 +26,9 @@ from numba import config
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from .vectors import independent as independent
+from .vectors import masked as masked
+
 LOOPS = 6  #: the loops of every iteration space
 
 

@@ -36,7 +36,7 @@ BLOCK = 256  #: rows at a time where rows are interleaved
 SHORT = 16  #: contiguous rows at a time at most,
 ROOM = 2048  #: and elements at which they stay in the first cache from step to step
 
-_HEADER = "import math\nimport numpy as np\nfrom autograd_nb.codegen.runtime import radd, rmul, row, scratch\n"
+_HEADER = "import math\nimport numpy as np\nfrom autograd_nb.codegen.runtime import independent, masked, radd, rmul, row, scratch\n"
 
 
 def begins(name: str) -> str:
@@ -133,6 +133,7 @@ class _Writer:
         self.body = ""
         self.tail = ""
         self.phases = 0
+        self.rows_end = -1  #: where the text of the last loop of `_row` ends
 
     # ---- what differs between rows one by one and rows that are interleaved
     def element(self, name: str, index: str) -> str:
@@ -282,7 +283,12 @@ class _Writer:
         keep += [
             f"row({name}, rows, size, 1)[{self.lane}] = {name}_b[{self.lane}]{self.truth(self.dtypes[name])}" for name in out
         ]
-        self.each_row([*self.load_row_values(traced.used), *traced.lines, *keep])
+        lines = [*self.load_row_values(traced.used), *traced.lines, *keep]
+        if self.rows_end == len(self.body):  # of the same rows, in the loop before
+            self.put(2, lines)
+        else:
+            self.each_row(["masked()", *lines])
+        self.rows_end = len(self.body)
         for name, v in zip(step.values, traced.results, strict=True):
             self.buffer(name, v.dtype)
 
@@ -347,7 +353,8 @@ class _RowByRow(_Writer):
         self.put(3, [f"width = min({CHUNK}, n - c)", *[self.chunk(x) for x in p.walked]])
         self.put(3, [*[f"{x}_r = row({x}, c, width, 1)" for x in p.cols], *lanes, "for i in range(width):"])
         position = ["i_ = c + i"] if p.position else []
-        self.put(4, [*position, *[self.load(x, "i") for x in [*p.loads, *p.cols]], *p.lines, *fold_lines])
+        mark = [] if p.folded else ["independent()"]
+        self.put(4, [*mark, *position, *[self.load(x, "i") for x in [*p.loads, *p.cols]], *p.lines, *fold_lines])
         self.put(3, joined)
         self.put(2, keep)
 
