@@ -27,7 +27,6 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from .vectors import independent as independent
-from .vectors import masked as masked
 
 LOOPS = 6  #: the loops of every iteration space
 

@@ -36,7 +36,7 @@ BLOCK = 256  #: rows at a time where rows are interleaved
 SHORT = 16  #: contiguous rows at a time at most,
 ROOM = 2048  #: and elements at which they stay in the first cache from step to step
 
-_HEADER = "import math\nimport numpy as np\nfrom autograd_nb.codegen.runtime import independent, masked, radd, rmul, row, scratch\n"
+_HEADER = "import math\nimport numpy as np\nfrom autograd_nb.codegen.runtime import independent, radd, rmul, row, scratch\n"
 
 
 def begins(name: str) -> str:
@@ -287,7 +287,7 @@ class _Writer:
         if self.rows_end == len(self.body):  # of the same rows, in the loop before
             self.put(2, lines)
         else:
-            self.each_row(["masked()", *lines])
+            self.each_row(["independent()", *lines])
         self.rows_end = len(self.body)
         for name, v in zip(step.values, traced.results, strict=True):
             self.buffer(name, v.dtype)
