@@ -53,7 +53,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels": (("products", "indexing", "reduce", "random", "fft", "updates"), ("linalg", "nn", "optim")),
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
-    "codegen.translate": (("text",), ("inference",), ("lowering",), ("front",)),
+    "codegen.translate": (("text", "marks"), ("inference",), ("lowering",), ("front",)),
     "codegen.build": (
         ("apart", "cache", "digest", "files", "linking", "notice", "workers"), ("pack", "requests"), ("entry_point", "packs"),
         ("machine_code", "pipeline"), ("compilation",), ("ahead",),

@@ -16,6 +16,7 @@ from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 from .processor import Sized
+from .translate.marks import mark_block
 
 types.Literal.ctor_map[Sized] = lambda value: types.IntegerLiteral(int(value))  # type: ignore[assignment]
 
@@ -223,8 +224,6 @@ def larger(a, b):
 
 # ------------------------------------------------------------------------------------------------ loops whose rounds are independent
 
-_MARKED = "independent"  #: attribute of a function in LLVM's code: the blocks in which `independent` or `masked` stands, and which
-
 
 def _marking(masked: bool) -> Any:
     """The intrinsic that marks the block which it stands in."""
@@ -232,7 +231,7 @@ def _marking(masked: bool) -> Any:
     @intrinsic
     def mark(typingctx):
         def codegen(context, builder, signature, args):
-            builder.function.__dict__.setdefault(_MARKED, []).append((builder.block, masked))
+            mark_block(builder, masked and BYTES >= 32)  # smaller vectors have no masked stores
             return context.get_dummy_value()
 
         return types.none(), codegen
@@ -250,38 +249,6 @@ def independent():
 
 def masked():
     """`independent`, for a long body: what is left over is done by the body too, under a mask. That takes a few percent of a short one."""
-
-
-class _Distinct(ir.MDValue):
-    """Metadata that is equal to no other, and may name itself."""
-
-    def descr(self, buf: list[str]) -> None:
-        buf += ("distinct !{ ", ", ".join(o.get_reference() for o in self.operands), " }\n")
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
-def tell_independent(function: Any, body: Any, blocks: list[Any], back: Any) -> None:
-    """Tell LLVM about a loop, if `independent` or `masked` stands first in its body: all its blocks, and the branch back to its test."""
-    found = dict(getattr(function, _MARKED, ()))
-    if body not in found:
-        return
-    module = function.module
-    group = _Distinct(module, [], name=str(len(module.metadata)))
-    for block in blocks:
-        for instruction in block.instructions:
-            if isinstance(instruction, ir.LoadInstr | ir.StoreInstr | ir.CallInstr):
-                instruction.set_metadata("llvm.access.group", group)
-    told = [["llvm.loop.parallel_accesses", group], ["llvm.loop.interleave.count", ir.IntType(32)(1)], ["llvm.loop.unroll.disable"]]
-    if found[body] and BYTES >= 32:  # others have no masked stores
-        told.append(["llvm.loop.vectorize.predicate.enable", ir.IntType(1)(1)])
-    loop = _Distinct(module, [], name=str(len(module.metadata)))
-    loop.operands = (loop, *map(module.add_metadata, told))
-    back.set_metadata("llvm.loop", loop)
 
 
 if not config.DISABLE_JIT:

@@ -22,8 +22,8 @@ from numba.core.ir import Loc
 from numba.core.lowering import BaseLower
 from numba.np.arrayobj import populate_array
 
-from ..vectors import tell_independent
 from .inference import EMPTY, FILL, VIEW, Call, Inference, Known
+from .marks import tell_independent
 from .text import Untranslatable, names_of, tree_of
 
 WORD = ir.IntType(64)
