@@ -33,7 +33,9 @@ PLACES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "autograd_nb.codegen.build.entry_point": (("shared", "entry points"),),
     "autograd_nb.codegen.build.machine_code": (("save", "saving"),),
-    "autograd_nb.codegen.build.compilation": (("_entry", "Python"), ("_made", "loading"), ("_compile", "front end")),
+    "autograd_nb.codegen.build.compilation": (
+        ("_entry", "Python"), ("_known", "loading"), ("_made", "loading"), ("_entry_of", "loading"), ("_compile", "front end"),
+    ),
 }  # fmt: skip
 
 
@@ -62,7 +64,7 @@ class Watch:
         def call(*args: Any, **kwargs: Any) -> Any:
             self.turn()
             self.stack.append(stage)
-            self.calls[stage] += 1
+            self.calls[function.__name__] += 1
             try:
                 return function(*args, **kwargs)
             finally:
@@ -92,7 +94,6 @@ class Watch:
     def asked(self, entry: Callable[..., Any]) -> Callable[..., Any]:
         """Return `_entry` that remembers which op wants the kernel: generated ones have no name of their own."""
 
-        @functools.wraps(entry)
         def call(*args: Any) -> Any:
             self.wanted = op_of(sys._getframe(1))
             return entry(*args)
@@ -135,16 +136,17 @@ class Watch:
             if last == "add_ir_module":
                 function = self.sized(function)
             around = {"_compile": self.kernel, "_entry": self.asked}.get(last, lambda function: function)
-            clock = around(self.timed(function, stage))
-            if hasattr(function, "exchange"):  # what others put before it (`overriding`) stands within the clock
-                vars(clock).update(vars(function))
-            setattr(holder, last, clock)
+            if hasattr(function, "exchange"):  # what takes its place stands before the clock
+                function.__wrapped__ = around(self.timed(function.__wrapped__, stage))
+                function.exchange(function.__wrapped__)
+            else:
+                setattr(holder, last, around(self.timed(function, stage)))
 
     def report(self) -> dict[str, Any]:
         """Return {"stages": seconds, "kernels": …, those that took longest first, "loaded": number of those that were on disk}."""
         self.turn()
         made = sorted(self.kernels, key=lambda k: -k["seconds"])
-        return {"stages": dict(self.spent), "kernels": made, "loaded": self.calls["loading"] - len(made)}
+        return {"stages": dict(self.spent), "kernels": made, "loaded": self.calls["_entry_of"] - len(made)}
 
 
 def name_of(function: Any) -> str:
