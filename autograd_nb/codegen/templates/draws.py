@@ -19,6 +19,7 @@ from ..formula.symbols import Sym, Trace, numpy_name, primitive, where
 from .loops import HEADER, Input, _indent, storage
 
 BLOCK = 64  #: counters in a tile
+PART = 16  #: of these in the inner loop
 
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
@@ -180,22 +181,17 @@ def random_map(
     ]
     text = HEADER + "from autograd_nb.codegen.runtime import row, scratch\n" + before + f"def {name}({', '.join(args)}):\n"
     setup = ["k0 = np.uint32(seed)", "k1 = np.uint32(seed >> 32)", "c2 = np.uint32(call)", "c3 = np.uint32(call >> 32)"]
+    setup.append(f"spare = scratch({size}, np.{numpy_name(storage(out))})")
     text += _indent([*setup, "n = o.size", f"for tile in range((n + {size - 1}) // {size}):"], 1)
     text += _indent([f"base = tile * {size}", f"counter = (skipped // {size} + tile) * {BLOCK}"], 2)
     text += _indent(["first = np.uint32(counter)", "c1 = np.uint32(counter >> 32)"], 2)
     text += _indent([f"if base + {size} <= n:"], 2)
-    text += _indent([f"target = row(o, base, {size}, 1)", *rows, f"count = {BLOCK}"], 3)
+    text += _indent([f"target = row(o, base, {size}, 1)", *rows], 3)
     text += _indent(["else:"], 2)  # the last tile goes through memory of a whole tile's size
-    text += _indent(
-        [
-            f"target = scratch({size}, np.{numpy_name(storage(out))})",
-            *"\n".join(scratch).splitlines(),
-            f"count = min({BLOCK}, n - base)",
-        ],
-        3,
-    )
-    text += _indent(["for i in range(count):"], 2)
-    text += _indent([*PHILOX, *loads, *lines, *stores], 3)
+    text += _indent(["target = spare", *"\n".join(scratch).splitlines()], 3)
+    # a number of turns that is known: a few whole vectors, and no other loop for the rest
+    text += _indent([f"for part in range(0, min({BLOCK}, n - base), {PART}):", f"    for i in range(part, part + {PART}):"], 2)
+    text += _indent([*PHILOX, *loads, *lines, *stores], 4)
     text += _indent([f"if base + {size} > n:"], 2)
-    text += _indent(f"{copied}o[np.uintp(base + i)] = target[i]".splitlines(), 3)
+    text += _indent(f"{copied}o[np.uintp(base + i)] = spare[i]".splitlines(), 3)
     return text
