@@ -27,6 +27,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from .vectors import independent as independent
+from .vectors import unknown
 
 LOOPS = 6  #: the loops of every iteration space
 
@@ -57,7 +58,8 @@ def _rmul(typingctx, a, b):
     return _free(typingctx, a, b, operator.mul, "fmul")
 
 
-_PLACE = types.CPointer(types.int64)  # type: ignore[attr-defined]
+#: the positions of operands, which are registers, and the counters of loops, which are memory
+_PLACE = types.UniTuple(types.CPointer(types.int64), 2)  # type: ignore[attr-defined]
 
 
 def _data(context, builder, array_type, array):
@@ -74,13 +76,13 @@ def _constant(context, n):
 
 @intrinsic(prefer_literal=True)
 def _start(typingctx, operands):
-    n = operands.literal_value + LOOPS
-
     def codegen(context, builder, signature, args):
-        place = cgutils.alloca_once(builder, context.get_value_type(types.int64), size=n)
-        for k in range(n):
-            builder.store(_constant(context, 0), builder.gep(place, [_constant(context, k)]))
-        return place
+        place = []
+        for n in (operands.literal_value, LOOPS):
+            place.append(cgutils.alloca_once(builder, context.get_value_type(types.int64), size=n))
+            for k in range(n):
+                builder.store(_constant(context, 0), builder.gep(place[-1], [_constant(context, k)]))
+        return cgutils.pack_array(builder, place)
 
     return _PLACE(operands), codegen
 
@@ -111,12 +113,13 @@ def _advance(typingctx, place, dims, operands, first, last):
 
         def move(d, factor):  # positions += factor · the strides of loop d
             for k in range(count):
-                p = at(place, constant(k))
+                p = at(positions, constant(k))
                 stride = builder.load(at(sizes, builder.add(constant(LOOPS * (k + 1)), d)))
                 builder.store(builder.add(builder.load(p), builder.mul(stride, factor) if factor else stride), p)
 
-        place = args[0]
+        positions, counters = cgutils.unpack_tuple(builder, args[0])
         sizes = _data(context, builder, signature.args[1], args[1])
+        last = unknown(builder, constant(highest - 1))  # or LLVM writes the loop out, for each of five
         entry = builder.block
         loop = builder.append_basic_block("advance")
         onward = builder.append_basic_block("onward")
@@ -125,8 +128,8 @@ def _advance(typingctx, place, dims, operands, first, last):
         builder.branch(loop)
         builder.position_at_end(loop)  # from the innermost loop outwards, while loops come to their end
         d = builder.phi(constant(0).type)
-        d.add_incoming(constant(highest - 1), entry)
-        counter = at(place, builder.add(d, constant(count)))
+        d.add_incoming(last, entry)
+        counter = at(counters, d)
         c = builder.add(builder.load(counter), constant(1))
         n = builder.load(at(sizes, d))
         builder.cbranch(builder.icmp_signed("<", c, n), onward, wrap)
@@ -149,7 +152,7 @@ def _advance(typingctx, place, dims, operands, first, last):
 @intrinsic(prefer_literal=True)
 def _position(typingctx, place, operand):
     def codegen(context, builder, signature, args):
-        return builder.load(builder.gep(args[0], [_constant(context, operand.literal_value)]))
+        return builder.load(builder.gep(builder.extract_value(args[0], 0), [_constant(context, operand.literal_value)]))
 
     return types.int64(place, operand), codegen
 

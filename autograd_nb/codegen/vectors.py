@@ -180,6 +180,11 @@ def stay_rolled(builder: Any) -> None:
     builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
 
 
+def unknown(builder: Any, value: Any) -> Any:
+    """The integer ``value``, of which LLVM knows nothing from here on."""
+    return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
+
+
 @intrinsic
 def _rolled(typingctx):
     def codegen(context, builder, signature, args):
