@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import _dynfunc
+from numba import _dynfunc, config
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import register_pass
@@ -23,6 +23,18 @@ class Code(JITCodeLibrary):
     """The code library of one kernel, whose machine code is taken from it: it is linked elsewhere (`build.linking`)."""
 
     _object = b""
+
+    def _optimize_final_module(self) -> None:
+        """Numba's two rounds of passes, but the second one at LLVM's first level.
+
+        Every function has been through the third one by itself. What is left to do is done by all levels: to inline, to vectorise, and
+        to clean up behind both.
+        """
+        codegen = self._codegen
+        cheap = {"loop_vectorize": codegen._loopvect, "slp_vectorize": False, "opt": codegen._opt_level, "cost": "cheap"}
+        for options in (cheap, {"opt": min(int(config.OPT), 1)}):
+            passes, builder = codegen._module_pass_manager(**options)
+            passes.run(self._final_module, builder)
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()

@@ -133,11 +133,10 @@ def _turn_rows(vec, m, n, a, a_row, out, out_row):
             line = vec.times(vec.least(vec.builder.add(top, int64(r)), last_row), a_row)
             rows.append(vec.load(vec.at(a, line, first), mask))
         mask = vec.before(vec.minus(m, top))
-        for r, column in enumerate(vec.transpose(rows)):
-            own = vec.builder.add(first, int64(r))
-            line = vec.times(vec.least(own, last_column), out_row)
-            inside = vec.builder.and_(mask, vec.spread(vec.less(own, n)))
-            vec.store(column, vec.at(out, line, top), inside)
+        columns = list(enumerate(vec.transpose(rows)))
+        for r, column in reversed(columns):  # those beyond the last go where the last one is written after them
+            line = vec.times(vec.least(vec.builder.add(first, int64(r)), last_column), out_row)
+            vec.store(column, vec.at(out, line, top), mask)
 
 
 @intrinsic
