@@ -15,7 +15,7 @@ from numba import _helperlib, config, njit, types
 
 from . import plain_math
 from .interpreted import plainly
-from .library import Helper
+from .library import Helper, SharedHelper
 
 #: what kernels import in place of the module itself
 math: Any = plain_math if config.DISABLE_JIT else sys.modules["math"]
@@ -34,8 +34,12 @@ FREE = frozenset({"contract", "nsz", "reassoc"})
 HELPER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": Helper}
 
 
-def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None = None, inline: str = "never") -> Any:
+def helper(
+    function: Callable | None = None, *, fastmath: Iterable[str] | None = None, inline: str = "never", shared: bool = False
+) -> Any:
     """Decorate a function that kernels call; it cannot be called from Python (but under ``NUMBA_DISABLE_JIT=1``).
+
+    ``shared``: LLVM leaves it one function, which is for what is called in several places and does much at each call.
 
     Example:
         >>> @helper
@@ -48,6 +52,8 @@ def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None =
     if config.DISABLE_JIT:
         return plainly if function is None else plainly(function)
     options = {**HELPER, "inline": inline}
+    if shared:
+        options["pipeline_class"] = SharedHelper
     if fastmath is not None:
         options["fastmath"] = set(fastmath)
     return njit(**options) if function is None else njit(**options)(function)

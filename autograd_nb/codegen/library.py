@@ -69,6 +69,16 @@ class Part(JITCodeLibrary):
         self._finalized = True
 
 
+class Shared(Part):
+    """A part that is called from several places, and stays one function."""
+
+    def add_llvm_module(self, ll_module: Any) -> None:
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                function.add_function_attribute("noinline")
+        super().add_llvm_module(ll_module)
+
+
 class LibraryLowering(Lowering):
     """A pass that lowers a function into a code library, which nothing is called in yet."""
 
@@ -97,15 +107,29 @@ class HelperLowering(LibraryLowering):
     library = Part
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class SharedLowering(LibraryLowering):
+    """The pass that lowers a function to a `Shared` part."""
+
+    _name = "shared_lowering"
+    library = Shared
+
+
 class Helper(Front):
     """The pipeline of functions that kernels call: Numba's own, with `HelperLowering`."""
 
-    lowering = HelperLowering
+    lowering: type[Lowering] = HelperLowering
 
     def define_pipelines(self) -> list[Any]:
         passes = Passes("helper")
         for step, description in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
             if step is not AnnotateTypes:
-                passes.add_pass(HelperLowering if step is NativeLowering else step, description)
+                passes.add_pass(self.lowering if step is NativeLowering else step, description)
         passes.finalize()
         return [passes]
+
+
+class SharedHelper(Helper):
+    """The pipeline of functions that are called from several places of a kernel."""
+
+    lowering = SharedLowering

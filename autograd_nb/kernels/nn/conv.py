@@ -35,6 +35,12 @@ def block_of(geometry, channels, size):
     return lines, remainders * (lines + reach // sh), planes
 
 
+@helper(shared=True)
+def lay_lines(x, source, step, out, target, pitch, width, low, high, begin, end, lines, count, far, apart):
+    """`copy_lines` at stride 1, which several places share."""
+    copy_lines(1, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart)
+
+
 @helper
 def place_weights(geometry, channels, tall, pitch, offsets):
     """offsets[row] = where in ``wide`` the weight of that row begins; ``pitch``: elements from line to line."""
@@ -43,7 +49,8 @@ def place_weights(geometry, channels, tall, pitch, offsets):
     row = 0
     for c in range(channels * kd):
         for b in range(kh):
-            line = (b * dh) % sh * per + (b * dh) // sh
+            down = b * dh // sh
+            line = (b * dh - down * sh) * per + down
             for e in range(kw):
                 rolled()
                 offsets[np.uintp(row)] = ((c * kw + e) * tall + line) * pitch
@@ -54,8 +61,8 @@ def place_weights(geometry, channels, tall, pitch, offsets):
 
 
 @helper
-def widen(x, geometry, channels, z, first, tall, wide, target, pitch):
-    """``wide`` from ``target`` on, for the output lines from ``first`` on at output depth ``z``."""
+def widen(x, at, geometry, channels, z, first, tall, wide, target, pitch):
+    """``wide`` from ``target`` on, of the image at ``at``, for the output lines from ``first`` on at output depth ``z``."""
     di, hi, wi, _, _, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, dd, dh, dw = geometry
     remainders = min(sh, (kh - 1) * dh + 1)
     per = tall // remainders
@@ -71,11 +78,11 @@ def widen(x, geometry, channels, z, first, tall, wide, target, pitch):
             for a in range(kd):
                 deep = z * sd + a * dd - pd
                 last = end if 0 <= deep < di and low < high else begin
-                source = (deep * hi + (first + begin) * sh - top) * wi + shift
+                source = at + (deep * hi + (first + begin) * sh - top) * wi + shift
                 into = target + ((a * kw + e) * remainders + remainder) * per * pitch
                 size, apart = di * hi * wi, kd * kw * tall * pitch
                 if sw == 1:
-                    copy_lines(1, x, wide, source, sh * wi, into, pitch, wo, low, high, begin, last, per, channels, size, apart)
+                    lay_lines(x, source, sh * wi, wide, into, pitch, wo, low, high, begin, last, per, channels, size, apart)
                     continue
                 if sw == 2:
                     copy_lines(2, x, wide, source, sh * wi, into, pitch, wo, low, high, begin, last, per, channels, size, apart)
@@ -106,40 +113,41 @@ def images_together(images, positions, line, rows, size, room):
 
 
 @helper
-def pack(w, taps, inputs, outputs, begin, end, flipped, bias, packed):
-    """ROWS outputs side by side, row after row of weights, then their biases, for outputs from ``begin`` to ``end``, then zeros.
+def pack(w, group, taps, inputs, outputs, begin, end, flipped, bias, packed, to):
+    """ROWS outputs side by side, row after row of weights, then their biases, for outputs from ``begin`` to ``end``, then zeros:
+    the weights of a ``group``, into ``packed`` from ``to`` on.
 
     ``flipped``: w is (inputs, outputs, taps), and the taps are taken from last to first.
     """
     zero = packed.dtype.type(0)
     rows = inputs * taps
     step = taps if flipped else rows  # from one output's weights to the next's
+    base, by_input, by_tap = (taps - 1, outputs * taps, -1) if flipped else (0, taps, 1)
+    base += group * outputs * rows
     for first in range(begin, end, ROWS):
-        block = packed[(first - begin) * (rows + 1) : (first - begin + ROWS) * (rows + 1)]
+        j = to + (first - begin) * (rows + 1)
         count = min(ROWS, end - first)
-        if count < ROWS:
-            for i in range(block.size):
-                rolled()
-                block[i] = zero
-        for k in range(count):
+        for i in range(j if count < ROWS else j + rows * ROWS, j + (rows + 1) * ROWS):
             rolled()
-            block[np.uintp(rows * ROWS + k)] = bias[first + k] if bias.size else zero
-        j = 0
+            packed[np.uintp(i)] = zero
+        for k in range(count if bias.size else 0):
+            rolled()
+            packed[np.uintp(j + rows * ROWS + k)] = bias[np.uintp(group * outputs + first + k)]
         for c in range(inputs):
             for t in range(taps):
-                start = c * outputs * taps + taps - 1 - t if flipped else c * taps + t
-                start += first * step
+                start = base + c * by_input + t * by_tap + first * step
                 for k in range(count):
                     rolled()
-                    block[np.uintp(j + k)] = w[np.uintp(start + k * step)]
+                    packed[np.uintp(j + k)] = w[np.uintp(start + k * step)]
                 j += ROWS
 
 
 @helper
-def multiply(packed, wide, offsets, rows, outputs, out, count, room, ld, spare):
-    """out[k·ld + q] = the sums of output k at position q, for k < outputs and q < count; ``spare`` has room for a tile.
+def multiply(memory, packed, offsets, rows, outputs, out, to, count, room, ld):
+    """out[to + k·ld + q] = the sums of output k at position q, for k < outputs and q < count.
 
-    Positions from ``count`` up to ``room`` are scratch. Of ``wide`` up to a tile more than the positions is read.
+    ``memory`` begins with room for a tile, then comes ``wide``, and from ``packed`` on are the weights. Positions from ``count`` up to
+    ``room`` are scratch. Of ``wide`` up to a tile more than the positions is read.
     """
     lanes = BYTES // out.itemsize
     q = 0
@@ -149,17 +157,18 @@ def multiply(packed, wide, offsets, rows, outputs, out, count, room, ld, spare):
         width = lanes * (BROAD if broad else NARROW)
         for k in range(0, outputs, ROWS):
             rolled()
-            weights = k * (rows + 1)
+            weights = packed + k * (rows + 1)
             whole = q + width <= room and k + ROWS <= outputs
-            target = out if whole else spare
-            into, step = (k * ld + q, ld) if whole else (0, width)
+            target = out if whole else memory
+            into, step = (to + k * ld + q, ld) if whole else (0, width)
+            start = ROWS * BROAD * lanes + q
             if broad:
-                multiply_tile(BROAD, packed, wide, offsets, target, weights, rows, q, into, step)
+                multiply_tile(BROAD, memory, memory, offsets, target, weights, rows, start, into, step)
             else:
-                multiply_tile(NARROW, packed, wide, offsets, target, weights, rows, q, into, step)
+                multiply_tile(NARROW, memory, memory, offsets, target, weights, rows, start, into, step)
             if not whole:
                 n, there = min(width, count - q), min(ROWS, outputs - k)
-                copy_lines(1, spare, out, 0, width, k * ld + q, ld, n, 0, n, 0, there, there, 1, 0, 0)
+                copy_lines(1, memory, out, 0, width, to + k * ld + q, ld, n, 0, n, 0, there, there, 1, 0, 0)
         q += width
 
 
@@ -195,34 +204,34 @@ def correlate(images, groups, inputs, outputs, begin, end, geometry, flipped, x,
     lines, tall, planes = block_of(geometry, inputs, room)
     together = images_together(images, n_out, wo, rows, planes * tall * wo, room) if lines == ho else 1
     pitch = together * wo
-    wide = np.empty(planes * tall * pitch + BROAD * lanes, dtype=y.dtype)
+    # one piece of memory: a tile, widened images, packed weights, and the outputs of images side by side
+    wide = ROWS * BROAD * lanes
+    packed = wide + planes * tall * pitch + BROAD * lanes
+    side = packed + blocks * (rows + 1) * ROWS
+    ld = lines * pitch + BROAD * lanes
+    memory = np.empty(side + (blocks * ROWS * ld if together > 1 else 0), dtype=y.dtype)
     offsets = np.empty(rows, dtype=np.int64)
     place_weights(geometry, inputs, tall, pitch, offsets)
-    packed = np.empty(blocks * (rows + 1) * ROWS, dtype=y.dtype)
-    spare = np.empty(ROWS * BROAD * lanes, dtype=y.dtype)
-    side = np.empty(blocks * ROWS * (lines * pitch + BROAD * lanes) if together > 1 else 0, dtype=y.dtype)
     for g in range(groups):
-        shifts = bias[g * outputs : (g + 1) * outputs] if bias.size else bias
-        pack(w[g * outputs * rows :], taps, inputs, outputs, begin, end, flipped, shifts, packed)
+        pack(w, g, taps, inputs, outputs, begin, end, flipped, bias, memory, packed)
         for i in range(0, images, together):
-            own = y[((i * groups + g) * outputs + begin) * n_out :]
+            own = ((i * groups + g) * outputs + begin) * n_out
+            some = min(together, images - i)
             for z in range(depths):
                 for first in range(0, ho, lines):
-                    for j in range(min(together, images - i)):
+                    for j in range(some):
                         rolled()
-                        image = x[((i + j) * groups + g) * inputs * n_in :]
-                        widen(image, geometry, inputs, z, first, tall, wide, j * wo, pitch)
-                    count = min(lines, ho - first) * wo
+                        widen(x, ((i + j) * groups + g) * inputs * n_in, geometry, inputs, z, first, tall, memory, wide + j * wo, pitch)
+                    place = own + (z * ho + first) * wo
                     if together == 1:
-                        target = own[(z * ho + first) * wo :]
-                        multiply(packed, wide, offsets, rows, here, target, count, count, n_out, spare)
+                        count = min(lines, ho - first) * wo
+                        multiply(memory, packed, offsets, rows, here, y, place, count, count, n_out)
                         continue
-                    ld = side.size // (blocks * ROWS)
-                    multiply(packed, wide, offsets, rows, blocks * ROWS, side, lines * pitch, ld, ld, spare)
-                    for j in range(min(together, images - i)):
+                    multiply(memory, packed, offsets, rows, blocks * ROWS, memory, side, lines * pitch, ld, ld)
+                    for j in range(some):
                         rolled()
-                        place = j * groups * outputs * n_out + z * ho * wo
-                        copy_lines(1, side, own, j * wo, pitch, place, wo, wo, 0, wo, 0, ho, ho, here, ld, n_out)
+                        lay_lines(memory, side + j * wo, pitch, y, place, wo, wo, ZERO, wo, ZERO, ho, ho, here, ld, n_out)
+                        place += groups * outputs * n_out
 
 
 @helper
@@ -280,8 +289,8 @@ def by_weight(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
                     for first in range(0, ho, lines):
                         for j in range(here):
                             rolled()
-                            image = x[(((i + j) * groups + k) * inputs + c) * n_in :]
-                            widen(image, geometry, some, z, first, tall, wide, j * wo if beside else j * size, pitch)
+                            image = (((i + j) * groups + k) * inputs + c) * n_in
+                            widen(x, image, geometry, some, z, first, tall, wide, j * wo if beside else j * size, pitch)
                         start = ((i * groups + k) * outputs + begin) * n_out + (z * ho + first) * wo
                         if not beside:
                             n = min(lines, ho - first) * wo
@@ -291,7 +300,7 @@ def by_weight(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
                         for j in range(here):
                             rolled()
                             place = start + j * step
-                            copy_lines(1, g, side, place, wo, j * wo, pitch, wo, 0, wo, 0, ho, ho, kept, n_out, ld)
+                            lay_lines(g, place, wo, side, j * wo, pitch, wo, ZERO, wo, ZERO, ho, ho, kept, n_out, ld)
                         n = lines * pitch
                         add_dots(
                             side, wide, lefts, rights, sums, own[c * taps :], kept, some * taps, per, ZERO, n, ZERO, ZERO, ONE
