@@ -13,36 +13,56 @@ import numpy as np
 
 from ...codegen.jit import FREE, helper
 from ...codegen.tiles import copy_rows
+from ...codegen.vectors import rolled
 
 
 @helper
-def places(geometry):
-    """(extents of a phase, per tap: its number in the filter, its phase, where it reads there), ordered by phase."""
-    taps = geometry[6] * geometry[7] * geometry[8]
+def extents_of(geometry):
+    """How long a phase is in each of the three dims."""
+    _, _, _, do, ho, wo, kd, kh, kw, sd, sh, sw, _, _, _, dd, dh, dw = geometry
     extents = np.empty(3, np.int64)
-    for d in range(3):
-        extents[d] = geometry[3 + d] + geometry[15 + d] * (geometry[6 + d] - 1) // geometry[9 + d]
-    table = np.empty((3, taps), np.int64)
+    extents[0] = do + dd * (kd - 1) // sd
+    extents[1] = ho + dh * (kh - 1) // sh
+    extents[2] = wo + dw * (kw - 1) // sw
+    return extents
+
+
+@helper
+def places(geometry, extents, taps):
+    """For each tap its number in the filter; then for each its phase; then where it begins to read, in the memory of all phases.
+
+    They are ordered by phase.
+    """
+    _, _, _, _, _, _, kd, kh, kw, sd, sh, sw, _, _, _, dd, dh, dw = geometry
+    depth, height, width = extents[0], extents[1], extents[2]
+    table = np.empty(3 * taps, np.int64)
     count = 0
-    for phase in range(geometry[9] * geometry[10] * geometry[11]):
-        for t in range(taps):
-            own = start = 0
-            rest = t
-            size = 1
-            width = 1
-            for d in range(2, -1, -1):
-                at = rest % geometry[6 + d] * geometry[15 + d]
-                rest //= geometry[6 + d]
-                own += at % geometry[9 + d] * size
-                start += at // geometry[9 + d] * width
-                size *= geometry[9 + d]
-                width *= extents[d]
-            if own == phase:
-                table[0, count] = t
-                table[1, count] = phase
-                table[2, count] = start
-                count += 1
-    return extents, table
+    for phase in range(sd * sh * sw):
+        for a in range(kd):
+            for b in range(kh):
+                for c in range(kw):
+                    rolled()
+                    z, r, q = a * dd // sd, b * dh // sh, c * dw // sw
+                    if ((a * dd - z * sd) * sh + b * dh - r * sh) * sw + c * dw - q * sw == phase:
+                        table[np.uintp(count)] = (a * kh + b) * kw + c
+                        table[np.uintp(taps + count)] = phase
+                        table[np.uintp(2 * taps + count)] = ((phase * depth + z) * height + r) * width + q
+                        count += 1
+    return table
+
+
+@helper
+def fill(array, value):
+    for i in range(array.size):
+        array[i] = value
+
+
+@helper
+def weights_of(k, taps, table, w, own):
+    """The weights of a filter in the order of the table."""
+    for t in range(taps):
+        rolled()
+        own[t] = w[np.uintp(k * taps + table[t])]
 
 
 @helper
@@ -124,58 +144,58 @@ def run_length(geometry, extents):
 
 def forward(images, groups, inputs, outputs, geometry, x, w, bias, y):
     """``outputs`` for each of the ``groups``, which have one of ``inputs``; ``bias`` may be empty."""
-    extents, table = places(geometry)
-    taps = table.shape[1]
-    plane = extents[0] * extents[1] * extents[2]
-    starts = table[1] * plane + table[2]
-    n = run_length(geometry, extents)
+    extents, taps = extents_of(geometry), geometry[6] * geometry[7] * geometry[8]
+    table = places(geometry, extents, taps)
+    starts = table[2 * taps :]
     n_x, n_y = geometry[0] * geometry[1] * geometry[2], geometry[3] * geometry[4] * geometry[5]
-    phases = np.zeros(plane * geometry[9] * geometry[10] * geometry[11], x.dtype)
-    out = np.empty(n, x.dtype)
+    phases = np.empty(extents[0] * extents[1] * extents[2] * geometry[9] * geometry[10] * geometry[11], x.dtype)
+    out = np.empty(run_length(geometry, extents), x.dtype)
     own = np.empty(taps, x.dtype)
+    fill(phases, x.dtype.type(0))
     for i in range(images * groups):
-        move(geometry, extents, x[i * n_x:(i + 1) * n_x], phases, False)
+        move(geometry, extents, x[i * n_x : (i + 1) * n_x], phases, False)
         for o in range(outputs):
             k = i % groups * outputs + o
-            for t in range(taps):
-                own[t] = w[k * taps + table[0, t]]
-            first = bias[k] if bias.size else x.dtype.type(0)
-            for j in range(out.size):
-                out[j] = first
+            weights_of(k, taps, table, w, own)
+            fill(out, bias[k] if bias.size else x.dtype.type(0))
             add_shifted(own, starts, phases, out)
             start = (i * outputs + o) * n_y
-            spread(geometry, extents, y[start:start + n_y], out, 0, True)
+            spread(geometry, extents, y[start : start + n_y], out, 0, True)
 
 
 def by_input(images, groups, inputs, outputs, geometry, y, w, x):
     """The gradient of `forward` by its input, given that by its output."""
-    extents, table = places(geometry)
-    taps = table.shape[1]
+    extents, taps = extents_of(geometry), geometry[6] * geometry[7] * geometry[8]
+    table = places(geometry, extents, taps)
     plane = extents[0] * extents[1] * extents[2]
     n_x, n_y = geometry[0] * geometry[1] * geometry[2], geometry[3] * geometry[4] * geometry[5]
-    last = table[2].max()
-    starts = last - table[2]
+    starts = table[2 * taps :]
+    last = 0
+    for t in range(taps):
+        starts[t] -= table[taps + t] * plane  # where in its phase
+        last = max(last, starts[t])
+    for t in range(taps):
+        starts[t] = last - starts[t]
     phases = np.empty(plane * geometry[9] * geometry[10] * geometry[11], x.dtype)
-    source = np.zeros(last + plane, x.dtype)
+    source = np.empty(last + plane, x.dtype)
     own = np.empty(taps, x.dtype)
-    x[:] = x.dtype.type(0)
+    fill(source, x.dtype.type(0))
+    fill(x, x.dtype.type(0))
     for i in range(images * groups):
-        phases[:] = x.dtype.type(0)
+        fill(phases, x.dtype.type(0))
         for o in range(outputs):
-            k = i % groups * outputs + o
-            for t in range(taps):
-                own[t] = w[k * taps + table[0, t]]
+            weights_of(i % groups * outputs + o, taps, table, w, own)
             start = (i * outputs + o) * n_y
-            spread(geometry, extents, y[start:start + n_y], source, last, False)
+            spread(geometry, extents, y[start : start + n_y], source, last, False)
             first = 0
             while first < taps:
-                phase = table[1, first]
+                phase = table[taps + first]
                 end = first
-                while end < taps and table[1, end] == phase:
+                while end < taps and table[taps + end] == phase:
                     end += 1
-                add_shifted(own[first:end], starts[first:end], source, phases[phase * plane:(phase + 1) * plane])
+                add_shifted(own[first:end], starts[first:end], source, phases[phase * plane : (phase + 1) * plane])
                 first = end
-        move(geometry, extents, x[i * n_x:(i + 1) * n_x], phases, True)
+        move(geometry, extents, x[i * n_x : (i + 1) * n_x], phases, True)
 
 
 @helper(fastmath=FREE)
@@ -202,22 +222,25 @@ def add_products(starts, source, g, sums):
 
 def by_weight(images, groups, inputs, outputs, geometry, y, x, w):
     """The gradient of `forward` by its weight, given that by its output."""
-    extents, table = places(geometry)
-    taps = table.shape[1]
-    plane = extents[0] * extents[1] * extents[2]
-    starts = table[1] * plane + table[2]
+    extents, taps = extents_of(geometry), geometry[6] * geometry[7] * geometry[8]
+    table = places(geometry, extents, taps)
+    starts = table[2 * taps :]
     n_x, n_y = geometry[0] * geometry[1] * geometry[2], geometry[3] * geometry[4] * geometry[5]
-    phases = np.zeros(plane * geometry[9] * geometry[10] * geometry[11], x.dtype)
-    g = np.zeros(run_length(geometry, extents), x.dtype)
+    phases = np.empty(extents[0] * extents[1] * extents[2] * geometry[9] * geometry[10] * geometry[11], x.dtype)
+    g = np.empty(run_length(geometry, extents), x.dtype)
     own = np.empty(taps, x.dtype)
-    w[:] = x.dtype.type(0)
+    zero = x.dtype.type(0)
+    fill(phases, zero)
+    fill(g, zero)
+    fill(w, zero)
     for i in range(images * groups):
-        move(geometry, extents, x[i * n_x:(i + 1) * n_x], phases, False)
+        move(geometry, extents, x[i * n_x : (i + 1) * n_x], phases, False)
         for o in range(outputs):
             k = i % groups * outputs + o
             start = (i * outputs + o) * n_y
-            spread(geometry, extents, y[start:start + n_y], g, 0, False)
-            own[:] = x.dtype.type(0)
+            spread(geometry, extents, y[start : start + n_y], g, 0, False)
+            fill(own, zero)
             add_products(starts, phases, g, own)
             for t in range(taps):
-                w[k * taps + table[0, t]] += own[t]
+                rolled()
+                w[np.uintp(k * taps + table[t])] += own[t]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.jit import helper
+from ...codegen.vectors import rolled
 
 
 @helper
@@ -111,6 +112,7 @@ def scatter(planes, n_in, n_out, g, index, out):
         source = g[p * n_out : p * n_out + n_out]
         where = index[p * n_out : p * n_out + n_out]
         for i in range(source.size):
+            rolled()
             if where[i] < n_in:
                 plane[np.uintp(where[i])] += source[i]
 
@@ -134,6 +136,7 @@ def place(planes, n_in, n_out, x, index, out):
         out[i] = 0
     for p in range(planes):
         for i in range(n_in):
+            rolled()
             out[np.uintp(p * n_out + index[p * n_in + i])] = x[p * n_in + i]
 
 
