@@ -193,7 +193,7 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel", over: Mappin
     n = len(everyone)
     text = HEADER + WALK + body.trace.preamble() + before + f"def {name}({', '.join(args)}):\n"
     text += _indent([f"n{inner} = entry(dims, {inner})", *dict.fromkeys([*reads.before, *writes.before])], 1)
-    text += _indent([f"if n{inner} == 0:", "    return"], 1)
+    text += _indent([f"if n{inner} < 1:", "    return"], 1)
     text += _indent([f"place = start({n})", f"for _ in range(steps(dims, 0, {walked})):"], 1)
     level = 2
     if turned:
