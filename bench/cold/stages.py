@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import importlib._bootstrap as bootstrap  # type: ignore[import-not-found]
-import inspect
 import sys
 import time
 from collections import Counter
@@ -99,8 +98,6 @@ class Watch:
             self.wanted = op_of(sys._getframe(1))
             return entry(*args)
 
-        # what stands for `_entry` for a while is put within the clocks, around the function itself
-        call.exchange, call.__wrapped__ = getattr(entry, "exchange", None), inspect.unwrap(entry)  # type: ignore[attr-defined]
         return call
 
     def sized(self, add: Callable[..., Any]) -> Callable[..., Any]:
