@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import types
 
 import pytest
 from numba.core import intrinsics
 
-from autograd_nb.codegen.build import linking, requests
+from autograd_nb.codegen.build import digest, linking, requests
 from autograd_nb.codegen.build.cache import Store
 
 from .test_build import DOUBLE, ROOT, kernels, python
@@ -90,6 +91,20 @@ def test_what_is_not_the_librarys_is_not_noted(tmp_path):
     assert python(tmp_path / "cache", code) == "[2.0, 4.0, 6.0, 8.0]\n0 True"
     user.write_text(user.read_text().replace("2 * x", "3 * x"))
     assert python(tmp_path / "cache", code) == "[3.0, 6.0, 9.0, 12.0]\n1 True"
+
+
+@pytest.mark.parametrize(
+    "module, own",
+    [
+        ("autograd_nb.codegen.runtime", True), ("autograd_nb.kernels.nn.conv", True), ("autograd_nb.codegen.build", True),
+        ("autograd_nb.ops.nn.conv", False), ("autograd_nb", False), ("somebody", False), ("math", True), ("numba.np.ufunc", True),
+    ],
+)  # fmt: skip
+def test_whose_functions_are_told_by_the_texts(module, own):
+    """Those of the folders whose texts name the file of notes."""
+    found = digest.Digest()
+    found.add(types.FunctionType((lambda: 0).__code__, {"__name__": module}))
+    assert found.own is own
 
 
 def test_old_notes_are_removed(tmp_path):

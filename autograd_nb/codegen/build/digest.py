@@ -15,6 +15,10 @@ from ..processor import Sized
 #: the module that generated functions say they are of; its own text does not matter to them
 GENERATED = __package__ or ""
 
+_PACKAGE = __name__.partition(".")[0]
+#: the folders of the package whose functions kernels consist of
+ROOMS = ("codegen", "kernels")
+
 
 class Unknown(Exception):
     """Met an object whose influence on the machine code cannot be told."""
@@ -31,7 +35,7 @@ class Digest:
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # an id names an object only while it lives
-        self.own = True  #: whether there was nothing in it but the library's, and of libraries whose versions the key has
+        self.own = True  #: whether there was nothing in it but what is in `ROOMS`, and of libraries whose versions the key has
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
@@ -149,19 +153,20 @@ class Digest:
                         self.add(getattr(value, attribute))
 
     def _text(self, module: str) -> None:
-        if module.startswith(__name__.partition(".")[0] + "."):
-            if module != GENERATED:
-                self._put("text", _module_digest(module))
-        else:
-            self._meet(module)
+        if module.startswith(_PACKAGE + ".") and module != GENERATED:
+            self._put("text", _module_digest(module))
+        self._meet(module)
 
     def _meet(self, module: str) -> None:
         """Take note of who has written what is in it."""
-        top = module.partition(".")[0]
-        self.own = self.own and (top in _VERSIONED or top in sys.stdlib_module_names)
+        top, _, rest = module.partition(".")
+        if top == _PACKAGE:
+            self.own = self.own and rest.partition(".")[0] in ROOMS
+        else:
+            self.own = self.own and (top in _VERSIONED or top in sys.stdlib_module_names)
 
 
-_VERSIONED = {__name__.partition(".")[0], "numba", "numpy", "llvmlite"}
+_VERSIONED = {"numba", "numpy", "llvmlite"}
 _LIBRARIES = {"numba", "numpy", "math", "cmath", "operator"}  # with versions of their own, which are in the key
 
 

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from .cache import NotOurs, Store, opened
+from .digest import ROOMS
 
 SUFFIX = ".requests"
 _ROOT = Path(__file__).parents[2]
-_TEXTS = ("codegen", "kernels")
 _LARGEST = 1 << 24  #: bytes of a file that is read
 _MOST = 8  #: files that are kept: of versions and processors that share a cache
 
@@ -115,7 +115,7 @@ def _name() -> str | None:
     if numba is None or numba.origin is None:
         return None
     try:
-        texts = [p for room in _TEXTS for p in sorted((_ROOT / room).rglob("*.py"))]
+        texts = [p for room in ROOMS for p in sorted((_ROOT / room).rglob("*.py"))]
         for path in [Path(numba.origin).with_name("_version.py"), *texts]:
             text = path.read_bytes()
             digest.update(b"%d:" % len(text) + text)
