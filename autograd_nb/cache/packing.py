@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..codegen.build import cache, machine_code, pack, packs
+from ..codegen.build.requests import untouched
 from ..codegen.processor import LEVELS, features
 from ..version import __version__
 from . import warm
@@ -70,8 +71,19 @@ def write(path: Path, level: str = HOST, programs: Sequence[str] = (), usual: bo
         kernels = dict(_made(store, said[0]["made"]))
     if not kernels:
         raise RuntimeError(f"the cache has no kernels that this version compiled for {level}: name programs to run, or --usual")
-    about = {"autograd_nb": __version__, "level": level, **said[0]["made_by"]}
+    about = {"autograd_nb": __version__, "level": level, **said[0]["made_by"], **_requests(said, kernels), "plain": _is_plain()}
     return Written(len(kernels), pack.write(path, about, kernels), failed)
+
+
+def _is_plain() -> bool:
+    """Return whether Numba compiled as it does by itself, but for the processor."""
+    return untouched(besides=("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"))
+
+
+def _requests(said: Sequence[Mapping[str, Any]], kernels: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return what the kernels of a pack were asked for by, so that processes need no Numba to know them."""
+    found = {words: answer for one in said for words, answer in one["requests"].items()}
+    return {"texts": said[0]["texts"], "requests": {w: a for w, a in sorted(found.items()) if isinstance(a, dict) or (isinstance(a, str) and a in kernels)}}
 
 
 def _used(folder: Path, said: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:

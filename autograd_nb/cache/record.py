@@ -1,7 +1,7 @@
 """Run a program and write down which kernels it used: ``python -m autograd_nb.cache.record FILE [-m module | script] [argument …]``.
 
-The file is JSON: what made the kernels (`machine_code.made_by`), and the content of each by its key in the cache. Without a program it
-says only the former.
+The file is JSON: what made the kernels (`machine_code.made_by`), the content of each by its key in the cache, and
+what kernels were asked for by (`codegen.build.requests`). Without a program it says nothing of contents.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 def main(file: str, *program: str) -> None:
     """Run the program as ``__main__``; the file is written however it ends."""
     from ..codegen.build import compilation, machine_code
+    from ..codegen.build.requests import texts
 
     try:
         if program[:1] == ("-m",):
@@ -28,6 +29,7 @@ def main(file: str, *program: str) -> None:
     finally:
         if compilation.apart(machine_code.machine) is not None:
             said = {"made_by": machine_code.made_by(), "made": machine_code.made_here(), "used": machine_code.used()}
+            said |= {"texts": texts(), "requests": machine_code.requests.everything()}
             Path(file).write_text(json.dumps(said))
 
 

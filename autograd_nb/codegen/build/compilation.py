@@ -161,7 +161,7 @@ def parameters(function: Any) -> tuple[str, ...]:
 def written(module: str, name: str, package: str = _KERNELS) -> Any:
     """Return a hand-written kernel; where it is not known from before, its module (and Numba with it) is imported, which nothing interrupts."""
     path = f"{package}.{module}", name
-    about = requests.find("written", *path)
+    about = machine_code.answer("written", *path)
     if about is not None:
         return Written(path, about)
     function = getattr(imported(path[0]), name)
@@ -195,13 +195,14 @@ def _entry(make: Callable[..., Entry], *args: Any) -> Entry:
 
 def _known(words: tuple[Any, ...], argtypes: tuple[str, ...]) -> Entry | None:
     """Return a kernel that another process has asked for in the same words, without defining it; None where that is not known."""
-    content = requests.find(*words) if words else None
-    if content is None or machine_code.machine() is None:
+    content = machine_code.answer(*words) if words else None
+    if content is None:
         return None
-    key = machine_code.key_of(content)
+    known = requests.find("machine") is not None  # and so the names of kernels in the cache; else only packs have it
+    key = machine_code.key_of(content) if known else content
     found = _by_key.get(key)
     if found is None:
-        code = machine_code.load(key)
+        code = machine_code.load(key) if known else machine_code.packed(content)
         if code is None:
             return None
         found = _by_key[key] = _entry_of(code, argtypes)

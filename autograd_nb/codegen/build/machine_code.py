@@ -16,7 +16,7 @@ from . import notice
 from .cache import Store
 from .linking import Code
 from .packs import Packs
-from .requests import Requests
+from .requests import Requests, numba_version, texts, untouched, words_of
 
 store = Store()
 requests = Requests(store)
@@ -93,11 +93,13 @@ def made_by() -> dict[str, Any]:
     numpy, numba, llvmlite = libraries[1::2]
     return {
         "kernels": ABI, "numba": numba, "llvmlite": llvmlite, "numpy": numpy.partition(".")[0],
-        "python": f"{sys.implementation.cache_tag}-{MAGIC_NUMBER.hex()}", "platform": f"{sys.platform} {triple}",
+        "python": _PYTHON, "platform": f"{sys.platform} {triple}",
         "switches": [list(pair) for pair in switches], "processor": cpu,
         "features": sorted(f[1:] for f in features.split(",") if f.startswith("+")),
     }  # fmt: skip
 
+
+_PYTHON = f"{sys.implementation.cache_tag}-{MAGIC_NUMBER.hex()}"
 
 #: what a pack must have been made by, and how a message calls it
 _MUST_BE = {
@@ -106,25 +108,44 @@ _MUST_BE = {
 }  # fmt: skip
 
 
+def _told_without_numba() -> dict[str, Any]:
+    """Return what `made_by` does, but for the switches, where Numba has not been imported, and nobody has told it to do otherwise than by itself."""
+    import llvmlite
+    from llvmlite import binding
+
+    features = binding.get_host_cpu_features()
+    return {
+        "kernels": ABI, "numba": numba_version(), "llvmlite": llvmlite.__version__, "numpy": np.__version__.partition(".")[0],
+        "python": _PYTHON, "platform": f"{sys.platform} {binding.get_process_triple()}", "features": [f for f, has in features.items() if has],
+    }  # fmt: skip
+
+
 def unfit(about: dict[str, Any]) -> str | None:
     """Return why kernels of a pack cannot be used by this process, from its description; None where they can."""
-    if machine() is None:
+    if "numba" not in sys.modules and untouched() and about.get("plain") is True:
+        here = _told_without_numba()
+    elif machine() is None:
         return "this version of Numba keeps no machine code"
-    here = made_by()
+    else:
+        here = made_by()
     for name, called in _MUST_BE.items():
-        if about.get(name) != here[name]:
+        if name in here and about.get(name) != here[name]:
             return f"its {called} is {about.get(name)}, and this is {here[name]}"
     wanted = about.get("features")
     if not isinstance(wanted, list):
         return "it does not say which processor it is for"
-    missing = lacking(map(str, wanted))
+    missing = _missing(map(str, wanted), here["features"])
     return f"it is for {about.get('processor')}, and this processor lacks {missing}" if missing else None
+
+
+def _missing(features: Iterable[str], here: Iterable[str]) -> str:
+    missing = sorted(set(features) - set(here))
+    return ", ".join(missing[:5]) + (", …" if missing[5:] else "")
 
 
 def lacking(features: Iterable[str]) -> str:
     """Return which of the features the processor compiled for has not, as a message names them; empty where it has all."""
-    missing = sorted(set(features) - set(made_by()["features"]))
-    return ", ".join(missing[:5]) + (", …" if missing[5:] else "")
+    return _missing(features, made_by()["features"])
 
 
 packs = Packs(store, unfit)
@@ -173,6 +194,23 @@ def load(key: str) -> Code | None:
     payload = store.load(key)
     if payload is None and key in _content_of:
         payload = packs.load(_content_of[key])
+    return _code(payload)
+
+
+def answer(*words: Any) -> Any:
+    """Return what was noted of these words, in the cache or a pack; None where nothing was, or Numba is there to find it out."""
+    found = requests.find(*words)
+    if found is None and "numba" not in sys.modules:
+        found = packs.answer(texts(), words_of(*words))
+    return found
+
+
+def packed(content: str) -> Code | None:
+    """Return a kernel's machine code from a pack."""
+    return _code(packs.load(content))
+
+
+def _code(payload: bytes | None) -> Code | None:
     if payload is None:
         return None
     try:

@@ -75,6 +75,14 @@ class Packs:
                 return found
         return None
 
+    def answer(self, texts: str, words: str) -> Any:
+        """Return what a pack made with the same ``texts`` of kernels says of words; None where none does."""
+        for _, pack in self._opened():
+            said = pack.about.get("requests")
+            if isinstance(said, dict) and words in said and pack.about.get("texts") == texts != "":
+                return said[words]
+        return None
+
     def holds(self, content: str) -> bool:
         """Return whether a pack has a kernel, whole or not."""
         return any(content in pack for _, pack in self._opened())

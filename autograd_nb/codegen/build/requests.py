@@ -15,9 +15,11 @@ import hashlib
 import json
 import os
 import platform
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ class Requests:
 
     def __init__(self, store: Store):
         self._store = store
+        self.noted: dict[str, Any] = {}  #: what this process has noted: answers by words, as packs take them
         self._path: Path | None = None
         self._known: dict[bytes, bytes] | None = None  # answers by words; read on first use
 
@@ -45,15 +48,17 @@ class Requests:
         """Return what was noted of these words; None where nothing was, or Numba is there to find it out."""
         if "numba" in sys.modules:
             return None
-        known = self._read()
-        if not known:
-            return None
-        answer = known.get(_words(words))
+        answer = self._read().get(words_of(*words).encode())
         return None if answer is None else json.loads(answer)
+
+    def everything(self) -> dict[str, Any]:
+        """Return all answers that hold here, by words."""
+        return {said.decode(): json.loads(text) for said, text in self._read().items()} | self.noted
 
     def note(self, answer: Any, *words: Any) -> None:
         """Note an answer for processes to come."""
-        known, said = self._read(), _words(words)
+        known, said = self._read(), words_of(*words).encode()
+        self.noted[said.decode()] = answer
         if self._path is None or said in known:
             return
         known[said] = text = json.dumps(answer).encode()
@@ -85,8 +90,9 @@ class Requests:
         return self._known
 
 
-def _words(words: tuple[Any, ...]) -> bytes:
-    return hashlib.sha256(repr(words).encode()).hexdigest().encode()
+def words_of(*words: Any) -> str:
+    """Return what words are noted under."""
+    return hashlib.sha256(repr(words).encode()).hexdigest()
 
 
 def _line(said: bytes, text: bytes) -> bytes:
@@ -101,32 +107,48 @@ def _answers(data: bytes) -> Iterator[tuple[bytes, bytes]]:
             yield said, text
 
 
-def untouched() -> bool:
-    """Return whether nobody has told Numba what to do otherwise than by itself."""
-    return not any(name.startswith("NUMBA_") for name in os.environ) and not os.path.exists(".numba_config.yaml")
+def untouched(besides: Container[str] = ()) -> bool:
+    """Return whether nobody has told Numba what to do otherwise than by itself, ``besides`` these variables."""
+    return not any(name.startswith("NUMBA_") and name not in besides for name in os.environ) and not os.path.exists(".numba_config.yaml")
 
 
-def _name() -> str | None:
-    """Return the name of the file whose answers hold here; None where the library has no files to tell by."""
-    from llvmlite import __version__, binding
-
-    digest = hashlib.sha256()
+def numba_version() -> str:
+    """Return the version of Numba, without importing it; empty where that cannot be told."""
     numba = find_spec("numba")
     if numba is None or numba.origin is None:
-        return None
+        return ""
     try:
-        texts = [p for room in ROOMS for p in sorted((_ROOT / room).rglob("*.py"))]
-        for path in [Path(numba.origin).with_name("_version.py"), *texts]:
+        found = re.search(r'"version": "([^"]+)"', Path(numba.origin).with_name("_version.py").read_text())
+    except OSError:
+        return ""
+    return found[1] if found else ""
+
+
+@cache
+def texts() -> str:
+    """Return the sha256 of the texts that kernels consist of; empty where the library has no files to tell by."""
+    digest = hashlib.sha256()
+    try:
+        for path in [p for room in ROOMS for p in sorted((_ROOT / room).rglob("*.py"))]:
             text = path.read_bytes()
             digest.update(b"%d:" % len(text) + text)
     except OSError:
-        return None
-    if not texts:
-        return None
-    features = binding.get_host_cpu_features().flatten()
-    about = (sys.implementation.cache_tag, *sys.version_info, platform.machine(), np.__version__, __version__, binding.get_host_cpu_name(), features)
-    digest.update(repr(about).encode())
+        return ""
     return digest.hexdigest()
+
+
+def _name() -> str | None:
+    """Return the name of the file whose answers hold here; None where it cannot be told."""
+    from llvmlite import __version__, binding
+
+    numba = numba_version()
+    if not numba or not texts():
+        return None
+    about = (
+        texts(), sys.implementation.cache_tag, *sys.version_info, platform.machine(), np.__version__, numba, __version__,
+        binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(),
+    )  # fmt: skip
+    return hashlib.sha256(repr(about).encode()).hexdigest()
 
 
 def _sweep(folder: Path, most: int = _MOST) -> None:
