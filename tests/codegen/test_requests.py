@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 import types
 
+import numpy as np
 import pytest
 from numba.core import intrinsics
 
-from autograd_nb.codegen.build import digest, linking, requests
+from autograd_nb.codegen.build import compilation, digest, linking, requests
 from autograd_nb.codegen.build.cache import Store
 
 from .test_build import DOUBLE, ROOT, kernels, python
@@ -105,6 +106,15 @@ def test_whose_functions_are_told_by_the_texts(module, own):
     found = digest.Digest()
     found.add(types.FunctionType((lambda: 0).__code__, {"__name__": module}))
     assert found.own is own
+
+
+def test_functions_of_no_module():
+    space: dict = {}
+    exec("def kernel(x):\n    x[0] = 41.5\n", space)  # as in a notebook or a doctest
+    space["kernel"].__module__ = None
+    x = np.zeros(1)
+    compilation.build_function(space["kernel"], ("float64[:]",))(x)
+    assert x[0] == 41.5
 
 
 def test_old_notes_are_removed(tmp_path):

@@ -141,7 +141,7 @@ def _path_of(function: Any) -> tuple[str, str] | None:
     """Return (module, name) of a kernel of the library; None of any other function."""
     if isinstance(function, Written):
         return function.path
-    module, name = function.__module__, function.__name__
+    module, name = function.__module__ or "", function.__name__
     known = sys.modules.get(module) if module.startswith(_KERNELS + ".") else None
     return (module, name) if getattr(known, name, None) is function else None
 
