@@ -47,6 +47,19 @@ def test_a_second_process_does_without_numba(tmp_path):
     assert told == "0 True" and third == first
 
 
+def test_workers_start_before_numba_is_imported(tmp_path):
+    """Where nothing was ever noted; where all is there none are started."""
+    code = f"""
+    from autograd_nb.codegen.build import workers
+    told = []
+    workers.missing = lambda folder: told.append('numba' in sys.modules)
+    run({DOUBLE!r})
+    print(told)
+    """
+    assert python(tmp_path, code) == "[False, True]"
+    assert python(tmp_path, code) == "[]"
+
+
 @pytest.mark.slow
 def test_notes_that_do_not_hold(tmp_path):
     """Damaged, missing, of another setting, or of a kernel that is gone: the kernel is found or made as ever."""

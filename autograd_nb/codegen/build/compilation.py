@@ -197,6 +197,8 @@ def _known(words: tuple[Any, ...], argtypes: tuple[str, ...]) -> Entry | None:
     """Return a kernel that another process has asked for in the same words, without defining it; None where that is not known."""
     content = machine_code.answer(*words) if words else None
     if content is None:
+        if words and "numba" not in sys.modules and requests.is_new() and not any(machine_code.packs.named()):
+            workers.missing(store.folder)  # they start while this process imports Numba
         return None
     known = requests.find("machine") is not None  # and so the names of kernels in the cache; else only packs have it
     key = machine_code.key_of(content) if known else content

@@ -51,6 +51,10 @@ class Requests:
         answer = self._read().get(words_of(*words).encode())
         return None if answer is None else json.loads(answer)
 
+    def is_new(self) -> bool:
+        """Return whether no process has noted anything here, so that kernels will have to be compiled."""
+        return not self._read() and self._path is not None
+
     def everything(self) -> dict[str, Any]:
         """Return all answers that hold here, by words."""
         return {said.decode(): json.loads(text) for said, text in self._read().items()} | self.noted
