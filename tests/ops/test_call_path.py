@@ -273,3 +273,10 @@ def test_plans_have_one_bound(monkeypatch):
         torch.zeros(n + 20), torch.arange(500 + n), torch.ones(n)[0], torch.cat((torch.ones(n), torch.ones(2))), torch.ones(2, n).t()
     assert launch._held == sum(weight for *_, weight in launch._order) <= 300
     assert all(key in table for table, key, _ in launch._order)
+
+
+def test_functions_can_be_left_for_c_code_that_imports():
+    """It asks the globals of the Python function that runs for how to import, as Numba's binding of BLAS does at the first product."""
+    functions = {f"{home.__name__}.{name}": value for home in (torch, F, torch.linalg, torch.fft, torch.Tensor) for name, value in vars(home).items()}
+    assert sum(hasattr(f, "__globals__") for f in functions.values()) > 500
+    assert not [name for name, f in functions.items() if hasattr(f, "__globals__") and "__builtins__" not in f.__globals__]

@@ -16,6 +16,7 @@ Plans are found and kept by `memo`, of which there is one for all kinds of calls
 
 from __future__ import annotations
 
+import builtins
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, wraps
@@ -76,7 +77,7 @@ def generated_later(function: Callable[..., Any], parameters: str, lines: Sequen
 
     The text is compiled at the first call: a program calls few of the functions that there are.
     """
-    space = {**NAMES, **names}
+    space = {"__builtins__": builtins, **NAMES, **names}  # where C code that imports something looks for the function to do so
     call = FunctionType(_first_call.__code__, space)
 
     def write() -> Callable[..., Any]:
