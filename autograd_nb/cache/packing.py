@@ -82,8 +82,8 @@ def _is_plain() -> bool:
 
 def _requests(said: Sequence[Mapping[str, Any]], kernels: Mapping[str, bytes]) -> dict[str, Any]:
     """Return what the kernels of a pack were asked for by, so that processes need no Numba to know them."""
-    found = {words: answer for one in said for words, answer in one["requests"].items()}
-    return {"texts": said[0]["texts"], "requests": {w: a for w, a in sorted(found.items()) if isinstance(a, dict) or (isinstance(a, str) and a in kernels)}}
+    found, wanted = {words: answer for one in said for words, answer in one["requests"].items()}, {*kernels, ""}
+    return {"texts": said[0]["texts"], "requests": {w: a for w, a in sorted(found.items()) if isinstance(a, dict) and a.get("content", "") in wanted}}
 
 
 def _used(folder: Path, said: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:

@@ -60,6 +60,18 @@ def test_workers_start_before_numba_is_imported(tmp_path):
     assert python(tmp_path, code) == "[]"
 
 
+def test_blas_is_bound_without_numba(tmp_path):
+    """Kernels that call it look up its functions at their first call, in the midst of a kernel, unless that was done before."""
+    code = f"""
+    import autograd_nb as torch
+    x = torch.ones(30, 30, dtype=torch.complex64)
+    print((x @ x)[0, 0].item(), 'autograd_nb.kernels.products.blas' in sys.modules)
+    {TELLS}
+    """
+    assert python(tmp_path, code).splitlines()[0] == "(30+0j) True"
+    assert python(tmp_path, code) == "(30+0j) True\n0 False"
+
+
 @pytest.mark.slow
 def test_notes_that_do_not_hold(tmp_path):
     """Damaged, missing, of another setting, or of a kernel that is gone: the kernel is found or made as ever."""

@@ -147,6 +147,7 @@ def _path_of(function: Any) -> tuple[str, str] | None:
 
 
 _KERNELS = "autograd_nb.kernels"
+_BLAS = f"{_KERNELS}.products.blas"  #: what kernels that call BLAS and LAPACK need to be imported
 
 
 def parameters(function: Any) -> tuple[str, ...]:
@@ -195,11 +196,14 @@ def _entry(make: Callable[..., Entry], *args: Any) -> Entry:
 
 def _known(words: tuple[Any, ...], argtypes: tuple[str, ...]) -> Entry | None:
     """Return a kernel that another process has asked for in the same words, without defining it; None where that is not known."""
-    content = machine_code.answer(*words) if words else None
-    if content is None:
+    answer = machine_code.answer(*words) if words else None
+    if answer is None:
         if words and "numba" not in sys.modules and requests.is_new() and not any(machine_code.packs.named()):
             workers.missing(store.folder)  # they start while this process imports Numba
         return None
+    content = answer["content"]
+    if answer["external"]:
+        imported(_BLAS)
     known = requests.find("machine") is not None  # and so the names of kernels in the cache; else only packs have it
     key = machine_code.key_of(content) if known else content
     found = _by_key.get(key)
@@ -238,7 +242,7 @@ def _key(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str,
         return None
     content = digest.hexdigest()
     if words and digest.own:
-        requests.note(content, *words)
+        requests.note({"content": content, "external": digest.external}, *words)
     return machine_code.key_of(content)
 
 

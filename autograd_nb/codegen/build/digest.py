@@ -35,6 +35,7 @@ class Digest:
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # an id names an object only while it lives
+        self.external = False  #: whether it calls another library, by a name
         self.own = True  #: whether there was nothing in it but what is in `ROOMS`, and of libraries whose versions the key has
 
     def hexdigest(self) -> str:
@@ -109,6 +110,7 @@ class Digest:
             raise Unknown  # an address of this process
         elif isinstance(value, types.ExternalFunction):
             self._put("external", str(value.symbol), str(value.sig))
+            self.external = True
         elif isinstance(value, types.Type):
             self._put("type", str(value))
         elif isinstance(getattr(value, "_defn", None), pytypes.FunctionType):  # an intrinsic

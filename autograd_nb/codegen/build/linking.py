@@ -101,17 +101,17 @@ def _symbols() -> Iterator[tuple[str, int]]:
     for obj in vars(builtins).values():
         if isinstance(obj, type) and issubclass(obj, BaseException):
             yield f"PyExc_{obj.__name__}", id(obj)
-    helpers = _library("numba._helperlib").c_helpers
-    for name, address in [*helpers.items(), *_library("numba._dynfunc").c_helpers.items()]:
+    helpers = extension("numba._helperlib").c_helpers
+    for name, address in [*helpers.items(), *extension("numba._dynfunc").c_helpers.items()]:
         yield f"numba_{name}", address
     for name in (n + kind for n in MATH for kind in ("", "f")):
         if name in helpers:
             yield name, helpers[name]
-    for name, address in _library("numba.core.runtime._nrt_python").c_helpers.items():
+    for name, address in extension("numba.core.runtime._nrt_python").c_helpers.items():
         yield (name if name.startswith("_") else f"NRT_{name}"), address
 
 
-def _library(name: str) -> Any:
+def extension(name: str) -> Any:
     """Return an extension module of Numba, of which only the module itself is loaded."""
     known = sys.modules.get(name)
     if known is not None:
@@ -133,7 +133,7 @@ def _set_environment(symbol: str) -> None:
     """Tell machine code where the object is that a function refers to when it makes a message of numbers, or prints."""
     place = _engine.get_global_value_address(symbol)
     if place:
-        _environments[symbol] = found = _known_environment(symbol) or _library("numba._dynfunc").Environment({"__name__": __name__})
+        _environments[symbol] = found = _known_environment(symbol) or extension("numba._dynfunc").Environment({"__name__": __name__})
         ctypes.c_void_p.from_address(place).value = id(found)
 
 

@@ -1,4 +1,7 @@
-"""SciPy's BLAS, bound without the rest of `scipy.linalg`, whose import takes longer than NumPy's."""
+"""SciPy's BLAS, bound without the rest of `scipy.linalg`, whose import takes longer than NumPy's.
+
+To import this module is to bind it, and to have it leave threads alone. It needs no Numba but for the libraries that Numba has in C.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import scipy
+
+from ...codegen.build.linking import extension
 
 #: where Numba's binding looks for the addresses of functions
 _MODULE = "scipy.linalg.cython_blas"
@@ -52,9 +57,7 @@ def _alone() -> Any:
 
 def _look_up() -> None:
     """Multiply matrices without elements, by each of the functions."""
-    from numba import _helperlib
-
-    gemm = _GEMM(_helperlib.c_helpers["xxgemm"])  # type: ignore[attr-defined]
+    gemm = _GEMM(extension("numba._helperlib").c_helpers["xxgemm"])
     memory = (ctypes.c_double * 2)()
     at = ctypes.addressof(memory)
     for kind in (b"s", b"d", b"c", b"z"):
@@ -74,3 +77,7 @@ def limit_threads(count: int) -> bool:
             ctypes.CDLL(str(library)).scipy_openblas_set_num_threads(count)
             return True
     return False
+
+
+bind()
+limit_threads(1)
