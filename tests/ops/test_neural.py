@@ -356,3 +356,13 @@ def test_halves_of_windows_with_ceil_mode():
     assert y.flatten().tolist() == [10, 12, 14, 16, 17, 19, 21, 23, 25, 26]
     y.sum().backward()
     assert x.grad.flatten().nonzero().flatten().tolist() == [10, 12, 14, 16, 17, 19, 21, 23, 25, 26]
+
+
+def test_corners_that_are_not_given():
+    """They are not aligned, which is said once more to those who remember that they were."""
+    x = torch.arange(16.0).reshape(1, 1, 4, 4)
+    theta = torch.tensor([[[0.5, 0.0, 0.2], [0.0, 0.7, 0.0]]])
+    with pytest.warns(UserWarning, match="align_corners=False"):
+        found = F.grid_sample(x, F.affine_grid(theta, (1, 1, 3, 3)))
+    wanted = F.grid_sample(x, F.affine_grid(theta, (1, 1, 3, 3), align_corners=False), align_corners=False)
+    assert found.tolist() == wanted.tolist()

@@ -91,6 +91,7 @@ def _default_corners(align_corners: Any) -> bool:
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
             stacklevel=3,
         )
+        return False
     return bool_argument(align_corners, "grid_sampler", "align_corners")
 
 
