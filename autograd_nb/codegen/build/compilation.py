@@ -147,7 +147,7 @@ def _path_of(function: Any) -> tuple[str, str] | None:
 
 
 _KERNELS = "autograd_nb.kernels"
-_BLAS = f"{_KERNELS}.products.blas"  #: what kernels that call BLAS and LAPACK need to be imported
+_BLAS = f"{_KERNELS}.products.blas"  #: where BLAS and LAPACK are bound
 
 
 def parameters(function: Any) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ def _known(words: tuple[Any, ...], argtypes: tuple[str, ...]) -> Entry | None:
         return None
     content = answer["content"]
     if answer["external"]:
-        imported(_BLAS)
+        imported(_BLAS).ready()
     known = requests.find("machine") is not None  # and so the names of kernels in the cache; else only packs have it
     key = machine_code.key_of(content) if known else content
     found = _by_key.get(key)

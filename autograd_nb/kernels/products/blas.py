@@ -1,12 +1,10 @@
-"""SciPy's BLAS, bound without the rest of `scipy.linalg`, whose import takes longer than NumPy's.
-
-To import this module is to bind it, and to have it leave threads alone. It needs no Numba but for the libraries that Numba has in C.
-"""
+"""SciPy's BLAS, bound without the rest of `scipy.linalg`, whose import takes longer than NumPy's; and without Numba but for its libraries in C."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import importlib
 import sys
 from importlib.machinery import PathFinder
@@ -24,6 +22,13 @@ _GEMM = ctypes.PYFUNCTYPE(
     ctypes.c_int, *[ctypes.c_char] * 3, *[ctypes.c_ssize_t] * 3, *[ctypes.c_void_p] * 2, ctypes.c_ssize_t, ctypes.c_void_p,
     ctypes.c_ssize_t, *[ctypes.c_void_p] * 2, ctypes.c_ssize_t,
 )  # fmt: skip
+
+
+@functools.cache
+def ready() -> None:
+    """Bind it, once, and have it leave threads alone: what calls it is one of several threads itself."""
+    bind()
+    limit_threads(1)
 
 
 def bind() -> None:
@@ -77,7 +82,3 @@ def limit_threads(count: int) -> bool:
             ctypes.CDLL(str(library)).scipy_openblas_set_num_threads(count)
             return True
     return False
-
-
-bind()
-limit_threads(1)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.jit import LETTER, POINTER, SIZE, external, helper
-from . import blas  # noqa: F401 - which is bound by that
+from . import blas
 
 # int numba_xxgemm(kind, transa, transb, m, n, k, alpha*, a*, lda, b*, ldb, beta*, c*, ldc): column-major GEMM of SciPy's BLAS
 _xxgemm = external(
     "numba_xxgemm", LETTER, LETTER, LETTER, SIZE, SIZE, SIZE, POINTER, POINTER, SIZE, POINTER, SIZE, POINTER, POINTER, SIZE
 )
 
+
+blas.ready()
 
 N, T, S, D, C, Z = 78, 84, 115, 100, 99, 122  # 'N', 'T', 's', 'd', 'c', 'z'
 SMALL = 2048  #: multiplications below which the call into BLAS costs more than the loops
