@@ -19,7 +19,8 @@ class Pause:
     """Nothing is collected from when it is made until it has gone, with the names of the module that holds it if an import fails."""
 
     def __init__(self) -> None:
-        self.collecting, self.before = gc.isenabled(), sys.getallocatedblocks()
+        self.collecting: bool = gc.isenabled()
+        self.before: int = sys.getallocatedblocks()
         gc.disable()
 
     def __del__(self) -> None:

@@ -19,6 +19,8 @@ class Kernel:
 
     def __init__(self, order: Order, wanted: Any, first: Any, *rest: Any):
         self.order = order
+        self.given: tuple[FunctionType, tuple[str, ...], str, bool]
+        self.length: int
         if isinstance(first, str):
             name, argtypes, checked = rest
             self.given = compilation.defined(wanted, first, name), argtypes, first, checked
@@ -62,7 +64,7 @@ class Queue:
     def __init__(self) -> None:
         self.seen: set[Any] = set()
         self.left: list[Kernel] = []
-        self.turns = 0
+        self.turns: int = 0
 
     def turn(self, stage: int, late: int = 0) -> Order:
         """Return when kernels will be needed that are noted now. ``late``: what they are for comes after so many other things."""

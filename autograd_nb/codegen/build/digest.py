@@ -35,8 +35,8 @@ class Digest:
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # an id names an object only while it lives
-        self.external = False  #: whether it calls another library, by a name
-        self.own = True  #: whether there was nothing in it but what is in `ROOMS`, and of libraries whose versions the key has
+        self.external: bool = False  #: whether it calls another library, by a name
+        self.own: bool = True  #: whether there was nothing in it but what is in `ROOMS`, and of libraries whose versions the key has
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()

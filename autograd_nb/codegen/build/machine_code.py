@@ -18,8 +18,8 @@ from .linking import Code
 from .packs import Packs
 from .requests import Requests, numba_version, texts, untouched, words_of
 
-store = Store()
-requests = Requests(store)
+store: Store = Store()
+requests: Requests = Requests(store)
 _content_of: dict[str, str] = {}  # by the key of a kernel that this process has asked for
 
 ABI = 10  #: raised when machine code that was kept must not be used any more (what a change of `compilation` may require)
@@ -148,7 +148,7 @@ def lacking(features: Iterable[str]) -> str:
     return _missing(features, made_by()["features"])
 
 
-packs = Packs(store, unfit)
+packs: Packs = Packs(store, unfit)
 
 
 def holds(key: str) -> bool:

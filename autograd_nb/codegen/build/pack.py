@@ -68,7 +68,7 @@ class Pack:
     """
 
     def __init__(self, path: str | os.PathLike[str], beside: str | None = None):
-        self.path = Path(os.path.realpath(path))  # what a link leads to is the affair of who named the link
+        self.path: Path = Path(os.path.realpath(path))  # what a link leads to is the affair of who named the link
         self._beside = beside
         with self._file() as file:
             self._same = _identity(os.fstat(file.fileno()))
