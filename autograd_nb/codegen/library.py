@@ -72,11 +72,11 @@ class Part(JITCodeLibrary):
 class Shared(Part):
     """A part that is called from several places, and stays one function."""
 
-    def add_llvm_module(self, ll_module: Any) -> None:
-        for function in ll_module.functions:
+    def add_ir_module(self, ir_module: Any) -> None:
+        for function in ir_module.functions:
             if not function.is_declaration:
-                function.add_function_attribute("noinline")
-        super().add_llvm_module(ll_module)
+                function.attributes.add("noinline")
+        super().add_ir_module(ir_module)
 
 
 class LibraryLowering(Lowering):

@@ -50,6 +50,7 @@ def test_a_shared_helper_stays_a_function():
     assert sum("apart" in name for name in functions) == 1 and not any("within" in name for name in functions)
 
 
+@pytest.mark.skipif(int(llvmlite.__version__.split(".")[1]) < 47, reason="early versions of LLVM write the loop twice all the same")
 def test_random_numbers_have_one_loop():
     """The ten rounds of Philox are written out once, in vectors: no scalar copy for what remains of a tile."""
     text = generated(lambda: torch.rand(5))
