@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 
+import llvmlite
 import numpy as np
+import pytest
 
 import autograd_nb as torch
 from autograd_nb import launch
