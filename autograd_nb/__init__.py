@@ -146,6 +146,7 @@ if _first_finder not in _sys.meta_path:
     _sys.meta_path.append(_last_finder)  # type: ignore[arg-type]
 
 _sum_of_diagonal = _functions("torch")["trace"]
+_sum_of_diagonal.__qualname__ = "Tensor.trace"  # the name is another's here, and `pickle` goes by it
 
 
 def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:  # type: ignore[no-redef]

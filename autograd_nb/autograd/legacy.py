@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import warnings
 from typing import Any
 
@@ -73,7 +74,13 @@ def _make(name: str, d: dtype) -> Any:
     })  # fmt: skip
 
 
+def _named(name: str) -> Any:
+    """Return the class of a name, for `pickle`, which finds none of these by its module."""
+    return TYPES[name]
+
+
 TYPES: dict[str, Any] = {name: _make(name, d) for name, d in _TYPES.items()}
+copyreg.pickle(_TypeMeta, lambda cls: (_named, (cls.__name__,)))  # type: ignore[arg-type]
 _NAMES = {d: f"torch.{name}" for name, d in _TYPES.items()}
 
 

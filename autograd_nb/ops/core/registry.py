@@ -40,6 +40,7 @@ class OpInfo:
 
 
 OPS: dict[str, OpInfo] = {}
+_PACKAGE = __name__.partition(".")[0]
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -113,12 +114,22 @@ def node_name(op: str) -> str:
     return "".join(w[:1].upper() + w[1:] for w in op.split("_")) + "Backward0"
 
 
+def _give_home(call: Callable[..., Any], name: str, namespaces: tuple[str, ...], method: bool) -> None:
+    """Tell a function where users find it, which is how `pickle` names it: the namespace that offers it, or Tensor."""
+    if call.__class__ is not FunctionType or not (namespaces or method):
+        return
+    space = namespaces[0] if namespaces else ""
+    call.__module__ = _PACKAGE if space in ("", "torch") else f"{_PACKAGE}.{space}"
+    call.__qualname__ = name.removeprefix(space + ".") if space else f"Tensor.{name}"
+
+
 def register(
     name: str, call: Callable[..., Any], kind: str = "composite", *, method: bool | str = True,
     namespaces: tuple[str, ...] = ("torch",), aliases: tuple[str, ...] = (), **info: Any,
 ) -> Callable[..., Any]:  # fmt: skip
     """Enter an op into the table, and attach it to Tensor as a method of its name and aliases."""
     call = numpy_names(call, {} if name in _PYTHONS else None)
+    _give_home(call, name, namespaces, bool(method))
     entry = OpInfo(name, call, kind, method=bool(method), namespaces=namespaces, **info)
     OPS[name] = entry
     for alias in aliases:

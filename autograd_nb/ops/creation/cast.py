@@ -327,11 +327,6 @@ def type_as(input, other):
     return cast(input, other.dtype)
 
 
-@public()
-def detach_copy(input):
-    """Return a copy of `detach`, with memory of its own."""
-    return copied(input.detach())
-
 
 def alias(x: Tensor) -> Tensor:
     """Return the same memory, version counter and no history."""

@@ -5,6 +5,7 @@ What is written into one is seen by all tensors that read its memory. Source: ht
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -398,3 +399,11 @@ LEGACY: dict[dtype, Any] = {dtypes.BY_NAME[d]: _legacy(name, dtypes.BY_NAME[d]) 
 NAMES: tuple[str, ...] = tuple(_LEGACY)
 globals().update({cls.__name__: cls for cls in LEGACY.values()})
 Storage: Any = LEGACY[dtypes.float32]
+
+
+def _named(name: str) -> Any:
+    """Return the old class of a name, for `pickle`, which finds none of these by its module."""
+    return globals()[name]
+
+
+copyreg.pickle(_LegacyMeta, lambda cls: (_named, (cls.__name__,)))  # type: ignore[arg-type]

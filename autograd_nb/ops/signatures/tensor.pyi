@@ -615,9 +615,6 @@ class TensorMethods:
     def det(self, *, out: Tensor | None = None) -> Tensor:
         """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
 
-    def detach_copy(self) -> Tensor:
-        """Return a copy of `detach`, with memory of its own."""
-
     @property
     def device(self) -> _device:
         """Where the tensor lives: the CPU."""
