@@ -515,6 +515,8 @@ def refresh(view: Tensor, always: bool = False) -> None:
             _loosen(view)
         return
     if not base._rg:  # it is not marked as seen: the base may require grad later
+        if view._edge.__class__ is Nowhere:
+            _loosen(view)
         return
     if view._view_kind:
         if not (state.grad or always):
@@ -569,7 +571,7 @@ def _view_requires_grad(view: Tensor) -> bool:
     base, kind = view._view, view._view_kind
     assert base is not None
     if kind and view._seen != view._version_[0]:  # no use of it that would be refused
-        return view._rg or base._rg
+        return (view._rg and view._edge.__class__ is not Nowhere) or base._rg
     refresh(view)
     return view._rg
 
