@@ -552,13 +552,15 @@ def bilinear(input1, input2, weight, bias=None):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {x.ndim} and {z.ndim}")
     if x.shape[:-1] != z.shape[:-1]:
         raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(x.shape)} and {list(z.shape)}")
+    for k, (name, t) in enumerate((("input1", x), ("input2", z)), 1):
+        if not t.ndim:
+            raise IndexError(f"Dimension specified as -1 but tensor has no dimensions (bilinear(): {name})")
+        if w.ndim <= k:
+            raise IndexError(f"Dimension out of range: bilinear(): weight must have 3 dims (its shape is {list(w.shape)})")
+        if t.shape[-1] != w.shape[k]:
+            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {t.shape[-1]} but expected {w.shape[k]}")
     if w.ndim != 3:
-        kind = IndexError if w.ndim < 3 else RuntimeError
-        raise kind(f"Dimension out of range: bilinear(): weight must have 3 dims (its shape is {list(w.shape)})")
-    if x.shape[-1] != w.shape[1] or z.shape[-1] != w.shape[2]:
-        raise RuntimeError(
-            f"bilinear(): input1 size does not match weight size: got {list(x.shape)}, {list(z.shape)} for weight {list(w.shape)}"
-        )
+        raise RuntimeError(f"bilinear(): weight must have 3 dims (its shape is {list(w.shape)})")
     if bias is not None and not bias.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions (bilinear(): bias must be a vector)")
     if bias is not None and bias.shape[0] != w.shape[0]:
