@@ -26,6 +26,7 @@ from .run.again import Changes, changes_of
 from .run.backward import Back
 from .run.fast_path import build_fast_path
 from .run.records import Argument, InitialGradient
+from .run.restored import launches_of
 from .run.variant import RunState, Variant
 from .snapshot import snapshot
 
@@ -113,7 +114,7 @@ class Session:
         carried = [(k, emptied(value)) for k, value in self.given]
         changes = None
         if back is not None and back.lives:
-            changes = self._changes(program, arguments, versions, held, gradients, [*stores, *[k for k, _ in carried]], back)
+            changes = self._changes(program, arguments, versions, held, gradients, [*stores, *[k for k, _ in carried]], back, forward)
         variant = Variant(
             key=key, reason=reason, function=self.function, given=emptied(given[:2]), program=program, guard=guard, reach=reach, back=back,
             arguments=arguments, written=[i for i, a in enumerate(arguments) if a.written], asked=capture.asked,
@@ -152,7 +153,7 @@ class Session:
 
     def _changes(
         self, program: Executable, arguments: list[Argument], versions: list[tuple[Any, ...]], held: list[InitialGradient],
-        gradients: list[KeptGradient], places: list[Kept], back: Back,
+        gradients: list[KeptGradient], places: list[Kept], back: Back, forward: list[Step],
     ) -> Changes | None:  # fmt: skip
         """Return what another run of the function must begin from, if it or others may change anything."""
         numbers = {u.buffer.number for step in program.steps for u in written(step)}
@@ -160,4 +161,7 @@ class Session:
         mine = [i for i, a in enumerate(arguments) if a.written or a.buffer in numbers]
         counters = [counter for counter, _ in versions]
         read = [(i, self.leaves[i]) for i in back.reads_given]
-        return changes_of(memory, mine, back.reads, read, counters, [h.leaf for h in held], [g.leaf for g in gradients], places, program)
+        launches = launches_of(forward, {m.buffer for m in back.saved})
+        return changes_of(
+            memory, mine, back.reads, read, counters, [h.leaf for h in held], [g.leaf for g in gradients], places, program, launches
+        )

@@ -295,19 +295,75 @@ def test_derivatives_of_derivatives_after_what_is_only_read_has_changed(which, c
     eq(*found)
 
 
-def test_large_values_are_kept_once_another_run_has_needed_them():
-    w = torch.ones(5000, requires_grad=True)
-    compiled = torch.compile(lambda x: (x + w).exp().sum(), fullgraph=True)
-    for k in range(4):
-        y = compiled(torch.zeros(5000))
-        with torch.no_grad():
-            w.add_(1)
-        if k == 2:
-            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-                torch.autograd.grad(y, w, create_graph=True)
-    (g,) = torch.autograd.grad(y, w, create_graph=True)
-    (h,) = torch.autograd.grad(g.sum(), w)
-    torch.testing.assert_close(h, torch.full((5000,), 4.0).exp())
+def large(*numbers):
+    """A leaf too large to be copied at each call, in case that another run needs it."""
+    return torch.tensor([number for number in numbers for _ in range(5000)]).requires_grad_()
+
+
+@pytest.mark.parametrize("change", [changed, lambda t: t.data.add_(1)], ids=["in place", "data"])
+def test_what_is_gone_of_large_values_is_found_in_what_the_call_has_left(change):
+    """The first such pass too: no call before it has kept what it read."""
+    found = []
+    for compiles in (False, True):
+        w, x = large(0.25), torch.ones(5000)
+        run = lambda x, w=w: (x + w).exp().sum()
+        function = torch.compile(run, fullgraph=True) if compiles else run
+        for _ in range(3):
+            y = function(x)
+            change(w), change(x)
+        (g,) = torch.autograd.grad(y, w, create_graph=True)
+        found.append([g.detach(), *torch.autograd.grad((g * g).sum(), w), w.detach(), w._version, x])
+    eq(*found)
+
+
+def test_what_is_gone_of_large_values_is_refused_where_eager_nodes_have_saved_it():
+    found = []
+    for compiles in (False, True):
+        w, v = large(0.25), large(0.5)
+        run = lambda x, w=w, v=v: ((x + w).sin(), (x * v).sin() * w)
+        function = torch.compile(run, fullgraph=True) if compiles else run
+        for _ in range(3):
+            y, z = function(torch.ones(5000))
+        changed(w)
+        (g,) = torch.autograd.grad(y.sum(), w, create_graph=True)
+        (h,) = torch.autograd.grad(g.sum(), w)
+        with pytest.raises(ModifiedError):
+            torch.autograd.grad(z.sum(), v, create_graph=True)
+        found.append([g.detach(), h])
+    eq(*found)
+
+
+def test_what_is_gone_of_large_values_and_left_by_a_consumed_pass():
+    found = []
+    for compiles in (False, True):
+        w = large(0.25)
+        run = lambda x, w=w: ((x + w).sin(), (x - w).exp())
+        function = torch.compile(run, fullgraph=True) if compiles else run
+        for _ in range(3):
+            y, z = function(torch.ones(5000))
+        y.sum().backward()
+        changed(w)
+        (g,) = torch.autograd.grad(z.sum(), w, create_graph=True)
+        found.append([w.grad, g.detach(), *torch.autograd.grad(g.sum(), w)])
+    eq(*found)
+
+
+def test_a_large_value_of_which_a_part_is_small():
+    found = []
+    for compiles in (False, True):
+        w = large(0.25)
+        part = w.detach()[:4]
+        run = lambda x, w=w, part=part: ((x + w).exp() * part.sum()).sum()
+        function = torch.compile(run, fullgraph=True) if compiles else run
+        for _ in range(2):
+            y = function(torch.ones(5000))
+        changed(w)
+        try:
+            (g,) = torch.autograd.grad(y, w, create_graph=True)
+            found.append([g.detach(), *torch.autograd.grad(g.sum(), w)])
+        except ModifiedError:
+            found.append("refused")
+    eq(*found)
 
 
 I = torch.arange(4)

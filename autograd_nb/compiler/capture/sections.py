@@ -277,7 +277,7 @@ def _rehang(node: Node, before: Any) -> None:
     node.hooks = None
 
 
-class _Alike:
+class Alike:
     """An observer that lets launches be: what is observed goes another way in places, with other nodes."""
 
     draws = ()
@@ -286,14 +286,14 @@ class _Alike:
         call.entry(*args)
 
 
-def graph_of(variant: Any, leaves: list[Tensor], observed: bool) -> list[Section] | None:
+def graph_of(variant: Any, leaves: list[Tensor], observer: Any) -> list[Section] | None:
     """Return the sections of a captured call, as running its function again makes them; None where they are others.
 
-    ``observed``: go the ways that a captured run goes.
+    ``observer``: is told of its launches, so that it goes the ways that a captured run goes; None for the usual ways.
     """
     args, kwargs = rebuild(variant.given, iter(leaves))
     began = sequence()
-    with Standing(leaves) as standing, launch.observe(_Alike()) if observed else nullcontext():
+    with Standing(leaves) as standing, nullcontext() if observer is None else launch.observe(observer):
         result = variant.function(*args, **kwargs)
         flat = list({id(t): t for t in tensors_in(result)}.values())
         try:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from ... import launch
 from ...dtypes import get_default_dtype
 from ...graph.modes import state
 from ...tensor import Tensor, make
-from ..capture.sections import gradients, graph_of
+from ..capture.sections import Alike, gradients, graph_of
 from ..guards.carried_state import Kept
 from ..live_numbers import FloatSlot
 from ..lower.executable import Executable
 from ..nested import rebuild
+from .restored import Launches, Restoring
 
 SMALL = 16_384  #: bytes that are copied at each call, in case that another run needs them
 
@@ -36,6 +38,7 @@ class Changes:
     left: list[Tensor]  #: all leaves whose gradient it sets or adds to
     places: list[Kept]  #: what is stored
     numbers: list[FloatSlot]  #: the live numbers that it reads
+    launches: Launches  #: what it runs, and what of this the call leaves
 
     def whole(self) -> Changes:
         """Return the same call with large values kept too."""
@@ -45,7 +48,7 @@ class Changes:
 
 def changes_of(
     memory: list[Tensor], arguments: list[int], read: list[Tensor], read_arguments: list[tuple[int, Tensor]], counters: list[list[int]],
-    held: list[Tensor], gradients: list[Tensor], places: list[Kept], program: Executable,
+    held: list[Tensor], gradients: list[Tensor], places: list[Kept], program: Executable, launches: Launches,
 ) -> Changes | None:  # fmt: skip
     """Return the changes of a function; None where there are none.
 
@@ -62,7 +65,7 @@ def changes_of(
         return None
     return Changes(
         memory=memory + small, arguments=arguments + small_arguments, others=large, other_arguments=large_arguments,
-        counters=counters, held=held, left=left, places=stored, numbers=numbers,
+        counters=counters, held=held, left=left, places=stored, numbers=numbers, launches=launches,
     )  # fmt: skip
 
 
@@ -128,14 +131,18 @@ class Before:
 class Call:
     """One call of a compiled function, for derivatives of derivatives: these come of the function's own graph, made again."""
 
-    __slots__ = ("before", "counters", "drawn", "graph", "leaves", "memory", "stamp", "variant")
+    __slots__ = ("before", "counts", "drawn", "graph", "large", "leaves", "left", "memory", "variant")
 
-    def __init__(self, variant: Any, leaves: list[Tensor], drawn: list[Any] | None, before: Before | None):
+    def __init__(self, variant: Any, leaves: list[Tensor], drawn: list[Any] | None, before: Before | None, made: dict[int, np.ndarray]):
         self.drawn, self.before = drawn, before  # where it found the random streams, and what it has changed
         self.variant = variant
         self.leaves = leaves if not variant.carried else [_apart(t, i, variant.back.ends) for i, t in enumerate(leaves)]
-        self.counters = () if before is None else _unkept(before, leaves)
-        self.stamp = sum([c[0] for c in self.counters])
+        self.large: list[Tensor] = []  # what it has read and not kept, and in which version
+        self.left: dict[int, Any] = {}  # what it has left for its backward pass, as long as that holds it
+        if before is not None and (before.changes.others or before.changes.other_arguments):
+            self.large = [*before.changes.others, *[self.leaves[i] for i in before.changes.other_arguments]]
+            self.left = {m.buffer: ref(made[m.buffer]) for m in variant.back.saved}
+        self.counts = [t._version_[0] for t in self.large]
         self.memory = [t._data for t in leaves]
         self.graph: Any = None
 
@@ -155,8 +162,6 @@ class Call:
         """Return why a second run would do something else; empty where it would not."""
         if self.drawn is None:
             return "that drew random numbers while another thread did"
-        if sum(c[0] for c in self.counters) != self.stamp:
-            return "some of whose tensors have been modified by an inplace operation since (the next call will keep their values)"
         if any(t._data is not data for t, data in zip(self.leaves, self.memory, strict=True)):
             return "some of whose arguments have been given other memory since"
         if self.variant.guard() >= 0 or (self.before is not None and not self.before.same_numbers()):
@@ -166,53 +171,68 @@ class Call:
     def _graph(self) -> list[Any]:
         variant = self.variant
         why = self._refusal()
+        gone = [t for t, count in zip(self.large, self.counts, strict=True) if t._version_[0] != count]
+        found = None
+        if not why and variant.key[2][1] is get_default_dtype():
+            if self.large and launch.observer() is None:
+                found = self._restored(gone)
+            if found is None and not gone:
+                found = None if variant.state.observed else self._made(None)
+                if found is None and launch.observer() is None:
+                    found = self._made(Alike())
+                    variant.state.observed = True
+        if found is None and gone:
+            why = why or "some of whose tensors have been modified by an inplace operation since (the next call will keep their values)"
         if why:
             raise RuntimeError(
                 f"create_graph=True through a compiled function {why} is not supported; call the function itself, without compile()"
             )
-        found = None
-        if variant.key[2][1] is get_default_dtype():
-            found = None if variant.state.observed else self._made(False)
-            if found is None and launch.observer() is None:
-                found = self._made(True)
-                variant.state.observed = True
         if found is None:
             raise RuntimeError("create_graph=True through a compiled function whose graph is another the second time is not supported")
         return found
 
-    def _made(self, observed: bool) -> list[Any] | None:
+    def _restored(self, gone: list[Tensor]) -> list[Any] | None:
+        """Return the graph with the values that the call has left, where some that it read are gone; None where more is needed."""
+        assert self.before is not None
+        memory = {buffer: data for buffer, weak in self.left.items() if (data := weak()) is not None}
+        restoring = Restoring(self.before.changes.launches, memory, gone)
+        found = self._made(restoring)
+        for section, part in zip(found or (), self.variant.back.parts, strict=False):
+            if section.alive and restoring.lacks(section.nodes):
+                if all(m.buffer in memory for r in part.runs for m in r.saved):
+                    return None
+                for node in section.nodes:  # a pass has gone through it
+                    node.consumed = (None, 0)
+        return found
+
+    def _made(self, observer: Any) -> list[Any] | None:
         """Return the graph that another run makes (see `graph_of`), with all that runs change as it was before."""
         variant = self.variant
         previous, places = state.grad, [(source, source._place) for source, _ in self.drawn or ()]
         state.grad = variant.key[2][0]
         for source, place in self.drawn or ():
             source._place = place
+        counts = [(t._version_, t._version_[0]) for t in self.large]
+        for t, count in zip(self.large, self.counts, strict=True):
+            t._version_[0] = count
         try:
             with nullcontext() if self.before is None else self.before.again():
                 leaves = iter(self.leaves[len(self.leaves) - variant.carried_leaves :])
                 for k, value in variant.carried:
                     k.set(rebuild(value, leaves))
-                return graph_of(variant, self.leaves, observed)
+                return graph_of(variant, self.leaves, observer)
         finally:
             state.grad = previous
             for source, place in places:
                 source._place = place
+            for counter, count in counts:
+                counter[0] = count
 
 
 def _copied(data: np.ndarray, extent: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a tensor's memory, and a copy of it."""
     part = data if data.size == extent else data[:extent]
     return part, part.copy()
-
-
-def _unkept(before: Before, leaves: list[Tensor]) -> list[list[int]]:
-    """Return the counters of what a call reads and does not keep."""
-    changes = before.changes
-    if not changes.others and not changes.other_arguments:
-        return []
-    known = {id(c) for c, _ in before.counters}
-    read = [*changes.others, *[leaves[i] for i in changes.other_arguments]]
-    return [t._version_ for t in read if id(t._version_) not in known]
 
 
 def _apart(t: Tensor, index: int, ends: set[int]) -> Tensor:

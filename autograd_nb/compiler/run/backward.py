@@ -208,7 +208,7 @@ class Back:
             t = results[self.results[0][0]]
             t._edge, t._rg = self.simple(), True
             return
-        call = Call(variant, leaves, drawn, before) if self.lives else None
+        call = Call(variant, leaves, drawn, before, made) if self.lives else None
         code, lasti = here(3)
         nodes: list[list[Any]] = [[]] * len(self.parts)  # the edges to each one's slots: every consumer's is the same object
         for k in range(len(self.parts) - 1, -1, -1):
