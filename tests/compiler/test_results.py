@@ -348,6 +348,22 @@ def test_what_is_gone_of_large_values_and_left_by_a_consumed_pass():
     eq(*found)
 
 
+def test_what_is_gone_of_large_values_may_be_saved_where_no_derivative_reads_it():
+    """That of a maximum reads where it was."""
+    found = []
+    for compiles in (False, True):
+        w = large(0.25)
+        run = lambda x, w=w: F.max_pool2d(((x + w) * 1).view(1, 1, 50, 100), 2)
+        function = torch.compile(run, fullgraph=True) if compiles else run
+        for _ in range(3):
+            y = function(torch.arange(5000.0))
+        loss = (y * y).sum()
+        changed(w)
+        (g,) = torch.autograd.grad(loss, w, create_graph=True)
+        found.append([g.detach(), *torch.autograd.grad((g * g).sum(), w)])
+    eq(*found)
+
+
 def test_a_large_value_of_which_a_part_is_small():
     found = []
     for compiles in (False, True):

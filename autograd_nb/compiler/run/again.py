@@ -198,7 +198,7 @@ class Call:
         restoring = Restoring(self.before.changes.launches, memory, gone)
         found = self._made(restoring)
         for section, part in zip(found or (), self.variant.back.parts, strict=False):
-            if section.alive and restoring.lacks(section.nodes):
+            if section.alive and restoring.lacks(section, part.whole.seeds):
                 if all(m.buffer in memory for r in part.runs for m in r.saved):
                     return None
                 for node in section.nodes:  # a pass has gone through it

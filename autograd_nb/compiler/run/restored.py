@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.node import Node
+from ... import launch
+from ...ops.creation.create import new_full
+from ...shapes import Layout
 from ...tensor import Tensor
+from ..capture.sections import Section, gradients
 from ..ir import Step, Use, root
 
 
@@ -82,13 +85,27 @@ class Restoring:
     def _differs(self, r: np.ndarray) -> bool:
         return id(r) in self._other or id(r) in self._gone
 
-    def lacks(self, nodes: list[Node]) -> bool:
-        """Return whether nodes have saved what is not as it was; what is gone itself is for their counters of versions to tell."""
+    def lacks(self, section: Section, seeds: list[tuple[int, int, Layout]]) -> bool:
+        """Return whether a pass through a section of the graph reads what is not as it was; ``seeds``: (slot, …, layout) of what comes in.
+
+        What is gone itself is for the nodes' counters of versions to tell.
+        """
         if not self._gone:
             return False
         if not self._alike or self._count != len(self._launches.kernels):
             return True
-        return any(self._lost(n.saved) or self._lost(n.__dict__) for n in nodes)
+        if not any(self._lost(n.saved) or self._lost(n.__dict__) for n in section.nodes):
+            return False
+        given: list[Any] = [None] * len(section.slots)
+        for slot, _, layout in seeds:
+            given[slot] = new_full(layout.shape, 0, layout.dtype)
+        trial = _Trial(self._other)
+        try:
+            with launch.observe(trial):
+                gradients(section, given, create_graph=True)
+        except Exception:
+            return True
+        return trial.reads
 
     def _lost(self, value: Any) -> bool:
         """Return whether what a node holds was computed of what is gone, as far as it can be told."""
@@ -101,3 +118,18 @@ class Restoring:
         if isinstance(value, (tuple, list)):
             return any(self._lost(v) for v in value)
         return isinstance(value, Sequence) and not isinstance(value, (str, bytes))  # that of a checkpoint is computed later
+
+
+class _Trial:
+    """An observer that notes whether launches read certain memory."""
+
+    draws = ()
+
+    def __init__(self, memory: dict[int, np.ndarray]):
+        self._memory, self.reads = memory, False
+
+    def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
+        for a in args:
+            for x in a if isinstance(a, list) else [a]:
+                self.reads |= isinstance(x, np.ndarray) and id(root(x)) in self._memory
+        call.entry(*args)
