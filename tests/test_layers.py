@@ -85,7 +85,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pipeline",),
     ),
     "compiler.lower": (("driver", "parallel_records", "memory_plan"), ("executable",)),
-    "compiler.run": (("again", "records"), ("backward",), ("variant",), ("fast_path", "profile", "check")),
+    "compiler.run": (("restored", "records"), ("again",), ("backward",), ("variant",), ("fast_path", "profile", "check")),
     "compiler.trace": (("picture", "source"), ("graph",), ("stored", "numba_function")),
 }
 
