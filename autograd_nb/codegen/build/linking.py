@@ -1,6 +1,6 @@
-"""Machine code in memory: object code, linked with what it calls, and the functions by which Python calls it.
+"""Machine code in memory: object code and LLVM text, linked with what they call, and the functions by which Python calls them.
 
-Whoever compiled it, this process or another, it is linked here. That takes LLVM's linker (llvmlite) and two small libraries in C that Numba
+Whoever compiled object code, this process or another, it is linked here. That takes LLVM's linker (llvmlite) and two small libraries in C that Numba
 brings along, and not Numba: to import it takes longer than to link the kernels of a whole program.
 """
 
@@ -11,7 +11,7 @@ import ctypes
 import os
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_FASTCALL = 0x80
+from .apart import apart
+
+_NOARGS, _FASTCALL = 4, 0x80  #: how Python calls a function in C: METH_NOARGS, METH_FASTCALL
 
 #: functions of the C library that Numba takes from where Python has it, each for doubles and, with an f, for floats
 MATH = (
@@ -48,6 +50,7 @@ class Linked(NamedTuple):
 _engine: Any = None
 _entries: dict[str, int] = {}  # addresses of what Python calls, by symbol
 _environments: dict[str, Any] = {}  # what machine code refers to
+_methods: dict[str, _Method] = {}  # of functions written as LLVM text, by name
 
 
 def link(code: Code) -> Linked:
@@ -77,6 +80,18 @@ def _add(machine_code: bytes, symbol: str) -> int:
     if not address:
         raise OSError(f"machine code without {symbol}")
     return address
+
+
+def from_text(text: str, name: str) -> int:
+    """Return the address of a function of an LLVM module, given as text; call it in the thread of `apart`."""
+    from llvmlite import binding
+
+    engine = _engine or _made_engine()
+    module = binding.parse_assembly(text)
+    module.verify()
+    engine.add_module(module)
+    engine.finalize_object()
+    return int(engine.get_function_address(name))
 
 
 def _made_engine() -> Any:
@@ -150,15 +165,37 @@ class _Method(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
-_new_function = ctypes.pythonapi.PyCFunction_NewEx
-_new_function.restype = ctypes.py_object
-_new_function.argtypes = (ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p)
+_new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCFunction_NewEx", ctypes.pythonapi)
+)
+
+
+def _described(name: str, address: int, flags: int) -> _Method:
+    """Return what Python's function objects refer to."""
+    method = _Method(name.encode(), address, flags, None)
+    # the interpreter reads it whenever it looks for garbage, even at its end, when modules have been emptied: it is never freed
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
+    return method
 
 
 def function(linked: Linked) -> Any:
     """Return the function that Python calls for a kernel."""
     bound = struct.pack("@PP", id(np.ndarray), linked.address)
-    method = _Method(linked.name.encode(), linked.entry, _FASTCALL, None)
-    # the interpreter reads it whenever it looks for garbage, even at its end, when modules have been emptied: it is never freed
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
-    return _new_function(ctypes.byref(method), bound, None)
+    return _new_function(ctypes.addressof(_described(linked.name, linked.entry, _FASTCALL)), bound, None)
+
+
+def bound_to(address: int, name: str, text: str) -> Callable[[], Any]:
+    """Return a function without arguments that calls the LLVM text's ``ptr @name(ptr %self, ptr %none)``.
+
+    ``self`` is ``address`` as a Python int: words that the function works on; the caller keeps them alive. Such a builtin costs a
+    tenth of what ctypes takes to convert some arguments.
+    """
+    method = _methods.get(name) or apart(_compiled_method, name, text)
+    made: Callable[[], Any] = _new_function(ctypes.addressof(method), address, None)
+    return made
+
+
+def _compiled_method(name: str, text: str) -> _Method:
+    if name not in _methods:
+        _methods[name] = _described(name, from_text(text, name), _NOARGS)
+    return _methods[name]

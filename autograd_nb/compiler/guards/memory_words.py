@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from ...codegen.build import linking
 from ...tensor import Tensor
-from .. import native
 from ..ir import address
 from .holders import KeptGradient, counting
 
@@ -207,7 +207,7 @@ class Watch:
         self._versions = [ctypes.c_int64.from_address(id(d) + _VERSION) for d in dicts]
         words = [w for d in dicts for w in (id(d) + _VERSION, 0, 1, -1)] + [w for r in others for w in r]
         self.table = np.array([len(words) + 1, *words], dtype=np.int64)
-        self.same: Callable[[], bool] = native.method("unchanged", _UNCHANGED)(address(self.table))
+        self.same: Callable[[], bool] = linking.bound_to(address(self.table), "unchanged", _UNCHANGED)
 
     def versions(self) -> list[int]:
         """Return the versions of the dicts as they are now."""

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.build import compilation
-from .. import native
+from ...codegen.build import compilation, linking
 
 _trampolines: dict[tuple[str, ...], int] = {}
 _driver: Any = None
@@ -189,7 +188,7 @@ def _make_trampoline(argtypes: tuple[str, ...]) -> int:
     found = _trampolines.get(argtypes)
     if found is None:
         name = f"trampoline{len(_trampolines)}"
-        found = _trampolines[argtypes] = native.machine_code(_trampoline_text(name, argtypes), name)
+        found = _trampolines[argtypes] = linking.from_text(_trampoline_text(name, argtypes), name)
     return found
 
 
@@ -206,7 +205,7 @@ def driver() -> Any:
 def _make_driver() -> None:
     global _driver
     if _driver is None:
-        address = native.machine_code(_DRIVER, "drive")
+        address = linking.from_text(_DRIVER, "drive")
         _driver = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
 
 
@@ -237,7 +236,7 @@ define ptr @run_records(ptr %self, ptr %none) {
 def runner(arguments: int) -> Callable[[], int]:
     """Return `driver` as a function of no arguments, which are three words at this address."""
     driver()
-    return native.method("run_records", _RUN)(arguments)
+    return linking.bound_to(arguments, "run_records", _RUN)
 
 
 def _test_address() -> int:
@@ -248,7 +247,7 @@ def _test_address() -> int:
 def _make_test() -> int:
     found = _trampolines.get(("test",))
     if found is None:
-        found = _trampolines["test",] = native.machine_code(_TEST, "test")
+        found = _trampolines["test",] = linking.from_text(_TEST, "test")
     return found
 
 
