@@ -94,7 +94,7 @@ class _Zero(Pointwise):
 
 
 def _warn_of_loss(source: dtype, target: dtype) -> None:
-    """PyTorch's warning, given when a plan is made and so about once."""
+    """Give PyTorch's warning of a lost imaginary part, when a plan is made and so about once."""
     if source.is_complex and not target.is_complex and target is not dtypes.bool_:
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
 
@@ -176,11 +176,20 @@ def in_order_again(y: Tensor, order: list[int] | None) -> Tensor:
     return make(y._data, strides.permuted(y._layout, sorted(range(len(order)), key=order.__getitem__)), y._version_)
 
 
-def images(*ranks: int, weight: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def in_float32(forward: Callable[..., Any], *args: Any) -> Any:
+    """Return what a structured op's forward function makes of half operands, computed in float32: most kernels do not know half precision."""
+    out = forward(*[cast(a, dtypes.float32) if isinstance(a, Tensor) and a.dtype is dtypes.float16 else a for a in args])
+    if isinstance(out, Tensor):
+        return cast(out, dtypes.float16)
+    return tuple(cast(t, dtypes.float16) if t.dtype is dtypes.float32 else t for t in out)
+
+
+def images(*ranks: int, weight: bool = False, wide: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of a structured op's forward function on batches of images, or of lines or volumes.
 
     Where the first operand has so many dims and is channels last (or the second, if that is a ``weight``), its results are. The
     kernels know C order only, so this costs a copy before them and one behind. A parameter ``n`` says how many dims are spatial.
+    Where it is ``wide``, half operands are computed `in_float32`.
     """
 
     def decorate(forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -189,8 +198,8 @@ def images(*ranks: int, weight: bool = False) -> Callable[[Callable[..., Any]], 
 
         @wraps(forward)
         def run(*args):
-            out = forward(*args)
             x = args[0]._layout
+            out = in_float32(forward, *args) if wide and x.dtype is dtypes.float16 else forward(*args)
             if x.ndim in ranks and not x.contiguous and (place is None or args[place] + 2 == x.ndim) and strides.looks_channels_last(x):
                 return as_images(x, out)
             return as_images(args[1]._layout, out) if weight and not args[1]._layout.contiguous else out
@@ -201,7 +210,7 @@ def images(*ranks: int, weight: bool = False) -> Callable[[Callable[..., Any]], 
 
 
 def as_images(like: Layout, out: Any) -> Any:
-    """Fresh results in C order, or channels last if images of this layout are."""
+    """Return fresh results in C order, or channels last if images of this layout are."""
     if not strides.looks_channels_last(like):
         return out
     if isinstance(out, (tuple, list)):

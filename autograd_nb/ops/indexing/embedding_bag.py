@@ -16,7 +16,7 @@ from ...tensor import Tensor
 from ..core.recording import guarded, scalar_type
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense
+from ..creation.cast import cast, dense, in_float32
 from ..creation.create import new_empty
 from ..creation.ranges import arange
 from .embedding import _renormalise
@@ -26,16 +26,6 @@ _PREPARE = Kernel("indexing.bags", "prepare", outputs=3)
 _GATHER = Kernel("indexing.bags", "gather")
 _DOTS = Kernel("indexing.bags", "dots")
 _GREATEST = Kernel("indexing.bags", "greatest")
-
-
-def _wide(x: Tensor) -> bool:
-    return x.dtype is dtypes.float16
-
-
-def _single(op: Any, args: tuple[Any, ...]) -> Tensor:
-    """Return ``op`` of half tensors, computed in float32."""
-    y = op.forward(*[cast(a, dtypes.float32) if isinstance(a, Tensor) and a.dtype is dtypes.float16 else a for a in args])
-    return cast(y, dtypes.float16)
 
 
 # coef: factors of the samples in the value; slope: in the gradient of the table, where uses may be weighed down
@@ -49,8 +39,8 @@ def _single(op: Any, args: tuple[Any, ...]) -> Tensor:
     dtypes="half float", samples='F.embedding_bag(index(3, 2, 2), x(3, 4), mode="sum", per_sample_weights=x(2, 2))',
 )
 def _bag_sum(w, s, index, bag, coef, slope, bags):
-    if _wide(w):
-        return _single(_bag_sum, (w, s, index, bag, coef, slope, bags))
+    if w.dtype is dtypes.float16:
+        return in_float32(_bag_sum.forward, w, s, index, bag, coef, slope, bags)
     out = new_empty((bags, w.shape[1]), w.dtype)
     _GATHER(w.dtype, w.shape[1], dense(index), dense(bag), dense(coef), dense(s), dense(w), out._data)
     return out
@@ -62,8 +52,8 @@ def _bag_sum(w, s, index, bag, coef, slope, bags):
     linear="no", batch="samples",
 )
 def _bag_scatter(grad, s, index, bag, slope, rows):
-    if _wide(grad):
-        return _single(_bag_scatter, (grad, s, index, bag, slope, rows))
+    if grad.dtype is dtypes.float16:
+        return in_float32(_bag_scatter.forward, grad, s, index, bag, slope, rows)
     out = new_empty((rows, grad.shape[1]), grad.dtype)
     _GATHER(grad.dtype, grad.shape[1], dense(bag), dense(index), dense(slope), dense(s), dense(grad), out._data)
     return out
@@ -75,8 +65,8 @@ def _bag_scatter(grad, s, index, bag, slope, rows):
     linear="no", batch="samples",
 )
 def _bag_dots(w, grad, index, bag, coef):
-    if _wide(w):
-        return _single(_bag_dots, (w, grad, index, bag, coef))
+    if w.dtype is dtypes.float16:
+        return in_float32(_bag_dots.forward, w, grad, index, bag, coef)
     out = new_empty(index.shape, w.dtype)
     _DOTS(w.dtype, w.shape[1], dense(index), dense(bag), dense(coef), dense(w), dense(grad), out._data)
     return out
@@ -85,7 +75,7 @@ def _bag_dots(w, grad, index, bag, coef):
 def _greatest(w: Tensor, index: Tensor, offsets: Tensor, padding: int) -> Tensor:
     """Return the largest elements of each bag, picked from the table by their rows, so that gradients go there."""
     rows = new_empty((offsets.shape[0], w.shape[1]), dtypes.int64)
-    source = cast(w.detach(), dtypes.float32) if _wide(w) else w
+    source = cast(w.detach(), dtypes.float32) if w.dtype is dtypes.float16 else w
     _GREATEST(source.dtype, w.shape[1], padding, dense(index), dense(offsets), dense(source), rows._data)
     empty = rows < 0
     if not w.shape[0]:
@@ -94,7 +84,7 @@ def _greatest(w: Tensor, index: Tensor, offsets: Tensor, padding: int) -> Tensor
 
 
 def _bounds(x: Tensor, offsets: Tensor, last: bool) -> Tensor:
-    """Checked offsets of the bags, without the one behind the last."""
+    """Return the offsets of the bags, checked, without the one behind the last."""
     if offsets.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(f"expected offsets to be int or long, but got {offsets.dtype} (embedding_bag)")
     found = offsets.tolist()
@@ -137,7 +127,7 @@ def embedding_bag(
     input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
     per_sample_weights=None, include_last_offset=False, padding_idx=None,
 ):  # fmt: skip
-    """Sums, means or maxima of bags of rows of ``weight`` (n, d): (bags, d), an empty bag giving zeros.
+    """Return sums, means or maxima of bags of rows of ``weight`` (n, d): (bags, d), an empty bag giving zeros.
 
     input: (bags, length) ints, or one dim of all bags, each starting at its number in ``offsets`` (with ``include_last_offset``, the
     end of the last one stands there too). per_sample_weights: factors, for mode "sum". padding_idx: a row that counts nowhere.
@@ -213,7 +203,7 @@ def _bags(
         _renormalise(w, index, float(max_norm), float(norm_type))
     if mode == "max":
         return _greatest(w, index, starts, padding)
-    single = dtypes.float32 if _wide(w) else w.dtype
+    single = dtypes.float32 if w.dtype is dtypes.float16 else w.dtype
     bag = new_empty(index.shape, dtypes.int64)
     coef, slope = new_empty(index.shape, single), new_empty(index.shape, single)
     _PREPARE(single, n, padding, mode == "mean", by_frequency, dense(index), dense(starts), bag._data, coef._data, slope._data)

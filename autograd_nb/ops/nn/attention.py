@@ -21,7 +21,7 @@ from ..core.call_path import planned
 from ..core.recording import fresh, guarded, scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense
+from ..creation.cast import cast, dense, in_float32
 from ..creation.create import new_empty
 from .softmax import _softmax_backward
 
@@ -75,7 +75,7 @@ def _launch(kernel: Kernel, key: Any, batch: Sequence[int], sizes: tuple[Any, ..
 
 @planned
 def _walk(layout: Layout) -> Any:
-    """Elements from one batch, head, row and column to the next, heads being the last batch dim; None where no strides tell."""
+    """Return how many elements lie from one batch, head, row and column to the next, heads being the last batch dim; None where no strides tell."""
     *batch, length, width = layout.shape
     if len(batch) == 2:
         return layout.strides
@@ -105,7 +105,7 @@ def _beside(layout: Layout, width: int) -> Layout:
 
 
 def _room(t: Tensor, width: int) -> Tensor:
-    """Memory for rows of ``width`` elements beside those of ``t``: what is a view of one is mostly a view of the other."""
+    """Return memory for rows of ``width`` elements beside those of ``t``: what is a view of one is mostly a view of the other."""
     layout = _beside(t._layout, width)
     return make(launch.empty(layout.size, layout.dtype.carrier), layout, [0, 0])
 
@@ -124,9 +124,7 @@ def _attend(
 ) -> Any:
     d = q.dtype
     if d is dtypes.float16:
-        a, b, c = (cast(t, dtypes.float32) for t in (q, k, v))
-        mask = mask if mask is None or mask.dtype is dtypes.bool_ else cast(mask, dtypes.float32)
-        return tuple(cast(t, d) for t in _attend(a, b, c, mask, scale, causal, blank, want_y, keep))
+        return in_float32(_attend, q, k, v, mask, scale, causal, blank, want_y, keep)
     (*batch, length, width), (source, value_width) = q.shape, v.shape[-2:]
     p = new_empty((*batch, length, source) if keep else (0,), d)
     if not want_y:
@@ -243,7 +241,7 @@ def _check_operands(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, op: str) 
 def scaled_dot_product_attention(
     query, key, value: Tensor, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
 ):
-    """softmax(scale · Q·Kᵀ + mask)·V over the last two dims: (…, L, E), (…, S, E), (…, S, Eᵥ) → (…, L, Eᵥ).
+    """Return softmax(scale · Q·Kᵀ + mask)·V over the last two dims: (…, L, E), (…, S, E), (…, S, Eᵥ) → (…, L, Eᵥ).
 
     attn_mask: broadcasts to (…, L, S); floats are added to the scores, bools say what may be seen. dropout_p: applied to the
     weights, always (pass 0 when not training). is_causal: position i sees positions ≤ i. scale: 1/√E by default. enable_gqa: key
@@ -299,7 +297,7 @@ def _is_flash(q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float) -> b
 
 
 def _shared(q: Tensor, t: Tensor, name: str) -> Tensor:
-    """Heads of key or value, each repeated for the queries that share it."""
+    """Return the heads of key or value, each repeated for the queries that share it."""
     if q.ndim < 3 or t.ndim < 3 or t.shape[-3] == 0 or q.shape[-3] % t.shape[-3]:
         raise RuntimeError(
             f"Number of heads in key and value must divide the number of heads in query (query {list(q.shape)}, {name} {list(t.shape)})"

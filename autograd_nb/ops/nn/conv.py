@@ -14,7 +14,7 @@ from ..core.call_path import planned
 from ..core.recording import guarded, scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense, images
+from ..creation.cast import cast, dense, images, in_float32
 from ..creation.create import new_empty
 from ..elementwise.complex import complex as complex_
 from ..reduce.sums import sum as sum_
@@ -144,10 +144,6 @@ def _by_steps(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ..
     return out
 
 
-def _half(op: Any, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor:
-    return cast(op(*(None if t is None else cast(t, dtypes.float32) for t in tensors), *rest), dtypes.float16)
-
-
 # Each is linear in both operands, so that its derivatives are the other two.
 @structured(
     x=lambda g, x, w, x_shape, how: _conv_by_input(g, w, tuple(x_shape), how),
@@ -157,11 +153,9 @@ def _half(op: Any, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor:
     linear="no",
     dtypes="half float complex integer", samples="F.conv2d(x(1, 2, 4, 5), x(3, 2, 3, 2), x(3), padding=1)",
 )
-@images(4, 5, weight=True)
+@images(4, 5, weight=True, wide=True)
 def _conv(x, w, bias, how, spatial):
     """Return the convolution with outputs of the sizes ``spatial``; as a gradient of a transposed convolution they may be fewer than would fit."""
-    if x.dtype is dtypes.float16:
-        return _half(_conv.forward, (x, w, bias), (how, spatial))
     y_shape = (x.shape[0], w.shape[0], *spatial)
     groups, geometry = how[3], _geometry(x.shape, w.shape, y_shape, how)
     if not _by_planes(w.shape, groups):
@@ -192,7 +186,7 @@ def _as_groups(x: Any, w: Any, how: tuple[Any, ...], batch: Any, call: Callable[
 
 
 def _side_by_side(x: Tensor) -> Tensor:
-    """Images of samples [B, N, C, …] as images with the channels of all samples [N, B·C, …]."""
+    """Return images of samples [B, N, C, …] as images with the channels of all samples [N, B·C, …]."""
     return x.transpose(0, 1).reshape(x.shape[1], x.shape[0] * x.shape[2], *x.shape[3:])
 
 
@@ -206,10 +200,8 @@ def _more_groups(how: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     node="ConvolutionBackward0",
     linear="each",
 )
-@images(4, 5, weight=True)
+@images(4, 5, weight=True, wide=True)
 def _conv_by_input(y, w, x_shape, how):
-    if y.dtype is dtypes.float16:
-        return _half(_conv_by_input.forward, (y, w), (x_shape, how))
     groups, geometry = how[3], _geometry(tuple(x_shape), w.shape, y.shape, how)
     if not _by_planes(w.shape, groups):
         return _by_steps(y, w, x_shape, how)
@@ -238,7 +230,7 @@ def _conv_by_input_of_batch(op, args, batch):
 )
 def _conv_by_weight(y, x, w_shape, how):
     if y.dtype is dtypes.float16:
-        return _half(_conv_by_weight.forward, (y, x), (w_shape, how))
+        return in_float32(_conv_by_weight.forward, y, x, w_shape, how)
     d, images, places, size = y.dtype, x.shape[0], numel(y.shape[2:]), numel(w_shape)
     sizes = (how[3], w_shape[1], w_shape[0] // how[3], _geometry(x.shape, w_shape, y.shape, how))
     gs, xs = dense(y), dense(x)
@@ -356,7 +348,7 @@ def _prepare(
 
 
 def _integers(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor | None:
-    """Convolutions of integers, which BLAS does not have: in float64 and back; None for other dtypes."""
+    """Return a convolution of integers, which BLAS does not have, computed in float64; None for other dtypes."""
     if not all(t is None or (isinstance(t, Tensor) and t.dtype.category == 1) for t in tensors):
         return None
     y, d = call(op, n, *(None if t is None else cast(t, dtypes.float64) for t in tensors), *rest), tensors[0].dtype
@@ -510,7 +502,7 @@ for _n in (1, 2, 3):
 
 @public(method=False, namespaces=("torch", "nn.functional"))
 def conv_tbc(input, weight, bias, pad: int = 0):
-    """conv1d of (time, batch, channels) by ``weight`` (width, inputs, outputs) and ``bias`` (outputs): (time, batch, outputs).
+    """Return conv1d of (time, batch, channels) by ``weight`` (width, inputs, outputs) and ``bias`` (outputs): (time, batch, outputs).
 
     Errors: RuntimeError naming the sizes that do not fit.
     """

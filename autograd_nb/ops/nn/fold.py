@@ -13,7 +13,7 @@ from ...shapes import numel
 from ...tensor import Tensor
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense
+from ..creation.cast import dense, in_float32
 from ..creation.create import new_empty
 from .conv import tuple_of
 
@@ -45,7 +45,7 @@ def _unfold(x, blocks, how):
 )
 def _fold(x, image, blocks, how):
     if x.dtype is dtypes.float16:
-        return cast(_fold.forward(cast(x, dtypes.float32), image, blocks, how), dtypes.float16)
+        return in_float32(_fold.forward, x, image, blocks, how)
     y = new_empty((x.shape[0], x.shape[1] // numel(how[0]), *image), x.dtype)
     _FOLD(x.dtype, x.shape[0], y.shape[1], _geometry(image, blocks, how), dense(x), y._data)
     return y
@@ -103,7 +103,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
 @public(method=False, namespaces=("nn.functional",))
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """Columns added up to images, values of overlapping windows summed: (N, C·∏ kernel_size, L) → (N, C, *output_size).
+    """Return columns added up to images, values of overlapping windows summed: (N, C·∏ kernel_size, L) → (N, C, *output_size).
 
     The transpose of `unfold`, which is its gradient. Errors: RuntimeError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.fold.html

@@ -13,7 +13,7 @@ from ...shapes import numel
 from ...tensor import Tensor
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense
+from ..creation.cast import dense, in_float32
 from ..creation.create import new_empty
 from .conv import tuple_of
 from .pool import _scatter
@@ -30,8 +30,7 @@ _FRACTIONAL = Kernel("nn.pool", "fractional", outputs=2)
 def _fractional(x, samples, sizes, window):
     n = len(sizes)
     if x.dtype is dtypes.float16:
-        y, index = _fractional.forward(cast(x, dtypes.float32), cast(samples, dtypes.float32), sizes, window)
-        return cast(y, dtypes.float16), index
+        return in_float32(_fractional.forward, x, samples, sizes, window)
     shape = (*x.shape[: x.ndim - n], *sizes)
     y, index = new_empty(shape, x.dtype), new_empty(shape, dtypes.int64)
     lead = (1,) * (3 - n)

@@ -16,7 +16,7 @@ from ...tensor import Tensor
 from ..core.numbers import bool_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense
+from ..creation.cast import cast, dense, in_float32
 from ..creation.create import new_empty
 
 _FORWARD = Kernel("nn.grid", "forward")
@@ -43,7 +43,7 @@ def _grid_rule(g, x, grid, how, needs):
 )
 def _grid_sampler(x, grid, how):
     if x.dtype is dtypes.float16:
-        return cast(_grid_sampler.forward(cast(x, dtypes.float32), cast(grid, dtypes.float32), how), dtypes.float16)
+        return in_float32(_grid_sampler.forward, x, grid, how)
     y = new_empty((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
     if y._layout.size:
         _FORWARD(x.dtype, *_geometry(x, grid, how), dense(x), dense(grid), y._data)
@@ -58,8 +58,7 @@ def _grid_backward_rule(g, grad, x, grid, how):
 @structured(every=_grid_backward_rule, node="GridSamplerBackwardBackward0", linear="no", batch="samples")
 def _grid_sampler_backward(grad, x, grid, how, want_x, want_grid):
     if x.dtype is dtypes.float16:
-        single = [cast(t, dtypes.float32) for t in (grad, x, grid)]
-        return tuple(cast(t, dtypes.float16) for t in _grid_sampler_backward.forward(*single, how, want_x, want_grid))
+        return in_float32(_grid_sampler_backward.forward, grad, x, grid, how, want_x, want_grid)
     gx, ggrid = new_empty(x.shape, x.dtype), new_empty(grid.shape, x.dtype)
     _BACKWARD(x.dtype, *_geometry(x, grid, how), want_x, want_grid, dense(x), dense(grid), dense(grad), gx._data, ggrid._data)
     return gx, ggrid
@@ -73,8 +72,7 @@ def _third(g):
 def _grid_sampler_backward2(h, hgrid, grad, x, grid, how):
     d = x.dtype
     if d is dtypes.float16:
-        single = [None if t is None else cast(t, dtypes.float32) for t in (h, hgrid, grad, x, grid)]
-        return tuple(cast(t, d) for t in _grid_sampler_backward2.forward(*single, how))
+        return in_float32(_grid_sampler_backward2.forward, h, hgrid, grad, x, grid, how)
     outs = [new_empty(t.shape, d) for t in (grad, x, grid)]
     nothing = new_empty((0,), d)._data
     _BACKWARD2(
@@ -152,7 +150,7 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
 
 
 def _axis(n: int, aligned: bool, like: Tensor) -> Tensor:
-    """n places from −1 to 1: centres of the first and last pixel, or of n equal parts."""
+    """Return n places from −1 to 1: centres of the first and last pixel, or of n equal parts."""
     if n <= 1:
         return OPS["zeros"].call(n, dtype=like.dtype)
     line = OPS["linspace"].call(-1, 1, n, dtype=dtypes.float32 if like.dtype is dtypes.float16 else like.dtype)

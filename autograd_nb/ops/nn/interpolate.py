@@ -92,10 +92,8 @@ def _sample(mode: int, n: int) -> str:
 def _operation(mode: int, n: int) -> Any:
     """Return the op of a mode over n dims: (x, sizes, scales, aligned), differentiable as often as wanted."""
 
-    @images(4, 5)
+    @images(4, 5, wide=True)
     def resize(x, sizes, scales, aligned, kernels, before, after):
-        if x.dtype is dtypes.float16:
-            return cast(resize(cast(x, dtypes.float32), sizes, scales, aligned, kernels, before, after), dtypes.float16)
         y = new_empty((*x.shape[:2], *sizes), x.dtype)
         geometry = (*_three(before), *_three(after))
         scales = (-1.0,) * (3 - n) + scales  # −1 marks what is no dim of the tensor

@@ -23,7 +23,7 @@ from ..core.numbers import float_argument, several_argument
 from ..core.recording import mark_inference
 from ..core.row_kernel import RowKernel
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense, in_format_of
+from ..creation.cast import cast, dense, in_float32, in_format_of
 from ..elementwise.activation import functional
 from .normalization import SUM_G, SUM_GX, SUMS, graph_gradients, same_dtype
 
@@ -206,13 +206,6 @@ def _row_arguments(input: Any, normalized_shape: Any, weight: Any, bias: Any, na
     return x, len(shape)
 
 
-def _in_float32(function: Any, x: Tensor, *tensors: Any) -> Tensor:
-    """Return a norm of half precision, computed in float32."""
-    return cast(
-        function(cast(x, dtypes.float32), *[t if t is None else cast(t, dtypes.float32) for t in tensors]), dtypes.float16
-    )
-
-
 @functional("torch")
 @known(
     "input._layout, normalized_shape, weight if weight is None else weight._layout, bias if bias is None else bias._layout, eps",
@@ -232,20 +225,20 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
     x, k = _row_arguments(input, normalized_shape, weight, bias, "layer_norm")
     eps = float_argument(eps, "layer_norm", "eps")
     if x.dtype is dtypes.float16:
-        return _in_float32(lambda *t: _row_norm(*t, k, eps, True), x, weight, bias)
+        return in_float32(_row_norm, x, weight, bias, k, eps, True)
     return _row_norm(x, weight, bias, k, eps, True)
 
 
 @functional("torch")
 def rms_norm(input, normalized_shape, weight=None, eps=None):
-    """x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
+    """Return x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
     x, k = _row_arguments(input, normalized_shape, weight, None, "rms_norm")
     same_dtype(x, "rms_norm")
     if weight is not None and weight.dtype is not x.dtype and x.dtype is not dtypes.float16:
         return cast(rms_norm(x, normalized_shape, None, eps) * weight, x.dtype)
     e = dtypes.finfo(dtypes.float32 if x.dtype is dtypes.float16 else x.dtype).eps if eps is None else float_argument(eps, "rms_norm", "eps")
     if x.dtype is dtypes.float16:
-        return _in_float32(lambda *t: _row_norm(*t, None, k, e, False), x, weight)
+        return in_float32(_row_norm, x, weight if weight is None else cast(weight, dtypes.float32), None, k, e, False)
     if x.dtype.is_complex:
         c = x.contiguous()
         y = c * ((c * c).mean(tuple(range(x.ndim - k, x.ndim)), True) + e).rsqrt()

@@ -13,7 +13,7 @@ from ..core.numbers import bool_argument
 from ..core.recording import guarded, need_floats, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense, images
+from ..creation.cast import dense, images
 from .conv import tuple_of
 
 _MAX = launch.Kernel("nn.pool", "max_forward", outputs=2)
@@ -62,11 +62,8 @@ def _planes(shape: Sequence[int], n: int) -> int:
     linear="no", batch="shift",
     dtypes="half float integer", samples="F.max_pool2d(x(1, 2, 4, 6), 2)",
 )
-@images(4, 5)
+@images(4, 5, wide=True)
 def _max_pool(x, how, y_spatial, n):
-    if x.dtype is dtypes.float16:
-        y, index = _max_pool.forward(cast(x, dtypes.float32), how, y_spatial, n)
-        return cast(y, dtypes.float16), index
     shape = [*x.shape[: x.ndim - n], *y_spatial]
     y, index = _new(shape, x.dtype), _new(shape, dtypes.int64)
     planes, n_in, n_out = _planes(x.shape, n), numel(x.shape[x.ndim - n :]), numel(y_spatial)
@@ -84,10 +81,8 @@ def _max_pool(x, how, y_spatial, n):
 
 
 @structured(x=lambda g, index, n: _gather(g, index, n), node="MaxPoolBackwardBackward0", linear="no", batch="shift")
-@images(4, 5)
+@images(4, 5, wide=True)
 def _scatter(x, index, shape, n):
-    if x.dtype is dtypes.float16:
-        return cast(_scatter.forward(cast(x, dtypes.float32), index, shape, n), dtypes.float16)
     out = _new(shape, x.dtype)
     n_in, n_out = numel(shape[len(shape) - n :]), numel(x.shape[x.ndim - n :])
     _SCATTER.rows(
@@ -100,10 +95,8 @@ def _scatter(x, index, shape, n):
     x=lambda g, index, x_shape, n: _scatter(g, index, tuple(x_shape), n), node="GatherBackward0",
     linear="no", batch="shift",
 )
-@images(4, 5)
+@images(4, 5, wide=True)
 def _gather(x, index, n):
-    if x.dtype is dtypes.float16:
-        return cast(_gather.forward(cast(x, dtypes.float32), index, n), dtypes.float16)
     out = _new(index.shape, x.dtype)
     n_in, n_out = numel(x.shape[x.ndim - n :]), numel(index.shape[index.ndim - n :])
     _GATHER.rows(
@@ -179,10 +172,8 @@ def _max(op: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: An
     linear="jointly", batch="shift",
     dtypes="half float integer", samples="F.avg_pool2d(x(1, 2, 4, 6), 2)",
 )
-@images(3, 4)
+@images(3, 4, wide=True)
 def _average(x, how, y_spatial, n, include, divisor):
-    if x.dtype is dtypes.float16:
-        return cast(_average.forward(cast(x, dtypes.float32), how, y_spatial, n, include, divisor), dtypes.float16)
     y = _new([*x.shape[: x.ndim - n], *y_spatial], x.dtype)
     planes, n_in, n_out = _planes(x.shape, n), numel(x.shape[x.ndim - n :]), numel(y_spatial)
     _AVERAGE.rows(
@@ -197,10 +188,8 @@ def _average(x, how, y_spatial, n, include, divisor):
     node="AvgPoolBackwardBackward0",
     linear="jointly", batch="shift",
 )
-@images(3, 4)
+@images(3, 4, wide=True)
 def _average_back(x, shape, how, n, include, divisor):
-    if x.dtype is dtypes.float16:
-        return cast(_average_back.forward(cast(x, dtypes.float32), shape, how, n, include, divisor), dtypes.float16)
     out = _new(shape, x.dtype)
     planes, spatial = _planes(shape, n), x.shape[x.ndim - n :]
     n_in, n_out = numel(shape[len(shape) - n :]), numel(spatial)
@@ -231,10 +220,8 @@ def _six(x_shape: Sequence[int], y_spatial: Sequence[int], n: int) -> tuple[int,
     linear="jointly", batch="shift",
     dtypes="half float", samples="F.adaptive_avg_pool2d(x(1, 2, 4, 6), (2, 4))",
 )
-@images(3, 4)
+@images(3, 4, wide=True)
 def _adaptive(x, y_spatial, n):
-    if x.dtype is dtypes.float16:
-        return cast(_adaptive.forward(cast(x, dtypes.float32), y_spatial, n), dtypes.float16)
     y = _new([*x.shape[: x.ndim - n], *y_spatial], x.dtype)
     if y._layout.size:
         _ADAPTIVE(x.dtype, _planes(x.shape, n), _six(x.shape, y_spatial, n), dense(x), y._data)
@@ -245,10 +232,8 @@ def _adaptive(x, y_spatial, n):
     x=lambda g, x_shape, n: _adaptive(g, tuple(x_shape[len(x_shape) - n :]), n), node="AdaptiveAvgPoolBackwardBackward0",
     linear="jointly", batch="shift",
 )
-@images(3, 4)
+@images(3, 4, wide=True)
 def _adaptive_back(x, shape, n):
-    if x.dtype is dtypes.float16:
-        return cast(_adaptive_back.forward(cast(x, dtypes.float32), shape, n), dtypes.float16)
     out = _new(shape, x.dtype)
     _ADAPTIVE_BACK(x.dtype, _planes(shape, n), _six(shape, x.shape[x.ndim - n :], n), dense(x), out._data)
     return out
@@ -260,11 +245,8 @@ def _adaptive_back(x, shape, n):
     linear="no", batch="shift",
     dtypes="half float", samples="F.adaptive_max_pool2d(x(1, 2, 4, 6), (2, 4))",
 )
-@images(3, 4)
+@images(3, 4, wide=True)
 def _adaptive_max(x, y_spatial, n):
-    if x.dtype is dtypes.float16:
-        y, index = _adaptive_max.forward(cast(x, dtypes.float32), y_spatial, n)
-        return cast(y, dtypes.float16), index
     shape = [*x.shape[: x.ndim - n], *y_spatial]
     y, index = _new(shape, x.dtype), _new(shape, dtypes.int64)
     if y._layout.size:
@@ -310,10 +292,8 @@ def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple
     x=lambda g, index, n: _gather(g, index, n), node="MaxUnpoolBackward0", linear="no", batch="shift",
     dtypes="half float", samples="F.max_unpool2d(x(1, 1, 2, 2), torch.tensor([[[[0, 3], [9, 15]]]]), 2)",
 )
-@images(4)
+@images(4, wide=True)
 def _unpool(x, index, y_spatial, n):
-    if x.dtype is dtypes.float16:
-        return cast(_unpool.forward(cast(x, dtypes.float32), index, y_spatial, n), dtypes.float16)
     y = _new([*x.shape[: x.ndim - n], *y_spatial], x.dtype)
     _PLACE(x.dtype, _planes(x.shape, n), numel(x.shape[x.ndim - n :]), numel(y_spatial), dense(x), dense(index), y._data)
     return y

@@ -17,7 +17,7 @@ from ..core.recording import no_complex_derivative, store
 from ..core.registry import public, register
 from ..core.row_kernel import RowKernel, row_sizes
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense
+from ..creation.cast import cast, dense, in_float32
 from ..creation.create import new_empty, new_full
 from ..elementwise.activation import functional
 
@@ -54,7 +54,7 @@ _runs = Memo()
 def _run_new(kernel: RowKernel, d: int, operands: tuple[Tensor, ...]) -> Tensor:
     layout = operands[0]._layout.dense
     if layout.dtype is dtypes.float16:
-        return cast(_run(kernel, d, *[cast(x, dtypes.float32) for x in operands]), dtypes.float16)
+        return in_float32(_run, kernel, d, *operands)
     arrays = [dense(x) for x in operands]
     out = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:

@@ -14,7 +14,7 @@ from ..core.numbers import number_argument, number_as
 from ..core.recording import fresh, need_numbers, no_complex_derivative, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense
+from ..creation.cast import cast, dense, in_float32
 from ..reduce.sums import sum as sum_
 from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, known_product, plan_known, product
 
@@ -143,7 +143,7 @@ def dot(input, tensor, *, out=None):
 @public("__matmul__")
 @known_product(_mm, "nn")
 def matmul(input, other, *, out=None):
-    """Product of vectors, matrices and batches of them; batch dims broadcast.
+    """Return the product of vectors, matrices and batches of them; batch dims broadcast.
 
     1-D·1-D: inner product; 2-D·2-D: matrix product; a 1-D operand of a matrix is a row on the left, a column on the right.
     dA = g·Bᵀ, dB = Aᵀ·g, summed over broadcast dims. Errors: RuntimeError when shapes or dtypes do not fit.
@@ -428,7 +428,7 @@ def _linear(x, weight, bias):
         return plan(x, weight, make(data, plan.layout, [0, 0]))
     m, n = x.shape[0], weight.shape[0]
     if d is dtypes.float16:
-        return cast(_linear.forward(*(cast(t, dtypes.float32) for t in (x, weight, bias))), d)
+        return in_float32(_linear.forward, x, weight, bias)
     layout = layout_of((1, m, n), None, d)
     y = make(launch.empty(layout.size, d.carrier), layout, [0, 0])
     _FILL_ROWS.rows(d, (0, n), m * n, m, dense(bias), y._data)
