@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import autograd_nb
 
 PACKAGE, TESTS = Path(autograd_nb.__file__).parent, Path(__file__).parent
@@ -49,7 +51,7 @@ PHRASES = re.compile(r"(The|An?|One|All|Whether|Each|Every|Which|Why|This|\w+Err
 
 #: the rooms whose docstrings are sentences, and those that begin with one of the words and have their verb
 SENTENCES = (
-    "compiler", "codegen/build", "codegen/formula", "codegen/templates", "graph", "autograd", "func", "ops/core", "optim", "distributions",
+    "compiler", "codegen/build", "codegen/formula", "codegen/templates", "graph", "autograd", "func", "ops", "nn", "optim", "distributions",
     "launch.py", "tensor.py", "threads.py", "shapes.py", "strides.py", "dtypes.py", "config.py", "errors.py",
 )  # fmt: skip
 WITH_VERB = {"ops/core/recording.py:NotImplemented"}
@@ -67,3 +69,25 @@ def test_docstrings_are_sentences():
                 if FRAGMENTS.match(text) or (isinstance(node, ast.FunctionDef) and PHRASES.match(text)):
                     fragments.add(f"{path.relative_to(PACKAGE).as_posix()}:{node.name}")
     assert fragments == WITH_VERB
+
+
+#: the verbs with which docstrings of ops and modules begin; another one may be added
+VERBS = re.compile(
+    r"(Decorator|Accept|Add|Apply|Become|Begin|Call|Check|Clamp|Clip|Compile|Compute|Conjugate|Contract|Convert|Copy|Declare|Divide|Do|Draw|"
+    r"Drop|End|Enter|Fill|Fold|Forget|Give|Go|Join|Keep|Leave|Let|Look|Make|Mark|Merge|Move|Note|Offer|Overwrite|Pack|Pad|Plan|"
+    r"Prune|Put|Raise|Read|Reduce|Refuse|Register|Remember|Remove|Repeat|Replace|Resize|Return|Rewrite|Run|Say|Scale|Seed|Set|"
+    r"Split|Stack|Start|Sum|Swap|Take|Tell|Undo|Walk|Warn|Write|Yield)\b"
+)
+
+
+@pytest.mark.parametrize("room", ["ops", "nn"])
+def test_docstrings_of_ops_and_modules_have_a_verb(room):
+    """A docstring begins with what the function does ("Return the …"), or its first sentence is an equation ("y = max(x, 0)")."""
+    without = set()
+    for path in (PACKAGE / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            text = ast.get_docstring(node) or "" if isinstance(node, ast.FunctionDef) else ""
+            first = re.split(r"[.;] |\n", text)[0]
+            if text and "=" not in first and not VERBS.match(text):
+                without.add(f"{path.relative_to(PACKAGE).as_posix()}:{node.name}: {first}")
+    assert without == set()

@@ -43,7 +43,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform on [a, b)."""
+    """Fill with numbers uniform on [a, b)."""
     return tensor.uniform_(a, b, generator=generator)
 
 
@@ -57,7 +57,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Normal, cut off outside [a, b]; by the inverse of the distribution function."""
+    """Fill with normal numbers, cut off outside [a, b]; by the inverse of the distribution function."""
 
     def below(x: float) -> float:
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
@@ -129,20 +129,20 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform within ±gain √(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
+    """Fill with numbers uniform within ±gain √(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
     bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal with std gain √(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
+    """Fill with normal numbers of std gain √(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Uniform within ±gain √(3 / fan) (He et al., 2015)."""
+    """Fill with numbers uniform within ±gain √(3 / fan) (He et al., 2015)."""
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -153,7 +153,7 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Normal with std gain / √fan (He et al., 2015)."""
+    """Fill with normal numbers of std gain / √fan (He et al., 2015)."""
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -181,7 +181,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 @no_grad()
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normal, with the fraction ``sparsity`` of each column 0 (Martens, 2010). ValueError unless 2-d."""
+    """Fill with normal numbers, but for the fraction ``sparsity`` of each column, which is 0 (Martens, 2010). ValueError unless 2-d."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape

@@ -108,7 +108,7 @@ class UninitializedTensorMixin:
 
     @property
     def data(self) -> Any:
-        """Itself; assigning another takes over its dtype."""
+        """Return the parameter itself; assigning another takes over its dtype."""
         return self
 
     @data.setter
@@ -135,7 +135,7 @@ class UninitializedTensorMixin:
     cpu = to
 
     def share_memory_(self) -> Any:
-        """RuntimeError: there is none yet."""
+        """Raise RuntimeError: there is no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling "
             "`module.share_memory()`."

@@ -190,7 +190,7 @@ class Softmax2d(Module):
 
 
 def __getattr__(name: str) -> Any:
-    """PyTorch has attention among the activations; here it is in a file that builds on them."""
+    """Return `MultiheadAttention`, which PyTorch has among the activations; here it is in a file that builds on them."""
     if name != "MultiheadAttention":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return MultiheadAttention

@@ -125,7 +125,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return OPS["cat"].call(parts, 1)
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """Log-probabilities of all classes: (N, in_features) → (N, n_classes)."""
+        """Return log-probabilities of all classes: (N, in_features) → (N, n_classes)."""
         return self._all(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:

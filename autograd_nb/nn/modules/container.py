@@ -225,7 +225,7 @@ class ModuleList(Module):
         return self
 
     def __repr__(self) -> str:
-        """Runs of equal modules are folded: ``(0-2): 3 x Linear(…)``."""
+        """Return the modules' names and texts, with runs of equal modules folded: ``(0-2): 3 x Linear(…)``."""
         runs: list[tuple[int, int, str]] = []
         for i, module in enumerate(self):
             text = repr(module)
@@ -410,7 +410,7 @@ class ParameterDict(Module):
         return self
 
     def copy(self) -> ParameterDict:
-        """Another dict of the same parameters."""
+        """Return another dict of the same parameters."""
         return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
 
     def setdefault(self, key: str, default: Any = None) -> Any:

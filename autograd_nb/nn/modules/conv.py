@@ -60,7 +60,7 @@ class _ConvNd(Spatial):
         self.reset_parameters()
 
     def _padding_of_sides(self) -> list[int]:
-        """Padding as `nn.functional.pad` takes it: left and right of the last dim first."""
+        """Return padding as `nn.functional.pad` takes it: left and right of the last dim first."""
         if isinstance(self.padding, tuple):
             return [p for p in reversed(self.padding) for _ in range(2)]
         out: list[int] = []

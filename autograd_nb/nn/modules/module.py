@@ -159,7 +159,7 @@ class Module(Tree, StateDict):
         self._modules[name] = _seen_by_hooks(self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Another name of `add_module`."""
+        """Add a module, as `add_module` does, whose other name this is."""
         self.add_module(name, module)
 
     # ----------------------------------------------------------------------------------------------- attributes
@@ -315,7 +315,7 @@ class Module(Tree, StateDict):
         return hook(self, args, result)
 
     def _run_always_called(self, called: set[int], args: tuple[Any, ...], kwargs: dict[Any, Any], result: Any) -> None:
-        """After an error in forward: the hooks that were promised to run."""
+        """Run, after an error in forward, the hooks that were promised to run."""
         for hooks, always, kind in (
             (Global.forward, Global.forward_always, "global module"),
             (self._forward_hooks, self._forward_hooks_always_called, "module"),
@@ -495,7 +495,7 @@ class Module(Tree, StateDict):
         return self
 
     def eval(self) -> Module:
-        """Leave training mode; the module."""
+        """Leave training mode and return the module."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:

@@ -24,7 +24,7 @@ def parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Pa
 
 
 def sizes(value: Any, n: int, name: str) -> tuple[int, ...]:
-    """As `several`, of ints. TypeError for other numbers, here and not when the module is called."""
+    """Return what `several` does, of ints. TypeError for other numbers, here and not when the module is called."""
     if not isinstance(value, Iterable):
         value = (value,) * n
     return as_ints(value, name, "Module")

@@ -103,7 +103,7 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Nothing: on the CPU the parameters stay where they are."""
+        """Do nothing: on the CPU the parameters stay where they are."""
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
@@ -140,7 +140,7 @@ class RNNBase(Module):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """Errors of `check_input` and `check_hidden_size`."""
+        """Raise the errors of `check_input` and `check_hidden_size`."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
@@ -267,7 +267,7 @@ class LSTM(RNNBase):
         return self._state_size(input, batch_sizes, self.hidden_size)
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """Errors of `check_input` and `check_hidden_size`, for h and c."""
+        """Raise the errors of `check_input` and `check_hidden_size`, for h and c."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(
             hidden[0], self.get_expected_hidden_size(input, batch_sizes), "Expected hidden[0] size {}, got {}"

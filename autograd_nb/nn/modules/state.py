@@ -94,7 +94,7 @@ class StateDict:
             destination[prefix + _EXTRA] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """Name -> tensor of every parameter and persistent buffer, here and below; the tensors share the module's memory.
+        """Return name -> tensor of every parameter and persistent buffer, here and below; the tensors share the module's memory.
 
         keep_vars: the parameters themselves instead of detached tensors.
         Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.state_dict

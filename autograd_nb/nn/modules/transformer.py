@@ -29,7 +29,7 @@ Activation = str | Callable[[Tensor], Tensor]
 
 
 def _causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
-    """−∞ above the diagonal, else 0."""
+    """Return a mask that is −∞ above the diagonal, else 0."""
     if device is not None:
         as_device(device)
     d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
@@ -116,7 +116,7 @@ class TransformerEncoderLayer(_Layer):
 
     @property
     def activation_relu_or_gelu(self) -> int:
-        """1 for relu, 2 for gelu, else 0."""
+        """Return 1 for relu, 2 for gelu, else 0."""
         if self.activation is F.relu or isinstance(self.activation, ReLU):
             return 1
         return 2 if self.activation is F.gelu or isinstance(self.activation, GELU) else 0

@@ -59,7 +59,7 @@ def _memory(t: Tensor) -> np.ndarray:
 
 
 def _floats(t: Tensor) -> np.ndarray:
-    """Its elements, or their absolute values where they are complex, in single precision at least."""
+    """Return the elements, or their absolute values where they are complex, in single precision at least."""
     if _in_one(t):
         return _memory(t)
     t = t.detach()

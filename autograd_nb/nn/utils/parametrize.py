@@ -34,7 +34,7 @@ _cache = _Cache()
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """While it is open a parametrised tensor is computed once, and then given again."""
+    """Let a parametrised tensor be computed once, and then given again, while it is open."""
     _cache.depth += 1
     if _cache.values is None:
         _cache.values = {}

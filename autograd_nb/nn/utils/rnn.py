@@ -51,7 +51,7 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """With ``data`` of another dtype."""
+        """Return it with ``data`` of another dtype."""
         data = self.data.to(*args, **kwargs)
         return self if data is self.data else type(self)(data, *self[1:])
 
@@ -64,7 +64,7 @@ class PackedSequence(PackedSequence_):
         return type(self)(self.data.cuda(*args, **kwargs), *self[1:])
 
     def pin_memory(self) -> PackedSequence:
-        """With ``data`` as `Tensor.pin_memory` gives it."""
+        """Return it with ``data`` as `Tensor.pin_memory` gives it."""
         return type(self)(self.data.pin_memory(), *self[1:])
 
     def double(self) -> PackedSequence:

@@ -348,5 +348,5 @@ def inplace_call(op: Pointwise) -> Callable[..., Any]:
         call = generated("call", parameters, inplace_lines(n), True, plans=op.inplace_memo.plans, _op=op, _first=first, _alpha_of=_alpha_of)
     else:
         call = lambda *args: op.inplace(_counted(op, args))
-    call.__doc__ = f"In-place version of `{op.name}`."
+    call.__doc__ = f"Compute `{op.name}` in place and return the tensor."
     return _named(whole(call), op.name + "_")

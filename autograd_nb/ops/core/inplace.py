@@ -82,7 +82,7 @@ def inplace_version(name: str, compute: Callable[..., Tensor] | None = None) -> 
         return in_place(name + "_", function, input, *args, **kw)
 
     call.__name__ = call.__qualname__ = name + "_"
-    call.__doc__ = f"In-place version of `{name}`."
+    call.__doc__ = f"Compute `{name}` in place and return the tensor."
     return public(kind="inplace", namespaces=())(call)
 
 

@@ -35,7 +35,7 @@ def _comparison(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., 
         return written(input, other)
 
     call.__name__ = call.__qualname__ = name + "_"
-    call.__doc__ = f"In-place version of `{name}`."
+    call.__doc__ = f"Compute `{name}` in place and return the tensor."
     return public(kind="inplace", namespaces=())(call)
 
 
@@ -62,7 +62,7 @@ def _logic(name: str) -> Callable[..., Tensor]:
 
     chosen = call if name != "logical_not" else call_of_one
     chosen.__name__ = chosen.__qualname__ = name + "_"
-    chosen.__doc__ = f"In-place version of `{name}`."
+    chosen.__doc__ = f"Compute `{name}` in place and return the tensor."
     return public(kind="inplace", namespaces=())(whole(chosen))
 
 
@@ -137,7 +137,7 @@ def _in_place_view(name: str) -> None:
         return x
 
     call.__name__ = call.__qualname__ = name + "_"
-    call.__doc__ = f"In-place version of `{name}`: the tensor is read through other sizes and strides, its memory stays."
+    call.__doc__ = f"Return the tensor itself after `{name}`: it is read through other sizes and strides, its memory stays."
     public(kind="inplace", namespaces=("torch",) if name in ("squeeze", "unsqueeze", "t") else ())(call)
 
 

@@ -43,7 +43,7 @@ def item(input) -> bool | int | float:
 
 @public()
 def tolist(input) -> Any:
-    """Nested lists of Python numbers."""
+    """Return the elements as nested lists of Python numbers."""
     layout = input._layout
     if layout.contiguous and layout.dtype.carrier is layout.dtype.np and not launch._observing:
         data = input._data
@@ -166,7 +166,7 @@ def _array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: 
 
 
 def _as_arrays(x: Any) -> Any:
-    """Tensors, also those in lists and tuples, as NumPy's arrays."""
+    """Return tensors, also those in lists and tuples, as NumPy's arrays."""
     if isinstance(x, Tensor):
         return numpy(x)
     if isinstance(x, (list, tuple)):
@@ -284,13 +284,13 @@ def is_contiguous(input, memory_format=None) -> bool:
 
 @public()
 def element_size(input) -> int:
-    """Bytes of one element."""
+    """Return the bytes of one element."""
     return input.dtype.itemsize
 
 
 @public()
 def storage_offset(input) -> int:
-    """Elements from the beginning of the storage to the first element."""
+    """Return the number of elements from the beginning of the storage to the first element."""
     launch.escapes("storage_offset()")
     return _storage(input)[1]
 

@@ -29,13 +29,13 @@ _dtype = dtype
 
 
 def new_empty(shape: Sequence[int], d: dtype) -> Tensor:
-    """Uninitialised contiguous memory as a tensor."""
+    """Return uninitialised contiguous memory as a tensor."""
     layout = layout_of(shape, None, d)
     return make(launch.empty(layout.size, d.carrier), layout, [0, 0])
 
 
 def new_like(x: Tensor, d: dtype | None = None, memory_format: Any = None) -> Tensor:
-    """Uninitialised memory as a tensor of the same shape and, unless ``memory_format`` says another, order of dims."""
+    """Return uninitialised memory as a tensor of the same shape and, unless ``memory_format`` says another, order of dims."""
     layout = strides.formatted(x._layout, format_name(memory_format), d)
     return make(launch.empty(layout.size, layout.dtype.carrier), layout, [0, 0])
 
@@ -69,7 +69,7 @@ def seed(layout: Layout) -> Tensor:
 
 
 def _settled(data: Any) -> Any:
-    """Nested lists with plain numbers in the place of those that a capture watches."""
+    """Return nested lists with plain numbers in the place of those that a capture watches."""
     if isinstance(data, (list, tuple)):
         return [_settled(x) for x in data]
     return data._decide() if hasattr(data, "_decide") else data
@@ -331,7 +331,7 @@ def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
 
 
 def legacy_tensor(*args: Any, **kw: Any) -> Tensor:
-    """PyTorch's old constructor: ``Tensor(2, 3)`` is uninitialised, ``Tensor([1, 2])`` holds data; of the default dtype."""
+    """Return what PyTorch's old constructor makes: ``Tensor(2, 3)`` is uninitialised, ``Tensor([1, 2])`` holds data; of the default dtype."""
     return _legacy(args, dtypes.get_default_dtype())
 
 
@@ -524,13 +524,13 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 
 @public(namespaces=())
 def new(self, *args):
-    """PyTorch's old constructor with this tensor's dtype."""
+    """Return what PyTorch's old constructor makes, of this tensor's dtype."""
     return _legacy(args, self.dtype)
 
 
 @public(method=False)
 def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
-    """Uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size."""
+    """Return uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size."""
     shape, steps = as_shape((size,)), as_shape((stride,))
     check_sizes(shape)
     if any(s < 0 for s in steps):
@@ -547,7 +547,7 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
 
 @public(method=False)
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Uninitialised memory of shape ``size`` whose dims lie in memory in the order ``physical_layout``, outermost first."""
+    """Return uninitialised memory of shape ``size`` whose dims lie in memory in the order ``physical_layout``, outermost first."""
     shape, order = as_shape((size,)), as_shape((physical_layout,), "physical_layout")
     if len(shape) != len(order):
         raise RuntimeError(

@@ -136,7 +136,7 @@ def pin_memory(input, device=None):
 
 @public(namespaces=())
 def is_pinned(input, device=None) -> bool:
-    """False."""
+    """Return False: there is no GPU that would read it."""
     return False
 
 
@@ -148,13 +148,13 @@ def share_memory_(input):
 
 @public(namespaces=())
 def is_shared(input) -> bool:
-    """False."""
+    """Return False: workers get copies of memory."""
     return False
 
 
 @public()
 def get_device(input) -> int:
-    """-1: the CPU."""
+    """Return −1, which stands for the CPU."""
     return -1
 
 

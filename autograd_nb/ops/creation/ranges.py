@@ -33,7 +33,7 @@ def _ramp_entry(d: dtype, kind: type) -> Any:
 
 
 def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, stop: float = 0.0) -> Tensor:
-    """start + i·step for i < n; from element ``half`` on counted back from ``stop``, so that both ends are exact."""
+    """Return start + i·step for i < n; from element ``half`` on counted back from ``stop``, so that both ends are exact."""
     if d is dtypes.float16:
         return cast(_ramp(n, start, step, dtypes.float32, half, stop), d)
     t = new_empty((n,), d)
@@ -54,7 +54,7 @@ def arange(
     start: float | None = None, end: float | None = None, step: float = 1, *, out=None, dtype=None, layout=None, device=None,
     requires_grad=False, pin_memory=False,
 ):
-    """start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign.
+    """Return start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign.
 
     >>> import autograd_nb as torch
     >>> torch.arange(1, 2, 0.5)
@@ -128,7 +128,7 @@ def _not_of_bool(d: dtype, n: int, name: str) -> None:
 
 
 def _ends(start: Any, end: Any, dtype: Any, name: str) -> tuple[Any, Any]:
-    """Both ends as numbers; RuntimeError for tensors with dims and for complex ends of what is to be real."""
+    """Return both ends as numbers; RuntimeError for tensors with dims and for complex ends of what is to be real."""
     if any(isinstance(x, Tensor) and x.ndim for x in (start, end)):
         dims = " and ".join(f"{n} with {x.ndim} dimension(s)" for n, x in (("start", start), ("end", end)) if isinstance(x, Tensor))
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {dims}.")
@@ -142,7 +142,7 @@ def _ends(start: Any, end: Any, dtype: Any, name: str) -> tuple[Any, Any]:
 def logspace(
     start: float | Tensor, end: float | Tensor, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False
 ):
-    """base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
+    """Return base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
     dtype = made_in(out, dtype)
     start, end = _ends(start, end, dtype, "logspace")
     d = _options(dtype, device)

@@ -38,7 +38,7 @@ def _typed_storage(input) -> TypedStorage:
 
 @public(namespaces=())
 def storage_type(input) -> Any:
-    """PyTorch's old class of storages of the tensor's dtype."""
+    """Return PyTorch's old class of storages of the tensor's dtype."""
     return LEGACY[tensor_argument(input, "storage_type").dtype]
 
 

@@ -124,11 +124,11 @@ class StorageBase:
         return self
 
     def is_shared(self) -> bool:
-        """False: workers get copies of memory."""
+        """Return False: workers get copies of memory."""
         return False
 
     def is_pinned(self, device: Any = None) -> bool:
-        """False: there is no GPU that would read it."""
+        """Return False: there is no GPU that would read it."""
         return False
 
     def share_memory_(self) -> Any:
@@ -140,7 +140,7 @@ class StorageBase:
         return True
 
     def get_device(self) -> int | None:
-        """None: memory of the CPU has no number."""
+        """Return None: memory of the CPU has no number."""
         return None
 
     def __eq__(self, other: object) -> bool:
@@ -175,7 +175,7 @@ for _name, _to in _CASTS.items():
 
 
 def _new_memory(args: tuple[Any, ...], d: dtype, refused: str) -> np.ndarray:
-    """Memory for a storage of that many elements, or of the elements of a sequence."""
+    """Return memory for a storage of that many elements, or of the elements of a sequence."""
     if len(args) > 1:
         raise RuntimeError(f"{refused}\nToo many positional arguments")
     (what,) = args or (0,)

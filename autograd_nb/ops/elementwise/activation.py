@@ -49,7 +49,7 @@ def _described(call: Any, inner: Any, name: str, defaults: dict[str, float], doc
     inner.__name__ = inner.__qualname__ = name + "_"
     signature = ", ".join(["input", *[f"{k}={v}" for k, v in defaults.items()], "inplace=False"])
     call.__doc__ = f"{name}({signature}): {doc}"
-    inner.__doc__ = f"In-place version of `{name}`."
+    inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter("input", kind), *[inspect.Parameter(k, kind, default=v) for k, v in defaults.items()]]
     inner.__signature__ = inspect.Signature(parameters)
@@ -128,19 +128,19 @@ def _floating(x: Tensor, name: str) -> None:
 
 @functional(name="relu")
 def _functional_relu(input, inplace=False):
-    """max(x, 0)."""
+    """Return max(x, 0)."""
     return _relu.inplace(input) if inplace else _relu(input)
 
 
 @functional(name="relu_")
 def _functional_relu_(input):
-    """In-place version of `relu`."""
+    """Compute `relu` in place and return the tensor."""
     return _relu.inplace(input)
 
 
 @functional(name="sigmoid")
 def _functional_sigmoid(input):
-    """1/(1 + e⁻ˣ)."""
+    """Return 1/(1 + e⁻ˣ)."""
     return _sigmoid(input)
 
 
@@ -231,7 +231,7 @@ def _gelu_tanh(x):
 
 @functional()
 def gelu(input, approximate="none", *, out=None):
-    """x·Φ(x), Φ the normal distribution function; ``approximate="tanh"`` takes the formula with tanh.
+    """Return x·Φ(x), Φ the normal distribution function; ``approximate="tanh"`` takes the formula with tanh.
 
     Errors: RuntimeError for another ``approximate``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
@@ -289,7 +289,7 @@ def _softplus(x, beta, threshold):
 
 @functional()
 def softplus(input, beta=1.0, threshold=20.0, *, out=None):
-    """ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
+    """Return ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
     _floating(tensor_argument(input, "softplus"), "softplus")
     beta, threshold = (real_argument(v, "softplus", n) for v, n in ((beta, "beta"), (threshold, "threshold")))
     y = _softplus(input, beta, threshold)
@@ -303,14 +303,14 @@ def _softsign(x):
 
 @functional()
 def softsign(input):
-    """x/(1 + |x|); dy/dx = 1/(1 + |x|)²."""
+    """Return x/(1 + |x|); dy/dx = 1/(1 + |x|)²."""
     need_numbers("abs_cpu", (tensor_argument(input, "softsign"),))
     return input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input)
 
 
 @functional()
 def tanhshrink(input):
-    """x − tanh x; dy/dx = tanh² x."""
+    """Return x − tanh x; dy/dx = tanh² x."""
     return input - _tanh(input)
 
 
@@ -326,7 +326,7 @@ _hardtanh_call = _switchable(
 
 @functional()
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    """x kept within [min_val, max_val]; the gradient is 0 at and beyond the edges. ValueError unless min_val ≤ max_val."""
+    """Return x kept within [min_val, max_val]; the gradient is 0 at and beyond the edges. ValueError unless min_val ≤ max_val."""
     if not min_val <= max_val:
         raise ValueError(f"min_val cannot be greater than max_val, nor nan (min_val={min_val}, max_val={max_val})")
     if isinstance(input, Tensor) and input.dtype.category == 1:
@@ -364,7 +364,7 @@ def _softshrink(x, lambd):
 
 @functional("torch")
 def hardshrink(input, lambd=0.5, *, out=None):
-    """0 for |x| ≤ lambd, else x."""
+    """Return 0 for |x| ≤ lambd, else x."""
     _floating(tensor_argument(input, "hardshrink"), "hardshrink")
     y = _hardshrink(input, real_argument(lambd, "hardshrink", "lambd"))
     return y if out is None else store(out, y, "hardshrink", (), (input,))
@@ -375,7 +375,7 @@ Tensor.hardshrink = hardshrink  # type: ignore[attr-defined]
 
 @functional()
 def softshrink(input, lambd=0.5, *, out=None):
-    """x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd. RuntimeError for a negative ``lambd``."""
+    """Return x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd. RuntimeError for a negative ``lambd``."""
     _floating(tensor_argument(input, "softshrink"), "softshrink")
     lambd = real_argument(lambd, "softshrink", "lambd")
     most = limits(input.dtype)[1]
@@ -392,7 +392,7 @@ def _threshold(x, threshold, value):
 
 @functional("torch")
 def threshold(input, threshold: float, value: float, inplace=False):
-    """x where x > threshold, else ``value``."""
+    """Return x where x > threshold, else ``value``."""
     need_numbers("threshold_cpu", (tensor_argument(input, "threshold"),))
     threshold, value = (number_argument(v, "threshold", n) for v, n in ((threshold, "threshold"), (value, "value")))
     threshold, value = (number_as(v, input.dtype, "threshold") for v in (threshold, value))
@@ -402,7 +402,7 @@ def threshold(input, threshold: float, value: float, inplace=False):
 
 @functional("torch", name="threshold_")
 def threshold_(input, threshold: float, value: float):
-    """In-place version of `threshold`."""
+    """Compute `threshold` in place and return the tensor."""
     return OPS["nn.functional.threshold"].call(input, threshold, value, True)
 
 
@@ -413,7 +413,7 @@ def _logsigmoid(x):
 
 @functional()
 def logsigmoid(input, *, out=None):
-    """ln σ(x)."""
+    """Return ln σ(x)."""
     _floating(tensor_argument(input, "logsigmoid"), "logsigmoid")
     # in C order whatever the operand's, as in PyTorch
     y = _logsigmoid(input) if input._layout.contiguous else guarded(_logsigmoid(OPS["contiguous"].call(input)), input)
@@ -429,7 +429,7 @@ def _prelu(x, w):
 
 @functional("torch")
 def prelu(input, weight):
-    """x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1).
+    """Return x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1).
 
     Errors: RuntimeError when ``weight`` has another number of elements.
     """
@@ -472,13 +472,13 @@ def _rrelu(input, lower, upper, training, inplace):
 
 @functional("torch")
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
-    """x for x > 0, else a·x, where a is drawn from [lower, upper] in training and their mean otherwise."""
+    """Return x for x > 0, else a·x, where a is drawn from [lower, upper] in training and their mean otherwise."""
     return _rrelu(input, lower, upper, training, inplace)
 
 
 @functional("torch", name="rrelu_")
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
-    """In-place version of `rrelu`."""
+    """Compute `rrelu` in place and return the tensor."""
     return _rrelu(input, lower, upper, training, True)
 
 
@@ -489,7 +489,7 @@ def _glu(a, b):
 
 @functional()
 def glu(input, dim=-1):
-    """a·σ(b), a and b the halves of the input along ``dim``. RuntimeError when that dim's size is odd."""
+    """Return a·σ(b), a and b the halves of the input along ``dim``. RuntimeError when that dim's size is odd."""
     x = tensor_argument(input, "glu")
     if x.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even (a 0-dimensional tensor was given)")

@@ -167,7 +167,7 @@ def div(input, other, *, rounding_mode=None, out=None):
 
 @public("divide_", "true_divide_", kind="inplace")
 def div_(input, other, *, rounding_mode=None):
-    """In-place version of `div`."""
+    """Compute `div` in place and return the tensor."""
     if rounding_mode is None:
         return _div.inplace(input, other)
     if rounding_mode not in ("floor", "trunc"):
@@ -186,7 +186,7 @@ def floor_divide(input, other, *, out=None):
 
 @public(kind="inplace")
 def floor_divide_(input, other):
-    """In-place version of `floor_divide`."""
+    """Compute `floor_divide` in place and return the tensor."""
     _no_integer_zero(input, other, "floor_divide_", "div_floor_cpu")
     return _floor_divide.inplace(input, other)
 
@@ -221,14 +221,14 @@ def fmod(input, other, *, out=None):
 
 @public(kind="inplace")
 def remainder_(input, other):
-    """In-place version of `remainder`."""
+    """Compute `remainder` in place and return the tensor."""
     _no_integer_zero(input, other, "remainder_", "remainder_cpu")
     return _remainder.inplace(input, other)
 
 
 @public(kind="inplace")
 def fmod_(input, other):
-    """In-place version of `fmod`."""
+    """Compute `fmod` in place and return the tensor."""
     _no_integer_zero(input, other, "fmod_", "fmod_cpu")
     return _fmod.inplace(input, other)
 
@@ -295,7 +295,7 @@ def pow(input: Tensor | float, exponent, *, out=None):
 
 @public(kind="inplace")
 def pow_(input, exponent):
-    """In-place version of `pow`."""
+    """Compute `pow` in place and return the tensor."""
     if exponent.__class__ is int and exponent < 0 and isinstance(input, Tensor) and input._layout.dtype.category < 2:
         raise RuntimeError(f"Integers to negative integer powers are not allowed. (exponent={exponent})")
     return (_pow if isinstance(exponent, Tensor) else _pow_number).inplace(input, exponent)
@@ -316,7 +316,7 @@ def float_power(input: Tensor | float, exponent, *, out=None):
 
 @public(kind="inplace", namespaces=())
 def float_power_(input, exponent):
-    """In-place version of `float_power`: of float64, and of complex128 where an operand is complex."""
+    """Compute `float_power` in place, of float64, and of complex128 where an operand is complex, and return the tensor."""
     x = tensor_argument(input, "float_power_")
     power = exponent.dtype.is_complex if isinstance(exponent, Tensor) else isinstance(exponent, complex)
     d = dtypes.complex128 if power or x.dtype.is_complex else dtypes.float64

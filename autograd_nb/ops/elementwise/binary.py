@@ -44,7 +44,7 @@ def hypot(a, b):
 
 @pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda y: 0, result="float", numbers="second", samples=(0.2, 2))
 def copysign(a, b):
-    """|a| with the sign of b."""
+    """Return |a| with the sign of b."""
     return m.copysign(a, b)
 
 
@@ -65,7 +65,7 @@ def _xlog1py(x, y):
     samples=((0.2, 2), (0.3, 2)),
 )
 def xlogy(x, y):
-    """x·ln y, 0 where x is 0 (unless y is nan)."""
+    """Return x·ln y, 0 where x is 0 (unless y is nan)."""
     return _xlogy(x, y)
 
 
@@ -76,7 +76,7 @@ def xlogy(x, y):
     check=real_operands('"xlog1py_cpu" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
 )  # fmt: skip
 def xlog1py(x, y):
-    """x·ln(1 + y), 0 where x is 0 (unless y is nan)."""
+    """Return x·ln(1 + y), 0 where x is 0 (unless y is nan)."""
     return _xlog1py(x, y)
 
 
@@ -108,7 +108,7 @@ def logaddexp2(a, b):
     inplace=False, numbers="none",
 )  # fmt: skip
 def fmax(a, b):
-    """max(a, b), the other one where one is nan."""
+    """Return max(a, b), the other one where one is nan."""
     return m.where((a >= b) | (b != b), a, b)
 
 
@@ -117,7 +117,7 @@ def fmax(a, b):
     inplace=False, numbers="none",
 )  # fmt: skip
 def fmin(a, b):
-    """min(a, b), the other one where one is nan."""
+    """Return min(a, b), the other one where one is nan."""
     return m.where((a <= b) | (b != b), a, b)
 
 
@@ -128,7 +128,7 @@ def _heaviside(x, values):
 
 @public()
 def heaviside(input, values, *, out=None):
-    """0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
+    """Return 0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
     _same_dtype(input, values)
     y = _heaviside(input, values)
     return y if out is None else store(out, y, "heaviside", (), (input, values))
@@ -136,7 +136,7 @@ def heaviside(input, values, *, out=None):
 
 @public(kind="inplace")
 def heaviside_(input, values):
-    """In-place version of `heaviside`."""
+    """Compute `heaviside` in place and return the tensor."""
     _same_dtype(input, values)
     return _heaviside.inplace(input, values)
 
@@ -173,7 +173,7 @@ def ldexp(input, other, *, out=None):
 
 @public(kind="inplace")
 def ldexp_(input, other):
-    """In-place version of `ldexp`."""
+    """Compute `ldexp` in place and return the tensor."""
     return input.mul_(exp2_of(other))
 
 
@@ -205,7 +205,7 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
 
 @public()
 def lerp(input, end: Tensor, weight: Tensor | float, *, out=None):
-    """a + w·(b − a), w a number or a tensor."""
+    """Return a + w·(b − a), w a number or a tensor."""
     _check_lerp(input, end, weight)
     y = _lerp(input, end, weight)
     return y if out is None else store(out, y, "lerp", (), (input, end, weight))
@@ -213,7 +213,7 @@ def lerp(input, end: Tensor, weight: Tensor | float, *, out=None):
 
 @public(kind="inplace")
 def lerp_(input, end: Tensor, weight: Tensor | float):
-    """In-place version of `lerp`."""
+    """Compute `lerp` in place and return the tensor."""
     _check_lerp(input, end, weight)
     return _lerp.inplace(input, end, weight)
 
@@ -263,7 +263,7 @@ def _addc(name: str, op: Any, **info: Any) -> None:
 
     call.__name__, inner.__name__ = name, name + "_"
     call.__doc__ = f"x + value·(tensor1 {'·' if name == 'addcmul' else '/'} tensor2), ``value`` a number."
-    inner.__doc__ = f"In-place version of `{name}`."
+    inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     register(name, call, "pointwise", rule=op.op, **info)
     register(name + "_", inner, "inplace")
 

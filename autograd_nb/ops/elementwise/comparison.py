@@ -68,19 +68,19 @@ def isinf(x):
 
 @pointwise(result="bool", numbers="none")
 def logical_and(a, b):
-    """a ≠ 0 and b ≠ 0."""
+    """Return whether a ≠ 0 and b ≠ 0."""
     return (a != 0) & (b != 0)
 
 
 @pointwise(result="bool", numbers="none")
 def logical_or(a, b):
-    """a ≠ 0 or b ≠ 0."""
+    """Return whether a ≠ 0 or b ≠ 0."""
     return (a != 0) | (b != 0)
 
 
 @pointwise(result="bool", numbers="none")
 def logical_xor(a, b):
-    """Exactly one of a ≠ 0, b ≠ 0."""
+    """Return whether exactly one of a ≠ 0, b ≠ 0 holds."""
     return (a != 0) ^ (b != 0)
 
 
@@ -98,7 +98,7 @@ def equal(input, other) -> bool:
 
 @public()
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """|a − b| ≤ atol + rtol·|b|, element by element."""
+    """Return whether |a − b| ≤ atol + rtol·|b|, element by element."""
     only_tensors("isclose", input, other)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")

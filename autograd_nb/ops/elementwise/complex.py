@@ -55,7 +55,7 @@ def conj_physical(input, *, out=None):
 
 @public(kind="inplace")
 def conj_physical_(input):
-    """In-place version of `conj_physical`."""
+    """Compute `conj_physical` in place and return the tensor."""
     x = tensor_argument(input, "conj_physical_")
     return _conj_physical.inplace(x) if x.dtype.is_complex else counted(x)
 
@@ -74,14 +74,14 @@ def resolve_neg(input):
 
 @public()
 def is_conj(input) -> bool:
-    """False: see `resolve_conj`."""
+    """Return False: see `resolve_conj`."""
     tensor_argument(input, "is_conj")
     return False
 
 
 @public()
 def is_neg(input) -> bool:
-    """False: see `resolve_neg`."""
+    """Return False: see `resolve_neg`."""
     tensor_argument(input, "is_neg")
     return False
 
@@ -144,7 +144,7 @@ def view_as_real(input):
 
 @public()
 def view_as_complex(input):
-    """Pairs of real numbers as complex ones: […, 2] → […]; a view.
+    """Return pairs of real numbers as complex ones: […, 2] → […]; a view.
 
     Errors: RuntimeError unless the last dim has size 2 and stride 1, and the other strides are even.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex.html
@@ -277,7 +277,7 @@ def _sgn_real(x):
 
 @public()
 def sgn(input, *, out=None):
-    """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
+    """Return x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
     x = tensor_argument(input, "sgn")
     y = (_sgn if x.dtype.is_complex else _sgn_real)(x)
     return y if out is None else store(out, y, "sgn", (), (input,))
@@ -285,7 +285,7 @@ def sgn(input, *, out=None):
 
 @public(kind="inplace")
 def sgn_(input):
-    """In-place version of `sgn`."""
+    """Compute `sgn` in place and return the tensor."""
     x = tensor_argument(input, "sgn_")
     return (_sgn if x.dtype.is_complex else _sgn_real).inplace(x)
 

@@ -94,7 +94,7 @@ def _integers_only(name: str, op: Any, numbers: str, dtypes: str = "integer", **
 
     call.__name__, inner.__name__ = name, name + "_"
     call.__doc__ = f"{name.replace('_', ' ')} of {kinds}. RuntimeError for others."
-    inner.__doc__ = f"In-place version of `{name}`."
+    inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     register(name, call, "pointwise", differentiable=False, rule=op.op, dtypes=dtypes, **info)
     register(name + "_", inner, "inplace")
     return call

@@ -149,7 +149,7 @@ def _engine_add(have: Tensor, g: Tensor) -> Tensor:
 
 
 def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
-    """have + g for the same edge. A capture sees a sum of its own: its programs put it where memory is free."""
+    """Return have + g for the same edge. A capture sees a sum of its own: its programs put it where memory is free."""
     if not launch._observing and have.__class__ is Tensor and g.__class__ is Tensor:
         have, g = _fitting(have, g)
         if have._version_[1] == OURS and have._view is None and have._layout.contiguous:

@@ -79,7 +79,7 @@ def _incomplete(name: str, op: Any, text: str, special: str) -> None:
         "    Errors: NotImplementedError for integers.\n"
         f"    Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.{special}"
     )
-    inner.__doc__ = f"In-place version of `{name}`."
+    inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     register(name, call, "pointwise")
     register(name + "_", inner, "inplace", namespaces=())
     _also(name, special)
@@ -121,7 +121,7 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
     result="float", method=False, namespaces=(), node="PolygammaBackward0", samples=(0.3, 4),
 )  # fmt: skip
 def trigamma(x):
-    """ψ'(x), the derivative of `digamma`."""
+    """Return ψ'(x), the derivative of `digamma`."""
     x = x.cast("float64")
     small = x < 0.5
     z = m.where(small, 1 - x, x)
@@ -179,7 +179,7 @@ Tensor.polygamma = _polygamma_method  # type: ignore[attr-defined]
 
 @public(kind="inplace", namespaces=())
 def polygamma_(input, n):
-    """In-place version of `polygamma`."""
+    """Compute `polygamma` in place and return the tensor."""
     x, k = tensor_argument(input, "polygamma_"), _order(n, "polygamma_")
     if k < 2:
         return (trigamma if k else digamma).inplace(x)
@@ -218,7 +218,7 @@ def mvlgamma(input, p: int, *, out=None):
 
 @public(kind="inplace", namespaces=())
 def mvlgamma_(input, p: int):
-    """In-place version of `mvlgamma`."""
+    """Compute `mvlgamma` in place and return the tensor."""
     return in_place("mvlgamma_", mvlgamma, input, p)
 
 
@@ -232,7 +232,7 @@ def bessel_j0(x):
 
 
 def _over(y, x):
-    """y / x, 1/2 at 0: the limit of J₁(x)/x and I₁(x)/x."""
+    """Return y / x, 1/2 at 0: the limit of J₁(x)/x and I₁(x)/x."""
     return m.where(x == 0, 0.5, y / m.where(x == 0, 1.0, x))
 
 
@@ -283,7 +283,7 @@ def i1(x):
 
 @pointwise(lambda x, y: m.i1e(x) - m.sign(x) * y, result="float", namespaces=("special",), method=False, inplace=False)
 def i0e(x):
-    """e^−|x|·I₀(x); dy/dx = e^−|x|·I₁ − sign(x)·y."""
+    """Return e^−|x|·I₀(x); dy/dx = e^−|x|·I₁ − sign(x)·y."""
     return m.i0e(x)
 
 
@@ -291,7 +291,7 @@ def i0e(x):
     lambda x, y: m.i0e(x) - m.sign(x) * y - _over(y, x), result="float", namespaces=("special",), method=False, inplace=False
 )
 def i1e(x):
-    """e^−|x|·I₁(x); dy/dx = e^−|x|·I₀ − y·(sign(x) + 1/x)."""
+    """Return e^−|x|·I₁(x); dy/dx = e^−|x|·I₀ − y·(sign(x) + 1/x)."""
     return m.i1e(x)
 
 
@@ -360,7 +360,7 @@ def _ndtr(x):
 
 
 def ndtr(input, *, out=None):
-    """Φ(x), the distribution function of the standard normal; dΦ/dx = e^(−x²/2)/√(2π)."""
+    """Return Φ(x), the distribution function of the standard normal; dΦ/dx = e^(−x²/2)/√(2π)."""
     x = tensor_argument(input, "ndtr")
     y = _ndtr(x.clone() if state.grad and x.requires_grad else x)  # what the derivative keeps is nobody's to change
     return y if out is None else store(out, y, "ndtr")
@@ -374,7 +374,7 @@ register("ndtr", ndtr, "pointwise", method=False, namespaces=("special",), rule=
     result="float", namespaces=("special",), method=False, inplace=False, samples=(-4, 3),
 )  # fmt: skip
 def log_ndtr(x):
-    """ln Φ(x), exact also where Φ is 0 or 1 in floating point; dy/dx = √(2/π)/erfcx(−x/√2)."""
+    """Return ln Φ(x), exact also where Φ is 0 or 1 in floating point; dy/dx = √(2/π)/erfcx(−x/√2)."""
     return m.log_ndtr(x)
 
 

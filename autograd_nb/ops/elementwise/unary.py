@@ -206,7 +206,7 @@ def logit(input, eps=None, *, out=None):
 
 @public(kind="inplace")
 def logit_(input, eps=None):
-    """In-place version of `logit`."""
+    """Compute `logit` in place and return the tensor."""
     return _logit.inplace(input) if eps is None else _logit_eps.inplace(input, float(eps))
 
 
@@ -262,7 +262,7 @@ def ceil(x):
 
 @pointwise(lambda: 0, aliases=("fix",), check=lambda avals: need_numbers("trunc_vml_cpu", avals), samples=(0.1, 0.9))
 def trunc(x):
-    """x without its fraction; the gradient is 0."""
+    """Return x without its fraction; the gradient is 0."""
     return m.trunc(x)
 
 
@@ -300,14 +300,14 @@ def _rounded(input, decimals, inplace):
 
 @public()
 def round(input, *, decimals=0, out=None):
-    """x rounded to ``decimals`` places, halves to even; the gradient is 0."""
+    """Return x rounded to ``decimals`` places, halves to even; the gradient is 0."""
     y = _rounded(input, decimals, False)
     return y if out is None else store(out, y, "round", (), (input,))
 
 
 @public(kind="inplace")
 def round_(input, *, decimals=0):
-    """In-place version of `round`."""
+    """Compute `round` in place and return the tensor."""
     return _rounded(input, decimals, True)
 
 
@@ -356,7 +356,7 @@ def _check_sign(avals):
 
 @pointwise(lambda: 0, check=_check_sign, samples=(0.2, 2))
 def sign(x):
-    """−1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
+    """Return −1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
     return _sign(x)
 
 
@@ -400,7 +400,7 @@ def _nan_to_num_options(x, nan, posinf, neginf):
 
 @public()
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
-    """nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
+    """Return nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
     x = tensor_argument(input, "nan_to_num")
     no_complex_derivative("nan_to_num", x)
     y = x.clone() if x.dtype.category < 2 else _nan_to_num(x, *_nan_to_num_options(x, nan, posinf, neginf))
@@ -409,7 +409,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
 
 @public(kind="inplace")
 def nan_to_num_(input, nan=None, posinf=None, neginf=None):
-    """In-place version of `nan_to_num`."""
+    """Compute `nan_to_num` in place and return the tensor."""
     x = tensor_argument(input, "nan_to_num_")
     return counted(x) if x.dtype.category < 2 else _nan_to_num.inplace(x, *_nan_to_num_options(x, nan, posinf, neginf))
 

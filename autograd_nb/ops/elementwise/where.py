@@ -51,7 +51,7 @@ _RUN = [
 @public()
 @known(_KEY, _plan_where, _RUN, _op=_where.op)
 def where(condition, input: Tensor | float | None = None, other: Tensor | float | None = None, *, out=None):
-    """a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`.
+    """Return a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`.
 
     Errors: RuntimeError when the condition is not boolean.
 
@@ -139,7 +139,7 @@ def _clamped(input: Any, low: Any, high: Any, inplace: bool) -> Tensor:
 
 @public("clip")
 def clamp(input, min=None, max=None, *, out=None):
-    """x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0.
+    """Return x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0.
 
     >>> import autograd_nb as torch
     >>> torch.tensor([-2.0, 0.5, 2.0]).clamp(-1, 1)
@@ -151,29 +151,29 @@ def clamp(input, min=None, max=None, *, out=None):
 
 @public("clip_", kind="inplace")
 def clamp_(input, min=None, max=None):
-    """In-place version of `clamp`."""
+    """Compute `clamp` in place and return the tensor."""
     return _clamped(input, min, max, True)
 
 
 @public()
 def clamp_min(input, min, *, out=None):
-    """x kept at or above ``min``."""
+    """Return x kept at or above ``min``."""
     return clamp(input, min=min, out=out)
 
 
 @public()
 def clamp_max(input, max, *, out=None):
-    """x kept at or below ``max``."""
+    """Return x kept at or below ``max``."""
     return clamp(input, max=max, out=out)
 
 
 @public(kind="inplace")
 def clamp_min_(input, min):
-    """In-place version of `clamp_min`."""
+    """Compute `clamp_min` in place and return the tensor."""
     return clamp_(input, min=min)
 
 
 @public(kind="inplace")
 def clamp_max_(input, max):
-    """In-place version of `clamp_max`."""
+    """Compute `clamp_max` in place and return the tensor."""
     return clamp_(input, max=max)

@@ -132,7 +132,7 @@ def _renormalise(w: Tensor, index: Tensor, most: float, p: float) -> None:
 @public(method=False, namespaces=("nn.functional",))
 @overridable
 def one_hot(tensor: Tensor, num_classes=-1):
-    """int64 vectors with a 1 at each integer's place: [*, num_classes] (one more than the greatest, if −1).
+    """Return int64 vectors with a 1 at each integer's place: [*, num_classes] (one more than the greatest, if −1).
 
     Errors: RuntimeError for integers outside [0, num_classes). Source:
     https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html

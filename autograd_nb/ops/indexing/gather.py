@@ -360,7 +360,7 @@ def scatter(input, dim, index, src: Tensor | float | None = None, *, value=None,
 
 @public(kind="inplace", namespaces=())
 def scatter_(input, dim, index, src: Tensor | float | None = None, *, value=None, reduce: str | None = None):
-    """In-place version of `scatter`."""
+    """Compute `scatter` in place and return the tensor."""
     src = _source(src, value, "scatter_")
     if reduce is not None:
         if is_windows(tensor_argument(input, "scatter_")):
@@ -387,7 +387,7 @@ def scatter_add(input, dim, index, src, *, out=None):
 
 @public(kind="inplace", namespaces=())
 def scatter_add_(input, dim, index, src):
-    """In-place version of `scatter_add`."""
+    """Compute `scatter_add` in place and return the tensor."""
     tensor_argument(src, "scatter_add_", "src")
     kept = (index,) if src.requires_grad else ()
     return _scattered_inplace(_scatter_add, *_scatter_args(input, dim, index, src, "scatter_add_"), ADD, kept)
@@ -507,7 +507,7 @@ def _scatter_reduce(input: Any, dim: Any, index: Any, src: Any, reduce: str, inc
 
 @public(kind="inplace", namespaces=())
 def scatter_reduce_(input, dim, index, src, reduce: str, *, include_self=True):
-    """In-place version of `scatter_reduce`."""
+    """Compute `scatter_reduce` in place and return the tensor."""
     if reduce in _REDUCTIONS and reduce != "mean" and is_windows(tensor_argument(input, "scatter_reduce_")):
         tensor_argument(src, "scatter_reduce_", "src")
         return _reduced_windows("scatter_reduce_", *_scatter_args(input, dim, index, src, "scatter_reduce_"), reduce, bool(include_self))

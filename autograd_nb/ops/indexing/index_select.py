@@ -173,7 +173,7 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
 
 @public(kind="inplace", namespaces=())
 def index_add_(input, dim, index, source, *, alpha=1):
-    """In-place version of `index_add`."""
+    """Compute `index_add` in place and return the tensor."""
     refuse_overlap(tensor_argument(input, "index_add_"), (source,), True)
     args = _slices_args(input, dim, index, _scaled(source, alpha, "index_add_"), "index_add_")
     return _with_source(_slices_inplace(_index_add, *args, True), source)
@@ -188,7 +188,7 @@ def index_copy(input, dim, index, source, *, out=None):
 
 @public(kind="inplace", namespaces=())
 def index_copy_(input, dim, index, source):
-    """In-place version of `index_copy`."""
+    """Compute `index_copy` in place and return the tensor."""
     args = _slices_args(input, dim, index, source, "index_copy_")
     return _with_source(_slices_inplace(_index_copy, *args, False), source)
 
@@ -215,7 +215,7 @@ def index_fill(input, dim, index, value: Tensor | float):
 
 @public(kind="inplace", namespaces=())
 def index_fill_(input, dim, index, value: Tensor | float):
-    """In-place version of `index_fill`."""
+    """Compute `index_fill` in place and return the tensor."""
     refuse_overlap(tensor_argument(input, "index_fill_"), (index,), True)
     return _slices_inplace(_index_fill, *_fill_args(input, dim, index, value, "index_fill_"), False)
 
@@ -259,7 +259,7 @@ def _index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: str, in
 
 @public(kind="inplace", namespaces=())
 def index_reduce_(input, dim, index, source, reduce: str, *, include_self=True):
-    """In-place version of `index_reduce`."""
+    """Compute `index_reduce` in place and return the tensor."""
     if reduce in ("prod", "amax", "amin") and is_windows(tensor_argument(input, "index_reduce_")):
         x, d, places, values = _slices_args(input, dim, index, source, "index_reduce_")
         memory, at = memory_of(x)
@@ -324,7 +324,7 @@ def put(input, index, source, accumulate=False):
 
 @public(kind="inplace", namespaces=())
 def put_(input, index, source, accumulate=False):
-    """In-place version of `put`."""
+    """Compute `put` in place and return the tensor."""
     x, places, values = _put_args(input, index, source, "put_")
     if is_windows(x):
         memory, at = memory_of(x)

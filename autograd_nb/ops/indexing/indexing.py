@@ -254,7 +254,7 @@ def _slice_number(value: Any) -> int:
 
 
 def _followed(layout: Layout, recipe: tuple[Any, ...]) -> tuple[list[int], list[int], int]:
-    """Shape, strides and offset of the view that a recipe tells of."""
+    """Return shape, strides and offset of the view that a recipe tells of."""
     shape: list[int] = []
     strides: list[int] = []
     offset = dim = 0
@@ -390,7 +390,7 @@ VIEW_NAMES: dict[str, Any] = {"_FAR": _FAR, "_key_of": _key_of}
 
 
 def _read(self: Tensor, index: Any, key: Any) -> Any:
-    """self[index], whose like was not seen."""
+    """Return self[index], whose like was not seen."""
     layout = self._layout
     if index.__class__ is int and layout.ndim:
         view, tensors = (_select, 0, _select_number(index, layout.shape, 0)), None
@@ -405,7 +405,7 @@ def _read(self: Tensor, index: Any, key: Any) -> Any:
 
 
 def _read_by_tensor(self: Tensor, index: Tensor) -> Tensor:
-    """self[index] of integers, some of which are counted from the end or out of range."""
+    """Return self[index] of integers, some of which are counted from the end or out of range."""
     layout = self._layout
     return pick(self, checked_index(index, layout.shape[0], 0, idle=not layout.size), (0,), 0)
 

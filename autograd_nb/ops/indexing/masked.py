@@ -72,7 +72,7 @@ def masked_fill(input, mask, value: Tensor | float):
 
 @public(kind="inplace", namespaces=())
 def masked_fill_(input, mask, value: Tensor | float):
-    """In-place version of `masked_fill`."""
+    """Compute `masked_fill` in place and return the tensor."""
     if isinstance(input, Tensor) and is_expanded(input._layout):
         return _fill_expanded(*_masked_fill_args(input, mask, value, "masked_fill_"))
     if not (value.__class__ is float and -SINGLE <= value <= SINGLE and mask.__class__ is Tensor and mask._layout.dtype is dtypes.bool_):
@@ -138,7 +138,7 @@ def masked_scatter(input, mask, source):
 
 @public(kind="inplace", namespaces=())
 def masked_scatter_(input, mask, source):
-    """In-place version of `masked_scatter`."""
+    """Compute `masked_scatter` in place and return the tensor."""
     x = tensor_argument(input, "masked_scatter_")
     if isinstance(mask, Tensor) and isinstance(source, Tensor):
         check_inplace(x)

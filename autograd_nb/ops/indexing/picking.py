@@ -75,7 +75,7 @@ def checked_index(
 
 
 def checked_rows(index: Tensor, x: Tensor, d: int, name: str, negative: bool = False) -> Tensor:
-    """Indices of whole slices of ``x`` along ``d``, counted from the front; ``negative``: they may be given counted from the end.
+    """Return indices of whole slices of ``x`` along ``d``, counted from the front; ``negative``: they may be given counted from the end.
 
     Errors: IndexError for one out of range, or RuntimeError, as the kernels of PyTorch's op called ``name`` have it.
     """
@@ -391,7 +391,7 @@ fill_at: Callable[[Tensor, Tensor, Any], bool] = whole(shortcut(
 
 
 def _pick_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Pieces of a pick: of the outermost dim before the indexed one, or of the indices."""
+    """Return the pieces of a pick: of the outermost dim before the indexed one, or of the indices."""
     dims, x, index, out = args
     n0, n1, m0, m1, s0, s1 = dims[:6]
     one, work = m0 * m1, MOVE * out.size
@@ -406,7 +406,7 @@ def _pick_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 
 @structured(x=lambda g, index, dims, pos: pick(g, index, dims, pos), linear="no")
 def index_backward(x, index, shape, dims, pos):
-    """Zeros of ``shape`` with ``x`` added at the indexed places; places named twice collect both."""
+    """Return zeros of ``shape`` with ``x`` added at the indexed places; places named twice collect both."""
     z = new_full(shape, 0, x.dtype)
     add_at(z, x, index, dims, pos)
     return z
@@ -471,7 +471,7 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
 
 
 def _put_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Pieces of a put: of the innermost dim behind the indexed one, so that what meets in a place meets in the same order."""
+    """Return the pieces of a put: of the innermost dim behind the indexed one, so that what meets in a place meets in the same order."""
     dims, mode, value, index, out = args
     m1, t1, w1 = dims[3], dims[8], dims[13]
     if m1 < 4 * COLUMNS:

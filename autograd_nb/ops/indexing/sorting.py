@@ -60,7 +60,7 @@ def _no_bools(d: dtypes.dtype, name: str) -> None:
 
 
 def _sort_keys(flat: np.ndarray, d: dtypes.dtype, flip: bool) -> np.ndarray:
-    """uint64 keys that sort as the elements do, or the other way round."""
+    """Return uint64 keys that sort as the elements do, or the other way round."""
     _ordered(d, "sorting")
     out = launch.empty(flat.size, _KEY)
     unsigned = flat.view(f"u{d.itemsize}")

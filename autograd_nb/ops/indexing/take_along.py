@@ -31,7 +31,7 @@ def _k(index: Tensor, outer: int, inner: int) -> int:
     samples="x(3, 4).take_along_dim(index(4, 3, 1), 1)",
 )
 def take_along(x, index, d):
-    """x at ``index`` along dim ``d``; the index has x's shape but for that dim (which may be missing for one index)."""
+    """Return x at ``index`` along dim ``d``; the index has x's shape but for that dim (which may be missing for one index)."""
     outer, n, inner = row_sizes(x.shape, d)
     layout = layout_of(index.shape, None, x.dtype)
     data = launch.empty(layout.size, layout.dtype.carrier)
@@ -42,7 +42,7 @@ def take_along(x, index, d):
 
 @structured(g0=lambda g, index, g0_shape, d: take_along(g, index, d).reshape(g0_shape), linear="no", batch="shift")
 def put_along(g0, index, shape: Sequence[int], d: int):
-    """Zeros of ``shape`` with ``g0`` added at ``index`` along dim ``d``."""
+    """Return zeros of ``shape`` with ``g0`` added at ``index`` along dim ``d``."""
     if g0.dtype is dtypes.float16:
         return cast(put_along(cast(g0, dtypes.float32), index, shape, d), dtypes.float16)
     outer, n, inner = row_sizes(shape, d)

@@ -117,7 +117,7 @@ def broadcast(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def stride(x: Tensor, size: int) -> int:
-    """Elements from one matrix (or vector) of ``size`` elements to the next: none where there is only one for the whole batch."""
+    """Return how many elements lie from one matrix (or vector) of ``size`` elements to the next: none where there is only one for the whole batch."""
     return 0 if x._layout.size == size else size
 
 
@@ -177,7 +177,7 @@ def new_info(n: int) -> np.ndarray:
 
 
 def by_columns(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
-    """Memory for matrices whose columns stand one after the other, as LAPACK and PyTorch leave results."""
+    """Return memory for matrices whose columns stand one after the other, as LAPACK and PyTorch leave results."""
     layout = columns(shape, d)
     return make(launch.empty(layout.size, d.carrier), layout, [0, 0])
 

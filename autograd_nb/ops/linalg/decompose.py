@@ -217,7 +217,7 @@ def householder_product(input, tau, *, out=None):
 
 @public()
 def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
-    """Q·other, or other·Q if not ``left``, with Qᴴ for Q if ``transpose``: Q is the whole product of `geqrf`'s reflections.
+    """Return Q·other, or other·Q if not ``left``, with Qᴴ for Q if ``transpose``: Q is the whole product of `geqrf`'s reflections.
 
     Errors: RuntimeError for shapes and dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.ormqr.html

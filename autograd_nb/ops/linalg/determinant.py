@@ -22,7 +22,7 @@ _DETERMINANT, _SIGN_AND_LOG = Kernel("linalg.lapack", "determinant"), Kernel("li
 
 
 def _nearly_singular(lu: Tensor) -> Tensor:
-    """Per matrix, whether solving with these factors would lose all digits."""
+    """Return, per matrix, whether solving with these factors would lose all digits."""
     d = lu.detach().diagonal(0, -2, -1).abs()
     return d.amin(-1) <= d.amax(-1) * (10 * lu.shape[-1] * np.finfo(d.dtype.np).eps)
 
@@ -132,7 +132,7 @@ def torch_slogdet(input, *, out=None):
 
 @public()
 def logdet(input):
-    """log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ.
+    """Return log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.logdet.html
     """

@@ -19,7 +19,7 @@ _EXP = Kernel("linalg.matrix_exp", "matrix_exp")
 
 @public(method=False, namespaces=("linalg",), name="linalg.matrix_power")
 def matrix_power(A, n, *, out=None):
-    """Aⁿ of square matrices (…, d, d) for an integer n, by repeated squaring; of A⁻¹ for negative n.
+    """Return Aⁿ of square matrices (…, d, d) for an integer n, by repeated squaring; of A⁻¹ for negative n.
 
     Errors: `linalg.LinAlgError` for a singular matrix and n < 0; TypeError for an n that is not an integer.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.matrix_power.html
@@ -89,7 +89,7 @@ def _exp(a):
 @public()
 @public(method=False, namespaces=("linalg",), name="linalg.matrix_exp")
 def matrix_exp(A):
-    """Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series.
+    """Return Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series.
 
     The derivative is the block above the diagonal of the exponential of [[Aᴴ, g], [0, Aᴴ]].
 
@@ -151,7 +151,7 @@ def tensorsolve(A, B, dims=None, *, out=None):
 
 
 def _powers(x: Tensor, n: int) -> Tensor:
-    """1, x, x², … in a new last dim."""
+    """Return 1, x, x², … in a new last dim."""
     one = new_full((*x.shape, 1), 1, x.dtype)
     if n == 1:
         return one
@@ -161,7 +161,7 @@ def _powers(x: Tensor, n: int) -> Tensor:
 
 @public(method=False, namespaces=("linalg",), name="linalg.vander")
 def vander(x, *, N=None):
-    """1, x, x², …, x^(N−1) in a new last dim; N is the size of x's last dim if not given.
+    """Return 1, x, x², …, x^(N−1) in a new last dim; N is the size of x's last dim if not given.
 
     Errors: RuntimeError for N ≤ 1, bools, and 0-d tensors without N.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vander.html
@@ -180,7 +180,7 @@ def vander(x, *, N=None):
 
 @public(name="vander", method=False)
 def torch_vander(x, N=None, increasing=False):
-    """x^(N−1), …, x, 1 as the columns of a matrix, or in ``increasing`` order; N is the size of x if not given.
+    """Return x^(N−1), …, x, 1 as the columns of a matrix, or in ``increasing`` order; N is the size of x if not given.
 
     Errors: RuntimeError for x that is not 1-D, and negative N. Source: https://docs.pytorch.org/docs/stable/generated/torch.vander.html
     """

@@ -47,7 +47,7 @@ def _added(x: Tensor | None, y: Tensor | None) -> Tensor | None:
     dtypes="float complex", samples="torch.linalg.lstsq(x(5, 3), x(5, 2)).solution",
 )
 def _lstsq(a, b, rcond, driver):
-    """[x (n × k), residuals, rank, singular values] for matrices of one batch."""
+    """Return [x (n × k), residuals, rank, singular values] for matrices of one batch."""
     m, n = a.shape[-2:]
     k, batch, r = b.shape[-1], batch_of(a), min(m, n)
     x = by_columns((*batch, max(m, n), k), a.dtype)

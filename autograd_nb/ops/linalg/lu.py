@@ -50,7 +50,7 @@ _MANY_INVERSE = Kernel("linalg.batched", "inverse", outputs=2)
 
 
 def _factors(a: Tensor) -> list[Tensor]:
-    """[LU, pivots, info], without history."""
+    """Return [LU, pivots, info], without history."""
     m, n = a.shape[-2:]
     batch = batch_of(a)
     lu, pivots, info = new_empty(a.shape, a.dtype), new_empty((*batch, min(m, n)), dtypes.int32), new_info(count(a))
@@ -61,7 +61,7 @@ def _factors(a: Tensor) -> list[Tensor]:
 
 
 def _solved(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool = False) -> Tensor:
-    """op(a)⁻¹·b from the factors of a, without history."""
+    """Return op(a)⁻¹·b from the factors of a, without history."""
     out = by_columns(b.shape, b.dtype)
     n, k = b.shape[-2:]
     if out._layout.size:
@@ -94,7 +94,7 @@ def _permutation(pivots: Tensor, m: int, d: dtypes.dtype) -> Tensor:
 
 
 def _unpacked(lu: Tensor) -> tuple[Tensor, Tensor]:
-    """L with ones on its diagonal, and U."""
+    """Return L with ones on its diagonal, and U."""
     m, n = lu.shape[-2:]
     r = min(m, n)
     one = identity(r, lu.dtype)
@@ -210,7 +210,7 @@ def torch_lu(self, pivot=True, get_infos=False, out=None) -> tuple[Tensor, ...]:
     node="LinalgLuBackward0", linear="no", batch="shift", dtypes="float complex", samples="torch.linalg.lu(spd(4)).U",
 )
 def _lu(a):
-    """[P, L, U]; nothing goes back through P."""
+    """Return [P, L, U]; nothing goes back through P."""
     both, pivots, _ = _lu_factor.forward(a)
     return [_permutation(pivots, a.shape[-2], a.dtype), *_unpacked(both)]
 
@@ -291,7 +291,7 @@ def _by_factors_rule(g: Any, needs: set[Any], lu: Tensor, pivots: Tensor, out: T
     dtypes="float complex", samples="(lambda b: torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.eye(4).to(b) * 2), b))(x(4, 2))",
 )
 def _by_factors(lu, pivots, b, left, conjugate):
-    """A⁻¹·b of the factors of A (b·A⁻¹ if not ``left``; A⁻ᴴ for A⁻¹ if ``conjugate``)."""
+    """Return A⁻¹·b of the factors of A (b·A⁻¹ if not ``left``; A⁻ᴴ for A⁻¹ if ``conjugate``)."""
     if not left:  # X·A = B is Aᵀ·Xᵀ = Bᵀ, X·Aᴴ = B is A·Xᴴ = Bᴴ
         return adjoint(_solved(lu, pivots, adjoint(b))) if conjugate else _solved(lu, pivots, b.mT, True).mT
     if conjugate and b.dtype.is_complex:
@@ -366,7 +366,7 @@ def _solve_rule(g: Any, needs: set[Any], a: Tensor, out0: Any, out1: Any, out2: 
     dtypes="float complex", samples="torch.linalg.solve(spd(4), x(4, 2))",
 )
 def _solve(a, b):
-    """[a⁻¹·b, LU, pivots, info]; a is one matrix, or as many as b."""
+    """Return [a⁻¹·b, LU, pivots, info]; a is one matrix, or as many as b."""
     lu, pivots, info = _factors(a)
     return [_solved(lu, pivots, b), lu, pivots, info]
 
@@ -472,7 +472,7 @@ def _singular(k: int) -> str:
 @public(name="inverse")
 @public(method=False, namespaces=("linalg",), name="linalg.inv")
 def inv(A, *, out=None):
-    """A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ.
+    """Return A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ.
 
     Errors: `linalg.LinAlgError` for a singular matrix, naming the batch element.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv.html

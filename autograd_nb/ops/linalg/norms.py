@@ -113,7 +113,7 @@ def norm(A, ord: float | str | None = None, dim=None, keepdim=False, *, out=None
 
 @public(method=False, namespaces=("linalg",), name="linalg.cond")
 def cond(A, p: float | str | None = None, *, out=None):
-    """‖A‖·‖A⁻¹‖ of matrices (…, m, n): for p None, 2 and −2 by singular values, else of square matrices in the matrix norm ``p``.
+    """Return ‖A‖·‖A⁻¹‖ of matrices (…, m, n): for p None, 2 and −2 by singular values, else of square matrices in the matrix norm ``p``.
 
     Infinite for a singular matrix. Errors: RuntimeError for other p, less than 2 dims, or matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cond.html

@@ -120,7 +120,7 @@ def _cross(x, y, d):
 
 @public(method=False, namespaces=("linalg",), name="linalg.cross")
 def linalg_cross(input, other, *, dim=-1, out=None):
-    """a × b along ``dim``, which has size 3; the other dims broadcast. da = b × g, db = g × a.
+    """Return a × b along ``dim``, which has size 3; the other dims broadcast. da = b × g, db = g × a.
 
     Errors: RuntimeError for other sizes and different numbers of dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cross.html
@@ -154,7 +154,7 @@ def cross(input, other, dim: int | None = None, *, out=None):
 
 @public(method=False, namespaces=("linalg",), name="linalg.vecdot")
 def vecdot(x, y, *, dim=-1, out=None):
-    """Σ conj(x)·y along ``dim``; the other dims broadcast.
+    """Return Σ conj(x)·y along ``dim``; the other dims broadcast.
 
     Errors: RuntimeError for different dtypes. Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vecdot.html
     """

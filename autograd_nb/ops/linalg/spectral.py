@@ -56,7 +56,7 @@ def _not_converged(what: str):
 
 
 def _gaps(values: Tensor) -> Tensor:
-    """values[j] − values[i], with ones on the diagonal."""
+    """Return values[j] − values[i], with ones on the diagonal."""
     e = values.unsqueeze(-2) - values.unsqueeze(-1)
     return e + identity(values.shape[-1], values.dtype)
 
@@ -145,7 +145,7 @@ def _svd(a, job):
 
 
 def thin_svd(a: Tensor) -> list[Tensor]:
-    """u, s, vᴴ with as many vectors as singular values."""
+    """Return u, s, vᴴ with as many vectors as singular values."""
     return _svd(a, THIN)
 
 

@@ -57,7 +57,7 @@ def _triangle_rule(g: Tensor, needs: set[Any], t: Tensor, out: Tensor, upper: bo
     dtypes="float complex", samples="torch.linalg.solve_triangular(spd(4), x(4, 2), upper=True)",
 )
 def triangle(t, b, upper, trans, unit):
-    """op(t)⁻¹·b for one triangle of t, op transposing if ``trans``; t one matrix, or as many as b."""
+    """Return op(t)⁻¹·b for one triangle of t, op transposing if ``trans``; t one matrix, or as many as b."""
     out = new_empty(b.shape, b.dtype)
     n, k = b.shape[-2:]
     if out._layout.size:
@@ -258,7 +258,7 @@ def _by_rows(y: Tensor, out: Any) -> Tensor:
 
 @public()
 def cholesky_inverse(L, upper=False, *, out=None):
-    """A⁻¹, given the Cholesky factor of A (…, n, n).
+    """Return A⁻¹, given the Cholesky factor of A (…, n, n).
 
     Errors: RuntimeError for matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.cholesky_inverse.html

@@ -351,7 +351,7 @@ def _run_known(plan: tuple[Any, ...], x: Tensor, target: Tensor, ignore: int, re
 
 @overridable
 def _checked_indices(target: Tensor, classes: int, ignore: int, error: type[Exception] = IndexError) -> tuple[Tensor, int]:
-    """Class indices as int64, and how many are ignored. IndexError (or ``error``) for one outside [0, classes)."""
+    """Return class indices as int64, and how many are ignored. IndexError (or ``error``) for one outside [0, classes)."""
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise RuntimeError(
             f"expected scalar type Long but found {target.dtype}: expected target dtype to be Long or Byte, but got "
@@ -376,7 +376,7 @@ def _checked_indices(target: Tensor, classes: int, ignore: int, error: type[Exce
 
 
 def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Tensor, Tensor, bool]:
-    """Input (N, C, …) and target (N, …) of class indices, checked; whether a batch dim was added."""
+    """Return input (N, C, …) and target (N, …) of class indices, checked, and whether a batch dim was added."""
     x, t = input, target
     alone = x.ndim == 1
     if alone:
@@ -431,7 +431,7 @@ def _floating(x: Tensor, name: str) -> None:
 def cross_entropy(
     input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
 ):
-    """−ln softmax(input) at the target class; dL/dx = softmax(x) − onehot(target), over the mean's count.
+    """Return −ln softmax(input) at the target class; dL/dx = softmax(x) − onehot(target), over the mean's count.
 
     input: (C), (N, C) or (N, C, d1, …), unnormalised. target: class indices of shape (), (N) or (N, d1, …), or probabilities of
     the input's shape. weight: one factor a class. ignore_index: a target that counts for nothing. label_smoothing: the share of
@@ -491,7 +491,7 @@ def _soft_cross_entropy(x: Tensor, t: Tensor, weight: Any, ignore: int, reductio
 
 @functional("torch")
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
-    """−input at the target class, as after `log_softmax`; arguments as `cross_entropy`'s."""
+    """Return −input at the target class, as after `log_softmax`; arguments as `cross_entropy`'s."""
     x, t = tensor_argument(input, "nll_loss"), tensor_argument(target, "nll_loss", "target")
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)

@@ -76,7 +76,7 @@ def _lengths(value: Any, name: str, batch: int, most: int, what: str) -> tuple[T
 def ctc_loss(
     log_probs, targets, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank=0, reduction="mean", zero_infinity=False
 ):
-    """−ln of the probability that ``log_probs`` (T, N, C) spells the targets, over all alignments with blanks and repeats.
+    """Return −ln of the probability that ``log_probs`` (T, N, C) spells the targets, over all alignments with blanks and repeats.
 
     targets: (N, S), or all one after the other in one dim; lengths: a tensor or a tuple of N ints. Without a batch: (T, C), (S),
     and one length each. "mean" divides each loss by its target's length, then averages. zero_infinity: impossible targets count
@@ -132,7 +132,7 @@ def ctc_loss(
 
 
 def _padded_out(labels: Tensor, counts: list[int], classes: int) -> Tensor:
-    """Targets with what stands behind each sample's length zeroed; RuntimeError for a class that is out of range."""
+    """Return targets with what stands behind each sample's length zeroed; RuntimeError for a class that is out of range."""
     rows = labels.tolist()
     used = rows if labels.ndim == 1 else [v for row, n in zip(rows, counts, strict=True) for v in row[:n]]
     wrong = [v for v in used if not 0 <= v < classes]

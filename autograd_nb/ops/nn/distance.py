@@ -29,7 +29,7 @@ def _clamp(x: Tensor, low: float) -> Tensor:
 
 @functional("torch")
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs."""
+    """Return x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs."""
     a, b = tensor_argument(x1, "cosine_similarity", "x1"), tensor_argument(x2, "cosine_similarity", "x2")
     d = dtypes.promote_types(a.dtype, b.dtype)
     if d.category != 2:
@@ -40,7 +40,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 
 def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
-    """x over its norm; the clamp of the norm is not seen by the gradient."""
+    """Return x over its norm; the clamp of the norm is not seen by the gradient."""
     norm = vector_norm(x, 2, dim, True)
     with unrecorded():
         missing = _clamp(eps - norm.detach(), 0.0)
@@ -49,14 +49,14 @@ def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
 
 @functional("torch")
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
-    """‖x₁ − x₂ + eps‖ₚ along the last dim."""
+    """Return ‖x₁ − x₂ + eps‖ₚ along the last dim."""
     a, b = tensor_argument(x1, "pairwise_distance", "x1"), tensor_argument(x2, "pairwise_distance", "x2")
     return vector_norm(a - b + eps, p, -1, keepdim)
 
 
 @functional()
 def normalize(input, p=2.0, dim: int = 1, eps=1e-12, out=None):
-    """x/max(‖x‖ₚ, eps) along ``dim``."""
+    """Return x/max(‖x‖ₚ, eps) along ``dim``."""
     x = tensor_argument(input, "normalize")
     y = x / _clamp(vector_norm(x, p, dim, True), eps)
     if out is None:
@@ -66,7 +66,7 @@ def normalize(input, p=2.0, dim: int = 1, eps=1e-12, out=None):
 
 @functional("torch")
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
-    """1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1."""
+    """Return 1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1."""
     reduction = _settled(size_average, reduce, reduction)
     a, b = (
         tensor_argument(input1, "cosine_embedding_loss", "input1"),
@@ -109,7 +109,7 @@ def _check_triplet(anchor: Any, positive: Any, negative: Any, margin: float, nam
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
 ):
-    """max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`; ``swap`` as in Balntas et al."""
+    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`; ``swap`` as in Balntas et al."""
     reduction = _settled(size_average, reduce, reduction)
     _check_triplet(anchor, positive, negative, margin, "triplet_margin_loss")
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
@@ -156,7 +156,7 @@ def _one_hot(at: Tensor, classes: int, x: Tensor) -> Tensor:
 
 @functional()
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """Σ over the other classes of max(0, margin − x_target + x)ᵖ / C, p 1 or 2."""
+    """Return Σ over the other classes of max(0, margin − x_target + x)ᵖ / C, p 1 or 2."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = tensor_argument(input, "multi_margin_loss"), tensor_argument(target, "multi_margin_loss", "target")
     margin = real_argument(margin, "multi_margin_loss", "margin")
@@ -193,7 +193,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 
 @functional()
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """Σ over targets j and other classes i of max(0, 1 − (x_j − x_i)) / C; a row's targets end at the first −1."""
+    """Return Σ over targets j and other classes i of max(0, 1 − (x_j − x_i)) / C; a row's targets end at the first −1."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = tensor_argument(input, "multilabel_margin_loss"), tensor_argument(target, "multilabel_margin_loss", "target")
     if x.dtype.category < 2 or x.dtype is dtypes.float16:

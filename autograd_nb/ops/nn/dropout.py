@@ -42,7 +42,7 @@ _ALPHA_CONSTANT = 1.7580993408473766  # -α' of SELU, where dropped units go
     dtypes="half float", samples="F.dropout(x(3, 4))",
 )
 def native_dropout(input, threshold, scale, seed, call):
-    """x · scale where the word of the element is at least ``threshold``, else x · 0. Linear in x, so its own derivative."""
+    """Return x · scale where the word of the element is at least ``threshold``, else x · 0. Linear in x, so its own derivative."""
     layout = layout_of(input._layout.shape, None, input._layout.dtype)
     data = launch.empty(layout.size, layout.dtype.carrier)
     _DROP((seed, call), data, layout.dtype, (dense(input), layout.dtype), threshold, scale)
@@ -60,7 +60,7 @@ def _drop_into(out: Tensor, x: Tensor, threshold: int, scale: float, seed: int, 
     dtypes="half float", samples="F.alpha_dropout(x(3, 4), training=True)",
 )
 def alpha_dropout_kernel(input, threshold, scale, shift, fallen, seed, call):
-    """x · scale + shift where the element is kept, else ``fallen``."""
+    """Return x · scale + shift where the element is kept, else ``fallen``."""
     out = new_empty(input.shape, input.dtype)
     _alpha_into(out, input, threshold, scale, shift, fallen, seed, call)
     return in_order_of(out, input)
@@ -151,7 +151,7 @@ def _alpha_constants(p: float) -> tuple[float, float, float]:
 
 
 def _apply_feature(input: Any, p: Any, train: bool, inplace: bool, op: str, alpha: bool = False) -> Any:
-    """Whole channels at a time: one draw for each element of the first two dims."""
+    """Return dropout of whole channels at a time: one draw serves each element of the first two dims."""
     x, p = _checked(input, p, op, train)
     if not train or p == 0.0 or x._layout.size == 0:
         return x
@@ -219,7 +219,7 @@ def _dropout2d(input: Any, p: Any, training: bool, inplace: bool) -> Tensor:
 
 
 def _of_dims(name: str, batched: int, strict: bool) -> Any:
-    """Channel dropout of inputs of ``batched`` dims, or one less for a sample alone; others are refused (``strict``) or warned of."""
+    """Return channel dropout of inputs of ``batched`` dims, or one less for a sample alone; others are refused (``strict``) or warned of."""
     dims = batched - 1, batched
 
     def apply(input: Any, p: Any, training: bool, inplace: bool) -> Tensor:

@@ -109,7 +109,7 @@ def _check_weight(weight: Any, a: Tensor) -> None:
 
 
 def _weighted(values: Tensor, weight: Any, a: Tensor, reduction: str) -> Tensor:
-    """Losses of elements with a weight each; the mean is over the weights."""
+    """Return the reduced losses of elements with a weight each; the mean is over the weights."""
     _check_weight(weight, a)
     values = values * weight
     return values.sum() / weight.sum() if reduction == "mean" else _total(values, reduction)
@@ -169,7 +169,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 @functional()
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """|a − b|; dL/da = sign(a − b), 0 at 0."""
+    """Return |a − b|; dL/da = sign(a − b), 0 at 0."""
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input, target, "l1_loss")
     _no_bool(input, target)
@@ -241,7 +241,7 @@ def _inside_unit(outside: Any) -> None:
 
 @functional()
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """−t·ln x − (1 − t)·ln(1 − x), logarithms kept above −100; dL/dx = (x − t)/(x(1 − x)).
+    """Return −t·ln x − (1 − t)·ln(1 − x), logarithms kept above −100; dL/dx = (x − t)/(x(1 − x)).
 
     Errors: ValueError when the shapes differ; RuntimeError for an input outside [0, 1].
     """
@@ -291,7 +291,7 @@ def _bce_with_logits_full(x, t, w, p):
 def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
 ):
-    """−t·ln σ(x)·pos_weight − (1 − t)·ln(1 − σ(x)), without overflow; dL/dx = σ(x) − t.
+    """Return −t·ln σ(x)·pos_weight − (1 − t)·ln(1 − σ(x)), without overflow; dL/dx = σ(x) − t.
 
     weight, pos_weight: tensors that broadcast to the input. Errors: ValueError when input and target differ in shape.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html
@@ -323,7 +323,7 @@ def _kl_div(x, t):
 
 @functional()
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
-    """t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. "batchmean" divides by the batch size."""
+    """Return t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. "batchmean" divides by the batch size."""
     if size_average is None and reduce is None and reduction == "mean":
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by the "
@@ -344,7 +344,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 @functional("torch")
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
-    """eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
+    """Return eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = _pair(input, target, "poisson_nll_loss", False)
     log_input, full = (bool_argument(v, "poisson_nll_loss", n) for v, n in ((log_input, "log_input"), (full, "full")))
@@ -357,7 +357,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 
 
 def _held(v, eps):
-    """max(v, eps); the clamp is not seen by derivatives."""
+    """Return max(v, eps); the clamp is not seen by derivatives."""
     if isinstance(v, Pair):
         return Pair(_held(v.value, eps), v.tangent)
     if isinstance(v, Tensor):
@@ -430,7 +430,7 @@ def _hinge_embedding_loss(x, t, margin):
 
 @functional("torch")
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
-    """x where the target is 1, max(0, margin − x) where it is −1."""
+    """Return x where the target is 1, max(0, margin − x) where it is −1."""
     reduction = _settled(size_average, reduce, reduction)
     if isinstance(target, Tensor) and target.dtype.is_complex:  # which is only compared with 1 and -1
         target = cast(target == 1, dtypes.float32) - cast(target == -1, dtypes.float32)
@@ -454,7 +454,7 @@ def _margin_ranking_loss(z, margin):
 
 @functional("torch")
 def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
-    """max(0, −t·(a − b) + margin). RuntimeError when the numbers of dims differ."""
+    """Return max(0, −t·(a − b) + margin). RuntimeError when the numbers of dims differ."""
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input1, input2, "margin_ranking_loss", False)
     t = tensor_argument(target, "margin_ranking_loss", "target")
@@ -473,7 +473,7 @@ def _soft_margin_loss(x, t):
 
 @functional()
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """ln(1 + e^(−t·x))."""
+    """Return ln(1 + e^(−t·x))."""
     reduction = _settled(size_average, reduce, reduction)
     if all(isinstance(v, Tensor) for v in (input, target)) and input.dtype.is_complex:
         constant("soft_margin_loss", "target", target)

@@ -52,7 +52,7 @@ def _added(mask: Any, name: str, d: dtypes.dtype, other: Any = None) -> Any:
 
 
 def _projected(q: Tensor, k: Tensor, v: Tensor, packed: Any, separate: tuple[Any, ...] | None, bias: Any) -> list[Tensor]:
-    """Queries, keys and values, each through its linear map; operands that are the same tensor share one product."""
+    """Return queries, keys and values, each through its linear map; operands that are the same tensor share one product."""
     if separate is None:
         e = q.shape[-1]
         if q is k and k is v:
@@ -124,7 +124,7 @@ def multi_head_attention_forward(
     use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None,
     average_attn_weights=True, is_causal=False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Attention in ``num_heads`` subspaces: (L, N, E), (S, N, Eₖ), (S, N, Eᵥ) → ((L, N, E), weights (N, L, S) or None).
+    """Return attention in ``num_heads`` subspaces: (L, N, E), (S, N, Eₖ), (S, N, Eᵥ) → ((L, N, E), weights (N, L, S) or None).
 
     The batch dim N may be left out. Masks: bools, True where nothing may be seen, or floats that are added; attn_mask is (L, S)
     or (N·heads, L, S), key_padding_mask (N, S). bias_k, bias_v: one more key and value. is_causal: a hint that attn_mask is

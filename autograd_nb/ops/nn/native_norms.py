@@ -13,12 +13,12 @@ from ..creation.cast import cast
 
 
 def _statistics(x: Tensor, dims: tuple[int, ...], eps: float, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """Mean and 1/√(variance + eps)."""
+    """Return mean and 1/√(variance + eps)."""
     return x.mean(dims, keepdim), (x.var(dims, correction=0, keepdim=keepdim) + eps).rsqrt()
 
 
 def _wide(x: Tensor, *others: Any) -> Tensor:
-    """Half precision in float32 where parameters or running statistics are, as the statistics then are."""
+    """Return half precision in float32 where parameters or running statistics are, as the statistics then are."""
     return cast(x, dtypes.float32) if x.dtype is dtypes.float16 and any(t is not None and t.dtype is dtypes.float32 for t in others) else x
 
 

@@ -47,7 +47,7 @@ def same_dtype(x: Tensor, name: str, **others: Any) -> None:
 
 
 def widened(t: Any) -> Any:
-    """Half precision as float32, in which its norms are computed."""
+    """Return half precision as float32, in which its norms are computed."""
     return t if t is None or t.dtype is not dtypes.float16 else cast(t, dtypes.float32)
 
 
@@ -333,7 +333,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
 
 @functional()
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k: float = 1.0):
-    """x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta. ValueError for less than 3 dims."""
+    """Return x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta. ValueError for less than 3 dims."""
     x = tensor_argument(input, "local_response_norm")
     if x.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {x.ndim} dimensions)")
@@ -359,7 +359,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k: float = 1.0):
 
 
 def _moved(t: Tensor, offset: int, channels: int) -> Tensor | None:
-    """Channel c reads channel c + offset, 0 outside."""
+    """Return x moved along the channels: channel c reads channel c + offset, 0 outside."""
     if abs(offset) >= channels:
         return None
     if offset == 0:

@@ -152,7 +152,7 @@ def _planned(
 
 
 def _order(terms: list[Labels], output: Labels, sizes: dict[int, int], strategy: str | None) -> tuple[tuple[int, int], ...]:
-    """Pairs of places in the shrinking list of operands; each pair's result goes to its end."""
+    """Return pairs of places in the shrinking list of operands; each pair's result goes to its end."""
     n = len(terms)
     if strategy is None or n < 3:
         return ((0, 1), *((0, n - 1 - k) for k in range(1, n - 1))) if n > 1 else ()
@@ -220,7 +220,7 @@ def _greedy(sets: list[frozenset[int]], output: frozenset[int], sizes: dict[int,
 
 
 def _diagonalised(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
-    """Dims of one label joined into their diagonal."""
+    """Return an operand whose dims of one label are joined into their diagonal."""
     if len(set(labels)) == len(labels):
         return x, labels
     own = list(labels)
@@ -235,7 +235,7 @@ def _diagonalised(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
 
 
 def _without(x: Tensor, labels: Labels, keep: frozenset[int]) -> tuple[Tensor, Labels]:
-    """Labels that nobody else needs summed away."""
+    """Return an operand with the labels that nobody else needs summed away."""
     gone = tuple(d for d, label in enumerate(labels) if label not in keep)
     if not gone:
         return x, labels

@@ -31,7 +31,7 @@ def _matrix(x: Tensor) -> Tensor:
 
 
 def _strides(layout: Layout) -> tuple[int, int]:
-    """Row and column strides, with those of dims of size 1 made to fit."""
+    """Return row and column strides, with those of dims of size 1 made to fit."""
     (m, n), (s0, s1) = layout.sizes[-2:], layout.strides[-2:]
     if n == 1 and (s0 != 1 or m == 1):
         s1 = 1
@@ -52,7 +52,7 @@ def _kernel(d: dtypes.dtype, m: int, n: int, k: int) -> launch.Kernel:
 
 
 def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-    """a (B × m × k) times b (B × k × n), batches of stride 0 allowed; added to ``out`` when given (dense, no history)."""
+    """Return a (B × m × k) times b (B × k × n), batches of stride 0 allowed; added to ``out`` when given (dense, no history)."""
     d = a.dtype
     if d is dtypes.float16:
         y = cast(product(cast(a, dtypes.float32), cast(b, dtypes.float32)), d)
@@ -192,7 +192,7 @@ def _of_sums(kernel: launch.Kernel, a: Tensor, b: Tensor, m: int, n: int, k: int
 
 
 def _blocks(m: int, n: int) -> tuple[int, int]:
-    """Rows and columns of the blocks in which a product is computed.
+    """Return the rows and columns of the blocks in which a product is computed.
 
     They depend on the sizes only and not on the threads: to BLAS a block is a product of its own, whose rounding may differ.
     """
@@ -263,19 +263,19 @@ def _mm_tn_of_batch(op, args, batch):
 
 @known_product(_mm, "nn")
 def _times(input, other):
-    """A·B of two matrices that fit."""
+    """Return A·B of two matrices that fit."""
     return _mm(input, other)
 
 
 @known_product(_mm_nt, "nt")
 def _times_turned(input, other):
-    """A·Bᵀ."""
+    """Return A·Bᵀ."""
     return _mm_nt(input, other)
 
 
 @known_product(_mm_tn, "tn")
 def _turned_times(input, other):
-    """Aᵀ·B."""
+    """Return Aᵀ·B."""
     return _mm_tn(input, other)
 
 

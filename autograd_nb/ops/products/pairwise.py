@@ -40,7 +40,7 @@ def _new(shape: Any, d: dtypes.dtype) -> Tensor:
 
 
 def _slope(delta: Tensor, y: Tensor, p: float) -> Tensor:
-    """d(‖delta‖ₚ)/d(delta) by other ops, ``y`` the norm with a last dim of 1; 0 where there is no derivative."""
+    """Return d(‖delta‖ₚ)/d(delta) by other ops, ``y`` the norm with a last dim of 1; 0 where there is no derivative."""
     where = OPS["where"].call
     if p == 0:
         return delta * 0.0

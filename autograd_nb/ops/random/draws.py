@@ -129,12 +129,12 @@ _BERNOULLI_32 = Law("bernoulli", draws.uniform, lambda u, p: m.where(u < p, u * 
 
 
 def _narrow_int(w, low, width):
-    """low + ⌊w · width / 2^32⌋; the bias is below width / 2^32."""
+    """Return low + ⌊w · width / 2^32⌋; the bias is below width / 2^32."""
     return low + ((w.cast("uint64") * width.cast("uint64")) >> 32).cast("int64")
 
 
 def _middle_int(w, low, width):
-    """low + ⌊w · width / 2^64⌋ for width < 2^32."""
+    """Return low + ⌊w · width / 2^64⌋ for width < 2^32."""
     r = width.cast("uint64")
     return low + (((w >> 32) * r + (((w & 0xFFFFFFFF) * r) >> 32)) >> 32).cast("int64")
 
@@ -275,7 +275,7 @@ def _only_size(name: str, kw: dict[Any, Any]) -> Any:
 
 
 def _laid_as(x: Tensor, draws: Tensor, memory_format: Any, requires_grad: bool) -> Tensor:
-    """Fresh draws in the order of dims of another tensor."""
+    """Return fresh draws in the order of dims of another tensor."""
     layout = strides.formatted(x._layout, format_name(memory_format), draws._layout.dtype)
     if layout is not draws._layout and draws.__class__ is Tensor:
         draws = make(draws._data, layout, draws._version_)
@@ -327,7 +327,7 @@ def _int_range(low: Any, high: Any, d: dtype) -> tuple[int, int]:
 @public(method=False)
 def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
             pin_memory=False):  # fmt: skip
-    """Integers uniform on [low, high): ``randint(high, size)`` or ``randint(low, high, size)``; int64 unless ``dtype``.
+    """Return integers uniform on [low, high): ``randint(high, size)`` or ``randint(low, high, size)``; int64 unless ``dtype``.
 
     Errors: RuntimeError for low >= high, and for bounds that the dtype does not hold.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.randint.html

@@ -94,7 +94,7 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator at the same place of the same stream."""
+        """Return another generator at the same place of the same stream."""
         return Generator().set_state(self.get_state())
 
     graphsafe_get_state = clone_state

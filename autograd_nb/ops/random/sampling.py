@@ -87,7 +87,7 @@ def bernoulli_(self, p: Tensor | float = 0.5, *, generator=None):
 
 @public()
 def bernoulli(input, p: Tensor | float | None = None, *, generator=None, out=None):
-    """1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. Its gradient is 0.
+    """Return 1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. Its gradient is 0.
 
     Errors: RuntimeError for probabilities outside [0, 1].
     Source: https://docs.pytorch.org/docs/stable/generated/torch.bernoulli.html
@@ -112,7 +112,7 @@ def normal(
     mean: Tensor | float = 0.0, std: Tensor | float = 1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
     device=None, requires_grad=False, pin_memory=False,
 ):  # fmt: skip
-    """Normal numbers whose mean and standard deviation are tensors (broadcast), or numbers with a ``size``.
+    """Return normal numbers whose mean and standard deviation are tensors (broadcast), or numbers with a ``size``.
 
     Errors: RuntimeError for a negative standard deviation.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.normal.html
@@ -170,7 +170,7 @@ _POSITIVE = Law("exponential", draws.positive, lambda u: -m.log(u))
 
 @public()
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    """Indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples).
+    """Return indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples).
 
     Errors: RuntimeError for weights that are negative, not finite or all 0, and for more samples than there are weights.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html
@@ -212,7 +212,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 
 @public()
 def poisson(input, generator=None):
-    """Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates.
+    """Return Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.poisson.html
     """
@@ -235,7 +235,7 @@ def poisson(input, generator=None):
 
 @public(method=False)
 def binomial(count, prob, generator=None):
-    """Binomial numbers: successes in ``count`` trials of probability ``prob`` (tensors that broadcast), of count's dtype.
+    """Return binomial numbers: successes in ``count`` trials of probability ``prob`` (tensors that broadcast), of count's dtype.
 
     Errors: RuntimeError for other dtypes than floating ones, or two different ones.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.binomial.html
@@ -274,7 +274,7 @@ def _standard_gamma_op(shape, seed, call):
 
 @public(method=False)
 def _standard_gamma(input, generator=None):
-    """Gamma numbers of the shapes ``input`` and scale 1; the gradient is that of the sample at a fixed place (implicit)."""
+    """Return Gamma numbers of the shapes ``input`` and scale 1; the gradient is that of the sample at a fixed place (implicit)."""
     x = tensor_argument(input, "_standard_gamma")
     _floats("_standard_gamma", x, "gamma")
     return _standard_gamma_op(x, *stream(generator))
@@ -298,7 +298,7 @@ def _sample_dirichlet_op(alpha, seed, call):
 
 @public(method=False)
 def _sample_dirichlet(input, generator=None):
-    """Points of the simplex from Dirichlet's distributions, whose concentrations are along the last dim of ``input``; implicit gradient."""
+    """Return points of the simplex from Dirichlet's distributions, whose concentrations are along the last dim of ``input``; implicit gradient."""
     x = tensor_argument(input, "_sample_dirichlet")
     _floats("_sample_dirichlet", x, "dirichlet")
     return _sample_dirichlet_op(x, *stream(generator))

@@ -95,7 +95,7 @@ class Reduced(Pointwise):
     def __call__(
         self, args: Sequence[Any], dims: tuple[int, ...] | None = None, keepdim: bool = False, mean: bool = False
     ) -> Tensor:
-        """Σ or mean of the formula over ``dims`` (None: all) of the broadcast shape of the operands, tensors and numbers."""
+        """Return Σ or mean of the formula over ``dims`` (None: all) of the broadcast shape of the operands, tensors and numbers."""
         avals = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         try:
             plan = _plan(self, avals, dims, keepdim, mean)

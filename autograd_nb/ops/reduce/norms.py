@@ -130,7 +130,7 @@ def _dist_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: Any, needs: set[
 
 
 def _of_kind(g: Tensor, x: Tensor) -> Tensor:
-    """A gradient in the dtype of its operand."""
+    """Return a gradient in the dtype of its operand."""
     return cast(g.real if g.dtype.is_complex and not x.dtype.is_complex else g, x.dtype)
 
 

@@ -24,7 +24,7 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _levels(q: Any, x: Tensor, name: str) -> Tensor:
-    """q as a tensor of x's dtype, checked."""
+    """Return q as a tensor of x's dtype, checked."""
     if isinstance(q, Tensor):
         if q.ndim > 1:
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, but got {q.ndim} dims")

@@ -223,7 +223,7 @@ def wide_mean(x: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 def mean_square(x: Tensor, center: Tensor, divisor: float, dims: tuple[int, ...], keepdim: bool, root: bool = False) -> Tensor:
-    """Σ(x − center)² / divisor over ``dims``, or its root."""
+    """Return Σ(x − center)² / divisor over ``dims``, or its root."""
     return (_ROOT_SQUARES if root else _SQUARES)((x, center, float(divisor)), dims, keepdim, x.dtype, "float64")
 
 
@@ -296,7 +296,7 @@ def _moments_arguments(
 
 @public()
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None):
-    """Variance over ``dim``: Σ(x − mean)²/(n − correction); correction 1 unless ``unbiased=False`` or given.
+    """Return the variance over ``dim``: Σ(x − mean)²/(n − correction); correction 1 unless ``unbiased=False`` or given.
 
     Two passes, the mean in float64. Errors: RuntimeError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.var.html
@@ -308,7 +308,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction: float | No
 
 @public()
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None):
-    """Standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
+    """Return the standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
     x, dims, c = _moments_arguments("std", input, dim, unbiased, correction)
     y = _standard(x, dims, bool(keepdim), c)
     return y if out is None else store(out, y, "std")
@@ -349,7 +349,7 @@ def _logsumexp_backward(x, g0, y0):
 
 @reduction(grad=lambda g, x, y: _logsumexp_backward(x, g, y), result="float", dim=REQUIRED, reference=np.logaddexp.reduce)
 def logsumexp(x, dims, keepdim):
-    """ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
+    """Return ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
     layout = layout_of(reduced_shape(x.shape, dims, keepdim), None, x.dtype)
     if x.dtype.is_complex:
         return _complex_logsumexp(x, dims, keepdim)

@@ -138,7 +138,7 @@ def _parts_of(n: int, size: int) -> tuple[int, ...]:
 @public()
 @memoized_view
 def split(tensor, split_size_or_sections: int | Sequence[int] | None = None, dim=0, **kw):
-    """Views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes.
+    """Return views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes.
 
     Errors: RuntimeError when the sizes do not add up.
 
@@ -176,7 +176,7 @@ def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
 @public()
 @memoized_view
 def chunk(input, chunks, dim=0):
-    """At most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
+    """Return at most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
     x = tensor_argument(input, "chunk")
     if x.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
@@ -191,7 +191,7 @@ def chunk(input, chunks, dim=0):
 
 @public()
 def tensor_split(input, indices_or_sections: int | Sequence[int] | Tensor, dim=0) -> tuple[Tensor, ...]:
-    """Views of nearly equal parts, or of the parts between given indices."""
+    """Return views of nearly equal parts, or of the parts between given indices."""
     x = tensor_argument(input, "tensor_split")
     if x.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")

@@ -170,7 +170,7 @@ def _tri(name: str, upper: bool) -> Any:
         return OPS["index_put_"].call(x, (gone,), new_full((), 0, x.dtype))
 
     inplace.__name__ = inplace.__qualname__ = name + "_"
-    inplace.__doc__ = f"In-place version of `{name}`."
+    inplace.__doc__ = f"Compute `{name}` in place and return the tensor."
     public(kind="inplace", namespaces=())(inplace)
     return call
 
@@ -201,7 +201,7 @@ triu_indices: Any = _tri_indices("triu_indices", True)
 
 @public()
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """Matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
+    """Return matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
     x = tensor_argument(input, "diag_embed")
     k = as_int(offset, "offset")
     a, b = wrap_dim(dim1, x.ndim + 1, "dim1"), wrap_dim(dim2, x.ndim + 1, "dim2")
@@ -368,7 +368,7 @@ def _repeat_index(counts: Tensor, size: Any) -> Tensor:
 
 
 def _sequence(tensors: tuple[Any, ...], name: str) -> tuple[Tensor, ...]:
-    """Tensors given one by one or as one list."""
+    """Return tensors given one by one or as one list."""
     return tensors_argument(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors, name)
 
 

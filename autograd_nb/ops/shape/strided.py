@@ -197,7 +197,7 @@ def as_strided(input, size, stride, storage_offset=None):
 
 
 def _windows(layout: Layout, d: int, size: int, step: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Shape and strides of the windows of ``size`` elements every ``step`` along dim ``d``, in a new last dim."""
+    """Return shape and strides of the windows of ``size`` elements every ``step`` along dim ``d``, in a new last dim."""
     shape = (*layout.shape[:d], (layout.shape[d] - size) // step + 1, *layout.shape[d + 1 :], size)
     return shape, (*layout.strides[:d], layout.strides[d] * step, *layout.strides[d + 1 :], layout.strides[d])
 
@@ -275,7 +275,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
 @public()
 def unfold(input, dimension, size, step):
-    """Views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
+    """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
     x = tensor_argument(input, "unfold")
     d = wrap_dim(dimension, x.ndim, "dimension")
     n = x.shape[d] if x.ndim else 1

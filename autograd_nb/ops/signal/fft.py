@@ -122,7 +122,7 @@ def _only_real(x: Tensor, name: str) -> Tensor:
 
 
 def _resized(x: Tensor, d: int, n: int) -> Tensor:
-    """Cut to n elements along d, or padded with zeros behind."""
+    """Return x cut to n elements along d, or padded with zeros behind."""
     have = x.shape[d]
     if have == n:
         return x
@@ -139,7 +139,7 @@ def _points(n: int) -> int:
 
 
 def _one_dim(x: Tensor, n: Any, dim: Any, name: str = "", last: bool = False) -> tuple[tuple[int, ...], list[int]]:
-    """As `_many_dims`, for one dim: its length is the input's only where none is given."""
+    """Return what `_many_dims` does, for one dim: its length is the input's only where none is given."""
     if not x.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, x.ndim)

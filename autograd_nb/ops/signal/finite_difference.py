@@ -50,7 +50,7 @@ def _spacings(spacing: Any, x: Tensor, dims: tuple[int, ...], given: bool) -> li
 
 
 def _even(x: Tensor, d: int, h: Any, order: int) -> Tensor:
-    """Samples ``h`` apart: central differences, at the ends one-sided ones."""
+    """Return the derivative from samples ``h`` apart: central differences, at the ends one-sided ones."""
     n = x.shape[d]
 
     def at(i: int) -> Tensor:
@@ -66,7 +66,7 @@ def _even(x: Tensor, d: int, h: Any, order: int) -> Tensor:
 
 
 def _uneven(x: Tensor, d: int, places: Tensor, order: int) -> Tensor:
-    """Samples at ``places``: the derivative of the parabola through three neighbours, at the ends of it or of a line."""
+    """Return the derivative from samples at ``places``: that of the parabola through three neighbours, at the ends of it or of a line."""
     n = x.shape[d]
     column = [-1] + [1] * (x.ndim - d - 1)
     steps = (places.narrow(0, 1, n - 1) - places.narrow(0, 0, n - 1)).reshape(column)

@@ -82,7 +82,7 @@ def stft(
     input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
     return_complex=None, align_to_window=None,
 ):  # fmt: skip
-    """Spectra of pieces of a signal, […, time] → […, frequency, piece]: Σₖ window[k]·x[m·hop + k]·e^(−2πi·ωk/n_fft).
+    """Return spectra of pieces of a signal, […, time] → […, frequency, piece]: Σₖ window[k]·x[m·hop + k]·e^(−2πi·ωk/n_fft).
 
     input: one signal or a batch of them. n_fft: points of a piece. hop_length: from one piece to the next (n_fft//4).
     win_length, window: the piece is multiplied with the window, which is centred in it. center: pieces are centred at m·hop,

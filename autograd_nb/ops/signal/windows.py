@@ -95,7 +95,7 @@ def hamming_window(
     window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None, requires_grad=False,
     pin_memory=False,
 ):  # fmt: skip
-    """alpha − beta·cos(2πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them.
+    """Return alpha − beta·cos(2πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them.
 
     Errors: RuntimeError for a negative length or a dtype that is not floating.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.hamming_window.html
@@ -108,7 +108,7 @@ def hamming_window(
 def kaiser_window(
     window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """I₀(beta·√(1 − x²))/I₀(beta) for x from −1 to 1. ``periodic``: the first n of n + 1 symmetric points.
+    """Return I₀(beta·√(1 − x²))/I₀(beta) for x from −1 to 1. ``periodic``: the first n of n + 1 symmetric points.
 
     Errors: RuntimeError for a negative length or a dtype that is not floating.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.kaiser_window.html

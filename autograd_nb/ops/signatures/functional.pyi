@@ -125,19 +125,19 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _str | None = None,
     reduction: _str = 'mean'
 ) -> Tensor:
-    """−t·ln x − (1 − t)·ln(1 − x), logarithms kept above −100; dL/dx = (x − t)/(x(1 − x))."""
+    """Return −t·ln x − (1 − t)·ln(1 − x), logarithms kept above −100; dL/dx = (x − t)/(x(1 − x))."""
 
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _str | None = None,
     reduction: _str = 'mean', pos_weight: Tensor | None = None
 ) -> Tensor:
-    """−t·ln σ(x)·pos_weight − (1 − t)·ln(1 − σ(x)), without overflow; dL/dx = σ(x) − t."""
+    """Return −t·ln σ(x)·pos_weight − (1 − t)·ln(1 − σ(x)), without overflow; dL/dx = σ(x) − t."""
 
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """celu(input, alpha=1.0, inplace=False): max(0, x) + min(0, α·(e^(x/α) − 1))."""
 
 def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
-    """In-place version of `celu`."""
+    """Compute `celu` in place and return the tensor."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
@@ -161,7 +161,7 @@ def conv3d(
     """y[n, o] = b[o] + Σ w[o, c, …]·x[n, c, …] over the 3-D window, per group."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
-    """conv1d of (time, batch, channels) by ``weight`` (width, inputs, outputs) and ``bias`` (outputs): (time, batch, outputs)."""
+    """Return conv1d of (time, batch, channels) by ``weight`` (width, inputs, outputs) and ``bias`` (outputs): (time, batch, outputs)."""
 
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
@@ -185,22 +185,22 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, size_average: _bool | None = None, reduce: _str | None
     = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1."""
+    """Return 1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
-    """x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs."""
+    """Return x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs."""
 
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100,
     reduce: _str | None = None, reduction: _str = 'mean', label_smoothing: _float = 0.0
 ) -> Tensor:
-    """−ln softmax(input) at the target class; dL/dx = softmax(x) − onehot(target), over the mean's count."""
+    """Return −ln softmax(input) at the target class; dL/dx = softmax(x) − onehot(target), over the mean's count."""
 
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[_int], target_lengths: Tensor | Sequence[_int], blank:
     _int = 0, reduction: _str = 'mean', zero_infinity: _bool = False
 ) -> Tensor:
-    """−ln of the probability that ``log_probs`` (T, N, C) spells the targets, over all alignments with blanks and repeats."""
+    """Return −ln of the probability that ``log_probs`` (T, N, C) spells the targets, over all alignments with blanks and repeats."""
 
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Zeroes elements with probability ``p`` while ``training``, and divides the others by 1 - p: y = x · mask / (1 - p)."""
@@ -218,7 +218,7 @@ def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """elu(input, alpha=1.0, inplace=False): x for x > 0, else alpha·(eˣ − 1)."""
 
 def elu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
-    """In-place version of `elu`."""
+    """Compute `elu` in place and return the tensor."""
 
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0,
@@ -231,7 +231,7 @@ def embedding_bag(
     scale_grad_by_freq: _bool = False, mode: _str = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: _bool = False, padding_idx: _int | None = None
 ) -> Tensor:
-    """Sums, means or maxima of bags of rows of ``weight`` (n, d): (bags, d), an empty bag giving zeros."""
+    """Return sums, means or maxima of bags of rows of ``weight`` (n, d): (bags, d), an empty bag giving zeros."""
 
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """Alpha dropout of whole channels (the first two dims)."""
@@ -240,7 +240,7 @@ def fold(
     input: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1,
     padding: _int | Sequence[_int] = 0, stride: _int | Sequence[_int] = 1
 ) -> Tensor:
-    """Columns added up to images, values of overlapping windows summed: (N, C·∏ kernel_size, L) → (N, C, *output_size)."""
+    """Return columns added up to images, values of overlapping windows summed: (N, C·∏ kernel_size, L) → (N, C, *output_size)."""
 
 @overload
 def fractional_max_pool2d(
@@ -300,10 +300,10 @@ def gaussian_nll_loss(
     """Return (ln v + (x − t)²/v)/2, v the variance kept above ``eps``; ``full`` adds ln(2π)/2."""
 
 def gelu(input: Tensor, approximate: _str = 'none', *, out: Tensor | None = None) -> Tensor:
-    """x·Φ(x), Φ the normal distribution function; ``approximate='tanh'`` takes the formula with tanh."""
+    """Return x·Φ(x), Φ the normal distribution function; ``approximate='tanh'`` takes the formula with tanh."""
 
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
-    """a·σ(b), a and b the halves of the input along ``dim``. RuntimeError when that dim's size is odd."""
+    """Return a·σ(b), a and b the halves of the input along ``dim``. RuntimeError when that dim's size is odd."""
 
 def grid_sample(
     input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mode: _str = 'zeros', align_corners: _bool | None = None
@@ -320,31 +320,31 @@ def gumbel_softmax(logits: Tensor, tau: _int = 1, hard: _bool = False, eps: _flo
     """Return `softmax` of (logits + Gumbel noise)/tau: a relaxed sample of the categories along ``dim``."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """0 for |x| ≤ lambd, else x."""
+    """Return 0 for |x| ≤ lambd, else x."""
 
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
     """hardsigmoid(input, inplace=False): 0 below −3, 1 above 3, x/6 + 1/2 between."""
 
 def hardsigmoid_(input: Tensor) -> Tensor:
-    """In-place version of `hardsigmoid`."""
+    """Compute `hardsigmoid` in place and return the tensor."""
 
 def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
     """hardswish(input, inplace=False): x·hardsigmoid(x)."""
 
 def hardswish_(input: Tensor) -> Tensor:
-    """In-place version of `hardswish`."""
+    """Compute `hardswish` in place and return the tensor."""
 
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
-    """x kept within [min_val, max_val]; the gradient is 0 at and beyond the edges. ValueError unless min_val ≤ max_val."""
+    """Return x kept within [min_val, max_val]; the gradient is 0 at and beyond the edges. ValueError unless min_val ≤ max_val."""
 
 def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
-    """In-place version of `hardtanh`."""
+    """Compute `hardtanh` in place and return the tensor."""
 
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _str | None = None,
     reduction: _str = 'mean'
 ) -> Tensor:
-    """x where the target is 1, max(0, margin − x) where it is −1."""
+    """Return x where the target is 1, max(0, margin − x) where it is −1."""
 
 def huber_loss(
     input: Tensor, target: Tensor, reduction: _str = 'mean', delta: _float = 1.0, weight: Tensor | None = None
@@ -368,13 +368,13 @@ def kl_div(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',
     log_target: _bool = False
 ) -> Tensor:
-    """t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. 'batchmean' divides by the batch size."""
+    """Return t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. 'batchmean' divides by the batch size."""
 
 def l1_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',
     weight: Tensor | None = None
 ) -> Tensor:
-    """|a − b|; dL/da = sign(a − b), 0 at 0."""
+    """Return |a − b|; dL/da = sign(a − b), 0 at 0."""
 
 def layer_norm(
     input: Tensor, normalized_shape: _int | _size, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float =
@@ -386,7 +386,7 @@ def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = Fa
     """leaky_relu(input, negative_slope=0.01, inplace=False): x for x > 0, else negative_slope·x."""
 
 def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
-    """In-place version of `leaky_relu`."""
+    """Compute `leaky_relu` in place and return the tensor."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """y = x·Wᵀ + b over the last dim: (…, in) → (…, out) with W (out × in); dx = g·W, dW = gᵀ·x, db = Σ g."""
@@ -400,13 +400,13 @@ def linear_cross_entropy(
 def local_response_norm(
     input: Tensor, size: _int | _size, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0
 ) -> Tensor:
-    """x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta. ValueError for less than 3 dims."""
+    """Return x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta. ValueError for less than 3 dims."""
 
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
     """Return `log_softmax` along ``dim``."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """ln σ(x)."""
+    """Return ln σ(x)."""
 
 def lp_pool1d(
     input: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None,
@@ -430,7 +430,7 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, size_average: _bool | None = None, reduce: _str | None
     = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """max(0, −t·(a − b) + margin). RuntimeError when the numbers of dims differ."""
+    """Return max(0, −t·(a − b) + margin). RuntimeError when the numbers of dims differ."""
 
 @overload
 def max_pool1d(
@@ -532,7 +532,7 @@ def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """mish(input, inplace=False): x·tanh(softplus(x))."""
 
 def mish_(input: Tensor) -> Tensor:
-    """In-place version of `mish`."""
+    """Compute `mish` in place and return the tensor."""
 
 def mse_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',
@@ -548,18 +548,18 @@ def multi_head_attention_forward(
     k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor |
     None = None, average_attn_weights: _bool = True, is_causal: _bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention in ``num_heads`` subspaces: (L, N, E), (S, N, Eₖ), (S, N, Eᵥ) → ((L, N, E), weights (N, L, S) or None)."""
+    """Return attention in ``num_heads`` subspaces: (L, N, E), (S, N, Eₖ), (S, N, Eᵥ) → ((L, N, E), weights (N, L, S) or None)."""
 
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: _float = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: _bool | None
     = None, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Σ over the other classes of max(0, margin − x_target + x)ᵖ / C, p 1 or 2."""
+    """Return Σ over the other classes of max(0, margin − x_target + x)ᵖ / C, p 1 or 2."""
 
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Σ over targets j and other classes i of max(0, 1 − (x_j − x_i)) / C; a row's targets end at the first −1."""
+    """Return Σ over targets j and other classes i of max(0, 1 − (x_j − x_i)) / C; a row's targets end at the first −1."""
 
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _str | None = None,
@@ -574,19 +574,19 @@ def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100,
     reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """−input at the target class, as after `log_softmax`; arguments as `cross_entropy`'s."""
+    """Return −input at the target class, as after `log_softmax`; arguments as `cross_entropy`'s."""
 
 def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """x/max(‖x‖ₚ, eps) along ``dim``."""
+    """Return x/max(‖x‖ₚ, eps) along ``dim``."""
 
 def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
-    """int64 vectors with a 1 at each integer's place: [*, num_classes] (one more than the greatest, if −1)."""
+    """Return int64 vectors with a 1 at each integer's place: [*, num_classes] (one more than the greatest, if −1)."""
 
 def pad(input: Tensor, pad: Sequence[_int], mode: _str = 'constant', value: Number | _complex | None = None) -> Tensor:
     """Pad the last dims: ``pad`` lists (before, after) from the last dim forward; negative numbers cut off."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
-    """‖x₁ − x₂ + eps‖ₚ along the last dim."""
+    """Return ‖x₁ − x₂ + eps‖ₚ along the last dim."""
 
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
     """Return the distances ‖x[i] − x[j]‖ₚ of all pairs i < j of the rows of a matrix, in order: N rows give N(N−1)/2 numbers."""
@@ -601,54 +601,54 @@ def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float
     = 1e-08, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
+    """Return eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1)."""
+    """Return x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1)."""
 
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """max(x, 0)."""
+    """Return max(x, 0)."""
 
 def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """relu6(input, inplace=False): min(max(x, 0), 6)."""
 
 def relu6_(input: Tensor) -> Tensor:
-    """In-place version of `relu6`."""
+    """Compute `relu6` in place and return the tensor."""
 
 def relu_(input: Tensor) -> Tensor:
-    """In-place version of `relu`."""
+    """Compute `relu` in place and return the tensor."""
 
 def rms_norm(input: Tensor, normalized_shape: _int | _size, weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
-    """x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
+    """Return x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
 
 def rrelu(
     input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False
 ) -> Tensor:
-    """x for x > 0, else a·x, where a is drawn from [lower, upper] in training and their mean otherwise."""
+    """Return x for x > 0, else a·x, where a is drawn from [lower, upper] in training and their mean otherwise."""
 
 def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
-    """In-place version of `rrelu`."""
+    """Compute `rrelu` in place and return the tensor."""
 
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool =
     False, scale: _float | None = None, enable_gqa: _bool = False
 ) -> Tensor:
-    """softmax(scale · Q·Kᵀ + mask)·V over the last two dims: (…, L, E), (…, S, E), (…, S, Eᵥ) → (…, L, Eᵥ)."""
+    """Return softmax(scale · Q·Kᵀ + mask)·V over the last two dims: (…, L, E), (…, S, E), (…, S, Eᵥ) → (…, L, Eᵥ)."""
 
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """selu(input, inplace=False): scale·(max(0, x) + min(0, α·(eˣ − 1)))."""
 
 def selu_(input: Tensor) -> Tensor:
-    """In-place version of `selu`."""
+    """Compute `selu` in place and return the tensor."""
 
 def sigmoid(input: Tensor) -> Tensor:
-    """1/(1 + e⁻ˣ)."""
+    """Return 1/(1 + e⁻ˣ)."""
 
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
     """silu(input, inplace=False): x·σ(x), also called swish."""
 
 def silu_(input: Tensor) -> Tensor:
-    """In-place version of `silu`."""
+    """Compute `silu` in place and return the tensor."""
 
 def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',
@@ -659,7 +659,7 @@ def smooth_l1_loss(
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """ln(1 + e^(−t·x))."""
+    """Return ln(1 + e^(−t·x))."""
 
 def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
     """Return `softmax` along ``dim``."""
@@ -668,31 +668,31 @@ def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype
     """Return `softmax` of −x."""
 
 def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0, *, out: Tensor | None = None) -> Tensor:
-    """ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
+    """Return ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
 
 def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd. RuntimeError for a negative ``lambd``."""
+    """Return x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd. RuntimeError for a negative ``lambd``."""
 
 def softsign(input: Tensor) -> Tensor:
-    """x/(1 + |x|); dy/dx = 1/(1 + |x|)²."""
+    """Return x/(1 + |x|); dy/dx = 1/(1 + |x|)²."""
 
 def tanh(input: Tensor) -> Tensor:
     """Return the hyperbolic tangent."""
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """x − tanh x; dy/dx = tanh² x."""
+    """Return x − tanh x; dy/dx = tanh² x."""
 
 def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
-    """x where x > threshold, else ``value``."""
+    """Return x where x > threshold, else ``value``."""
 
 def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
-    """In-place version of `threshold`."""
+    """Compute `threshold` in place and return the tensor."""
 
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool =
     False, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`; ``swap`` as in Balntas et al."""
+    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`; ``swap`` as in Balntas et al."""
 
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,

@@ -26,10 +26,10 @@ def cholesky_ex(
     """Return (L, info): `linalg.cholesky` that reports failure in ``info`` (the order of the leading minor, else 0) instead of raising."""
 
 def cond(A: Tensor, p: _float | _str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """‖A‖·‖A⁻¹‖ of matrices (…, m, n): for p None, 2 and −2 by singular values, else of square matrices in the matrix norm ``p``."""
+    """Return ‖A‖·‖A⁻¹‖ of matrices (…, m, n): for p None, 2 and −2 by singular values, else of square matrices in the matrix norm ``p``."""
 
 def cross(input: Tensor, other: Tensor | Number | _complex, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
-    """a × b along ``dim``, which has size 3; the other dims broadcast. da = b × g, db = g × a."""
+    """Return a × b along ``dim``, which has size 3; the other dims broadcast. da = b × g, db = g × a."""
 
 def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
@@ -53,7 +53,7 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
     """Return the first n columns of H₁·H₂·…·Hₖ, Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, for vectors vᵢ packed below the diagonal of input (…, m, n) by `geqrf`."""
 
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
+    """Return A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
 
 def inv_ex(A: Tensor, *, check_errors: _bool = False, out: Tensor | None = None) -> _return_types.linalg_inv_ex:
     """Return (inverse, info): `linalg.inv` that reports failure in ``info`` (the zero on U's diagonal, from 1) instead of raising."""
@@ -92,7 +92,7 @@ def matmul(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | No
     """Return `matmul`."""
 
 def matrix_exp(A: Tensor) -> Tensor:
-    """Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series."""
+    """Return Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series."""
 
 def matrix_norm(
     A: Tensor, ord: _float | _str = 'fro', dim: _int | Sequence[_int] = (-2, -1), keepdim: _bool = False, *, dtype: _dtype |
@@ -101,7 +101,7 @@ def matrix_norm(
     """Return a norm of the matrices in the two dims ``dim``: 'fro' √Σ|a|², 'nuc' the sum of singular values, 2 / −2 the greatest / least, …"""
 
 def matrix_power(A: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
-    """Aⁿ of square matrices (…, d, d) for an integer n, by repeated squaring; of A⁻¹ for negative n."""
+    """Return Aⁿ of square matrices (…, d, d) for an integer n, by repeated squaring; of A⁻¹ for negative n."""
 
 def matrix_rank(
     A: Tensor, tol: _float | Tensor | None = None, hermitian: _bool = False, *, atol: _float | Tensor | None = None, rtol:
@@ -158,10 +158,10 @@ def tensorsolve(A: Tensor, B: Tensor, dims: _int | _size | None = None, *, out: 
     """X with tensordot(A, X, X.ndim) = B; the dims of A in ``dims`` are moved behind the others first."""
 
 def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
-    """1, x, x², …, x^(N−1) in a new last dim; N is the size of x's last dim if not given."""
+    """Return 1, x, x², …, x^(N−1) in a new last dim; N is the size of x's last dim if not given."""
 
 def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
-    """Σ conj(x)·y along ``dim``; the other dims broadcast."""
+    """Return Σ conj(x)·y along ``dim``; the other dims broadcast."""
 
 def vector_norm(
     x: Tensor, ord: _float = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None =

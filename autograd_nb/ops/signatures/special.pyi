@@ -90,13 +90,13 @@ def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
 
 def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """e^−|x|·I₀(x); dy/dx = e^−|x|·I₁ − sign(x)·y."""
+    """Return e^−|x|·I₀(x); dy/dx = e^−|x|·I₁ − sign(x)·y."""
 
 def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the modified Bessel function of the first kind I₁; dI₁/dx = I₀ − I₁/x."""
 
 def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """e^−|x|·I₁(x); dy/dx = e^−|x|·I₀ − y·(sign(x) + 1/x)."""
+    """Return e^−|x|·I₁(x); dy/dx = e^−|x|·I₀ − y·(sign(x) + 1/x)."""
 
 def laguerre_polynomial_l(input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Laguerre polynomials, (n + 1)·Lₙ₊₁ = (2n + 1 − x)·Lₙ − n·Lₙ₋₁."""
@@ -108,7 +108,7 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ln(1 + x), without the loss of digits near 0; dy/dx = 1/(1 + x)."""
 
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """ln Φ(x), exact also where Φ is 0 or 1 in floating point; dy/dx = √(2/π)/erfcx(−x/√2)."""
+    """Return ln Φ(x), exact also where Φ is 0 or 1 in floating point; dy/dx = √(2/π)/erfcx(−x/√2)."""
 
 def log_softmax(
     input: Tensor, dim: _int | None = None, dtype: _dtype | None = None, *, axis: _int | None = None, out: Tensor | None = None
@@ -119,7 +119,7 @@ def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None
     """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped."""
 
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
+    """Return ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
 
 def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
@@ -137,7 +137,7 @@ def multigammaln(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor
     """Return the multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Φ(x), the distribution function of the standard normal; dΦ/dx = e^(−x²/2)/√(2π)."""
+    """Return Φ(x), the distribution function of the standard normal; dΦ/dx = e^(−x²/2)/√(2π)."""
 
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the inverse of `ndtr`: the x with Φ(x) = p; dx/dp = √(2π)·e^(x²/2). nan outside [0, 1]."""
@@ -149,7 +149,7 @@ def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
 
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
-    """x rounded to ``decimals`` places, halves to even; the gradient is 0."""
+    """Return x rounded to ``decimals`` places, halves to even; the gradient is 0."""
 
 def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = eˣ·K₀(x); dy/dx = y − eˣ·K₁. nan for x < 0."""
@@ -183,12 +183,12 @@ def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def xlog1py(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """x·ln(1 + y), 0 where x is 0 (unless y is nan)."""
+    """Return x·ln(1 + y), 0 where x is 0 (unless y is nan)."""
 
 def xlogy(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """x·ln y, 0 where x is 0 (unless y is nan)."""
+    """Return x·ln y, 0 where x is 0 (unless y is nan)."""
 
 def zeta(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Hurwitz's ζ(s, q) = Σₖ 1/(q + k)ˢ, k = 0, 1, …; s = ``input``, q = ``other``, one of them may be a number."""

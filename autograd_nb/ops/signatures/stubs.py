@@ -292,7 +292,7 @@ def texts() -> dict[str, str]:
 
 
 def outdated() -> list[str]:
-    """Names of the stubs whose text is not what the table of ops gives now."""
+    """Return the names of the stubs whose text is not what the table of ops gives now."""
     def standing(name: str) -> str:
         path = HERE / name
         return path.read_text(encoding="utf-8") if path.exists() else ""

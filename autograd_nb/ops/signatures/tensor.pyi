@@ -70,21 +70,21 @@ class TensorMethods:
     def __gt__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __iadd__(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `add`."""
+        """Compute `add` in place and return the tensor."""
 
     def __iand__(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `bitwise_and`."""
+        """Compute `bitwise_and` in place and return the tensor."""
 
     def __ifloordiv__(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `floor_divide`."""
+        """Compute `floor_divide` in place and return the tensor."""
 
     def __ilshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __imod__(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `remainder`."""
+        """Compute `remainder` in place and return the tensor."""
 
     def __imul__(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `mul`."""
+        """Compute `mul` in place and return the tensor."""
 
     def __index__(self) -> _int: ...
 
@@ -94,23 +94,23 @@ class TensorMethods:
         """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
 
     def __ior__(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `bitwise_or`."""
+        """Compute `bitwise_or` in place and return the tensor."""
 
     def __ipow__(self, exponent: Tensor | Number | _complex) -> Tensor:  # type: ignore[misc]
-        """In-place version of `pow`."""
+        """Compute `pow` in place and return the tensor."""
 
     def __irshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __isub__(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `sub`."""
+        """Compute `sub` in place and return the tensor."""
 
     def __iter__(self) -> Iterator[Tensor]: ...
 
     def __itruediv__(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `div`."""
+        """Compute `div` in place and return the tensor."""
 
     def __ixor__(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `bitwise_xor`."""
+        """Compute `bitwise_xor` in place and return the tensor."""
 
     def __le__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
@@ -122,7 +122,7 @@ class TensorMethods:
     def __lt__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __matmul__(self, other: Tensor | Number | _complex) -> Tensor:
-        """Product of vectors, matrices and batches of them; batch dims broadcast."""
+        """Return the product of vectors, matrices and batches of them; batch dims broadcast."""
 
     def __mod__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
@@ -197,31 +197,31 @@ class TensorMethods:
         """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
 
     def abs_(self) -> Tensor:
-        """In-place version of `abs`."""
+        """Compute `abs` in place and return the tensor."""
 
     def absolute(self, *, out: Tensor | None = None) -> Tensor:
         """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
 
     def absolute_(self) -> Tensor:
-        """In-place version of `abs`."""
+        """Compute `abs` in place and return the tensor."""
 
     def acos(self, *, out: Tensor | None = None) -> Tensor:
         """y = arccos x, dy/dx = −1/√(1 − x²)."""
 
     def acos_(self) -> Tensor:
-        """In-place version of `acos`."""
+        """Compute `acos` in place and return the tensor."""
 
     def acosh(self, *, out: Tensor | None = None) -> Tensor:
         """y = arcosh x, dy/dx = 1/√(x² − 1)."""
 
     def acosh_(self) -> Tensor:
-        """In-place version of `acosh`."""
+        """Compute `acosh` in place and return the tensor."""
 
     def add(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha."""
 
     def add_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `add`."""
+        """Compute `add` in place and return the tensor."""
 
     def addbmm(
         self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
@@ -235,19 +235,19 @@ class TensorMethods:
         """x + value·(tensor1 / tensor2), ``value`` a number."""
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
-        """In-place version of `addcdiv`."""
+        """Compute `addcdiv` in place and return the tensor."""
 
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
         """x + value·(tensor1 · tensor2), ``value`` a number."""
 
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
-        """In-place version of `addcmul`."""
+        """Compute `addcmul` in place and return the tensor."""
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
         """y = beta·input + alpha·A·B."""
 
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
-        """In-place version of `addmm`."""
+        """Compute `addmm` in place and return the tensor."""
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
         """y = beta·input + alpha·A·v."""
@@ -296,25 +296,25 @@ class TensorMethods:
         """y = arccos x, dy/dx = −1/√(1 − x²)."""
 
     def arccos_(self) -> Tensor:
-        """In-place version of `acos`."""
+        """Compute `acos` in place and return the tensor."""
 
     def arccosh(self, *, out: Tensor | None = None) -> Tensor:
         """y = arcosh x, dy/dx = 1/√(x² − 1)."""
 
     def arccosh_(self) -> Tensor:
-        """In-place version of `acosh`."""
+        """Compute `acosh` in place and return the tensor."""
 
     def arcsin(self, *, out: Tensor | None = None) -> Tensor:
         """y = arcsin x, dy/dx = 1/√(1 − x²)."""
 
     def arcsin_(self) -> Tensor:
-        """In-place version of `asin`."""
+        """Compute `asin` in place and return the tensor."""
 
     def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
         """y = arsinh x, dy/dx = 1/√(x² + 1)."""
 
     def arcsinh_(self) -> Tensor:
-        """In-place version of `asinh`."""
+        """Compute `asinh` in place and return the tensor."""
 
     def arctan(self, *, out: Tensor | None = None) -> Tensor:
         """y = arctan x, dy/dx = 1/(1 + x²)."""
@@ -323,16 +323,16 @@ class TensorMethods:
         """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
     def arctan2_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `atan2`."""
+        """Compute `atan2` in place and return the tensor."""
 
     def arctan_(self) -> Tensor:
-        """In-place version of `atan`."""
+        """Compute `atan` in place and return the tensor."""
 
     def arctanh(self, *, out: Tensor | None = None) -> Tensor:
         """y = artanh x, dy/dx = 1/(1 − x²)."""
 
     def arctanh_(self) -> Tensor:
-        """In-place version of `atanh`."""
+        """Compute `atanh` in place and return the tensor."""
 
     def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """Return the index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
@@ -350,7 +350,7 @@ class TensorMethods:
         """Return the tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients."""
 
     def as_strided_(self, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-        """In-place version of `as_strided`: the tensor is read through other sizes and strides, its memory stays."""
+        """Return the tensor itself after `as_strided`: it is read through other sizes and strides, its memory stays."""
 
     def as_strided_scatter(
         self, src: Tensor, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None
@@ -361,13 +361,13 @@ class TensorMethods:
         """y = arcsin x, dy/dx = 1/√(1 − x²)."""
 
     def asin_(self) -> Tensor:
-        """In-place version of `asin`."""
+        """Compute `asin` in place and return the tensor."""
 
     def asinh(self, *, out: Tensor | None = None) -> Tensor:
         """y = arsinh x, dy/dx = 1/√(x² + 1)."""
 
     def asinh_(self) -> Tensor:
-        """In-place version of `asinh`."""
+        """Compute `asinh` in place and return the tensor."""
 
     def atan(self, *, out: Tensor | None = None) -> Tensor:
         """y = arctan x, dy/dx = 1/(1 + x²)."""
@@ -376,16 +376,16 @@ class TensorMethods:
         """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
     def atan2_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `atan2`."""
+        """Compute `atan2` in place and return the tensor."""
 
     def atan_(self) -> Tensor:
-        """In-place version of `atan`."""
+        """Compute `atan` in place and return the tensor."""
 
     def atanh(self, *, out: Tensor | None = None) -> Tensor:
         """y = artanh x, dy/dx = 1/(1 − x²)."""
 
     def atanh_(self) -> Tensor:
-        """In-place version of `atanh`."""
+        """Compute `atanh` in place and return the tensor."""
 
     def backward(
         self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool = False, inputs: Tensor |
@@ -399,12 +399,12 @@ class TensorMethods:
         """y[i] = beta·input[i] + alpha·A[i]·B[i]."""
 
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
-        """In-place version of `baddbmm`."""
+        """Compute `baddbmm` in place and return the tensor."""
 
     def bernoulli(
         self, p: Tensor | _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. Its gradient is 0."""
+        """Return 1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. Its gradient is 0."""
 
     def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0."""
@@ -419,37 +419,37 @@ class TensorMethods:
         """bitwise and of integers and booleans. RuntimeError for others."""
 
     def bitwise_and_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `bitwise_and`."""
+        """Compute `bitwise_and` in place and return the tensor."""
 
     def bitwise_left_shift(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """bitwise left shift of integers. RuntimeError for others."""
 
     def bitwise_left_shift_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `bitwise_left_shift`."""
+        """Compute `bitwise_left_shift` in place and return the tensor."""
 
     def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
         """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
 
     def bitwise_not_(self) -> Tensor:
-        """In-place version of `bitwise_not`."""
+        """Compute `bitwise_not` in place and return the tensor."""
 
     def bitwise_or(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """bitwise or of integers and booleans. RuntimeError for others."""
 
     def bitwise_or_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `bitwise_or`."""
+        """Compute `bitwise_or` in place and return the tensor."""
 
     def bitwise_right_shift(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """bitwise right shift of integers. RuntimeError for others."""
 
     def bitwise_right_shift_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `bitwise_right_shift`."""
+        """Compute `bitwise_right_shift` in place and return the tensor."""
 
     def bitwise_xor(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """bitwise xor of integers and booleans. RuntimeError for others."""
 
     def bitwise_xor_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `bitwise_xor`."""
+        """Compute `bitwise_xor` in place and return the tensor."""
 
     def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Products of two batches of matrices: y[i] = A[i]·B[i]."""
@@ -478,7 +478,7 @@ class TensorMethods:
         """Return the smallest integer ≥ x; the gradient is 0."""
 
     def ceil_(self) -> Tensor:
-        """In-place version of `ceil`."""
+        """Compute `ceil` in place and return the tensor."""
 
     def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as complex64."""
@@ -490,43 +490,43 @@ class TensorMethods:
         """Return `linalg.cholesky`, its older name."""
 
     def cholesky_inverse(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """A⁻¹, given the Cholesky factor of A (…, n, n)."""
+        """Return A⁻¹, given the Cholesky factor of A (…, n, n)."""
 
     def cholesky_solve(self, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """X with A·X = B, given the Cholesky factor of A: B (…, n, k), L (…, n, n), batches broadcast."""
 
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-        """At most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
+        """Return at most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
 
     def clamp(
         self, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None, *, out: Tensor |
         None = None
     ) -> Tensor:
-        """x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
+        """Return x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
 
     def clamp_(self, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None) -> Tensor:
-        """In-place version of `clamp`."""
+        """Compute `clamp` in place and return the tensor."""
 
     def clamp_max(self, max: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """x kept at or below ``max``."""
+        """Return x kept at or below ``max``."""
 
     def clamp_max_(self, max: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `clamp_max`."""
+        """Compute `clamp_max` in place and return the tensor."""
 
     def clamp_min(self, min: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """x kept at or above ``min``."""
+        """Return x kept at or above ``min``."""
 
     def clamp_min_(self, min: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `clamp_min`."""
+        """Compute `clamp_min` in place and return the tensor."""
 
     def clip(
         self, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None, *, out: Tensor |
         None = None
     ) -> Tensor:
-        """x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
+        """Return x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
 
     def clip_(self, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None) -> Tensor:
-        """In-place version of `clamp`."""
+        """Compute `clamp` in place and return the tensor."""
 
     def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
@@ -541,7 +541,7 @@ class TensorMethods:
         """Return the complex conjugate in memory of its own; a real tensor is its own."""
 
     def conj_physical_(self) -> Tensor:
-        """In-place version of `conj_physical`."""
+        """Compute `conj_physical` in place and return the tensor."""
 
     def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
         """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
@@ -550,10 +550,10 @@ class TensorMethods:
         """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
 
     def copysign(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """|a| with the sign of b."""
+        """Return |a| with the sign of b."""
 
     def copysign_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `copysign`."""
+        """Compute `copysign` in place and return the tensor."""
 
     def corrcoef(self) -> Tensor:
         """Return the matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
@@ -562,13 +562,13 @@ class TensorMethods:
         """y = cos x, dy/dx = −sin x."""
 
     def cos_(self) -> Tensor:
-        """In-place version of `cos`."""
+        """Compute `cos` in place and return the tensor."""
 
     def cosh(self, *, out: Tensor | None = None) -> Tensor:
         """y = cosh x, dy/dx = sinh x."""
 
     def cosh_(self) -> Tensor:
-        """In-place version of `cosh`."""
+        """Compute `cosh` in place and return the tensor."""
 
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """Return how many elements are not 0, over ``dim`` or all."""
@@ -595,13 +595,13 @@ class TensorMethods:
         """yₖ = x₀ · … · xₖ along ``dim``; integers give int64. The gradient is right where elements are 0."""
 
     def cumprod_(self, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
-        """In-place version of `cumprod`."""
+        """Compute `cumprod` in place and return the tensor."""
 
     def cumsum(self, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """yₖ = x₀ + … + xₖ along ``dim``; integers give int64; dL/dx is the running sum of g from the end."""
 
     def cumsum_(self, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
-        """In-place version of `cumsum`."""
+        """Compute `cumsum` in place and return the tensor."""
 
     def data_ptr(self) -> _int:
         """Return the address of the first element; 0 where there is none."""
@@ -610,7 +610,7 @@ class TensorMethods:
         """y = x·π/180."""
 
     def deg2rad_(self) -> Tensor:
-        """In-place version of `deg2rad`."""
+        """Compute `deg2rad` in place and return the tensor."""
 
     def det(self, *, out: Tensor | None = None) -> Tensor:
         """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
@@ -623,7 +623,7 @@ class TensorMethods:
         """Return a matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
 
     def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-        """Matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
+        """Return matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
 
     def diagflat(self, offset: _int = 0) -> Tensor:
         """Return a matrix with all elements on its diagonal."""
@@ -644,7 +644,7 @@ class TensorMethods:
         """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
 
     def digamma_(self) -> Tensor:
-        """In-place version of `digamma`."""
+        """Compute `digamma` in place and return the tensor."""
 
     def dim(self) -> _int:
         """Return the number of dims."""
@@ -656,7 +656,7 @@ class TensorMethods:
         """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
 
     def div_(self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
-        """In-place version of `div`."""
+        """Compute `div` in place and return the tensor."""
 
     def divide(
         self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None, out: Tensor | None = None
@@ -664,7 +664,7 @@ class TensorMethods:
         """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
 
     def divide_(self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
-        """In-place version of `div`."""
+        """Compute `div` in place and return the tensor."""
 
     def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Inner product of two vectors: y = Σ aᵢbᵢ."""
@@ -676,13 +676,13 @@ class TensorMethods:
         """`tensor_split` along dim 2 into equal parts or at indices. RuntimeError where it does not divide."""
 
     def element_size(self) -> _int:
-        """Bytes of one element."""
+        """Return the bytes of one element."""
 
     def eq(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Return whether a = b, element by element."""
 
     def eq_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `eq`."""
+        """Compute `eq` in place and return the tensor."""
 
     def equal(self, other: Tensor | Number | _complex) -> _bool:
         """Return whether two tensors have the same shape and elements."""
@@ -691,19 +691,19 @@ class TensorMethods:
         """y = 2/√π ∫₀ˣ e^(−t²) dt, dy/dx = 2/√π · e^(−x²)."""
 
     def erf_(self) -> Tensor:
-        """In-place version of `erf`."""
+        """Compute `erf` in place and return the tensor."""
 
     def erfc(self, *, out: Tensor | None = None) -> Tensor:
         """y = 1 − erf x, without the loss of digits for large x."""
 
     def erfc_(self) -> Tensor:
-        """In-place version of `erfc`."""
+        """Compute `erfc` in place and return the tensor."""
 
     def erfinv(self, *, out: Tensor | None = None) -> Tensor:
         """Return the inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
 
     def erfinv_(self) -> Tensor:
-        """In-place version of `erfinv`."""
+        """Compute `erfinv` in place and return the tensor."""
 
     def exp(self, *, out: Tensor | None = None) -> Tensor:
         """y = eˣ, dy/dx = y."""
@@ -712,10 +712,10 @@ class TensorMethods:
         """y = 2ˣ, dy/dx = y·ln 2."""
 
     def exp2_(self) -> Tensor:
-        """In-place version of `exp2`."""
+        """Compute `exp2` in place and return the tensor."""
 
     def exp_(self) -> Tensor:
-        """In-place version of `exp`."""
+        """Compute `exp` in place and return the tensor."""
 
     def expand(self, *sizes: _int | Sequence[_int], size: _int | _size | None = None, implicit: _bool = False) -> Tensor:
         """Return a view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front."""
@@ -727,7 +727,7 @@ class TensorMethods:
         """y = eˣ − 1, without the loss of digits near 0; dy/dx = y + 1."""
 
     def expm1_(self) -> Tensor:
-        """In-place version of `expm1`."""
+        """Compute `expm1` in place and return the tensor."""
 
     def exponential_(self, lambd: _float = 1, *, generator: Generator | None = None) -> Tensor:
         """Fill with exponentially distributed numbers of rate ``lambd``."""
@@ -742,10 +742,10 @@ class TensorMethods:
         """Write ``fill_value`` on the main diagonal, in place; with ``wrap`` a tall matrix's diagonal begins again below."""
 
     def fix(self, *, out: Tensor | None = None) -> Tensor:
-        """x without its fraction; the gradient is 0."""
+        """Return x without its fraction; the gradient is 0."""
 
     def fix_(self) -> Tensor:
-        """In-place version of `trunc`."""
+        """Compute `trunc` in place and return the tensor."""
 
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Merge the dims from ``start_dim`` to ``end_dim`` into one."""
@@ -766,37 +766,37 @@ class TensorMethods:
         """Return `pow` in float64, or complex128 where an operand is complex."""
 
     def float_power_(self, exponent: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `float_power`: of float64, and of complex128 where an operand is complex."""
+        """Compute `float_power` in place, of float64, and of complex128 where an operand is complex, and return the tensor."""
 
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """Return the largest integer ≤ x; the gradient is 0."""
 
     def floor_(self) -> Tensor:
-        """In-place version of `floor`."""
+        """Compute `floor` in place and return the tensor."""
 
     def floor_divide(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """y = ⌊a/b⌋; no gradient. RuntimeError for integers by zero."""
 
     def floor_divide_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `floor_divide`."""
+        """Compute `floor_divide` in place and return the tensor."""
 
     def fmax(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """max(a, b), the other one where one is nan."""
+        """Return max(a, b), the other one where one is nan."""
 
     def fmin(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """min(a, b), the other one where one is nan."""
+        """Return min(a, b), the other one where one is nan."""
 
     def fmod(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
 
     def fmod_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `fmod`."""
+        """Compute `fmod` in place and return the tensor."""
 
     def frac(self, *, out: Tensor | None = None) -> Tensor:
         """Return the fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
 
     def frac_(self) -> Tensor:
-        """In-place version of `frac`."""
+        """Compute `frac` in place and return the tensor."""
 
     def frexp(self, *, out: Tensor | None = None) -> _return_types.frexp:
         """Return (mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0."""
@@ -808,13 +808,13 @@ class TensorMethods:
         """gcd of integers. RuntimeError for others."""
 
     def gcd_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `gcd`."""
+        """Compute `gcd` in place and return the tensor."""
 
     def ge(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Return whether a ≥ b, element by element."""
 
     def ge_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `ge`."""
+        """Compute `ge` in place and return the tensor."""
 
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
         """Fill with the number of trials up to the first success of probability ``p``: 1, 2, …"""
@@ -826,13 +826,13 @@ class TensorMethods:
         """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
 
     def get_device(self) -> _int:
-        """-1: the CPU."""
+        """Return −1, which stands for the CPU."""
 
     def greater(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Return whether a > b, element by element."""
 
     def greater_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `gt`."""
+        """Compute `gt` in place and return the tensor."""
 
     def greater_equal(
         self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
@@ -840,25 +840,25 @@ class TensorMethods:
         """Return whether a ≥ b, element by element."""
 
     def greater_equal_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `ge`."""
+        """Compute `ge` in place and return the tensor."""
 
     def gt(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Return whether a > b, element by element."""
 
     def gt_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `gt`."""
+        """Compute `gt` in place and return the tensor."""
 
     def half(self, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as float16."""
 
     def hardshrink(self, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-        """0 for |x| ≤ lambd, else x."""
+        """Return 0 for |x| ≤ lambd, else x."""
 
     def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
+        """Return 0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
 
     def heaviside_(self, values: Tensor) -> Tensor:
-        """In-place version of `heaviside`."""
+        """Compute `heaviside` in place and return the tensor."""
 
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor:
         """Return how many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
@@ -876,25 +876,25 @@ class TensorMethods:
         """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
 
     def hypot_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `hypot`."""
+        """Compute `hypot` in place and return the tensor."""
 
     def i0(self, *, out: Tensor | None = None) -> Tensor:
         """Return the modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
 
     def i0_(self) -> Tensor:
-        """In-place version of `i0`."""
+        """Compute `i0` in place and return the tensor."""
 
     def igamma(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """The regularised lower incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹e⁻ᵗ dt, a = ``input``, x = ``other``, both floating point tensors."""
 
     def igamma_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `igamma`."""
+        """Compute `igamma` in place and return the tensor."""
 
     def igammac(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """The regularised upper incomplete gamma function Q(a, x) = 1/Γ(a) ∫ₓ^∞ tᵃ⁻¹e⁻ᵗ dt, a = ``input``, x = ``other``, both floating point tensors."""
 
     def igammac_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `igammac`."""
+        """Compute `igammac` in place and return the tensor."""
 
     @property
     def imag(self) -> Tensor:
@@ -906,19 +906,19 @@ class TensorMethods:
         """y = x with alpha·source[i] added to the slice y[index[i]] along ``dim``; duplicates add up; dsource = alpha·g[index]."""
 
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
-        """In-place version of `index_add`."""
+        """Compute `index_add` in place and return the tensor."""
 
     def index_copy(self, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
         """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]."""
 
     def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
-        """In-place version of `index_copy`."""
+        """Compute `index_copy` in place and return the tensor."""
 
     def index_fill(self, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
         """y = x with the slices y[index] along ``dim`` filled with a number or 0-d tensor."""
 
     def index_fill_(self, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
-        """In-place version of `index_fill`."""
+        """Compute `index_fill` in place and return the tensor."""
 
     def index_put(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
         """Out-of-place version of `index_put_`: y = x with y[indices] = values; d/dvalues gathers, d/dx is 0 where overwritten."""
@@ -932,7 +932,7 @@ class TensorMethods:
         """Return `index_add` with another way to combine: 'prod', 'mean', 'amax' or 'amin'."""
 
     def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
-        """In-place version of `index_reduce`."""
+        """Compute `index_reduce` in place and return the tensor."""
 
     def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice."""
@@ -944,13 +944,13 @@ class TensorMethods:
         """The tensor as int32."""
 
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
-        """A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
+        """Return A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
 
     def is_complex(self) -> _bool:
         """Return whether the dtype is complex."""
 
     def is_conj(self) -> _bool:
-        """False: see `resolve_conj`."""
+        """Return False: see `resolve_conj`."""
 
     def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
         """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
@@ -994,7 +994,7 @@ class TensorMethods:
         """False: there are no mtia tensors here."""
 
     def is_neg(self) -> _bool:
-        """False: see `resolve_neg`."""
+        """Return False: see `resolve_neg`."""
 
     @property
     def is_nested(self) -> _bool:
@@ -1004,7 +1004,7 @@ class TensorMethods:
         """Return whether the one element is not 0."""
 
     def is_pinned(self, device: Device = None) -> _bool:
-        """False."""
+        """Return False: there is no GPU that would read it."""
 
     @property
     def is_quantized(self) -> _bool:
@@ -1017,7 +1017,7 @@ class TensorMethods:
         """Return whether both tensors read the same memory under the same geometry."""
 
     def is_shared(self) -> _bool:
-        """False."""
+        """Return False: workers get copies of memory."""
 
     def is_signed(self) -> _bool:
         """Return whether the dtype is signed."""
@@ -1045,7 +1045,7 @@ class TensorMethods:
     def isclose(
         self, other: Tensor | Number | _complex, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
-        """|a − b| ≤ atol + rtol·|b|, element by element."""
+        """Return whether |a − b| ≤ atol + rtol·|b|, element by element."""
 
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
         """Return whether x is neither infinite nor nan."""
@@ -1093,31 +1093,31 @@ class TensorMethods:
         """lcm of integers. RuntimeError for others."""
 
     def lcm_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `lcm`."""
+        """Compute `lcm` in place and return the tensor."""
 
     def ldexp(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """x·2ᵉ, dy/dx = 2ᵉ."""
 
     def ldexp_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `ldexp`."""
+        """Compute `ldexp` in place and return the tensor."""
 
     def le(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Return whether a ≤ b, element by element."""
 
     def le_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `le`."""
+        """Compute `le` in place and return the tensor."""
 
     def lerp(self, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
-        """a + w·(b − a), w a number or a tensor."""
+        """Return a + w·(b − a), w a number or a tensor."""
 
     def lerp_(self, end: Tensor, weight: Tensor | _float) -> Tensor:
-        """In-place version of `lerp`."""
+        """Compute `lerp` in place and return the tensor."""
 
     def less(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Return whether a < b, element by element."""
 
     def less_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `lt`."""
+        """Compute `lt` in place and return the tensor."""
 
     def less_equal(
         self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
@@ -1125,13 +1125,13 @@ class TensorMethods:
         """Return whether a ≤ b, element by element."""
 
     def less_equal_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `le`."""
+        """Compute `le` in place and return the tensor."""
 
     def lgamma(self, *, out: Tensor | None = None) -> Tensor:
         """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
 
     def lgamma_(self) -> Tensor:
-        """In-place version of `lgamma`."""
+        """Compute `lgamma` in place and return the tensor."""
 
     def log(self, *, out: Tensor | None = None) -> Tensor:
         """y = ln x, dy/dx = 1/x."""
@@ -1140,22 +1140,22 @@ class TensorMethods:
         """y = log₁₀ x, dy/dx = 1/(x·ln 10)."""
 
     def log10_(self) -> Tensor:
-        """In-place version of `log10`."""
+        """Compute `log10` in place and return the tensor."""
 
     def log1p(self, *, out: Tensor | None = None) -> Tensor:
         """y = ln(1 + x), without the loss of digits near 0; dy/dx = 1/(1 + x)."""
 
     def log1p_(self) -> Tensor:
-        """In-place version of `log1p`."""
+        """Compute `log1p` in place and return the tensor."""
 
     def log2(self, *, out: Tensor | None = None) -> Tensor:
         """y = log₂ x, dy/dx = 1/(x·ln 2)."""
 
     def log2_(self) -> Tensor:
-        """In-place version of `log2`."""
+        """Compute `log2` in place and return the tensor."""
 
     def log_(self) -> Tensor:
-        """In-place version of `log`."""
+        """Compute `log` in place and return the tensor."""
 
     def log_normal_(self, mean: _float = 1, std: _float = 2, *, generator: Generator | None = None) -> Tensor:
         """Fill with exp(z) of normal z with the given mean and standard deviation."""
@@ -1177,46 +1177,46 @@ class TensorMethods:
         """yₖ = ln(e^x₀ + … + e^xₖ) along ``dim``, without overflow."""
 
     def logdet(self) -> Tensor:
-        """log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ."""
+        """Return log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ."""
 
     def logical_and(
         self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """a ≠ 0 and b ≠ 0."""
+        """Return whether a ≠ 0 and b ≠ 0."""
 
     def logical_and_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `logical_and`."""
+        """Compute `logical_and` in place and return the tensor."""
 
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
         """x = 0."""
 
     def logical_not_(self) -> Tensor:
-        """In-place version of `logical_not`."""
+        """Compute `logical_not` in place and return the tensor."""
 
     def logical_or(
         self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """a ≠ 0 or b ≠ 0."""
+        """Return whether a ≠ 0 or b ≠ 0."""
 
     def logical_or_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `logical_or`."""
+        """Compute `logical_or` in place and return the tensor."""
 
     def logical_xor(
         self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """Exactly one of a ≠ 0, b ≠ 0."""
+        """Return whether exactly one of a ≠ 0, b ≠ 0 holds."""
 
     def logical_xor_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `logical_xor`."""
+        """Compute `logical_xor` in place and return the tensor."""
 
     def logit(self, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
         """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped."""
 
     def logit_(self, eps: _float | None = None) -> Tensor:
-        """In-place version of `logit`."""
+        """Compute `logit` in place and return the tensor."""
 
     def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
+        """Return ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
 
     def long(self, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as int64."""
@@ -1225,7 +1225,7 @@ class TensorMethods:
         """Return whether a < b, element by element."""
 
     def lt_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `lt`."""
+        """Compute `lt` in place and return the tensor."""
 
     def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> tuple[Tensor, ...]:
         """Return (LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
@@ -1248,22 +1248,22 @@ class TensorMethods:
         """y = value where the mask holds, x elsewhere; ``value`` a number or 0-d tensor, ``mask`` broadcasts."""
 
     def masked_fill_(self, mask: Tensor, value: Tensor | _float) -> Tensor:
-        """In-place version of `masked_fill`."""
+        """Compute `masked_fill` in place and return the tensor."""
 
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """y = x with the elements where the mask holds replaced by those of ``source``, in order."""
 
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
-        """In-place version of `masked_scatter`."""
+        """Compute `masked_scatter` in place and return the tensor."""
 
     def masked_select(self, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
 
     def matmul(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """Product of vectors, matrices and batches of them; batch dims broadcast."""
+        """Return the product of vectors, matrices and batches of them; batch dims broadcast."""
 
     def matrix_exp(self) -> Tensor:
-        """Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series."""
+        """Return Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series."""
 
     def matrix_power(self, n: _int, *, out: Tensor | None = None) -> Tensor:
         """Return `linalg.matrix_power`, its older name."""
@@ -1282,7 +1282,7 @@ class TensorMethods:
         """y = max(a, b); nan wins; ties share the gradient."""
 
     def maximum_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `maximum`."""
+        """Compute `maximum` in place and return the tensor."""
 
     def mean(
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor |
@@ -1311,7 +1311,7 @@ class TensorMethods:
         """y = min(a, b); nan wins; ties share the gradient."""
 
     def minimum_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `minimum`."""
+        """Compute `minimum` in place and return the tensor."""
 
     def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g."""
@@ -1338,18 +1338,18 @@ class TensorMethods:
         """Product: y = a·b, dy/da = b, dy/db = a."""
 
     def mul_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `mul`."""
+        """Compute `mul` in place and return the tensor."""
 
     def multinomial(
         self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """Indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples)."""
+        """Return indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples)."""
 
     def multiply(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Product: y = a·b, dy/da = b, dy/db = a."""
 
     def multiply_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `mul`."""
+        """Compute `mul` in place and return the tensor."""
 
     def mv(self, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Matrix times vector: y = A·v."""
@@ -1358,7 +1358,7 @@ class TensorMethods:
         """Return the multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1."""
 
     def mvlgamma_(self, p: _int) -> Tensor:
-        """In-place version of `mvlgamma`."""
+        """Compute `mvlgamma` in place and return the tensor."""
 
     @property
     def name(self) -> None:
@@ -1368,10 +1368,10 @@ class TensorMethods:
         self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Tensor | None =
         None
     ) -> Tensor:
-        """nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
+        """Return nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
 
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
-        """In-place version of `nan_to_num`."""
+        """Compute `nan_to_num` in place and return the tensor."""
 
     def nanmean(
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor |
@@ -1415,25 +1415,25 @@ class TensorMethods:
         """Return whether a ≠ b, element by element."""
 
     def ne_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `ne`."""
+        """Compute `ne` in place and return the tensor."""
 
     def neg(self, *, out: Tensor | None = None) -> Tensor:
         """y = −x, dy/dx = −1."""
 
     def neg_(self) -> Tensor:
-        """In-place version of `neg`."""
+        """Compute `neg` in place and return the tensor."""
 
     def negative(self, *, out: Tensor | None = None) -> Tensor:
         """y = −x, dy/dx = −1."""
 
     def negative_(self) -> Tensor:
-        """In-place version of `neg`."""
+        """Compute `neg` in place and return the tensor."""
 
     def nelement(self) -> _int:
         """Return the number of elements."""
 
     def new(self, *args: Any) -> Tensor:
-        """PyTorch's old constructor with this tensor's dtype."""
+        """Return what PyTorch's old constructor makes, of this tensor's dtype."""
 
     def new_empty(
         self, *size: _int | Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
@@ -1480,7 +1480,7 @@ class TensorMethods:
         """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
 
     def nextafter_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `nextafter`."""
+        """Compute `nextafter` in place and return the tensor."""
 
     @overload
     def nonzero(self, *, out: Tensor | None = None, as_tuple: Literal[False] = False) -> Tensor:
@@ -1505,7 +1505,7 @@ class TensorMethods:
         """Return whether a ≠ b, element by element."""
 
     def not_equal_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `ne`."""
+        """Compute `ne` in place and return the tensor."""
 
     def numel(self) -> _int:
         """Return the number of elements."""
@@ -1520,7 +1520,7 @@ class TensorMethods:
         self, tau: Tensor, other: Tensor | Number | _complex, left: _bool = True, transpose: _bool = False, *, out: Tensor |
         None = None
     ) -> Tensor:
-        """Q·other, or other·Q if not ``left``, with Qᴴ for Q if ``transpose``: Q is the whole product of `geqrf`'s reflections."""
+        """Return Q·other, or other·Q if not ``left``, with Qᴴ for Q if ``transpose``: Q is the whole product of `geqrf`'s reflections."""
 
     def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
@@ -1535,13 +1535,13 @@ class TensorMethods:
         """Return `linalg.pinv` with a relative cutoff of ``rcond``."""
 
     def poisson(self, generator: Generator | None = None) -> Tensor:
-        """Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates."""
+        """Return Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates."""
 
     def polygamma(self, n: _int, *, out: Tensor | None = None) -> Tensor:
         """Return the n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1."""
 
     def polygamma_(self, n: _int) -> Tensor:
-        """In-place version of `polygamma`."""
+        """Compute `polygamma` in place and return the tensor."""
 
     def positive(self) -> Tensor:
         """Return the tensor itself. RuntimeError for booleans."""
@@ -1550,10 +1550,10 @@ class TensorMethods:
         """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0)."""
 
     def pow_(self, exponent: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `pow`."""
+        """Compute `pow` in place and return the tensor."""
 
     def prelu(self, weight: Tensor) -> Tensor:
-        """x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1)."""
+        """Return x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1)."""
 
     def prod(
         self, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None
@@ -1564,7 +1564,7 @@ class TensorMethods:
         """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
 
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
-        """In-place version of `put`."""
+        """Compute `put` in place and return the tensor."""
 
     def qr(self, some: _bool = True, *, out: Tensor | None = None) -> _return_types.qr:
         """Return (Q, R): the older form of `linalg.qr`, reduced if ``some``, else complete."""
@@ -1579,7 +1579,7 @@ class TensorMethods:
         """y = x·180/π."""
 
     def rad2deg_(self) -> Tensor:
-        """In-place version of `rad2deg`."""
+        """Compute `rad2deg` in place and return the tensor."""
 
     def random_(self, *bounds: _int | None, generator: Generator | None = None, **kw: Any) -> Tensor:
         """Fill with integers: uniform on [from, to), on [0, to), or up to the largest that the dtype holds exactly, from 0 or ``from`` on."""
@@ -1597,25 +1597,25 @@ class TensorMethods:
         """y = 1/x, dy/dx = −y²."""
 
     def reciprocal_(self) -> Tensor:
-        """In-place version of `reciprocal`."""
+        """Compute `reciprocal` in place and return the tensor."""
 
     def relu(self, *, out: Tensor | None = None) -> Tensor:
         """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
 
     def relu_(self) -> Tensor:
-        """In-place version of `relu`."""
+        """Compute `relu` in place and return the tensor."""
 
     def remainder(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
 
     def remainder_(self, other: Tensor | Number | _complex) -> Tensor:
-        """In-place version of `remainder`."""
+        """Compute `remainder` in place and return the tensor."""
 
     def renorm(self, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
         """Return the slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
 
     def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
-        """In-place version of `renorm`."""
+        """Compute `renorm` in place and return the tensor."""
 
     def repeat(self, *counts: _int | Sequence[_int], repeats: _int | Sequence[_int] | None = None) -> Tensor:
         """Repeat the tensor along each dim; needs at least as many numbers as dims."""
@@ -1650,16 +1650,16 @@ class TensorMethods:
         """Return the tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
 
     def round(self, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
-        """x rounded to ``decimals`` places, halves to even; the gradient is 0."""
+        """Return x rounded to ``decimals`` places, halves to even; the gradient is 0."""
 
     def round_(self, *, decimals: _int = 0) -> Tensor:
-        """In-place version of `round`."""
+        """Compute `round` in place and return the tensor."""
 
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """y = 1/√x, dy/dx = −y³/2."""
 
     def rsqrt_(self) -> Tensor:
-        """In-place version of `rsqrt`."""
+        """Compute `rsqrt` in place and return the tensor."""
 
     def rsub(self, other: Tensor | Number | _complex, *, alpha: _float = 1) -> Tensor:
         """y = b − alpha·a."""
@@ -1674,13 +1674,13 @@ class TensorMethods:
         self, dim: _int, index: Tensor, src: Tensor | _float | None = None, *, value: Number | _complex | None = None, reduce:
         _str | None = None
     ) -> Tensor:
-        """In-place version of `scatter`."""
+        """Compute `scatter` in place and return the tensor."""
 
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
         """y = x with src[i, j, k] added to y[index[i, j, k], j, k] (for dim 0); duplicates add up; dsrc gathers."""
 
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """In-place version of `scatter_add`."""
+        """Compute `scatter_add` in place and return the tensor."""
 
     def scatter_reduce(
         self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None
@@ -1688,7 +1688,7 @@ class TensorMethods:
         """Return `scatter_add` with another way to combine: 'sum', 'prod', 'mean', 'amax' or 'amin', whose ties share the gradient."""
 
     def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
-        """In-place version of `scatter_reduce`."""
+        """Compute `scatter_reduce` in place and return the tensor."""
 
     def searchsorted(
         self, input: Tensor | _float, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter:
@@ -1709,10 +1709,10 @@ class TensorMethods:
         """Let the tensor read the memory of ``source``, a tensor or a storage (under a geometry of its own, if given); without it become empty."""
 
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
-        """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
+        """Return x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
 
     def sgn_(self) -> Tensor:
-        """In-place version of `sgn`."""
+        """Compute `sgn` in place and return the tensor."""
 
     def share_memory_(self) -> Tensor:
         """Return the tensor itself; threads share memory anyway, and processes are sent copies."""
@@ -1724,13 +1724,13 @@ class TensorMethods:
         """y = 1/(1 + e⁻ˣ), dy/dx = y·(1 − y)."""
 
     def sigmoid_(self) -> Tensor:
-        """In-place version of `sigmoid`."""
+        """Compute `sigmoid` in place and return the tensor."""
 
     def sign(self, *, out: Tensor | None = None) -> Tensor:
-        """−1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
+        """Return −1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
 
     def sign_(self) -> Tensor:
-        """In-place version of `sign`."""
+        """Compute `sign` in place and return the tensor."""
 
     def signbit(self, *, out: Tensor | None = None) -> Tensor:
         """Return whether the sign bit is set (true for −0.0)."""
@@ -1739,19 +1739,19 @@ class TensorMethods:
         """y = sin x, dy/dx = cos x."""
 
     def sin_(self) -> Tensor:
-        """In-place version of `sin`."""
+        """Compute `sin` in place and return the tensor."""
 
     def sinc(self, *, out: Tensor | None = None) -> Tensor:
         """y = sin(πx)/(πx), 1 at 0."""
 
     def sinc_(self) -> Tensor:
-        """In-place version of `sinc`."""
+        """Compute `sinc` in place and return the tensor."""
 
     def sinh(self, *, out: Tensor | None = None) -> Tensor:
         """y = sinh x, dy/dx = cosh x."""
 
     def sinh_(self) -> Tensor:
-        """In-place version of `sinh`."""
+        """Compute `sinh` in place and return the tensor."""
 
     @overload
     def size(self, dim: None = None) -> Size:
@@ -1782,7 +1782,7 @@ class TensorMethods:
     def split(
         self, split_size_or_sections: _int | Sequence[_int] | None = None, dim: _int = 0, **kw: Any
     ) -> tuple[Tensor, ...]:
-        """Views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes."""
+        """Return views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes."""
 
     def split_with_sizes(self, split_sizes: _int | _size, dim: _int = 0) -> tuple[Tensor, ...]:
         """Return `split` by a list of sizes."""
@@ -1791,41 +1791,41 @@ class TensorMethods:
         """y = √x, dy/dx = 1/(2y)."""
 
     def sqrt_(self) -> Tensor:
-        """In-place version of `sqrt`."""
+        """Compute `sqrt` in place and return the tensor."""
 
     def square(self, *, out: Tensor | None = None) -> Tensor:
         """y = x², dy/dx = 2x."""
 
     def square_(self) -> Tensor:
-        """In-place version of `square`."""
+        """Compute `square` in place and return the tensor."""
 
     def squeeze(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """Drop the dims of size 1 (all, or those in ``dim``), a view."""
 
     def squeeze_(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
-        """In-place version of `squeeze`: the tensor is read through other sizes and strides, its memory stays."""
+        """Return the tensor itself after `squeeze`: it is read through other sizes and strides, its memory stays."""
 
     def std(
         self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction:
         _float | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """Standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
+        """Return the standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
 
     def stft(
         self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center:
         _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex:
         _bool | None = None, align_to_window: _bool | None = None
     ) -> Tensor:
-        """Spectra of pieces of a signal, […, time] → […, frequency, piece]: Σₖ window[k]·x[m·hop + k]·e^(−2πi·ωk/n_fft)."""
+        """Return spectra of pieces of a signal, […, time] → […, frequency, piece]: Σₖ window[k]·x[m·hop + k]·e^(−2πi·ωk/n_fft)."""
 
     def storage(self) -> TypedStorage:
         """Return the memory that the tensor and all views of it look at, as elements."""
 
     def storage_offset(self) -> _int:
-        """Elements from the beginning of the storage to the first element."""
+        """Return the number of elements from the beginning of the storage to the first element."""
 
     def storage_type(self) -> Any:
-        """PyTorch's old class of storages of the tensor's dtype."""
+        """Return PyTorch's old class of storages of the tensor's dtype."""
 
     @overload
     def stride(self, dim: None = None) -> tuple[_int, ...]:
@@ -1838,13 +1838,13 @@ class TensorMethods:
         """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
 
     def sub_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `sub`."""
+        """Compute `sub` in place and return the tensor."""
 
     def subtract(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
 
     def subtract_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `sub`."""
+        """Compute `sub` in place and return the tensor."""
 
     def sum(
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor |
@@ -1862,19 +1862,19 @@ class TensorMethods:
         """Swap two dims, a view."""
 
     def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
-        """In-place version of `swapaxes`: the tensor is read through other sizes and strides, its memory stays."""
+        """Return the tensor itself after `swapaxes`: it is read through other sizes and strides, its memory stays."""
 
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Swap two dims, a view."""
 
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
-        """In-place version of `swapdims`: the tensor is read through other sizes and strides, its memory stays."""
+        """Return the tensor itself after `swapdims`: it is read through other sizes and strides, its memory stays."""
 
     def t(self) -> Tensor:
         """Return the transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
 
     def t_(self) -> Tensor:
-        """In-place version of `t`: the tensor is read through other sizes and strides, its memory stays."""
+        """Return the tensor itself after `t`: it is read through other sizes and strides, its memory stays."""
 
     def take(self, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
@@ -1886,16 +1886,16 @@ class TensorMethods:
         """y = tan x, dy/dx = 1 + y²."""
 
     def tan_(self) -> Tensor:
-        """In-place version of `tan`."""
+        """Compute `tan` in place and return the tensor."""
 
     def tanh(self, *, out: Tensor | None = None) -> Tensor:
         """y = tanh x, dy/dx = 1 − y²."""
 
     def tanh_(self) -> Tensor:
-        """In-place version of `tanh`."""
+        """Compute `tanh` in place and return the tensor."""
 
     def tensor_split(self, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of nearly equal parts, or of the parts between given indices."""
+        """Return views of nearly equal parts, or of the parts between given indices."""
 
     def tile(self, *counts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
         """Repeat the tensor ``dims`` times along each dim (missing dims count as 1)."""
@@ -1907,7 +1907,7 @@ class TensorMethods:
         """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
 
     def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
+        """Return the elements as nested lists of Python numbers."""
 
     def topk(
         self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None
@@ -1921,7 +1921,7 @@ class TensorMethods:
         """Swap two dims, a view."""
 
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
-        """In-place version of `transpose`: the tensor is read through other sizes and strides, its memory stays."""
+        """Return the tensor itself after `transpose`: it is read through other sizes and strides, its memory stays."""
 
     def triangular_solve(
         self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Tensor | None =
@@ -1933,13 +1933,13 @@ class TensorMethods:
         """The matrices with zeros above the diagonal number ``diagonal``."""
 
     def tril_(self, diagonal: _int = 0) -> Tensor:
-        """In-place version of `tril`."""
+        """Compute `tril` in place and return the tensor."""
 
     def triu(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The matrices with zeros below the diagonal number ``diagonal``."""
 
     def triu_(self, diagonal: _int = 0) -> Tensor:
-        """In-place version of `triu`."""
+        """Compute `triu` in place and return the tensor."""
 
     def true_divide(
         self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None, out: Tensor | None = None
@@ -1947,13 +1947,13 @@ class TensorMethods:
         """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
 
     def true_divide_(self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
-        """In-place version of `div`."""
+        """Compute `div` in place and return the tensor."""
 
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
-        """x without its fraction; the gradient is 0."""
+        """Return x without its fraction; the gradient is 0."""
 
     def trunc_(self) -> Tensor:
-        """In-place version of `trunc`."""
+        """Compute `trunc` in place and return the tensor."""
 
     @overload
     def type(self) -> _str:
@@ -1972,7 +1972,7 @@ class TensorMethods:
         """Split one dim into ``sizes`` (one may be -1)."""
 
     def unfold(self, dimension: _int, size: _int | _size, step: _int) -> Tensor:
-        """Views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
+        """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
 
     def uniform_(self, from_: _float = 0, to: _float = 1, *, generator: Generator | None = None, **kw: Any) -> Tensor:
         """Fill with numbers uniform on [from, to)."""
@@ -2013,7 +2013,7 @@ class TensorMethods:
         """Return a view with a new dim of size 1 at ``dim``."""
 
     def unsqueeze_(self, dim: _int) -> Tensor:
-        """In-place version of `unsqueeze`: the tensor is read through other sizes and strides, its memory stays."""
+        """Return the tensor itself after `unsqueeze`: it is read through other sizes and strides, its memory stays."""
 
     def untyped_storage(self) -> UntypedStorage:
         """Return the memory that the tensor and all views of it look at, as bytes."""
@@ -2022,7 +2022,7 @@ class TensorMethods:
         self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction:
         _float | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """Variance over ``dim``: Σ(x − mean)²/(n − correction); correction 1 unless ``unbiased=False`` or given."""
+        """Return the variance over ``dim``: Σ(x − mean)²/(n − correction); correction 1 unless ``unbiased=False`` or given."""
 
     def vdot(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ."""
@@ -2036,7 +2036,7 @@ class TensorMethods:
         """Return ``view`` with the shape of ``other``."""
 
     def view_as_complex(self) -> Tensor:
-        """Pairs of real numbers as complex ones: […, 2] → […]; a view."""
+        """Return pairs of real numbers as complex ones: […, 2] → […]; a view."""
 
     def view_as_real(self) -> Tensor:
         """Return a complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view."""
@@ -2056,13 +2056,13 @@ class TensorMethods:
         """Return this tensor where the condition holds, else ``other``."""
 
     def xlogy(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-        """x·ln y, 0 where x is 0 (unless y is nan)."""
+        """Return x·ln y, 0 where x is 0 (unless y is nan)."""
 
     def xlogy_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """In-place version of `xlogy`."""
+        """Compute `xlogy` in place and return the tensor."""
 
     def xpu(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """RuntimeError: there is no xpu device here."""
 
     def zero_(self) -> Tensor:
-        """In-place version of `zero`."""
+        """Compute `zero` in place and return the tensor."""

@@ -18,7 +18,7 @@ from autograd_nb.tensor import Tensor
 from autograd_nb.types import Device, Number, _bool, _complex, _float, _int, _size, _str
 
 def __matmul__(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Product of vectors, matrices and batches of them; batch dims broadcast."""
+    """Return the product of vectors, matrices and batches of them; batch dims broadcast."""
 
 def __pos__(input: Tensor) -> Tensor:
     """Return the tensor itself. RuntimeError for booleans."""
@@ -27,7 +27,7 @@ def _dirichlet_grad(x: Tensor, alpha: _float, total: Tensor) -> Tensor:
     """Return how fast x of a beta distribution with the parameters alpha and total − alpha moves with alpha, divided by 1 − x."""
 
 def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Points of the simplex from Dirichlet's distributions, whose concentrations are along the last dim of ``input``; implicit gradient."""
+    """Return points of the simplex from Dirichlet's distributions, whose concentrations are along the last dim of ``input``; implicit gradient."""
 
 def _segment_reduce(
     data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None,
@@ -36,31 +36,31 @@ def _segment_reduce(
     """Reduce runs of ``lengths`` (or between ``offsets``) along ``axis``: 'sum', 'mean', 'prod', 'max', 'min'."""
 
 def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Gamma numbers of the shapes ``input`` and scale 1; the gradient is that of the sample at a fixed place (implicit)."""
+    """Return Gamma numbers of the shapes ``input`` and scale 1; the gradient is that of the sample at a fixed place (implicit)."""
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
 
 def abs_(input: Tensor) -> Tensor:
-    """In-place version of `abs`."""
+    """Compute `abs` in place and return the tensor."""
 
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
 
 def absolute_(input: Tensor) -> Tensor:
-    """In-place version of `abs`."""
+    """Compute `abs` in place and return the tensor."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arccos x, dy/dx = −1/√(1 − x²)."""
 
 def acos_(input: Tensor) -> Tensor:
-    """In-place version of `acos`."""
+    """Compute `acos` in place and return the tensor."""
 
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arcosh x, dy/dx = 1/√(x² − 1)."""
 
 def acosh_(input: Tensor) -> Tensor:
-    """In-place version of `acosh`."""
+    """Compute `acosh` in place and return the tensor."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
     """The mean of each of ``output_size`` nearly equal parts."""
@@ -78,7 +78,7 @@ def add(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | Non
     """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha."""
 
 def add_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `add`."""
+    """Compute `add` in place and return the tensor."""
 
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
@@ -91,7 +91,7 @@ def addcdiv(
     """x + value·(tensor1 / tensor2), ``value`` a number."""
 
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
-    """In-place version of `addcdiv`."""
+    """Compute `addcdiv` in place and return the tensor."""
 
 def addcmul(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None
@@ -99,7 +99,7 @@ def addcmul(
     """x + value·(tensor1 · tensor2), ``value`` a number."""
 
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
-    """In-place version of `addcmul`."""
+    """Compute `addcmul` in place and return the tensor."""
 
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
@@ -162,31 +162,31 @@ def arange(
     start: _float | None = None, end: _float | None = None, step: _float = 1, *, out: Tensor | None = None, dtype: _dtype | None
     = None, layout: _layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign."""
+    """Return start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign."""
 
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arccos x, dy/dx = −1/√(1 − x²)."""
 
 def arccos_(input: Tensor) -> Tensor:
-    """In-place version of `acos`."""
+    """Compute `acos` in place and return the tensor."""
 
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arcosh x, dy/dx = 1/√(x² − 1)."""
 
 def arccosh_(input: Tensor) -> Tensor:
-    """In-place version of `acosh`."""
+    """Compute `acosh` in place and return the tensor."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arcsin x, dy/dx = 1/√(1 − x²)."""
 
 def arcsin_(input: Tensor) -> Tensor:
-    """In-place version of `asin`."""
+    """Compute `asin` in place and return the tensor."""
 
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arsinh x, dy/dx = 1/√(x² + 1)."""
 
 def arcsinh_(input: Tensor) -> Tensor:
-    """In-place version of `asinh`."""
+    """Compute `asinh` in place and return the tensor."""
 
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arctan x, dy/dx = 1/(1 + x²)."""
@@ -197,16 +197,16 @@ def arctan2(
     """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
 def arctan2_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `atan2`."""
+    """Compute `atan2` in place and return the tensor."""
 
 def arctan_(input: Tensor) -> Tensor:
-    """In-place version of `atan`."""
+    """Compute `atan` in place and return the tensor."""
 
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = artanh x, dy/dx = 1/(1 − x²)."""
 
 def arctanh_(input: Tensor) -> Tensor:
-    """In-place version of `atanh`."""
+    """Compute `atanh` in place and return the tensor."""
 
 def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return the index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
@@ -246,13 +246,13 @@ def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arcsin x, dy/dx = 1/√(1 − x²)."""
 
 def asin_(input: Tensor) -> Tensor:
-    """In-place version of `asin`."""
+    """Compute `asin` in place and return the tensor."""
 
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arsinh x, dy/dx = 1/√(x² + 1)."""
 
 def asinh_(input: Tensor) -> Tensor:
-    """In-place version of `asinh`."""
+    """Compute `asinh` in place and return the tensor."""
 
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arctan x, dy/dx = 1/(1 + x²)."""
@@ -263,16 +263,16 @@ def atan2(
     """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
 def atan2_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `atan2`."""
+    """Compute `atan2` in place and return the tensor."""
 
 def atan_(input: Tensor) -> Tensor:
-    """In-place version of `atan`."""
+    """Compute `atan` in place and return the tensor."""
 
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = artanh x, dy/dx = 1/(1 − x²)."""
 
 def atanh_(input: Tensor) -> Tensor:
-    """In-place version of `atanh`."""
+    """Compute `atanh` in place and return the tensor."""
 
 @overload
 def atleast_1d(tensor: Tensor, /) -> Tensor:
@@ -330,7 +330,7 @@ def batch_norm(
 def bernoulli(
     input: Tensor, p: Tensor | _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. Its gradient is 0."""
+    """Return 1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. Its gradient is 0."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims."""
@@ -339,19 +339,19 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) 
     """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
 
 def binomial(count: _int, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """Binomial numbers: successes in ``count`` trials of probability ``prob`` (tensors that broadcast), of count's dtype."""
+    """Return binomial numbers: successes in ``count`` trials of probability ``prob`` (tensors that broadcast), of count's dtype."""
 
 def bitwise_and(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """bitwise and of integers and booleans. RuntimeError for others."""
 
 def bitwise_and_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `bitwise_and`."""
+    """Compute `bitwise_and` in place and return the tensor."""
 
 def bitwise_left_shift(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """bitwise left shift of integers. RuntimeError for others."""
 
 def bitwise_left_shift_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `bitwise_left_shift`."""
+    """Compute `bitwise_left_shift` in place and return the tensor."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
@@ -360,19 +360,19 @@ def bitwise_or(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor 
     """bitwise or of integers and booleans. RuntimeError for others."""
 
 def bitwise_or_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `bitwise_or`."""
+    """Compute `bitwise_or` in place and return the tensor."""
 
 def bitwise_right_shift(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """bitwise right shift of integers. RuntimeError for others."""
 
 def bitwise_right_shift_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `bitwise_right_shift`."""
+    """Compute `bitwise_right_shift` in place and return the tensor."""
 
 def bitwise_xor(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """bitwise xor of integers and booleans. RuntimeError for others."""
 
 def bitwise_xor_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `bitwise_xor`."""
+    """Compute `bitwise_xor` in place and return the tensor."""
 
 def blackman_window(
     window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device =
@@ -416,13 +416,13 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the smallest integer ≥ x; the gradient is 0."""
 
 def ceil_(input: Tensor) -> Tensor:
-    """In-place version of `ceil`."""
+    """Compute `ceil` in place and return the tensor."""
 
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """celu(input, alpha=1.0, inplace=False): max(0, x) + min(0, α·(e^(x/α) − 1))."""
 
 def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
-    """In-place version of `celu`."""
+    """Compute `celu` in place and return the tensor."""
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """Return the product of matrices in the order of fewest multiplications: the older form of `linalg.multi_dot`."""
@@ -434,47 +434,47 @@ def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) 
     """Return `linalg.cholesky`, its older name."""
 
 def cholesky_inverse(L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """A⁻¹, given the Cholesky factor of A (…, n, n)."""
+    """Return A⁻¹, given the Cholesky factor of A (…, n, n)."""
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """X with A·X = B, given the Cholesky factor of A: B (…, n, k), L (…, n, n), batches broadcast."""
 
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
+    """Return at most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
 
 def clamp(
     input: Tensor, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None, *, out: Tensor
     | None = None
 ) -> Tensor:
-    """x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
+    """Return x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
 
 def clamp_(
     input: Tensor, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None
 ) -> Tensor:
-    """In-place version of `clamp`."""
+    """Compute `clamp` in place and return the tensor."""
 
 def clamp_max(input: Tensor, max: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """x kept at or below ``max``."""
+    """Return x kept at or below ``max``."""
 
 def clamp_max_(input: Tensor, max: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `clamp_max`."""
+    """Compute `clamp_max` in place and return the tensor."""
 
 def clamp_min(input: Tensor, min: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """x kept at or above ``min``."""
+    """Return x kept at or above ``min``."""
 
 def clamp_min_(input: Tensor, min: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `clamp_min`."""
+    """Compute `clamp_min` in place and return the tensor."""
 
 def clip(
     input: Tensor, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None, *, out: Tensor
     | None = None
 ) -> Tensor:
-    """x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
+    """Return x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
 
 def clip_(
     input: Tensor, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None
 ) -> Tensor:
-    """In-place version of `clamp`."""
+    """Compute `clamp` in place and return the tensor."""
 
 def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
     """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
@@ -501,7 +501,7 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the complex conjugate in memory of its own; a real tensor is its own."""
 
 def conj_physical_(input: Tensor) -> Tensor:
-    """In-place version of `conj_physical`."""
+    """Compute `conj_physical` in place and return the tensor."""
 
 def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: Number | _complex = 0) -> Tensor:
     """Return `nn.functional.pad` with a constant."""
@@ -528,7 +528,7 @@ def conv3d(
     """y[n, o] = b[o] + Σ w[o, c, …]·x[n, c, …] over the 3-D window, per group."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
-    """conv1d of (time, batch, channels) by ``weight`` (width, inputs, outputs) and ``bias`` (outputs): (time, batch, outputs)."""
+    """Return conv1d of (time, batch, channels) by ``weight`` (width, inputs, outputs) and ``bias`` (outputs): (time, batch, outputs)."""
 
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
@@ -554,10 +554,10 @@ def copy_(input: Tensor, src: Tensor, non_blocking: _bool = False) -> Tensor:
 def copysign(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """|a| with the sign of b."""
+    """Return |a| with the sign of b."""
 
 def copysign_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `copysign`."""
+    """Compute `copysign` in place and return the tensor."""
 
 def corrcoef(input: Tensor) -> Tensor:
     """Return the matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
@@ -566,22 +566,22 @@ def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = cos x, dy/dx = −sin x."""
 
 def cos_(input: Tensor) -> Tensor:
-    """In-place version of `cos`."""
+    """Compute `cos` in place and return the tensor."""
 
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = cosh x, dy/dx = sinh x."""
 
 def cosh_(input: Tensor) -> Tensor:
-    """In-place version of `cosh`."""
+    """Compute `cosh` in place and return the tensor."""
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, size_average: _bool | None = None, reduce: _str | None
     = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1."""
+    """Return 1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
-    """x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs."""
+    """Return x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs."""
 
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Return how many elements are not 0, over ``dim`` or all."""
@@ -620,7 +620,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = x·π/180."""
 
 def deg2rad_(input: Tensor) -> Tensor:
-    """In-place version of `deg2rad`."""
+    """Compute `deg2rad` in place and return the tensor."""
 
 def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
@@ -635,7 +635,7 @@ def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
     """Return a matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
 
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-    """Matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
+    """Return matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
 
 def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
     """Return a matrix with all elements on its diagonal."""
@@ -659,7 +659,7 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
 
 def digamma_(input: Tensor) -> Tensor:
-    """In-place version of `digamma`."""
+    """Compute `digamma` in place and return the tensor."""
 
 def dim(input: Tensor) -> _int:
     """Return the number of dims."""
@@ -673,7 +673,7 @@ def div(
     """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
 
 def div_(input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
-    """In-place version of `div`."""
+    """Compute `div` in place and return the tensor."""
 
 def divide(
     input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None, out: Tensor | None = None
@@ -681,7 +681,7 @@ def divide(
     """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
 
 def divide_(input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
-    """In-place version of `div`."""
+    """Compute `div` in place and return the tensor."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors: y = Σ aᵢbᵢ."""
@@ -702,7 +702,7 @@ def einsum(*args: Any) -> Tensor:
     """Sums of products named by subscripts: ``einsum('bij,bjk->bik', a, b)`` is y[b, i, k] = Σⱼ a[b, i, j]·b[b, j, k]."""
 
 def element_size(input: Tensor) -> _int:
-    """Bytes of one element."""
+    """Return the bytes of one element."""
 
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False
@@ -726,13 +726,13 @@ def empty_permuted(
     size: _int | _size, physical_layout: _int | _size, *, dtype: _dtype | None = None, layout: _layout | None = None, device:
     Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """Uninitialised memory of shape ``size`` whose dims lie in memory in the order ``physical_layout``, outermost first."""
+    """Return uninitialised memory of shape ``size`` whose dims lie in memory in the order ``physical_layout``, outermost first."""
 
 def empty_strided(
     size: _int | _size, stride: _int | Sequence[_int], *, dtype: _dtype | None = None, device: Device = None, requires_grad:
     _bool = False
 ) -> Tensor:
-    """Uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size."""
+    """Return uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size."""
 
 def eq(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Return whether a = b, element by element."""
@@ -744,19 +744,19 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 2/√π ∫₀ˣ e^(−t²) dt, dy/dx = 2/√π · e^(−x²)."""
 
 def erf_(input: Tensor) -> Tensor:
-    """In-place version of `erf`."""
+    """Compute `erf` in place and return the tensor."""
 
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 1 − erf x, without the loss of digits for large x."""
 
 def erfc_(input: Tensor) -> Tensor:
-    """In-place version of `erfc`."""
+    """Compute `erfc` in place and return the tensor."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
 
 def erfinv_(input: Tensor) -> Tensor:
-    """In-place version of `erfinv`."""
+    """Compute `erfinv` in place and return the tensor."""
 
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = eˣ, dy/dx = y."""
@@ -765,10 +765,10 @@ def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 2ˣ, dy/dx = y·ln 2."""
 
 def exp2_(input: Tensor) -> Tensor:
-    """In-place version of `exp2`."""
+    """Compute `exp2` in place and return the tensor."""
 
 def exp_(input: Tensor) -> Tensor:
-    """In-place version of `exp`."""
+    """Compute `exp` in place and return the tensor."""
 
 def expand(input: Tensor, *sizes: _int | Sequence[_int], size: _int | _size | None = None, implicit: _bool = False) -> Tensor:
     """Return a view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front."""
@@ -783,7 +783,7 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = eˣ − 1, without the loss of digits near 0; dy/dx = y + 1."""
 
 def expm1_(input: Tensor) -> Tensor:
-    """In-place version of `expm1`."""
+    """Compute `expm1` in place and return the tensor."""
 
 def eye(
     n: _int, m: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None,
@@ -813,10 +813,10 @@ def fill_diagonal_(input: Tensor, fill_value: Number | _complex, wrap: _bool = F
     """Write ``fill_value`` on the main diagonal, in place; with ``wrap`` a tall matrix's diagonal begins again below."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x without its fraction; the gradient is 0."""
+    """Return x without its fraction; the gradient is 0."""
 
 def fix_(input: Tensor) -> Tensor:
-    """In-place version of `trunc`."""
+    """Compute `trunc` in place and return the tensor."""
 
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Merge the dims from ``start_dim`` to ``end_dim`` into one."""
@@ -837,31 +837,31 @@ def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the largest integer ≤ x; the gradient is 0."""
 
 def floor_(input: Tensor) -> Tensor:
-    """In-place version of `floor`."""
+    """Compute `floor` in place and return the tensor."""
 
 def floor_divide(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """y = ⌊a/b⌋; no gradient. RuntimeError for integers by zero."""
 
 def floor_divide_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `floor_divide`."""
+    """Compute `floor_divide` in place and return the tensor."""
 
 def fmax(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-    """max(a, b), the other one where one is nan."""
+    """Return max(a, b), the other one where one is nan."""
 
 def fmin(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
-    """min(a, b), the other one where one is nan."""
+    """Return min(a, b), the other one where one is nan."""
 
 def fmod(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
 
 def fmod_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `fmod`."""
+    """Compute `fmod` in place and return the tensor."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
 
 def frac_(input: Tensor) -> Tensor:
-    """In-place version of `frac`."""
+    """Compute `frac` in place and return the tensor."""
 
 def frexp(input: Tensor, *, out: Tensor | None = None) -> _return_types.frexp:
     """Return (mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0."""
@@ -894,7 +894,7 @@ def gcd(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None 
     """gcd of integers. RuntimeError for others."""
 
 def gcd_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `gcd`."""
+    """Compute `gcd` in place and return the tensor."""
 
 def ge(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Return whether a ≥ b, element by element."""
@@ -909,7 +909,7 @@ def get_default_device() -> _device:
     """Return the CPU."""
 
 def get_device(input: Tensor) -> _int:
-    """-1: the CPU."""
+    """Return −1, which stands for the CPU."""
 
 def get_device_module(device_name: _str | None = None) -> Any:
     """Raise RuntimeError for anything but the CPU, which has no module of its own."""
@@ -963,7 +963,7 @@ def hamming_window(
     window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, dtype: _dtype | None = None,
     layout: _layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """alpha − beta·cos(2πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
+    """Return alpha − beta·cos(2πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
 
 def hann_window(
     window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device =
@@ -972,19 +972,19 @@ def hann_window(
     """sin²(πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """0 for |x| ≤ lambd, else x."""
+    """Return 0 for |x| ≤ lambd, else x."""
 
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
+    """Return 0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
 
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
-    """In-place version of `heaviside`."""
+    """Compute `heaviside` in place and return the tensor."""
 
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _str | None = None,
     reduction: _str = 'mean'
 ) -> Tensor:
-    """x where the target is 1, max(0, margin − x) where it is −1."""
+    """Return x where the target is 1, max(0, margin − x) where it is −1."""
 
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor:
     """Return how many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
@@ -1013,13 +1013,13 @@ def hypot(
     """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
 
 def hypot_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `hypot`."""
+    """Compute `hypot` in place and return the tensor."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
 
 def i0_(input: Tensor) -> Tensor:
-    """In-place version of `i0`."""
+    """Compute `i0` in place and return the tensor."""
 
 def igamma(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """The regularised lower incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹e⁻ᵗ dt, a = ``input``, x = ``other``, both floating point tensors."""
@@ -1070,13 +1070,13 @@ def instance_norm(
     """Return `batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
 
 def inverse(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
+    """Return A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
 
 def is_complex(input: Tensor) -> _bool:
     """Return whether the dtype is complex."""
 
 def is_conj(input: Tensor) -> _bool:
-    """False: see `resolve_conj`."""
+    """Return False: see `resolve_conj`."""
 
 def is_contiguous(input: Tensor, memory_format: _memory_format | None = None) -> _bool:
     """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
@@ -1088,7 +1088,7 @@ def is_inference(input: Tensor) -> _bool:
     """Return whether the tensor was made in inference mode."""
 
 def is_neg(input: Tensor) -> _bool:
-    """False: see `resolve_neg`."""
+    """Return False: see `resolve_neg`."""
 
 def is_nonzero(input: Tensor) -> _bool:
     """Return whether the one element is not 0."""
@@ -1108,7 +1108,7 @@ def is_tensor(obj: Any) -> _bool:
 def isclose(
     input: Tensor, other: Tensor | Number | _complex, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
 ) -> Tensor:
-    """|a − b| ≤ atol + rtol·|b|, element by element."""
+    """Return whether |a − b| ≤ atol + rtol·|b|, element by element."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return whether x is neither infinite nor nan."""
@@ -1148,7 +1148,7 @@ def kaiser_window(
     window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: _dtype | None = None, layout: _layout | None =
     None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """I₀(beta·√(1 − x²))/I₀(beta) for x from −1 to 1. ``periodic``: the first n of n + 1 symmetric points."""
+    """Return I₀(beta·√(1 − x²))/I₀(beta) for x from −1 to 1. ``periodic``: the first n of n + 1 symmetric points."""
 
 def kron(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Kronecker product: y[i·n + k, …] = a[i, …]·b[k, …], each dim of size (a's · b's); missing dims in front count as 1."""
@@ -1168,22 +1168,22 @@ def lcm(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None 
     """lcm of integers. RuntimeError for others."""
 
 def lcm_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `lcm`."""
+    """Compute `lcm` in place and return the tensor."""
 
 def ldexp(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """x·2ᵉ, dy/dx = 2ᵉ."""
 
 def ldexp_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `ldexp`."""
+    """Compute `ldexp` in place and return the tensor."""
 
 def le(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Return whether a ≤ b, element by element."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
-    """a + w·(b − a), w a number or a tensor."""
+    """Return a + w·(b − a), w a number or a tensor."""
 
 def lerp_(input: Tensor, end: Tensor, weight: Tensor | _float) -> Tensor:
-    """In-place version of `lerp`."""
+    """Compute `lerp` in place and return the tensor."""
 
 def less(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Return whether a < b, element by element."""
@@ -1197,7 +1197,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
 
 def lgamma_(input: Tensor) -> Tensor:
-    """In-place version of `lgamma`."""
+    """Compute `lgamma` in place and return the tensor."""
 
 def linspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None
@@ -1212,22 +1212,22 @@ def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = log₁₀ x, dy/dx = 1/(x·ln 10)."""
 
 def log10_(input: Tensor) -> Tensor:
-    """In-place version of `log10`."""
+    """Compute `log10` in place and return the tensor."""
 
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ln(1 + x), without the loss of digits near 0; dy/dx = 1/(1 + x)."""
 
 def log1p_(input: Tensor) -> Tensor:
-    """In-place version of `log1p`."""
+    """Compute `log1p` in place and return the tensor."""
 
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = log₂ x, dy/dx = 1/(x·ln 2)."""
 
 def log2_(input: Tensor) -> Tensor:
-    """In-place version of `log2`."""
+    """Compute `log2` in place and return the tensor."""
 
 def log_(input: Tensor) -> Tensor:
-    """In-place version of `log`."""
+    """Compute `log` in place and return the tensor."""
 
 def log_softmax(
     input: Tensor, dim: _int | None = None, dtype: _dtype | None = None, *, axis: _int | None = None, out: Tensor | None = None
@@ -1248,12 +1248,12 @@ def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tens
     """yₖ = ln(e^x₀ + … + e^xₖ) along ``dim``, without overflow."""
 
 def logdet(input: Tensor) -> Tensor:
-    """log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ."""
+    """Return log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ."""
 
 def logical_and(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """a ≠ 0 and b ≠ 0."""
+    """Return whether a ≠ 0 and b ≠ 0."""
 
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x = 0."""
@@ -1261,27 +1261,27 @@ def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def logical_or(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """a ≠ 0 or b ≠ 0."""
+    """Return whether a ≠ 0 or b ≠ 0."""
 
 def logical_xor(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Exactly one of a ≠ 0, b ≠ 0."""
+    """Return whether exactly one of a ≠ 0, b ≠ 0 holds."""
 
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped."""
 
 def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
-    """In-place version of `logit`."""
+    """Compute `logit` in place and return the tensor."""
 
 def logspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _dtype
     | None = None, device: Device = None, requires_grad: _bool = False
 ) -> Tensor:
-    """base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
+    """Return base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
 
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
+    """Return ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
 
 def lstm(input: Tensor, hx: Sequence[Tensor], *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Layers of LSTM: i, f, o = σ(W x + U h + b), g = tanh(…), c' = f·c + i·g, h' = o·tanh(c')."""
@@ -1310,7 +1310,7 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, size_average: _bool | None = None, reduce: _str | None
     = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """max(0, −t·(a − b) + margin). RuntimeError when the numbers of dims differ."""
+    """Return max(0, −t·(a − b) + margin). RuntimeError when the numbers of dims differ."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float) -> Tensor:
     """y = value where the mask holds, x elsewhere; ``value`` a number or 0-d tensor, ``mask`` broadcasts."""
@@ -1322,10 +1322,10 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     """Return the elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
 
 def matmul(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """Product of vectors, matrices and batches of them; batch dims broadcast."""
+    """Return the product of vectors, matrices and batches of them; batch dims broadcast."""
 
 def matrix_exp(A: Tensor) -> Tensor:
-    """Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series."""
+    """Return Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series."""
 
 def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """Return `linalg.matrix_power`, its older name."""
@@ -1385,7 +1385,7 @@ def maximum(
     """y = max(a, b); nan wins; ties share the gradient."""
 
 def maximum_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `maximum`."""
+    """Compute `maximum` in place and return the tensor."""
 
 def mean(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor
@@ -1419,7 +1419,7 @@ def minimum(
     """y = min(a, b); nan wins; ties share the gradient."""
 
 def minimum_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `minimum`."""
+    """Compute `minimum` in place and return the tensor."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g."""
@@ -1440,13 +1440,13 @@ def mul(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | Non
     """Product: y = a·b, dy/da = b, dy/db = a."""
 
 def mul_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `mul`."""
+    """Compute `mul` in place and return the tensor."""
 
 def multinomial(
     input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None =
     None
 ) -> Tensor:
-    """Indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples)."""
+    """Return indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples)."""
 
 def multiply(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
@@ -1454,7 +1454,7 @@ def multiply(
     """Product: y = a·b, dy/da = b, dy/db = a."""
 
 def multiply_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `mul`."""
+    """Compute `mul` in place and return the tensor."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix times vector: y = A·v."""
@@ -1466,10 +1466,10 @@ def nan_to_num(
     input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Tensor | None
     = None
 ) -> Tensor:
-    """nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
+    """Return nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
 
 def nan_to_num_(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
-    """In-place version of `nan_to_num`."""
+    """Compute `nan_to_num` in place and return the tensor."""
 
 def nanmean(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor
@@ -1531,13 +1531,13 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = −x, dy/dx = −1."""
 
 def neg_(input: Tensor) -> Tensor:
-    """In-place version of `neg`."""
+    """Compute `neg` in place and return the tensor."""
 
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = −x, dy/dx = −1."""
 
 def negative_(input: Tensor) -> Tensor:
-    """In-place version of `neg`."""
+    """Compute `neg` in place and return the tensor."""
 
 def nelement(input: Tensor) -> _int:
     """Return the number of elements."""
@@ -1548,13 +1548,13 @@ def nextafter(
     """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
 
 def nextafter_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `nextafter`."""
+    """Compute `nextafter` in place and return the tensor."""
 
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100,
     reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """−input at the target class, as after `log_softmax`; arguments as `cross_entropy`'s."""
+    """Return −input at the target class, as after `log_softmax`; arguments as `cross_entropy`'s."""
 
 @overload
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: Literal[False] = False) -> Tensor:
@@ -1580,7 +1580,7 @@ def normal(
     None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
     requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """Normal numbers whose mean and standard deviation are tensors (broadcast), or numbers with a ``size``."""
+    """Return normal numbers whose mean and standard deviation are tensors (broadcast), or numbers with a ``size``."""
 
 def not_equal(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
@@ -1613,13 +1613,13 @@ def ormqr(
     input: Tensor, tau: Tensor, other: Tensor | Number | _complex, left: _bool = True, transpose: _bool = False, *, out: Tensor
     | None = None
 ) -> Tensor:
-    """Q·other, or other·Q if not ``left``, with Qᴴ for Q if ``transpose``: Q is the whole product of `geqrf`'s reflections."""
+    """Return Q·other, or other·Q if not ``left``, with Qᴴ for Q if ``transpose``: Q is the whole product of `geqrf`'s reflections."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
-    """‖x₁ − x₂ + eps‖ₚ along the last dim."""
+    """Return ‖x₁ − x₂ + eps‖ₚ along the last dim."""
 
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """Return (U, S, V): about the ``q`` first principal components (columns of V) of the rows of A (…, m, n), by `svd_lowrank`."""
@@ -1643,13 +1643,13 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Return (…, C, H r, W r) → (…, C r², H, W). RuntimeError unless height and width divide by r."""
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates."""
+    """Return Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates."""
 
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float
     = 1e-08, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
+    """Return eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the complex tensor abs·e^(i·angle); the operands broadcast and have one dtype."""
@@ -1664,10 +1664,10 @@ def pow(input: Tensor | _float, exponent: Tensor | Number | _complex, *, out: Te
     """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0)."""
 
 def pow_(input: Tensor, exponent: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `pow`."""
+    """Compute `pow` in place and return the tensor."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1)."""
+    """Return x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1)."""
 
 def prod(
     input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None
@@ -1690,7 +1690,7 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = x·180/π."""
 
 def rad2deg_(input: Tensor) -> Tensor:
-    """In-place version of `rad2deg`."""
+    """Compute `rad2deg` in place and return the tensor."""
 
 def rand(
     *size: _int | Sequence[_int], generator: Generator | None = None, names: Any = None, out: Tensor | None = None, dtype:
@@ -1710,7 +1710,7 @@ def randint(
     = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
     requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """Integers uniform on [low, high): ``randint(high, size)`` or ``randint(low, high, size)``; int64 unless ``dtype``."""
+    """Return integers uniform on [low, high): ``randint(high, size)`` or ``randint(low, high, size)``; int64 unless ``dtype``."""
 
 def randint_like(
     input: Tensor, *args: Any, low: _int | None = None, high: _int | None = None, generator: Generator | None = None, dtype:
@@ -1754,19 +1754,19 @@ def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 1/x, dy/dx = −y²."""
 
 def reciprocal_(input: Tensor) -> Tensor:
-    """In-place version of `reciprocal`."""
+    """Compute `reciprocal` in place and return the tensor."""
 
 def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
 
 def relu_(input: Tensor) -> Tensor:
-    """In-place version of `relu`."""
+    """Compute `relu` in place and return the tensor."""
 
 def remainder(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
 
 def remainder_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """In-place version of `remainder`."""
+    """Compute `remainder` in place and return the tensor."""
 
 def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
     """Return the slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
@@ -1801,7 +1801,7 @@ def result_type(tensor1: Tensor | _float, tensor2: Tensor | _float) -> _dtype:
     """Return the dtype of an arithmetic result of two tensors or numbers."""
 
 def rms_norm(input: Tensor, normalized_shape: _int | _size, weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
-    """x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
+    """Return x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
 
 def rnn_relu(input: Tensor, hx: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """Layers of RNN: h' = relu(W x + U h + b)."""
@@ -1826,10 +1826,10 @@ def rot90(input: Tensor, k: _int = 1, dims: _int | _size = (0, 1)) -> Tensor:
     """Return the tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
 
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
-    """x rounded to ``decimals`` places, halves to even; the gradient is 0."""
+    """Return x rounded to ``decimals`` places, halves to even; the gradient is 0."""
 
 def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
-    """In-place version of `round`."""
+    """Compute `round` in place and return the tensor."""
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join as rows, along dim 0."""
@@ -1837,16 +1837,16 @@ def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 def rrelu(
     input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False
 ) -> Tensor:
-    """x for x > 0, else a·x, where a is drawn from [lower, upper] in training and their mean otherwise."""
+    """Return x for x > 0, else a·x, where a is drawn from [lower, upper] in training and their mean otherwise."""
 
 def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
-    """In-place version of `rrelu`."""
+    """Compute `rrelu` in place and return the tensor."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 1/√x, dy/dx = −y³/2."""
 
 def rsqrt_(input: Tensor) -> Tensor:
-    """In-place version of `rsqrt`."""
+    """Compute `rsqrt` in place and return the tensor."""
 
 def rsub(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float = 1) -> Tensor:
     """y = b − alpha·a."""
@@ -1899,7 +1899,7 @@ def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """selu(input, inplace=False): scale·(max(0, x) + min(0, α·(eˣ − 1)))."""
 
 def selu_(input: Tensor) -> Tensor:
-    """In-place version of `selu`."""
+    """Compute `selu` in place and return the tensor."""
 
 def set_default_tensor_type(t: Any) -> None:
     """Set the default dtype by a type or its name (floating types only)."""
@@ -1914,22 +1914,22 @@ def set_rng_state(new_state: Tensor) -> None:
     """Set the state of the default generator to one that `get_rng_state` gave."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
+    """Return x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
 
 def sgn_(input: Tensor) -> Tensor:
-    """In-place version of `sgn`."""
+    """Compute `sgn` in place and return the tensor."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 1/(1 + e⁻ˣ), dy/dx = y·(1 − y)."""
 
 def sigmoid_(input: Tensor) -> Tensor:
-    """In-place version of `sigmoid`."""
+    """Compute `sigmoid` in place and return the tensor."""
 
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """−1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
+    """Return −1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
 
 def sign_(input: Tensor) -> Tensor:
-    """In-place version of `sign`."""
+    """Compute `sign` in place and return the tensor."""
 
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return whether the sign bit is set (true for −0.0)."""
@@ -1938,19 +1938,19 @@ def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = sin x, dy/dx = cos x."""
 
 def sin_(input: Tensor) -> Tensor:
-    """In-place version of `sin`."""
+    """Compute `sin` in place and return the tensor."""
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = sin(πx)/(πx), 1 at 0."""
 
 def sinc_(input: Tensor) -> Tensor:
-    """In-place version of `sinc`."""
+    """Compute `sinc` in place and return the tensor."""
 
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = sinh x, dy/dx = cosh x."""
 
 def sinh_(input: Tensor) -> Tensor:
-    """In-place version of `sinh`."""
+    """Compute `sinh` in place and return the tensor."""
 
 @overload
 def size(input: Tensor, dim: None = None) -> Size:
@@ -1984,7 +1984,7 @@ def sort(
 def split(
     tensor: Tensor, split_size_or_sections: _int | Sequence[_int] | None = None, dim: _int = 0, **kw: Any
 ) -> tuple[Tensor, ...]:
-    """Views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes."""
+    """Return views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes."""
 
 def split_copy(input: Tensor, split_size: _size | _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """`split` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -2002,19 +2002,19 @@ def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = √x, dy/dx = 1/(2y)."""
 
 def sqrt_(input: Tensor) -> Tensor:
-    """In-place version of `sqrt`."""
+    """Compute `sqrt` in place and return the tensor."""
 
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = x², dy/dx = 2x."""
 
 def square_(input: Tensor) -> Tensor:
-    """In-place version of `square`."""
+    """Compute `square` in place and return the tensor."""
 
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Drop the dims of size 1 (all, or those in ``dim``), a view."""
 
 def squeeze_(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
-    """In-place version of `squeeze`: the tensor is read through other sizes and strides, its memory stays."""
+    """Return the tensor itself after `squeeze`: it is read through other sizes and strides, its memory stays."""
 
 def squeeze_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`squeeze` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -2026,7 +2026,7 @@ def std(
     input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
     correction: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
+    """Return the standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
 
 def std_mean(
     input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
@@ -2039,10 +2039,10 @@ def stft(
     center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex:
     _bool | None = None, align_to_window: _bool | None = None
 ) -> Tensor:
-    """Spectra of pieces of a signal, […, time] → […, frequency, piece]: Σₖ window[k]·x[m·hop + k]·e^(−2πi·ωk/n_fft)."""
+    """Return spectra of pieces of a signal, […, time] → […, frequency, piece]: Σₖ window[k]·x[m·hop + k]·e^(−2πi·ωk/n_fft)."""
 
 def storage_offset(input: Tensor) -> _int:
-    """Elements from the beginning of the storage to the first element."""
+    """Return the number of elements from the beginning of the storage to the first element."""
 
 @overload
 def stride(input: Tensor, dim: None = None) -> tuple[_int, ...]:
@@ -2055,7 +2055,7 @@ def sub(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | Non
     """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
 
 def sub_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `sub`."""
+    """Compute `sub` in place and return the tensor."""
 
 def subtract(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
@@ -2063,7 +2063,7 @@ def subtract(
     """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
 
 def subtract_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `sub`."""
+    """Compute `sub` in place and return the tensor."""
 
 def sum(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor
@@ -2090,7 +2090,7 @@ def t(input: Tensor) -> Tensor:
     """Return the transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
 
 def t_(input: Tensor) -> Tensor:
-    """In-place version of `t`: the tensor is read through other sizes and strides, its memory stays."""
+    """Return the tensor itself after `t`: it is read through other sizes and strides, its memory stays."""
 
 def t_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`t` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -2105,13 +2105,13 @@ def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = tan x, dy/dx = 1 + y²."""
 
 def tan_(input: Tensor) -> Tensor:
-    """In-place version of `tan`."""
+    """Compute `tan` in place and return the tensor."""
 
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = tanh x, dy/dx = 1 − y²."""
 
 def tanh_(input: Tensor) -> Tensor:
-    """In-place version of `tanh`."""
+    """Compute `tanh` in place and return the tensor."""
 
 def tensor(
     data: Any, *, dtype: _dtype | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
@@ -2119,16 +2119,16 @@ def tensor(
     """Return a new leaf with a copy of ``data``: a number, nested lists, a NumPy array or a Tensor."""
 
 def tensor_split(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-    """Views of nearly equal parts, or of the parts between given indices."""
+    """Return views of nearly equal parts, or of the parts between given indices."""
 
 def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2, out: Tensor | None = None) -> Tensor:
     """Contract the last ``dims`` dims of a with the first of b, or the two lists of dims given."""
 
 def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
-    """x where x > threshold, else ``value``."""
+    """Return x where x > threshold, else ``value``."""
 
 def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
-    """In-place version of `threshold`."""
+    """Compute `threshold` in place and return the tensor."""
 
 def tile(input: Tensor, *counts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
     """Repeat the tensor ``dims`` times along each dim (missing dims count as 1)."""
@@ -2143,7 +2143,7 @@ def to_dlpack(tensor: Tensor) -> Tensor:
     """Return a capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once."""
 
 def tolist(input: Tensor) -> Any:
-    """Nested lists of Python numbers."""
+    """Return the elements as nested lists of Python numbers."""
 
 def topk(
     input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None
@@ -2183,7 +2183,7 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool =
     False, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`; ``swap`` as in Balntas et al."""
+    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`; ``swap`` as in Balntas et al."""
 
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The matrices with zeros below the diagonal number ``diagonal``."""
@@ -2199,13 +2199,13 @@ def true_divide(
     """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
 
 def true_divide_(input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
-    """In-place version of `div`."""
+    """Compute `div` in place and return the tensor."""
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x without its fraction; the gradient is 0."""
+    """Return x without its fraction; the gradient is 0."""
 
 def trunc_(input: Tensor) -> Tensor:
-    """In-place version of `trunc`."""
+    """Compute `trunc` in place and return the tensor."""
 
 @overload
 def type(input: Tensor) -> _str:
@@ -2230,7 +2230,7 @@ def unflatten(input: Tensor, dim: _int, sizes: _int | _size) -> Tensor:
     """Split one dim into ``sizes`` (one may be -1)."""
 
 def unfold(input: Tensor, dimension: _int, size: _int | _size, step: _int) -> Tensor:
-    """Views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
+    """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
 
 def unfold_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`unfold` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -2274,19 +2274,19 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Return a view with a new dim of size 1 at ``dim``."""
 
 def unsqueeze_(input: Tensor, dim: _int) -> Tensor:
-    """In-place version of `unsqueeze`: the tensor is read through other sizes and strides, its memory stays."""
+    """Return the tensor itself after `unsqueeze`: it is read through other sizes and strides, its memory stays."""
 
 def unsqueeze_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`unsqueeze` in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
-    """x^(N−1), …, x, 1 as the columns of a matrix, or in ``increasing`` order; N is the size of x if not given."""
+    """Return x^(N−1), …, x, 1 as the columns of a matrix, or in ``increasing`` order; N is the size of x if not given."""
 
 def var(
     input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
     correction: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Variance over ``dim``: Σ(x − mean)²/(n − correction); correction 1 unless ``unbiased=False`` or given."""
+    """Return the variance over ``dim``: Σ(x − mean)²/(n − correction); correction 1 unless ``unbiased=False`` or given."""
 
 def var_mean(
     input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
@@ -2306,7 +2306,7 @@ def view_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Return ``view`` with the shape of ``other``."""
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """Pairs of real numbers as complex ones: […, 2] → […]; a view."""
+    """Return pairs of real numbers as complex ones: […, 2] → […]; a view."""
 
 def view_as_complex_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """`view_as_complex` in memory of its own, in C order: what is written to the result leaves the input as it is."""
@@ -2328,23 +2328,23 @@ def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 
 @overload
 def where(condition: Tensor) -> tuple[Tensor, ...]:
-    """a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`."""
+    """Return a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`."""
 @overload
 def where(
     condition: Tensor, input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`."""
+    """Return a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`."""
 
 def xlogy(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """x·ln y, 0 where x is 0 (unless y is nan)."""
+    """Return x·ln y, 0 where x is 0 (unless y is nan)."""
 
 def xlogy_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """In-place version of `xlogy`."""
+    """Compute `xlogy` in place and return the tensor."""
 
 def zero_(input: Tensor) -> Tensor:
-    """In-place version of `zero`."""
+    """Compute `zero` in place and return the tensor."""
 
 def zeros(
     *args: Any, size: _int | _size | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None
