@@ -352,6 +352,36 @@ def test_import_leaves_the_collector_as_it_was():
     assert run_python("-c", f"import gc; kept = [[] for _ in range(200_000)]; import autograd_nb; {says}").stdout == "True False False\n"
     assert run_python("-c", f"import gc; gc.freeze(); import autograd_nb; {says}").stdout == "True False True\n"
 
+ENDING = """
+{}
+class Loop:
+    def __init__(self, **own):
+        self.__dict__.update(own, loop=self)
+def lines():
+    try:
+        yield
+    finally:
+        print("last line")
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    "alive, said",
+    [
+        ("kept = open(1, 'w', closefd=False); kept.write('written')", "written"),
+        ("kept = Loop(file=open(1, 'w', closefd=False)); kept.file.write('written')", "written"),
+        ("Loop.__del__ = lambda loop: print('farewell'); kept = Loop()", "farewell\n"),
+        ("kept = Loop(lines=lines()); next(kept.lines)", "last line\n"),
+    ],
+)
+def test_files_are_written_and_finalizers_run_as_python_ends(alive, said):
+    """Those of the program's own variables, too, which the import has set aside with all else, or a very large graph that still lives."""
+    assert run_python("-c", ENDING.format("", alive)).stdout == said  # as without the package
+    assert run_python("-c", ENDING.format("import autograd_nb", alive)).stdout == said
+    large = "import autograd_nb; y = autograd_nb.ones(1, requires_grad=True)\nfor _ in range(140_000): y = y + 1"
+    assert run_python("-c", ENDING.format(large, alive)).stdout == said
+
 
 def test_import_that_fails_leaves_the_collector_on():
     fails = "import gc, sys; sys.modules['numpy'] = None\ntry: import autograd_nb\nexcept ImportError: print('fails')\nprint(gc.isenabled())"

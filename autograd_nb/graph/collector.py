@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 import weakref
@@ -30,8 +31,8 @@ class Pause:
     def set_aside(self) -> None:
         """Set aside what lives (gc.freeze) where nearly all of it was made since.
 
-        Nothing of the package ever goes, yet the collector would visit all of it in each full pass, of which there are several as Python
-        ends. A program that had more than a few objects keeps them all in sight, as there may be cycles to be found among them.
+        Nothing of the package ever goes, yet the collector would visit all of it in each full pass. A program that had more than a few
+        objects keeps them all in sight, as there may be cycles to be found among them.
         """
         global _imported
         if self.before < FEW and gc.get_freeze_count() == 0:
@@ -60,3 +61,13 @@ def spare(node: Any) -> None:
     if grown and gc.isenabled() and (_frozen or gc.get_freeze_count() <= _imported):
         _frozen = True
         gc.freeze()
+
+
+@atexit.register
+def bring_back() -> None:
+    """Let Python's end see what was set aside here, the variables of the program's own module among it.
+
+    It is the collector that takes them apart: without it an open file would not be written to the end, and finalizers would not run.
+    """
+    if _frozen or _imported:
+        gc.unfreeze()

@@ -336,10 +336,21 @@ def test_how_many(monkeypatch, given):
 
 
 @pytest.mark.parametrize(
-    "load, spent, given, expected", [(3.9, 0, "", True), (1.0, 0, "", False), (3.9, 0, "1", False), (3.9, 600, "", False), (7.9, 600, "", True)]
+    "load, running, spent, given, expected",
+    [
+        (3.9, "3.90 2.10 1.05 4/320 77", 0, "", True),
+        (3.9, "3.90 2.10 1.05 2/320 77", 0, "", False),  # others have just ended
+        (3.9, "", 0, "", True),  # another system
+        (1.0, "", 0, "", False),
+        (3.9, "", 0, "1", False),
+        (3.9, "", 600, "", False),
+        (7.9, "", 600, "", True),
+    ],
 )
-def test_none_are_started_on_a_machine_that_others_keep_busy(monkeypatch, mine, tmp_path, load, spent, given, expected):
+def test_none_are_started_on_a_machine_that_others_keep_busy(monkeypatch, mine, tmp_path, load, running, spent, given, expected):
     """Of four processors with two threads here; a process that has computed for long has had part in the load itself."""
+    (tmp_path / "loadavg").write_text(running)
+    monkeypatch.setattr(workers, "RUNNING", tmp_path / "loadavg")
     monkeypatch.setenv(workers.VARIABLE, given)
     monkeypatch.setattr(workers.settings, "threads", 2)
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))

@@ -8,6 +8,7 @@ its own; one that raises leaves the work to be finished, and the result to be fo
 
 from __future__ import annotations
 
+import gc
 import logging  # noqa: F401 - what it does at a fork is registered before what this does, see below
 import os
 import sys
@@ -65,7 +66,7 @@ class _Work:
             with _turn:
                 _worker = self.thread
                 try:
-                    with _deep():
+                    with _deep(), _uncollected():
                         self.result = self.context.run(self.function, *self.args)
                 finally:
                     _worker = 0
@@ -97,6 +98,18 @@ def _begin(thread: threading.Thread) -> None:
         _start(thread)
     finally:
         threading.stack_size(before)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep Python's collector from looking through the hundred thousand objects of Numba and of its compiling, again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 @overridable

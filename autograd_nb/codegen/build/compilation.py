@@ -16,7 +16,6 @@ Where Numba lacks the private interfaces used here, kernels are compiled without
 from __future__ import annotations
 
 import functools
-import gc
 import hashlib
 import itertools
 import linecache
@@ -361,15 +360,11 @@ def _compile(
     except (ImportError, AttributeError):
         return _through_llvm(dispatcher, signature)
     FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(7), "little") << 6)
-    collecting = gc.isenabled()
-    gc.disable()  # it would look through a million new objects, again and again
     try:
         with brief(), compiling(function.__name__, key):
             return _through_llvm(dispatcher, signature)
     finally:
         FunctionIdentity._unique_ids = counter
-        if collecting:
-            gc.enable()
 
 
 def _through_llvm(dispatcher: Any, signature: tuple[Any, ...]) -> Any:

@@ -45,6 +45,7 @@ PATIENCE = 20.0  #: seconds to wait for one kernel that another process has begu
 POLL = 0.002  #: seconds between two looks whether it is there
 NOTES = 2000  #: sent at most
 BUSY = 0.9  #: load by others, for each processor, with which none are started
+RUNNING = Path("/proc/loadavg")  #: where Linux says how many threads compute
 
 #: what a worker runs: it leaves the process that its parent knows of, asks to be killed when nobody holds the other end of a pipe any
 #: more, and is told where modules are
@@ -83,14 +84,23 @@ def allowed() -> int:
 def _busy() -> bool:
     """Return whether others keep the machine busy, where nobody has said how many workers there shall be.
 
-    The load is the last minute's, less the most that this process can have had part in.
+    The load is the last minute's, less the most that this process can have had part in; others may just have ended.
     """
     try:
         load = os.getloadavg()[0]
     except (AttributeError, OSError):
         return False
     own = min(time.process_time() / 60, settings.threads)
-    return not os.environ.get(VARIABLE, "").isdigit() and (load - own) / (os.cpu_count() or 1) > BUSY
+    processors = os.cpu_count() or 1
+    return not os.environ.get(VARIABLE, "").isdigit() and (load - own) / processors > BUSY and _running() >= processors
+
+
+def _running() -> float:
+    """Return how many threads of the machine compute at this moment, this one among them; infinity where the system does not say."""
+    try:
+        return int(RUNNING.read_text().split()[3].partition("/")[0])
+    except (OSError, ValueError, IndexError):
+        return float("inf")
 
 
 def mentioned() -> list[str]:
