@@ -382,6 +382,25 @@ def test_a_large_value_of_which_a_part_is_small():
     eq(*found)
 
 
+@pytest.mark.parametrize("made", ["(x * 2).mT", "(x.mT + 1).exp()", "(x * w).permute(1, 0) * 2", "x.reshape(3, 2).t().exp()"])
+def test_strides_of_gradients_that_come_in_another_order(made):
+    found = []
+    for compiles in (False, True):
+        w, x = torch.ones(2, 3).requires_grad_(), torch.arange(6.0).view(2, 3).requires_grad_()
+        function = eval(f"lambda x: {made}", {"w": w, "torch": torch})
+        function = torch.compile(function, fullgraph=True) if compiles else function
+        mine = []
+        for k in range(4):
+            y = function(x)
+            rows, columns = y.shape
+            g = torch.ones(rows, columns) if k % 2 else torch.ones(columns, rows).mT
+            first, second = torch.autograd.grad(y, [x, w], g, allow_unused=True)
+            mine += [first.stride(), first, None if second is None else second.stride()]
+        found.append(mine)
+    assert found[0][0] != found[0][3] or "reshape" in made
+    eq(*found)
+
+
 I = torch.arange(4)
 
 VIEWS = {

@@ -79,6 +79,9 @@ def _behind_the_graph(case: Case) -> Any:
         return False
     if re.search(r"kron\((?s:.)*(\w_\(|\] [-+*/]?= |\.data)", case.before):
         return True
+    text = f"{case.before}\n{case.statement}"
+    if ".data" in text and re.search(r"norm\((?s:.)*create_graph=True", text):  # whose gradient is one op here, and keeps no quotient
+        return True
     return re.search(r"\.data[.\[]", case.before) and _computed_anew().search(case.before.lower().replace("_", ""))
 
 

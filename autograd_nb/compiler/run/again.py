@@ -13,6 +13,8 @@ import numpy as np
 from ... import launch
 from ...dtypes import get_default_dtype
 from ...graph.modes import state
+from ...ops.creation.cast import relaid
+from ...shapes import Layout
 from ...tensor import Tensor, make
 from ..capture.sections import Alike, gradients, graph_of
 from ..guards.carried_state import Kept
@@ -22,6 +24,7 @@ from ..nested import rebuild
 from .restored import Launches, Restoring
 
 SMALL = 16_384  #: bytes that are copied at each call, in case that another run needs them
+MOST_TURNED = 16  #: orders of incoming gradients of which a captured call knows how those behind them lie
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,6 +161,27 @@ class Call:
             self.graph = self._graph()
         return gradients(self.graph[back.parts.index(part)], gs, create_graph=True)
 
+    def turned(self, part: Any, gs: Any, found: list[Any]) -> list[Any]:
+        """Return the gradients that a part has ``found``, as they lie in memory in an eager pass.
+
+        Of gradients that come in otherwise than the results lie; what becomes of that order is seen once, when the function runs again.
+        """
+        known = self.variant.state.turned
+        key = (self.variant.back.parts.index(part), *[None if g is None else g._layout for g in gs])
+        if key not in known:
+            if len(known) == MOST_TURNED or self._refusal():
+                return found
+            try:
+                graph = self._made(None)
+                lying = None if graph is None else gradients(graph[key[0]], gs, create_graph=False)
+            except Exception:  # it runs with values of now
+                return found
+            known[key] = None if lying is None else [None if g is None else g._layout for g in lying]
+        layouts = known[key]
+        if layouts is None:
+            return found
+        return [_relaid(g, layout) for g, layout in zip(found, layouts, strict=True)]
+
     def _refusal(self) -> str:
         """Return why a second run would do something else; empty where it would not."""
         if self.drawn is None:
@@ -227,6 +251,15 @@ class Call:
                 source._place = place
             for counter, count in counts:
                 counter[0] = count
+
+
+def _relaid(g: Tensor | None, layout: Layout | None) -> Tensor | None:
+    """Return a gradient in a layout of its shape and dtype, where that has no gaps."""
+    if g is None or layout is None or g._layout is layout or layout.extent != layout.size or (layout.contiguous and g._layout.contiguous):
+        return g
+    if layout.shape != g.shape or layout.dtype is not g.dtype:
+        return g
+    return relaid(g, layout)  # type: ignore[no-any-return]
 
 
 def _copied(data: np.ndarray, extent: int) -> tuple[np.ndarray, np.ndarray]:

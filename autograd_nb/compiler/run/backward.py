@@ -74,6 +74,11 @@ def _lying(g: Any, layout: Layout) -> np.ndarray:
     return g._data[: layout.size]  # type: ignore[no-any-return]
 
 
+def _turned(g: Any, layout: Layout) -> bool:
+    """Return whether a gradient has its dims in another order in memory, without gaps."""
+    return g is not None and g._layout is not layout and not (layout.contiguous and g._layout.contiguous) and g._layout.extent == layout.size
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SpentPart:
     """A part of the graph behind the results that cannot be run, as the function itself has used up a node of it."""
@@ -147,7 +152,11 @@ class CompiledFunctionBackward(Node):
         for value in g:  # it may be passed on, whole or in part, to several
             if value is not None:
                 share(value)
-        return tuple(self.part.run(self.saved, g))
+        part, frame = self.part, self.saved
+        found = part.run(frame, g)
+        if any(_turned(g[slot], layout) for slot, _, layout in part.whole.seeds):
+            found = frame.call.turned(part, g, found)
+        return tuple(found)
 
     def run_graph(self, g: Any) -> tuple[Any, ...]:
         return self.saved.call.again(self.part, g)

@@ -44,14 +44,16 @@ class RunState:
 
     ``changed``: whether live numbers may have, since the program was last given them. ``fast_path``: see `fast_path`.
     ``observed``: whether another run makes the graph behind results only where its launches are observed. ``changes``, for results of
-    which another run may be needed: what the function changes, once there was such a run with all values that it reads.
+    which another run may be needed: what the function changes, once there was such a run with all values that it reads. ``turned``: how
+    gradients lie in memory, see `again.Call.turned`.
     """
 
-    __slots__ = ("changed", "changes", "fast_path", "observed")
+    __slots__ = ("changed", "changes", "fast_path", "observed", "turned")
 
     def __init__(self, changes: Changes | None = None) -> None:
         self.changed, self.observed, self.changes = True, False, changes
         self.fast_path: Callable[[Any, list[Tensor]], Any] | None = None
+        self.turned: dict[tuple[Any, ...], list[Any] | None] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
