@@ -5,11 +5,15 @@ A new op is tested here without a line in tests/. PyTorch runs the same texts in
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from numba import config
 
 import autograd_nb as torch
 from autograd_nb import launch
@@ -69,7 +73,13 @@ def unless_refused(op: Structured) -> Iterator[None]:
 
 
 def test_every_structured_op_is_run_by_a_sample(monkeypatch):
-    """Its own, or another's, as far as its second derivative: one that no sample runs is not tested."""
+    """Its own, or another's, as far as its second derivative: one that no sample runs is not tested. No kernel is compiled to see that."""
+    if not config.DISABLE_JIT:
+        itself = f"{__file__}::{test_every_structured_op_is_run_by_a_sample.__name__}"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", itself]
+        run = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True)
+        assert run.returncode == 0 and "1 passed" in run.stdout, run.stdout
+        return
     ran: set[int] = set()
 
     def seen(name):
