@@ -32,8 +32,8 @@ def merged(
     result may take its memory. None where the formulas do not run together.
     """
     work = _Work(group, needed)
-    if lives is not None:
-        work.over = lives.over(group, place, work.arrays, work.stored)
+    inherited = {} if lives is None else lives.over(group, place, work.arrays, work.stored)
+    work.over = {**work.in_place(), **inherited}
     if not work.results and not work.stored:
         return None
     names = [m.step.name for m in group.members]
@@ -45,7 +45,7 @@ def merged(
     line = group.members[0].step.line
     if lives is not None:
         reads, writes = list(work.arrays.values()), list(work.stored.values())
-        for k, j in work.over.items():
+        for k, j in inherited.items():
             lives.inherit(writes[k][0].buffer, reads[j][0].buffer)
 
     def step(entry: Callable, dims: np.ndarray | None, operands: list[Any], written: int, over: Iterable[int]) -> Step:
@@ -102,6 +102,14 @@ class _Work:
                     (self.results if m.epilogue or isinstance(m, FoldMember) else self.stored)[w] = (u, layout, dtype)
         # the loops of folds are made for the first of the arrays, which should be one that is walked along all dims
         self.arrays = dict(sorted(arrays.items(), key=lambda item: item[0][2].count(0) if group.axes else 0))
+
+    def in_place(self) -> dict[int, int]:
+        """Return which of ``stored`` are read, too, element by element, as where a gradient is added to one that is there.
+
+        They are one argument of the kernel: of two LLVM would see that they overlap, and take its loop over single elements.
+        """
+        places = {walked: j for j, walked in enumerate(self.arrays)}
+        return {k: places[walked] for k, walked in enumerate(self.stored) if walked in places}
 
     @property
     def own(self) -> list[tuple[Use, Layout, str]]:
