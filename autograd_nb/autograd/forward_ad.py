@@ -22,8 +22,9 @@ from ..ops.creation.create import new_full
 from ..shapes import overlaps_itself
 from ..tensor import Tensor, _new
 from .function import Function
-from .interpreters import Wrapped, WrappedLayout, active, depth
+from .interpreters import Wrapped, WrappedLayout, active, depth, innermost
 from .tangents import lying_as
+from .transforms import by_duals, pushed
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -288,7 +289,6 @@ def _pointwise_tangent(op: Any, primals: Sequence[Any], tangents: Sequence[Any],
 def _pushed(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], level: int) -> tuple[Any, Any]:
     """Return (function(*primals), its tangent) from the function's own backward rules."""
     from .batching.batched import levels
-    from .transforms import pushed
 
     where = [i for i, t in enumerate(tangents) if t is not None]
 
@@ -449,6 +449,18 @@ def _inside(tensor: Any, number: int) -> UnpackedDualTensor:
 
     primal, tangent = unpack_dual(tensor.value)
     return UnpackedDualTensor(batch(primal, tensor.level), None if tangent is None else batch(tangent, tensor.level))
+
+
+def _moved_by(function: Callable[..., list[Tensor]], primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tangents of the function's outputs, zeros where nothing moves them."""
+    top = innermost(tangents)  # (what is written into memory with a tangent beside batches is a batch)
+    tangents = [t if top is None or isinstance(t, Wrapped) else top._beside(t) for t in tangents]
+    with dual_level():
+        found = [unpack_dual(t) for t in function(*[make_dual(p, t) for p, t in zip(primals, tangents, strict=True)])]
+    return [new_full(f.primal.shape, 0, f.primal.dtype) if f.tangent is None else f.tangent for f in found]
+
+
+by_duals.append(_moved_by)
 
 
 @contextmanager

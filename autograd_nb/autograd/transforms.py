@@ -14,8 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dtypes import promote_types
+from ..errors import ModifiedError
 from ..graph.modes import enable_grad, state
 from ..graph.node import Output
+from ..ops.core.history import LeafBackward0, attach
+from ..ops.core.recording import pushed as running
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
 from ..tensor import Tensor, edge
@@ -72,11 +75,12 @@ class _Trace:
         for t in flat:
             if not isinstance(t, Tensor):
                 raise RuntimeError(f"{name}: Expected the inputs to only contain Tensors, got {type(t)}")
+        forward = name.startswith(("jvp", "jacfwd", "linearize"))
         with enable_grad():
             self.leaves = []
             connected = False
             for t in flat:
-                if name.startswith(("jvp", "jacfwd")) and t.dtype.category < 2:
+                if forward and t.dtype.category < 2 and name[0] == "j":
                     raise ValueError(f"Expected primal to be floating point or complex, but got: {t.dtype} ({name})")
                 plain = _peel(t, self.base)
                 if plain.requires_grad and recording:
@@ -87,11 +91,14 @@ class _Trace:
                     leaf = (plain.clone() if plain.is_inference() and not state.inference else plain.detach()).requires_grad_()
                     leaf.__dict__["_call"] = call
                     self.leaves.append(leaf)
-            new = tree_unflatten([_wrap(t, self.base) for t in self.leaves], self.spec)
+            self.given = [self._changeable(t) for t in self.leaves] if forward else self.leaves
+            new = tree_unflatten([_wrap(t, self.base) for t in self.given], self.spec)
+            outer = running.only
             try:
+                running.only = self._moved_alone(outer) if forward else None
                 result = func(*new)
             finally:
-                call.running = False
+                call.running, running.only = False, outer
         self.aux: Any = None
         if has_aux:
             if not (isinstance(result, tuple) and len(result) == 2):
@@ -107,6 +114,33 @@ class _Trace:
         self.outputs = [_peel(t, self.base) for t in outputs]
         self.like = outputs
         self.outside = recording and (connected or _reaches([edge(t) for t in self.outputs], set(self.leaves)))
+
+    @staticmethod
+    def _changeable(leaf: Tensor) -> Tensor:
+        """Return the leaf as a tensor that may be changed in place, as there is no leaf in forward mode."""
+        if not leaf.is_leaf:
+            return leaf
+        t = leaf.detach()
+        attach(t, leaf)
+        return t
+
+    def changed(self) -> list[int]:
+        """Return which inputs the function has changed in place."""
+        return [
+            k for k, (t, leaf) in enumerate(zip(self.given, self.leaves, strict=True))
+            if t is not leaf and edge(t).__class__ is not LeafBackward0 and t.shape == leaf.shape
+        ]  # fmt: skip
+
+    def _moved_alone(self, outer: Callable[[Tensor], bool] | None) -> Callable[[Tensor], bool]:
+        """Return a test of tensors: whether nobody but this trace, and those around it that are pushed too, differentiates by them."""
+        own = set(self.leaves)
+        own.update(getattr(outer, "leaves", ()))
+
+        def alone(t: Tensor) -> bool:
+            return not _reaches([edge(_peel(t, self.base))], own)
+
+        alone.leaves = own  # type: ignore[attr-defined]
+        return alone
 
     def value(self) -> Any:
         """Return the function's result, outside the graph unless others are to differentiate it."""
@@ -246,6 +280,10 @@ def _single(found: Any, argnums: Any) -> Any:
     return found[0] if isinstance(argnums, int) else tuple(found)
 
 
+#: forward mode: (function of primals, primals, tangents) -> tangents of its outputs (handed in by `forward_ad`)
+by_duals: list[Callable[..., list[Tensor]]] = []
+
+
 # ---------------------------------------------------------------------------------------------------- grads
 
 
@@ -365,24 +403,48 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
                 f"Tensor is of size {list(p.shape)} while the given forward gradient is of size {list(t.shape)}."
             )
-    return pushed(func, primals, [lying_as(p, t) for p, t in zip(tree_flatten(primals)[0], flat, strict=True)], strict, has_aux)
+    tangents = [lying_as(p, t) for p, t in zip(tree_flatten(primals)[0], flat, strict=True)]
+    return pushed(func, primals, tangents, strict, has_aux, flat)
 
 
-def pushed(func: Callable[..., Any], primals: Any, tangents: list[Any], strict: bool = False, has_aux: bool = False) -> Any:
-    """Return what `jvp` does, for tangents that are in order."""
+def pushed(
+    func: Callable[..., Any], primals: Any, tangents: list[Any], strict: bool = False, has_aux: bool = False, own: Sequence[Any] = ()
+) -> Any:
+    """Return what `jvp` does, for tangents that are in order; those that are the caller's ``own`` change where the primals do."""
     trace = _Trace(func, primals, has_aux, "jvp(f, primals, tangents)")
     if strict and not any(o.requires_grad for o in trace.outputs):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
         )
-    out = tree_unflatten(_moved(trace, tangents), trace.out_spec)
+    changed = [k for k in trace.changed() if own and tangents[k] is own[k] and not (trace.base or own[k].requires_grad)]
+    count = len(trace.outputs)
+    trace.outputs += [trace.given[k] for k in changed]
+    found = _moved(trace, tangents, func, primals, has_aux)
+    for k, t in zip(changed, found[count:], strict=True):
+        own[k].copy_(t.detach())
+    out = tree_unflatten(found[:count], trace.out_spec)
     value = trace.value()
     return (value, out, trace.released(trace.aux)) if has_aux else (value, out)
 
 
-def _moved(trace: _Trace, tangents: list[Tensor]) -> list[Tensor]:
+def _pusher(trace: _Trace, func: Callable[..., Any], primals: Any, has_aux: bool) -> Callable[[Sequence[Tensor]], list[Tensor]]:
+    """Return tangents -> J · tangents: by backward passes, or where what they need was changed in place by calling ``func`` again, in forward mode."""
+    try:
+        return trace.pusher()
+    except ModifiedError:
+        if trace.changed() or not by_duals:
+            raise
+
+    def outputs(*primals: Any) -> list[Tensor]:
+        result = func(*tree_unflatten(list(primals), trace.spec))
+        return tree_flatten(result[0] if has_aux else result)[0]
+
+    return functools.partial(by_duals[0], outputs, tree_flatten(list(primals))[0])
+
+
+def _moved(trace: _Trace, tangents: list[Tensor], func: Callable[..., Any], primals: Any, has_aux: bool) -> list[Tensor]:
     """Return J · tangents, of whose dtypes each may be wider than its primal's: so are the results then."""
-    push, leaves = trace.pusher(), trace.leaves
+    push, leaves = _pusher(trace, func, primals, has_aux), trace.leaves
     if all(t.dtype is p.dtype for t, p in zip(tangents, leaves, strict=True)):
         return push(tangents)
     tangents = [t.real if t.dtype.is_complex and not p.dtype.is_complex else t for t, p in zip(tangents, leaves, strict=True)]
@@ -492,7 +554,7 @@ def jacfwd(
         partial, chosen = _of_chosen(func, numbers, args, kwargs)
         trace = _Trace(partial, chosen, has_aux, "jacfwd(f, *args)")
         _only_real(trace.like, "jacfwd", "outputs")
-        push = trace.pusher()
+        push = _pusher(trace, partial, chosen, has_aux)
         leaves = tree_flatten(chosen)[0]
         zeros = [new_full(t.shape, 0, t.dtype) for t in leaves]
         table: list[list[Any]] = [[] for _ in trace.like]

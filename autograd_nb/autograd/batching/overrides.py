@@ -15,6 +15,7 @@ from ...ops.indexing import embedding, picking, sorting
 from ...ops.linalg import common
 from ...ops.nn import cross_entropy
 from ...ops.reduce import statistics
+from ...ops.shape import strided
 from ...tensor import Tensor
 from ..interpreters import OVERRIDES, innermost
 from .batched import Batched, Unbatched, batch, materialize
@@ -64,6 +65,29 @@ def _one_hot(inner: Callable[..., Any]) -> Callable[..., Any]:
                 )
             return batch(_one_hot(inner)(tensor.value, num_classes), tensor.level)
         return inner(tensor, num_classes)
+
+    return call
+
+
+@OVERRIDES.at(strided.look_strided)
+def _look_strided(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def call(x: Any, shape: Any, strides: Any, storage_offset: Any) -> Any:
+        if isinstance(x, Batched):
+            return x.as_strided(shape, strides, storage_offset)
+        return inner(x, shape, strides, storage_offset)
+
+    return call
+
+
+@OVERRIDES.at(strided.scatter_strided)
+def _scatter_strided(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def call(x: Any, src: Any, shape: Any, strides: Any, storage_offset: Any) -> Any:
+        if storage_offset is not None and isinstance(innermost((x, src)), Batched):
+            raise RuntimeError(
+                "as_strided_scatter requires special handling, and does not yet have a batching rule: inside vmap a storage_offset, which "
+                "counts from the beginning of the storage, would be the same for all samples"
+            )
+        return inner(x, src, shape, strides, storage_offset)
 
     return call
 

@@ -12,7 +12,7 @@ from ... import dtypes, launch, strides
 from ...codegen.formula.symbols import ComplexError
 from ...dtypes import as_dtype, dtype
 from ...errors import shorten
-from ...graph.modes import state, unrecorded
+from ...graph.modes import PerThread, state, unrecorded
 from ...graph.node import LEAVES, NODES, OUTPUTS, Node, Output
 from ...graph.versions import INFERENCE, same_storage
 from ...shapes import Layout, is_expanded, layout_of
@@ -139,13 +139,23 @@ def need_numbers(name: str, operands: Iterable[Any]) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
 
-def constant(name: str, argument: str, t: Any) -> None:
-    """Refuse a tensor that requires grad as an argument by which PyTorch has no derivative."""
+class _Pushed(PerThread):
+    only: Any = None  #: tells whether a tensor requires grad for the sake of a derivative in one direction alone (`func.jvp` sets it)
+
+
+pushed: Any = _Pushed()
+
+
+def constant(name: str, argument: str, t: Any) -> Any:
+    """Return an argument by which PyTorch has no derivative: refused if it requires grad, and one that does not change in forward mode."""
     if isinstance(t, Tensor) and state.grad and t.requires_grad:
+        if pushed.only is not None and pushed.only(t):
+            return t.detach()
         raise RuntimeError(
             f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot have requires_grad "
             f"True. (give {argument}.detach())"
         )
+    return t
 
 
 def can_cast(source: dtype, target: dtype) -> bool:

@@ -31,9 +31,22 @@ _index_fill = index_put_op.variant(
     "IndexFillBackward0",
     x=lambda g, index, dims, pos: zero_at(g, index, dims, pos),
     # each place counts once, however often it was named
-    value=lambda g, index, dims, pos: (g - zero_at(g, index, dims, pos)).sum(),
+    value=lambda g, index, dims, pos, value_shape: (g - zero_at(g, index, dims, pos)).sum_to_size(value_shape),
     samples="x(3, 4).index_fill(0, index(3, 2), x())",
 )
+
+
+@_index_fill.batched
+def _index_fill_of_batch(op, args, batch):
+    x, index, value, dims, pos, accumulate = args
+    (iv, in_i), (v, in_v) = batch.of(index), batch.of(value)
+    if in_i:
+        return None
+    if in_v:
+        v = v.reshape(batch.size, *[1] * (x.ndim - value.ndim), *value.shape)
+    return op(batch.whole(x), iv, v, tuple([d + 1 for d in dims]), pos + 1, accumulate)
+
+
 _take = pick.variant("TakeBackward0", samples="x(3, 4).take(index(12, 5))")
 _put = index_put_op.variant("PutBackward0", samples="x(3, 4).put(index(12, 5), x(5))")
 

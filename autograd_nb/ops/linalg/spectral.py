@@ -428,9 +428,9 @@ def pinv(A, rcond: float | Tensor | None = None, hermitian=False, *, atol: float
     Errors: RuntimeError for less than 2 dims and for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.pinv.html
     """
-    constant("linalg_pinv", "atol", atol)
-    constant("linalg_pinv", "rtol", rcond if rtol is None else rtol)
-    return given(_pseudo_inverse(A, atol, rcond if rtol is None else rtol, bool(hermitian)), out, "linalg.pinv")
+    atol = constant("linalg_pinv", "atol", atol)
+    rtol = constant("linalg_pinv", "rtol", rcond if rtol is None else rtol)
+    return given(_pseudo_inverse(A, atol, rtol, bool(hermitian)), out, "linalg.pinv")
 
 
 @public()

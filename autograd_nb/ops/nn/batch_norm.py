@@ -116,9 +116,9 @@ def _run_known(
     """Return the batch norm of a small batch."""
     sizes, layout, row, carrier, ones, zeros, eps, training = plan
     if running_mean is not None and running_mean._rg:
-        constant("native_batch_norm", "running_mean", running_mean)
+        running_mean = constant("native_batch_norm", "running_mean", running_mean)
     if running_var is not None and running_var._rg:
-        constant("native_batch_norm", "running_var", running_var)
+        running_var = constant("native_batch_norm", "running_var", running_var)
     momentum = 0.0 if momentum is None else float_argument(momentum, "batch_norm", "momentum")
     name, c = layout.dtype.name, sizes[1]
     y, rstd = np.empty(layout.size, carrier), np.empty(c, carrier)
@@ -175,8 +175,8 @@ def batch_norm(
     elif eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     if x._layout.size:
-        for n, t in (("running_mean", running_mean), ("running_var", running_var)):
-            constant("native_batch_norm", n, t)
+        running_mean = constant("native_batch_norm", "running_mean", running_mean)
+        running_var = constant("native_batch_norm", "running_var", running_var)
     if not x._layout.size:
         return nothing_normalized(x, weight, bias)
     if not training and (running_mean is None or running_var is None):

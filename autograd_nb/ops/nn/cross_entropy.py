@@ -455,9 +455,9 @@ def cross_entropy(
     if t.shape == x.shape and x.ndim:
         return _soft_cross_entropy(x, t, weight, ignore_index, reduction, label_smoothing)
     if x.ndim == 1:
-        constant("nll_loss_forward", "weight", weight)
+        weight = constant("nll_loss_forward", "weight", weight)
     x, t, alone = _batched(x, t, weight, "cross_entropy")
-    constant("nll_loss_forward", "weight", weight)
+    weight = constant("nll_loss_forward", "weight", weight)
     t, _ = _checked_indices(t, x.shape[1], ignore_index)
     y = _cross_entropy_indices(x, t, weight, ignore_index, reduction, label_smoothing)
     return y.reshape(()) if alone and reduction == "none" else y
@@ -500,9 +500,9 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     if x.dtype.is_complex:
         raise not_for_complex("nll_loss_out_frame")
     if x.ndim == 1:
-        constant("nll_loss_forward", "weight", weight)
+        weight = constant("nll_loss_forward", "weight", weight)
     x, t, alone = _batched(x, t, weight, "nll_loss")
-    constant("nll_loss_forward", "weight", weight)
+    weight = constant("nll_loss_forward", "weight", weight)
     t, ignored = _checked_indices(t, x.shape[1], ignore_index)
     factor = None
     with unrecorded():

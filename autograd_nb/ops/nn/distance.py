@@ -167,7 +167,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     x = x.reshape(1) if x.ndim == 0 else x
     if x.ndim > 2 or (x.ndim == 2 and x.shape[1] == 0):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
-    constant("multi_margin_loss", "weight", weight)
+    weight = constant("multi_margin_loss", "weight", weight)
     if x.dtype.category < 2 or x.dtype is dtypes.float16:
         raise NotImplementedError(f"\"multi_margin_loss_cpu_kernel\" not implemented for '{scalar_type(x.dtype)}'")
     for other, want in ((weight, x.dtype), (t, dtypes.int64)):

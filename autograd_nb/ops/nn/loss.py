@@ -256,7 +256,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise RuntimeError(f"Found dtype {t.dtype} but expected {x.dtype} (target of binary_cross_entropy)")
     if weight is not None and broadcast_shapes(weight.shape, x.shape) != x.shape:
         raise RuntimeError(f"weight of shape {list(weight.shape)} does not broadcast to the input's shape {list(x.shape)}")
-    constant("binary_cross_entropy", "weight", weight)
+    weight = constant("binary_cross_entropy", "weight", weight)
     if x._layout.size:
         for look, of in ((_inside_unit, x), (_target_inside_unit, t)):
             launch.check(look, _OUTSIDE_UNIT((of,), tuple(range(of.ndim)), False, dtypes.bool_, of.dtype.compute)._data)
@@ -476,10 +476,10 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     """Return ln(1 + e^(−t·x))."""
     reduction = _settled(size_average, reduce, reduction)
     if all(isinstance(v, Tensor) for v in (input, target)) and input.dtype.is_complex:
-        constant("soft_margin_loss", "target", target)
+        target = constant("soft_margin_loss", "target", target)
         return _total(((-target * input).exp() + 1).log(), reduction)
     x, t = _pair(input, target, "soft_margin_loss", False)
-    constant("soft_margin_loss", "target", t)
+    t = constant("soft_margin_loss", "target", t)
     if x.dtype.category < 2:
         raise RuntimeError(f"soft_margin_loss(): result type Float can't be cast to the desired output type {x.dtype.name} (of the input)")
     _fits_into(t.shape, x)

@@ -266,8 +266,8 @@ def instance_norm(
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
-    for n, t in (("running_mean", running_mean), ("running_var", running_var)):
-        constant("native_batch_norm", n, t)
+    running_mean = constant("native_batch_norm", "running_mean", running_mean)
+    running_var = constant("native_batch_norm", "running_var", running_var)
     if running_var is not None and running_mean.dtype is x.dtype is not running_var.dtype:
         raise RuntimeError(
             f"expected scalar type {scalar_type(running_mean.dtype)} but found {scalar_type(running_var.dtype)} "
@@ -280,8 +280,6 @@ def instance_norm(
                 raise RuntimeError(f"running statistics should contain {x.shape[1]} elements not {t._layout.size} (instance_norm)")
         return nothing_normalized(x, *[None if t is None else t.repeat(count) for t in (weight, bias)])
     same_dtype(x, "instance_norm", weight=weight, bias=bias)
-    constant("native_batch_norm", "running_mean", running_mean)
-    constant("native_batch_norm", "running_var", running_var)
     if weight is not None and state.grad:
         weight = weight.clone()  # (repeated for each sample in PyTorch)
     written = [t._version_ for t in (running_mean, running_var) if use_input_stats and t is not None]

@@ -125,13 +125,13 @@ def cumprod(input, dim, *, dtype=None, out=None):
 
 
 def _prod_rule(g, x, y, dims):
-    if not x._layout.size:
+    if not x._layout.size or not dims:
         return g
     if len(dims) == 1:
         return _cumprod(x, dims[0], False, True) * _cumprod(x, dims[0], True, True) * g
     last = tuple(range(x.ndim - len(dims), x.ndim))
     moved = x.movedim(dims, last)
-    line = moved.flatten(last[0]) if last else moved.reshape(1)
+    line = moved.flatten(last[0])
     d = line.ndim - 1
     rest = _cumprod(line, d, False, True) * _cumprod(line, d, True, True)
     return rest.reshape(moved.shape).movedim(last, dims) * g

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import launch
+from ...overriding import overridable
 from ...shapes import Layout, as_int, as_shape, is_expanded, layout_of, numel, overlaps_itself, wrap_dim
 from ...tensor import Tensor, _storage, above, make
 from ..core.registry import OPS, public
@@ -177,6 +178,12 @@ def as_strided(input, size, stride, storage_offset=None):
     shape, strides = as_shape((size,)), as_shape((stride,), "stride")
     if len(shape) != len(strides):
         raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(strides)})")
+    return look_strided(x, shape, strides, storage_offset)
+
+
+@overridable
+def look_strided(x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], storage_offset: Any) -> Any:
+    """Return `as_strided`, its arguments being in order but for where they lead."""
     base, own = _storage(x)
     if own or base.size != x._layout.extent:
         launch.escapes("as_strided() of a part, which may look at the memory around it")
@@ -268,6 +275,12 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)} "
             "(as_strided_scatter)"
         )
+    return scatter_strided(x, src, shape, strides, storage_offset)
+
+
+@overridable
+def scatter_strided(x: Tensor, src: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], storage_offset: Any) -> Any:
+    """Return `as_strided_scatter` of arguments that have been checked."""
     memory, own = _storage(x)
     offset = own if storage_offset is None else as_int(storage_offset, "storage_offset")
     return _write_strided(x, cast(src, x.dtype), own, x._layout.strides, shape, strides, offset, memory.size)
