@@ -52,7 +52,7 @@ PHRASES = re.compile(r"(The|An?|One|All|Whether|Each|Every|Which|Why|This|\w+Err
 #: the rooms whose docstrings are sentences, and those that begin with one of the words and have their verb
 SENTENCES = (
     "compiler", "codegen/build", "codegen/formula", "codegen/templates", "graph", "autograd", "func", "ops", "nn", "optim", "distributions",
-    "launch.py", "tensor.py", "threads.py", "shapes.py", "strides.py", "dtypes.py", "config.py", "errors.py",
+    "kernels", "launch.py", "tensor.py", "threads.py", "shapes.py", "strides.py", "dtypes.py", "config.py", "errors.py",
 )  # fmt: skip
 WITH_VERB = {"ops/core/recording.py:NotImplemented"}
 
@@ -71,16 +71,17 @@ def test_docstrings_are_sentences():
     assert fragments == WITH_VERB
 
 
-#: the verbs with which docstrings of ops and modules begin; another one may be added
+#: the verbs with which docstrings of ops, modules and kernels begin; another one may be added
 VERBS = re.compile(
-    r"(Decorator|Accept|Add|Apply|Become|Begin|Call|Check|Clamp|Clip|Compile|Compute|Conjugate|Contract|Convert|Copy|Declare|Divide|Do|Draw|"
-    r"Drop|End|Enter|Fill|Fold|Forget|Give|Go|Join|Keep|Leave|Let|Look|Make|Mark|Merge|Move|Note|Offer|Overwrite|Pack|Pad|Plan|"
-    r"Prune|Put|Raise|Read|Reduce|Refuse|Register|Remember|Remove|Repeat|Replace|Resize|Return|Rewrite|Run|Say|Scale|Seed|Set|"
-    r"Split|Stack|Start|Sum|Swap|Take|Tell|Undo|Walk|Warn|Write|Yield)\b"
+    r"(Accept|Add|Apply|Average|Become|Begin|Bind|Bring|Call|Check|Clamp|Clip|Compile|Compute|Conjugate|Contract|Convert|Copy|"
+    r"Declare|Decorator|Divide|Do|Draw|Drop|End|Enter|Fill|Fold|Forget|Give|Go|Have|Join|Keep|Lay|Leave|Let|Look|Make|Mark|Merge|"
+    r"Move|Multiply|Note|Offer|Overwrite|Pack|Pad|Partition|Plan|Prune|Put|Raise|Read|Reduce|Refuse|Register|Remember|Remove|"
+    r"Repeat|Replace|Resize|Return|Rewrite|Round|Run|Say|Scale|Seed|Set|Sort|Split|Stack|Start|Sum|Swap|Take|Tell|Turn|Undo|Update|"
+    r"Walk|Warn|Write|Yield)\b"
 )
 
 
-@pytest.mark.parametrize("room", ["ops", "nn"])
+@pytest.mark.parametrize("room", ["ops", "nn", "kernels"])
 def test_docstrings_of_ops_and_modules_have_a_verb(room):
     """A docstring begins with what the function does ("Return the …"), or its first sentence is an equation ("y = max(x, 0)")."""
     without = set()

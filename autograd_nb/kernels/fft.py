@@ -14,7 +14,7 @@ from ..codegen.build.compilation import foreign
 
 @foreign
 def c2c(shape, axes, forward, scale, workers, x, out):
-    """The whole transform of a complex or real array."""
+    """Write the whole transform of a complex or real array."""
     found = out.reshape(shape)
     pypocketfft.c2c(x.reshape(shape), axes, forward, scale, found, workers)
     if x.dtype.kind == "c":
@@ -29,11 +29,11 @@ def c2c(shape, axes, forward, scale, workers, x, out):
 
 @foreign
 def r2c(shape, half, axes, forward, scale, workers, x, out):
-    """The transform of a real array, the last of ``axes`` up to the middle frequency."""
+    """Write the transform of a real array, the last of ``axes`` up to the middle frequency."""
     pypocketfft.r2c(x.reshape(shape), axes, forward, scale, out.reshape(half), workers)
 
 
 @foreign
 def c2r(half, shape, axes, forward, scale, workers, x, out):
-    """The real array whose transform is given up to the middle frequency of the last of ``axes``."""
+    """Write the real array whose transform is given up to the middle frequency of the last of ``axes``."""
     pypocketfft.c2r(x.reshape(half), axes, shape[axes[-1]], forward, scale, out.reshape(shape), workers)

@@ -43,7 +43,7 @@ def _adam_shared(T, lr, beta1, beta2, eps, decoupled_weight_decay, step):
 
 
 def _adam(shared, d, x, exp_avg, exp_avg_sq):
-    """Adam (Kingma and Ba, 2015), and AdamW (Loshchilov and Hutter, 2019) where the decay is decoupled."""
+    """Update by Adam (Kingma and Ba, 2015), and AdamW (Loshchilov and Hutter, 2019) where the decay is decoupled."""
     keep2, new1, new2, rate, root, eps = shared
     a = exp_avg + (d - exp_avg) * new1
     b = exp_avg_sq * keep2 + d * d * new2
@@ -51,7 +51,7 @@ def _adam(shared, d, x, exp_avg, exp_avg_sq):
 
 
 def _adam_amsgrad(shared, d, x, exp_avg, exp_avg_sq, max_exp_avg_sq):
-    """`_adam` divided by the largest second moment so far (Reddi et al., 2018)."""
+    """Update by `_adam` divided by the largest second moment so far (Reddi et al., 2018)."""
     keep2, new1, new2, rate, root, eps = shared
     a = exp_avg + (d - exp_avg) * new1
     b = exp_avg_sq * keep2 + d * d * new2
@@ -78,7 +78,7 @@ def _rmsprop_momentum(shared, d, x, square_avg, momentum_buffer):
 
 
 def _rmsprop_centered(shared, d, x, square_avg, grad_avg):
-    """`_rmsprop` with the variance in the place of the second moment."""
+    """Update by `_rmsprop` with the variance in the place of the second moment."""
     rate, keep, new, eps, _ = shared
     q = square_avg * keep + d * d * new
     a = grad_avg + (d - grad_avg) * new
@@ -110,7 +110,7 @@ def _adadelta_shared(T, lr, rho, eps, step):
 
 
 def _adadelta(shared, d, x, square_avg, acc_delta):
-    """Steps in the units of the parameter (Zeiler, 2012)."""
+    """Update by steps in the units of the parameter (Zeiler, 2012)."""
     rate, keep, new, eps = shared
     q = square_avg * keep + d * d * new
     u = np.sqrt(acc_delta + eps) / np.sqrt(q + eps) * d
@@ -123,7 +123,7 @@ def _adamax_shared(T, lr, beta1, beta2, eps, step):
 
 
 def _adamax(shared, d, x, exp_avg, exp_inf):
-    """Adam with the infinity norm (Kingma and Ba, 2015)."""
+    """Update by Adam with the infinity norm (Kingma and Ba, 2015)."""
     rate, eps, keep2, new1 = shared
     a = exp_avg + (d - exp_avg) * new1
     old = exp_inf * keep2
@@ -144,7 +144,7 @@ def _nadam_shared(T, lr, beta1, beta2, eps, momentum_decay, decoupled_weight_dec
 
 
 def _nadam(shared, d, x, exp_avg, exp_avg_sq):
-    """Adam with Nesterov's momentum (Dozat, 2016)."""
+    """Update by Adam with Nesterov's momentum (Dozat, 2016)."""
     keep2, new1, new2, here, then, square, eps = shared
     a = exp_avg + (d - exp_avg) * new1
     b = exp_avg_sq * keep2 + d * d * new2
@@ -166,7 +166,7 @@ def _radam_shared(T, lr, beta1, beta2, eps, decoupled_weight_decay, step):
 
 
 def _radam(shared, d, x, exp_avg, exp_avg_sq):
-    """Adam whose adaptive rate is rectified, or left out, while its variance is large (Liu et al., 2019)."""
+    """Update by Adam whose adaptive rate is rectified, or left out, while its variance is large (Liu et al., 2019)."""
     keep2, new1, new2, rate, adaptive, eps = shared
     a = exp_avg + (d - exp_avg) * new1
     b = exp_avg_sq * keep2 + d * d * new2
@@ -181,7 +181,7 @@ def _rprop_shared(T, lr, shrink, grow, least, most, step):
 
 
 def _rprop(shared, d, x, prev, step_size):
-    """Step sizes that grow while the gradient keeps its sign and shrink where it turns (Riedmiller and Braun, 1993)."""
+    """Update by step sizes that grow while the gradient keeps its sign and shrink where it turns (Riedmiller and Braun, 1993)."""
     down, up, low, high, one, zero = shared
     turn = d * prev
     w = step_size * (up if turn > zero else down if turn < zero else one)
@@ -198,7 +198,7 @@ def _asgd_shared(T, lr, lambd, alpha, t0, eta, mu, step):
 
 
 def _asgd(shared, d, x, ax):
-    """Gradient descent with a decaying rate, and the average of the parameters from ``t0`` on (Polyak and Juditsky, 1992)."""
+    """Update by gradient descent with a decaying rate, and the average of the parameters from ``t0`` on (Polyak and Juditsky, 1992)."""
     rate, kept, part, whole = shared
     y = x * kept - rate * d
     return y, y if whole else ax + (y - ax) * part
@@ -209,7 +209,7 @@ def _muon_average_shared(T, lr, momentum, nesterov):
 
 
 def _muon_average(shared, d, x, momentum_buffer):
-    """The momentum buffer averages the gradient; the result is it, or a step further along it."""
+    """Average the gradient in the momentum buffer; return it, or a step further along it."""
     keep, new, nesterov = shared
     b = momentum_buffer + (d - momentum_buffer) * new
     return d + (b - d) * keep if nesterov else b, b
@@ -235,13 +235,13 @@ muon_average = update(_muon_average_shared, _muon_average)
 
 @helper
 def _adafactor_rates(lr, beta2_decay, eps2, t, p):
-    """The weight of the new second moment, and the step before it is clipped: relative to the parameter's root mean square."""
+    """Return the weight of the new second moment, and the step before it is clipped: relative to the parameter's root mean square."""
     size = math.sqrt(_squares(p) / p.size)
     return t**beta2_decay, max(eps2, size) * min(lr, 1.0 / math.sqrt(t))
 
 
 def adafactor(lr, decay, beta2_decay, clip, eps1, eps2, sign, rows, columns, g, p, u, row_var, col_var, step):
-    """Adafactor (Shazeer and Stern, 2018) for matrices of ``rows`` × ``columns``; ``u`` is room for the update."""
+    """Update by Adafactor (Shazeer and Stern, 2018) for matrices of ``rows`` × ``columns``; ``u`` is room for the update."""
     T = p.dtype.type
     if p.size == 0:
         return
@@ -276,7 +276,7 @@ def adafactor(lr, decay, beta2_decay, clip, eps1, eps2, sign, rows, columns, g, 
 
 
 def adafactor_vector(lr, decay, beta2_decay, clip, eps1, eps2, sign, g, p, u, variance, step):
-    """`adafactor` for parameters that are no matrices: with all second moments."""
+    """Update by `adafactor` for parameters that are no matrices: with all second moments."""
     T = p.dtype.type
     if p.size == 0:
         return
@@ -302,7 +302,7 @@ def _adafactor_apply(lr, decay, clip, alpha, p, u):
 
 
 def round_to_bfloat16(x):
-    """float32 numbers to the nearest that have 8 bits of mantissa, ties to even."""
+    """Round float32 numbers to the nearest that have 8 bits of mantissa, ties to even."""
     bits = x.view(np.uint32)
     for i in range(x.size):
         n = bits[i]
@@ -311,7 +311,7 @@ def round_to_bfloat16(x):
 
 @helper
 def _squares(row):
-    """Σ row²; in any order, so vectorised."""
+    """Return Σ row²; in any order, so vectorised."""
     total = 0.0
     for i in range(row.size):
         v = np.float64(row[i])
@@ -321,7 +321,7 @@ def _squares(row):
 
 @helper
 def _power_sum(x, p, total):
-    """``total`` and Σ |x|^p; the larger of it and |x| for p = inf, and the nonzeros for p = 0."""
+    """Return ``total`` and Σ |x|^p; the larger of it and |x| for p = inf, and the nonzeros for p = 0."""
     for c in range(0, x.size, 1024):
         row = x[c : c + 1024]
         part = 0.0
@@ -372,7 +372,7 @@ def clip_factor(most, total, out):
 
 
 def scale(factor, xs):
-    """Each x *= factor[0], unless that is 1."""
+    """Multiply each x by factor[0], unless that is 1."""
     if factor[0] == 1.0:
         return
     for k in range(count(xs)):
@@ -383,7 +383,7 @@ def scale(factor, xs):
 
 
 def clamp(limit, xs):
-    """Each x clamped to [-limit, limit]; NaN stays."""
+    """Clamp each x to [-limit, limit]; NaN stays."""
     for k in range(count(xs)):
         x = nth(xs, k)
         T = x.dtype.type

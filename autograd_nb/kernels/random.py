@@ -38,7 +38,7 @@ def least(x, out):
 
 @helper
 def _check(row):
-    """(status, sum): 1 for weights that are negative or not finite, 2 for a sum of 0."""
+    """Return (status, sum): 1 for weights that are negative or not finite, 2 for a sum of 0."""
     total = 0.0
     for i in range(row.size):
         v = row[i]
@@ -49,7 +49,7 @@ def _check(row):
 
 
 def choose_with_replacement(k, n, weights, uniforms, out, status):
-    """Inverse of the cumulative sum of each row of k weights, at n uniform numbers."""
+    """Write the inverse of the cumulative sum of each row of k weights, at n uniform numbers."""
     status[0] = 0
     cumulative = np.empty(k, np.float64)
     for r in range(weights.size // k):
@@ -79,7 +79,7 @@ def choose_with_replacement(k, n, weights, uniforms, out, status):
 
 
 def race(k, n, weights, times, out, status):
-    """The n first of k runners whose times are exponential with the weights as rates: a draw without replacement.
+    """Write the n first of k runners whose times are exponential with the weights as rates: a draw without replacement.
 
     A heap keeps the n best so far, the slowest at its top.
     """
@@ -140,7 +140,7 @@ def _sink(heap, who, size, t, i):
 
 @helper
 def _philox(seed, call, element, attempt):
-    """Two uniform float64 on (0, 1): draw number ``attempt`` of an element."""
+    """Return two uniform float64 on (0, 1): draw number ``attempt`` of an element."""
     k0, k1 = np.uint32(seed), np.uint32(seed >> 32)
     c0, c1 = np.uint32(element), np.uint32(attempt)
     c2, c3 = np.uint32(call), np.uint32(call >> 32) ^ np.uint32(element >> 32)
@@ -157,7 +157,7 @@ def _philox(seed, call, element, attempt):
 
 
 def poisson(seed, call, rate, out):
-    """Poisson numbers: by multiplication below 10, above by Hörmann's transformed rejection (PTRS, 1993)."""
+    """Draw Poisson numbers: by multiplication below 10, above by Hörmann's transformed rejection (PTRS, 1993)."""
     for i in range(out.size):
         lam = rate[i]
         attempt = 0
@@ -196,7 +196,7 @@ def poisson(seed, call, rate, out):
 
 
 def binomial(seed, call, count, probability, out):
-    """Binomial numbers: by the gaps between successes where few are expected, else by transformed rejection (BTRS, Hörmann 1993)."""
+    """Draw binomial numbers: by the gaps between successes where few are expected, else by transformed rejection (BTRS, Hörmann 1993)."""
     for i in range(out.size):
         n = count[i]
         p = probability[i]
@@ -247,14 +247,14 @@ def binomial(seed, call, count, probability, out):
 
 @helper
 def _normal_pair(seed, call, element, attempt):
-    """A standard normal number and a uniform one."""
+    """Return a standard normal number and a uniform one."""
     u, v = _philox(seed, call, element, 2 * attempt)
     w, _rest = _philox(seed, call, element, 2 * attempt + 1)
     return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v), w
 
 
 def gamma(seed, call, smallest, shape, out):
-    """Gamma numbers of the given shapes and scale 1 (Marsaglia and Tsang 2000; below 1 by the power of a uniform number), none of them
+    """Draw Gamma numbers of the given shapes and scale 1 (Marsaglia and Tsang 2000; below 1 by the power of a uniform number), none of them
     less than ``smallest``, and that where the shape is 0."""
     for i in range(out.size):
         a = shape[i]
@@ -283,7 +283,7 @@ def gamma(seed, call, smallest, shape, out):
 
 
 def gamma_slope(shape, sample, out):
-    """d sample / d shape at a fixed place of the distribution: −(∂P/∂a) / p, the slope of P by central differences."""
+    """Write d sample / d shape at a fixed place of the distribution: −(∂P/∂a) / p, the slope of P by central differences."""
     for i in range(out.size):
         a, x = shape[i], sample[i]
         h = 1e-5 * max(a, 1e-2)
@@ -302,7 +302,7 @@ def gamma_slope(shape, sample, out):
 
 
 def onto_simplex(n, smallest, x, out):
-    """Rows of ``n`` divided by their sums, no element less than ``smallest``."""
+    """Divide rows of ``n`` by their sums, no element less than ``smallest``."""
     for i in range(0, out.size, n):
         total = 0.0
         for j in range(i, i + n):
@@ -313,7 +313,7 @@ def onto_simplex(n, smallest, x, out):
 
 @helper
 def _digamma(x):
-    """ψ(x) for x > 0: from 8 on by its asymptotic series."""
+    """Return ψ(x) for x > 0: from 8 on by its asymptotic series."""
     shift = 0.0
     while x < 8.0:
         shift -= 1.0 / x
@@ -325,7 +325,7 @@ def _digamma(x):
 
 @helper
 def _beta_fraction(p, q, x, by_first):
-    """The continued fraction of I_x(p, q), and the slope of its logarithm in ``p`` or in ``q`` (Lentz's method, differentiated)."""
+    """Return the continued fraction of I_x(p, q), and the slope of its logarithm in ``p`` or in ``q`` (Lentz's method, differentiated)."""
     first = 1.0 if by_first else 0.0
     second = 1.0 - first
     c, c_slope = 1.0, 0.0
@@ -356,7 +356,7 @@ def _beta_fraction(p, q, x, by_first):
 
 
 def dirichlet_slope(x, alpha, total, out):
-    """How fast a beta number ``x`` of the parameters alpha and total − alpha moves with alpha where its place in the distribution is
+    """Write how fast a beta number ``x`` of the parameters alpha and total − alpha moves with alpha where its place in the distribution is
     kept, divided by 1 − x: −(∂I/∂alpha) / p / (1 − x), where I = p · x(1 − x) / alpha · the continued fraction."""
     for i in range(out.size):
         v, a = x[i], alpha[i]

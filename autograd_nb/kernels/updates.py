@@ -24,7 +24,7 @@ _EVERY = ("lr", "weight_decay", "maximize")
 
 
 def update(shared: Callable, element: Callable, counters: int = 0) -> Any:
-    """The kernel ``(…numbers, counts, g, p, …states, …counters)``, of lists but for the numbers and ``counts``: whether to count.
+    """Return the kernel ``(…numbers, counts, g, p, …states, …counters)``, of lists but for the numbers and ``counts``: whether to count.
 
     The last ``counters`` parameters of ``shared`` are counters. The names of all are attributes of what is returned.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def prepare(rows, padding, mean, by_frequency, index, offsets, bag, coef, slope):
-    """Each sample's bag and factor (0 for the padding row); ``slope``: the factor in the gradient of the table."""
+    """Write each sample's bag and factor (0 for the padding row); ``slope``: the factor in the gradient of the table."""
     count = offsets.size
     uses = np.zeros(rows if by_frequency else 0, np.int64)
     if by_frequency:

@@ -14,7 +14,7 @@ SET, ADD, MUL, MAX, MIN = range(5)  #: how `put` and `scatter` combine
 
 @helper
 def _order(x):
-    """What MAX and MIN compare (complex numbers never come with them, but the kernel is compiled for them too)."""
+    """Return what MAX and MIN compare (complex numbers never come with them, but the kernel is compiled for them too)."""
     return (x + 0).real
 
 
@@ -31,7 +31,7 @@ def bounds(index, out):
 
 
 def wrap(index, n, out):
-    """Negative indices counted from the end."""
+    """Write negative indices counted from the end."""
     for i in range(out.size):
         v = index[i]
         out[i] = v + n if v < 0 else v
@@ -116,7 +116,7 @@ _pick = helper(pick)
 
 
 def pick_within(dims, n, x, index, out):
-    """`pick`; IndexError unless every index is in [0, n)."""
+    """Do what `pick` does; IndexError unless every index is in [0, n)."""
     least, most = index[0], index[0]
     for i in range(index.size):
         v = index[i]
@@ -217,7 +217,7 @@ def count_true(mask, out):
 
 
 def true_places(mask, out):
-    """The flat indices of the true elements, in order."""
+    """Write the flat indices of the true elements, in order."""
     k = 0
     for i in range(mask.size):
         if mask[i]:
@@ -291,7 +291,7 @@ def roll(outer, n, inner, shift, x, out):
 
 
 def triangle(batch, rows, columns, k, upper, x, out):
-    """Zeros on the other side of diagonal ``k`` of each matrix."""
+    """Write zeros on the other side of diagonal ``k`` of each matrix."""
     for b in range(batch):
         for r in range(rows):
             p = (b * rows + r) * columns
@@ -312,7 +312,7 @@ def triangle(batch, rows, columns, k, upper, x, out):
 
 
 def triangle_places(rows, columns, k, upper, out):
-    """The row and column of each element on or above (below) diagonal ``k``: all rows, then all columns."""
+    """Write the row and column of each element on or above (below) diagonal ``k``: all rows, then all columns."""
     half = out.size // 2
     at = 0
     for r in range(rows):
@@ -325,7 +325,7 @@ def triangle_places(rows, columns, k, upper, out):
 
 
 def repeats(counts, out):
-    """Index i counts[i] times, in order."""
+    """Write index i counts[i] times, in order."""
     k = 0
     for i in range(counts.size):
         for _ in range(counts[i]):

@@ -38,7 +38,7 @@ def _insertion(k, o, first, last):
 
 @helper
 def _partition(k, o, first, last):
-    """Partition by the median of three, which is moved to the front; the cut."""
+    """Partition by the median of three, which is moved to the front; return the cut."""
     a, b, c = first + 1, first + (last - first) // 2, last - 1
     if k[a] < k[b]:
         middle = b if k[b] < k[c] else c if k[a] < k[c] else a
@@ -86,7 +86,7 @@ def _sift(k, o, first, hole, size, key, place):
 
 @helper
 def _heap_select(k, o, first, middle, last):
-    """The smallest of the range become a heap in its beginning, up to ``middle``."""
+    """Make a heap of the smallest of the range in its beginning, up to ``middle``."""
     size = middle - first
     for parent in range((size - 2) // 2 if size > 1 else -1, -1, -1):
         _sift(k, o, first, parent, size, k[first + parent], o[first + parent])
@@ -162,7 +162,7 @@ def _nth(k, o, nth, n):
 
 
 def topk(key, n, count, ordered, out):
-    """The places of the ``count`` smallest keys of each row of ``n``; in order, if ``ordered``."""
+    """Write the places of the ``count`` smallest keys of each row of ``n``; in order, if ``ordered``."""
     k = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
     for r in range(out.size // count):
@@ -181,7 +181,7 @@ def topk(key, n, count, ordered, out):
 
 
 def median(key, n, skip, bits, out):
-    """The place of the median (the lower one) of each row of ``n`` keys in stable order; of what is not nan, if ``skip``, else of
+    """Write the place of the median (the lower one) of each row of ``n`` keys in stable order; of what is not nan, if ``skip``, else of
     the first nan if there is one. ``bits``: of the float that the keys stand for, whose nan is all ones; 0 for integers."""
     k = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
@@ -216,7 +216,7 @@ def median(key, n, skip, bits, out):
 
 
 def mode(key, n, out):
-    """The place of the most frequent key of each row of ``n``: the last in order of the smallest of several."""
+    """Write the place of the most frequent key of each row of ``n``: the last in order of the smallest of several."""
     k = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
     for r in range(out.size):

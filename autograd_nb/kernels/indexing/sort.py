@@ -10,7 +10,7 @@ SMALL = 32  #: rows up to this long are sorted by insertion
 
 
 def keys(bits, kind, width, infinity, flip, out):
-    """The sort keys of elements given as unsigned bits. ``kind``: 0 unsigned, 1 signed, 2 float; ``flip`` inverts the order."""
+    """Write the sort keys of elements given as unsigned bits. ``kind``: 0 unsigned, 1 signed, 2 float; ``flip`` inverts the order."""
     sign_bit = np.uint64(1) << np.uint64(width - 1)
     top = np.uint64(infinity)
     ones = sign_bit | (sign_bit - np.uint64(1))
@@ -83,7 +83,7 @@ def _argsort_row(k, order, k2, order2, count, passes_bits):
 
 
 def argsort(key, n, bits, out):
-    """The stable order of each row of ``n`` keys. ``bits``: how many low bits of keys count."""
+    """Write the stable order of each row of ``n`` keys. ``bits``: how many low bits of keys count."""
     k = np.empty(n, dtype=np.uint64)
     k2 = np.empty(n, dtype=np.uint64)
     order2 = np.empty(n, dtype=np.int64)
@@ -98,7 +98,7 @@ def argsort(key, n, bits, out):
 
 
 def reorder(key, order, n, bits, out):
-    """``order`` stably sorted by key[order]; one more digit of a lexicographic sort. out and order have n elements."""
+    """Write ``order`` stably sorted by key[order]; one more digit of a lexicographic sort. out and order have n elements."""
     k = np.empty(n, dtype=np.uint64)
     k2 = np.empty(n, dtype=np.uint64)
     order2 = np.empty(n, dtype=np.int64)
@@ -161,7 +161,7 @@ def _quickselect(a, o, k):
 
 
 def kth(key, n, k, out):
-    """The place of the k-th smallest key (from 0) of each row of ``n``."""
+    """Write the place of the k-th smallest key (from 0) of each row of ``n``."""
     row = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
     for r in range(out.size):
@@ -173,7 +173,7 @@ def kth(key, n, k, out):
 
 
 def runs(x, order, width, inverse, counts, first, found):
-    """Groups of equal neighbouring rows (``width`` elements) of ``x`` read in ``order``.
+    """Write groups of equal neighbouring rows (``width`` elements) of ``x`` read in ``order``.
 
     inverse[row] = its group, counts[group] = how many, first[group] = the row that begins it, found[0] = how many groups.
     """

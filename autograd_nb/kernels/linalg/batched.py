@@ -15,7 +15,7 @@ from ...codegen.vectors import BYTES
 
 @helper
 def gather(matrices, size, a, start, step, group):
-    """``matrices`` of ``size`` elements, ``step`` apart, into the lanes of a group; lanes that are left hold the first once more."""
+    """Copy ``matrices`` of ``size`` elements, ``step`` apart, into the lanes of a group; lanes that are left hold the first once more."""
     lanes = BYTES // a.itemsize
     if step == size or (step == 0 and matrices == 1):
         turn_rows(matrices, size, a, start, size, group, 0, lanes)
@@ -31,7 +31,7 @@ def gather(matrices, size, a, start, step, group):
 
 @helper
 def exchange(n, who, row, x, y, lanes):
-    """Rows x and y, of n elements, change places in the lanes whose ``who`` is ``row``."""
+    """Swap rows x and y, of n elements, in the lanes whose ``who`` is ``row``."""
     hits = 0
     for k in range(who.size):
         hits += who[k] == row
@@ -56,7 +56,7 @@ def subtract(x, y, z):
 
 @helper
 def lu_group(n, a, pivots, info, who, best):
-    """LU of a group's n × n matrices in place; ``pivots`` (n × lanes) from 0, ``info`` as LAPACK's."""
+    """Compute LU of a group's n × n matrices in place; ``pivots`` (n × lanes) from 0, ``info`` as LAPACK's."""
     lanes = info.size
     row = n * lanes
     for k in range(info.size):
@@ -96,7 +96,7 @@ def lu_group(n, a, pivots, info, who, best):
 
 @helper
 def solve_group(n, columns, trans, lu, pivots, x, lanes):
-    """x (n × columns in each lane) becomes op(a)⁻¹·x, from the factors of a."""
+    """Make x (n × columns in each lane) op(a)⁻¹·x, from the factors of a."""
     row, line = n * lanes, columns * lanes
     if not trans:
         for j in range(n):
@@ -126,7 +126,7 @@ def solve_group(n, columns, trans, lu, pivots, x, lanes):
 
 
 def lu_factor(batch, m, n, a, lu, pivots, info):
-    """As `lapack.lu_factor`, of square matrices."""
+    """Do what `lapack.lu_factor` does, of square matrices."""
     lanes = BYTES // a.itemsize
     group = np.empty(n * n * lanes, a.dtype)
     places = np.empty(n * lanes, np.int32)
@@ -143,7 +143,7 @@ def lu_factor(batch, m, n, a, lu, pivots, info):
 
 
 def lu_solve(batch, n, columns, trans, sl, sp, sb, lu, pivots, b, x):
-    """As `lapack.lu_solve`."""
+    """Do what `lapack.lu_solve` does."""
     lanes = BYTES // b.itemsize
     group, right = np.empty(n * n * lanes, b.dtype), np.empty(n * columns * lanes, b.dtype)
     turned = np.empty(n * columns * lanes, b.dtype)
@@ -166,7 +166,7 @@ def lu_solve(batch, n, columns, trans, sl, sp, sb, lu, pivots, b, x):
 
 
 def inverse(batch, n, a, out, info):
-    """As `lapack.inverse`."""
+    """Do what `lapack.inverse` does."""
     lanes = BYTES // a.itemsize
     group, right = np.empty(n * n * lanes, a.dtype), np.empty(n * n * lanes, a.dtype)
     places = np.empty(n * lanes, np.int32)

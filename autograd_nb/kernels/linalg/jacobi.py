@@ -17,7 +17,7 @@ SWEEPS = 40  #: more than ever needed: convergence is quadratic
 
 @helper
 def scale(group, lanes, scales, info):
-    """Each lane's largest element comes to be between a half and 1, times ``scales``; info −1 for lanes that are not finite."""
+    """Scale each lane's largest element to between a half and 1, times ``scales``; info −1 for lanes that are not finite."""
     for k in range(lanes):
         most = group.dtype.type(0)
         finite = True
@@ -38,7 +38,7 @@ def scale(group, lanes, scales, info):
 
 @helper
 def angles(x, y, z, least, ts, cs, ss):
-    """The rotations that annul z between x and y; how many lanes need one: where \\|z\\| is greater than ``least``."""
+    """Compute the rotations that annul z between x and y; return how many lanes need one: where |z| is greater than ``least``."""
     count = 0
     one, two = z.dtype.type(1), z.dtype.type(2)
     for k in range(z.size):
@@ -64,7 +64,7 @@ def rotate(x, y, c, s):
 
 @helper
 def store_sorted(values, first, step, count, factor, out, descending):
-    """``count`` values, ``step`` apart, times ``factor`` and in order."""
+    """Write ``count`` values, ``step`` apart, times ``factor`` and in order."""
     for j in range(count):
         x = values[first + j * step] * factor
         i = j
@@ -74,8 +74,22 @@ def store_sorted(values, first, step, count, factor, out, descending):
         out[i] = x
 
 
+@helper
+def lower_triangle(group, n, upper, lanes):
+    """Make n × n matrices, given by one triangle, lower triangles, which is what is read, with zeros above."""
+    row = n * lanes
+    for r in range(n):
+        for q in range(r):
+            low = group[r * row + q * lanes : r * row + q * lanes + lanes]
+            high = group[q * row + r * lanes : q * row + r * lanes + lanes]
+            for k in range(low.size):
+                if upper:
+                    low[k] = high[k]
+                high[k] = group.dtype.type(0)
+
+
 def eigenvalues(batch, n, upper, a, w, info):
-    """w[i], ascending, of symmetric matrices given by one triangle."""
+    """Write w[i], ascending, of symmetric matrices given by one triangle."""
     lanes = BYTES // a.itemsize
     group = np.empty(n * n * lanes, a.dtype)
     t, c, s, least, scales = (np.empty(lanes, a.dtype), np.empty(lanes, a.dtype), np.empty(lanes, a.dtype), np.empty(lanes, a.dtype),
@@ -86,14 +100,7 @@ def eigenvalues(batch, n, upper, a, w, info):
     for i in range(0, batch, lanes):
         matrices = min(lanes, batch - i)
         gather(matrices, n * n, a, i * n * n, n * n, group)
-        for r in range(n):  # the lower triangle is what is read; the other is zero
-            for q in range(r):
-                low = group[r * row + q * lanes : r * row + q * lanes + lanes]
-                high = group[q * row + r * lanes : q * row + r * lanes + lanes]
-                for k in range(low.size):
-                    if upper:
-                        low[k] = high[k]
-                    high[k] = a.dtype.type(0)
+        lower_triangle(group, n, upper, lanes)
         scale(group, lanes, scales, bad)
         for _ in range(SWEEPS):
             count = 0
@@ -132,7 +139,7 @@ def eigenvalues(batch, n, upper, a, w, info):
 
 
 def singular_values(batch, m, n, a, s, info):
-    """s[i], descending, of m × n matrices."""
+    """Write s[i], descending, of m × n matrices."""
     lanes = BYTES // a.itemsize
     group = np.empty(m * n * lanes, a.dtype)
     t, c, u, least, scales = (np.empty(lanes, a.dtype), np.empty(lanes, a.dtype), np.empty(lanes, a.dtype), np.empty(lanes, a.dtype),

@@ -41,7 +41,7 @@ BLOCK = 48  #: rows solved by loops before a product takes them out of the rest
 
 @helper
 def kind_of(a):
-    """The letter by which LAPACK's binding knows the type of numbers."""
+    """Return the letter by which LAPACK's binding knows the type of numbers."""
     if np.iscomplexobj(a):
         return np.uint8(C if a.itemsize == 8 else Z)
     return np.uint8(S if a.itemsize == 4 else D)
@@ -60,7 +60,7 @@ def transpose(m, n, a, out):
 
 @helper
 def finite(a):
-    """Whether no element is nan or infinite."""
+    """Return whether no element is nan or infinite."""
     count = 0
     for i in range(a.size):
         count += abs(a[i]) < np.inf
@@ -118,7 +118,7 @@ def solve_vector(n, t, ld, trans, forward, unit, b):
 
 @helper
 def solve_triangle(n, k, t, ld, upper, trans, unit, b):
-    """b (n × k) becomes op(t)⁻¹·b, where t is a triangle (rows ``ld`` apart) and op transposes if ``trans``."""
+    """Make b (n × k) op(t)⁻¹·b, where t is a triangle (rows ``ld`` apart) and op transposes if ``trans``."""
     forward = upper == trans
     if k == 1:
         solve_vector(n, t, ld, trans, forward, unit, b)
@@ -151,13 +151,13 @@ def solve_triangular(batch, n, k, upper, trans, unit, st, sb, t, b, x):
 
 @helper
 def magnitude(x):
-    """By what LAPACK chooses a row: of complex numbers the sum of both parts."""
+    """Return by what LAPACK chooses a row: of complex numbers the sum of both parts."""
     return abs(x.real) + abs(x.imag) if np.iscomplexobj(x) else abs(x)
 
 
 @helper
 def lu_loops(m, n, a, pivots):
-    """LU of a row-major matrix in place, with row exchanges; the first zero on the diagonal (from 1), or 0."""
+    """Compute LU of a row-major matrix in place, with row exchanges; return the first zero on the diagonal (from 1), or 0."""
     info = 0
     for j in range(min(m, n)):
         best = j
@@ -197,7 +197,7 @@ def swap_rows(a, b):
 
 @helper
 def lu_one(m, n, a, lu, pivots, scratch, places):
-    """One matrix of `lu_factor`; ``scratch`` and ``places`` hold m·n and min(m, n) elements if that is more than `SMALL`."""
+    """Do one matrix of `lu_factor`; ``scratch`` and ``places`` hold m·n and min(m, n) elements if that is more than `SMALL`."""
     r = min(m, n)
     if r <= SMALL:
         copy(lu, a)
@@ -222,7 +222,7 @@ def lu_factor(batch, m, n, a, lu, pivots, info):
 
 @helper
 def exchange(n, k, backward, pivots, x):
-    """The row exchanges of LU on x (n × k), from the first to the last or ``backward``."""
+    """Do the row exchanges of LU on x (n × k), from the first to the last or ``backward``."""
     for step in range(n):
         rolled()
         j = n - 1 - step if backward else step
@@ -233,7 +233,7 @@ def exchange(n, k, backward, pivots, x):
 
 @helper
 def lu_solve_one(n, k, trans, lu, pivots, x):
-    """x (n × k) becomes op(a)⁻¹·x."""
+    """Make x (n × k) op(a)⁻¹·x."""
     if not trans:
         exchange(n, k, trans, pivots, x)
     for part in range(2):
@@ -277,7 +277,7 @@ def by_columns(batch, m, n, a, out):
 
 
 def determinant(batch, n, lu, pivots, det):
-    """The determinant from LU factors."""
+    """Write the determinant from LU factors."""
     for i in range(batch):
         y = det.dtype.type(1)
         for j in range(n):
@@ -323,7 +323,7 @@ def permutation(batch, m, r, pivots, p):
 
 @helper
 def cholesky_loops(n, a):
-    """The lower factor in place, row by row; the order of the first minor that is not positive (from 1), or 0."""
+    """Compute the lower factor in place, row by row; return the order of the first minor that is not positive (from 1), or 0."""
     for i in range(n):
         for j in range(i + 1):
             total = a[np.uintp(i * n + j)]
@@ -473,7 +473,7 @@ def eig(batch, n, vectors, a, w, v, info):
 
 
 def eig_complex(batch, n, vectors, a, w, v, info):
-    """As `eig`, for a complex matrix."""
+    """Do what `eig` does, for a complex matrix."""
     scratch = np.empty(n * n, a.dtype)
     right = np.empty(n * n if vectors else 1, a.dtype)
     left = np.empty(1, a.dtype)

@@ -14,7 +14,7 @@ def _routine(kind: str, name: str, hermitian: bool):
 
 @foreign
 def factor(batch, n, hermitian, a, ld, pivots, info):
-    """ld[i] (by columns), pivots[i]: LAPACK's packed L and D of the lower triangle of a[i]."""
+    """Write ld[i] (by columns) and pivots[i]: LAPACK's packed L and D of the lower triangle of a[i]."""
     routine = _routine(a.dtype.str[1:], "trf", hermitian)
     source, out, order = a.reshape(batch, n, n), ld.reshape(batch, n, n).transpose(0, 2, 1), pivots.reshape(batch, n)
     for i in range(batch):

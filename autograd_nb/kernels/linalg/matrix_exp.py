@@ -32,7 +32,7 @@ def multiply(n, a, b, c):
 
 @helper
 def norm1(n, a):
-    """The largest column sum of absolute values."""
+    """Return the largest column sum of absolute values."""
     most = 0.0
     for c in range(n):
         total = 0.0

@@ -19,7 +19,7 @@ NONE, ADDED, ALLOWED = range(3)  # kinds of mask: none, floats that are added to
 
 @helper(fastmath={"contract", "nnan", "nsz"})
 def greatest(values, n):
-    """The largest element; of no use when there is a nan."""
+    """Return the largest element; of no use when there is a nan."""
     top = values[0]
     for j in range(n):
         top = larger(values[j], top)
@@ -112,13 +112,13 @@ def product(counts, shift, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_
 
 @helper
 def reach(i, source, least):
-    """Where the tile of row i of causal scores ends: what is beyond is read by no product. ``least``: 0, or all where none are causal."""
+    """Return where the tile of row i of causal scores ends: what is beyond is read by no product. ``least``: 0, or all where none are causal."""
     return max(least, min(source, (i // ROWS + 1) * ROWS))
 
 
 @helper
 def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, blank, room):
-    """Softmax in place of a block of scores, masked, whose first row is number ``start``; see `forward`.
+    """Compute the softmax in place of a block of scores, masked, whose first row is number ``start``; see `forward`.
 
     The rows of a tile lie side by side in ``room`` while their powers are computed, all in one loop: causal rows are short.
     """
@@ -165,7 +165,7 @@ def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, b
 
 @helper
 def room_like(array, size):
-    """An uninitialised array that begins with a line of the cache, so that vectors straddle none."""
+    """Return an uninitialised array that begins with a line of the cache, so that vectors straddle none."""
     one_copy()
     whole = np.empty(size + LINE // array.itemsize, array.dtype)
     first = (-whole.ctypes.data) % LINE // array.itemsize
@@ -174,7 +174,7 @@ def room_like(array, size):
 
 @helper
 def place(n, heads, steps, i):
-    """Where row ``i`` of matrix ``n`` begins."""
+    """Return where row ``i`` of matrix ``n`` begins."""
     return n // heads * steps[0] + n % heads * steps[1] + i * steps[2]
 
 
@@ -238,7 +238,7 @@ def forward(
 
 @helper
 def slope_scores(slopes, p, weight, start, rows, source, causal, factor):
-    """From the gradients of the weights ``p`` of ``rows`` of queries, from ``start`` on, to those of their scores, in place."""
+    """Turn the gradients of the weights ``p`` of ``rows`` of queries, from ``start`` on, into those of their scores, in place."""
     least = 0 if causal else source
     for i in range(rows):
         end = reach(start + i, source, least)
@@ -257,7 +257,7 @@ def backward(
     first, last, heads, length, source, width, value_width, scale, causal, block, q_steps, k_steps, v_steps, g_steps, dq_steps, dk_steps,
     dv_steps, q, k, v, g, p, dq, dk, dv,
 ):  # fmt: skip
-    """Gradients of `forward` to q, k and v, given that of y."""
+    """Write gradients of `forward` to q, k and v, given that of y."""
     slopes = room_like(g, min(block, length) * source)
     values = room_like(g, value_width * source)
     result, early, late = (RESULT, FIRST_TERMS, LAST_TERMS) if causal else (ALL, ALL, ALL)

@@ -26,7 +26,7 @@ POSITIONS = 1024  #: output positions from which the sum of a weight's gradient 
 
 @helper
 def block_of(geometry, channels, size):
-    """(output lines of a block, input lines of a plane of ``wide``, planes); ``size``: elements that ``wide`` may have."""
+    """Return (output lines of a block, input lines of a plane of ``wide``, planes); ``size``: elements that ``wide`` may have."""
     ho, wo, kd, kh, kw, sh, dh = geometry[4], geometry[5], geometry[6], geometry[7], geometry[8], geometry[10], geometry[16]
     reach = (kh - 1) * dh
     remainders = min(sh, reach + 1)
@@ -37,7 +37,7 @@ def block_of(geometry, channels, size):
 
 @helper(shared=True)
 def lay_lines(x, source, step, out, target, pitch, width, low, high, begin, end, lines, count, far, apart):
-    """`copy_lines` at stride 1, which several places share."""
+    """Do `copy_lines` at stride 1, which several places share."""
     copy_lines(1, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart)
 
 
@@ -62,7 +62,7 @@ def place_weights(geometry, channels, tall, pitch, offsets):
 
 @helper
 def widen(x, at, geometry, channels, z, first, tall, wide, target, pitch):
-    """``wide`` from ``target`` on, of the image at ``at``, for the output lines from ``first`` on at output depth ``z``."""
+    """Write ``wide`` from ``target`` on, of the image at ``at``, for the output lines from ``first`` on at output depth ``z``."""
     di, hi, wi, _, _, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, dd, dh, dw = geometry
     remainders = min(sh, (kh - 1) * dh + 1)
     per = tall // remainders
@@ -100,7 +100,7 @@ def widen(x, at, geometry, channels, z, first, tall, wide, target, pitch):
 
 @helper
 def images_together(images, positions, line, rows, size, room):
-    """How many images are laid side by side, line by line: more than one where a tile of vectors would be too empty on one image.
+    """Return how many images are laid side by side, line by line: more than one where a tile of vectors would be too empty on one image.
 
     ``positions`` of an output, of which a ``line`` has so many; ``rows`` of weights; ``size``: the elements of ``wide`` that an
     image needs, and how many it may have (``room``).
@@ -114,7 +114,7 @@ def images_together(images, positions, line, rows, size, room):
 
 @helper
 def pack(w, group, taps, inputs, outputs, begin, end, flipped, bias, packed, to):
-    """ROWS outputs side by side, row after row of weights, then their biases, for outputs from ``begin`` to ``end``, then zeros:
+    """Lay ROWS outputs side by side, row after row of weights, then their biases, for outputs from ``begin`` to ``end``, then zeros:
     the weights of a ``group``, into ``packed`` from ``to`` on.
 
     ``flipped``: w is (inputs, outputs, taps), and the taps are taken from last to first.
@@ -236,7 +236,7 @@ def correlate(images, groups, inputs, outputs, begin, end, geometry, flipped, x,
 
 @helper
 def channels_together(geometry, images, inputs, room):
-    """As many channels at a time as leave room for enough positions: (channels, lines of the output, lines and elements of a widened
+    """Return as many channels at a time as leave room for enough positions: (channels, lines of the output, lines and elements of a widened
     image, images)."""
     ho, wo = geometry[4], geometry[5]
     channels = inputs
@@ -250,7 +250,7 @@ def channels_together(geometry, images, inputs, room):
 
 
 def by_weight(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
-    """The gradient by the weights of outputs from ``begin`` to ``end`` of each group, summed in an order that the sizes decide."""
+    """Write the gradient by the weights of outputs from ``begin`` to ``end`` of each group, summed in an order that the sizes decide."""
     n_in = geometry[0] * geometry[1] * geometry[2]
     depths, ho, wo = geometry[3], geometry[4], geometry[5]
     n_out = depths * ho * wo

@@ -12,7 +12,7 @@ from ...codegen.jit import helper, math
 
 @helper
 def add_logs(a, b, c):
-    """ln(eᵃ + eᵇ + eᶜ)."""
+    """Return ln(eᵃ + eᵇ + eᶜ)."""
     top = max(a, b, c)
     if top == -np.inf:
         return top
@@ -25,7 +25,7 @@ def label(labels, start, s, blank):
 
 
 def forward(batch, classes, states, blank, x, labels, places, lengths, sizes, losses, alpha):
-    """``losses``: −ln p(targets | x) of x (T, batch, classes), log-probabilities; ``alpha`` (batch, T, states): sums up to each state.
+    """Write ``losses``: −ln p(targets
 
     ``lengths``, ``sizes``: how many steps and labels each sample has; ``states``: room for the longest.
     """
@@ -54,7 +54,7 @@ def forward(batch, classes, states, blank, x, labels, places, lengths, sizes, lo
 
 
 def backward(batch, classes, states, blank, zero_infinity, g, x, labels, places, lengths, sizes, losses, alpha, out):
-    """The gradient of `forward` to x as log_softmax would pass it on: eˣ − (posterior of the class), times g.
+    """Write the gradient of `forward` to x as log_softmax would pass it on: eˣ − (posterior of the class), times g.
 
     The part eˣ has no effect after log_softmax; with it the gradient of what went into log_softmax is right by itself.
     """

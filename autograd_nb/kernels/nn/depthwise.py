@@ -18,7 +18,7 @@ from ...codegen.vectors import rolled
 
 @helper
 def extents_of(geometry):
-    """How long a phase is in each of the three dims."""
+    """Return how long a phase is in each of the three dims."""
     _, _, _, do, ho, wo, kd, kh, kw, sd, sh, sw, _, _, _, dd, dh, dw = geometry
     extents = np.empty(3, np.int64)
     extents[0] = do + dd * (kd - 1) // sd
@@ -29,7 +29,7 @@ def extents_of(geometry):
 
 @helper
 def places(geometry, extents, taps):
-    """For each tap its number in the filter; then for each its phase; then where it begins to read, in the memory of all phases.
+    """Return for each tap its number in the filter; then for each its phase; then where it begins to read, in the memory of all phases.
 
     They are ordered by phase.
     """
@@ -59,7 +59,7 @@ def fill(array, value):
 
 @helper
 def weights_of(k, taps, table, w, own):
-    """The weights of a filter in the order of the table."""
+    """Write the weights of a filter in the order of the table."""
     for t in range(taps):
         rolled()
         own[t] = w[np.uintp(k * taps + table[t])]
@@ -67,7 +67,7 @@ def weights_of(k, taps, table, w, own):
 
 @helper
 def bounds(geometry, d, phase, extent):
-    """The first and last steps of a phase that lie in the input, along one dim."""
+    """Return the first and last steps of a phase that lie in the input, along one dim."""
     shift = geometry[12 + d] - phase
     step = geometry[9 + d]
     first = max(0, -(-shift // step))
@@ -76,7 +76,7 @@ def bounds(geometry, d, phase, extent):
 
 @helper
 def move(geometry, extents, x, phases, back):
-    """The elements of an input come to their places in the phases, or ``back``."""
+    """Copy the elements of an input to their places in the phases, or ``back``."""
     sd, sh, sw = geometry[9], geometry[10], geometry[11]
     _, height, width = extents
     start = 0
@@ -110,7 +110,7 @@ def move(geometry, extents, x, phases, back):
 
 @helper
 def spread(geometry, extents, y, places, start, back):
-    """The rows of an output come to stand as far apart as those of a phase, or ``back``."""
+    """Move the rows of an output as far apart as those of a phase, or ``back``."""
     rows, n = geometry[4], geometry[5]
     for d in range(geometry[3]):
         line = d * rows * n
@@ -138,12 +138,12 @@ def add_shifted(w, starts, source, out):
 
 @helper
 def run_length(geometry, extents):
-    """From the first output to the last, in rows as far apart as those of a phase."""
+    """Return the length from the first output to the last, in rows as far apart as those of a phase."""
     return ((geometry[3] - 1) * extents[1] + geometry[4] - 1) * extents[2] + geometry[5]
 
 
 def forward(images, groups, inputs, outputs, geometry, x, w, bias, y):
-    """``outputs`` for each of the ``groups``, which have one of ``inputs``; ``bias`` may be empty."""
+    """Write ``outputs`` for each of the ``groups``, which have one of ``inputs``; ``bias`` may be empty."""
     extents, taps = extents_of(geometry), geometry[6] * geometry[7] * geometry[8]
     table = places(geometry, extents, taps)
     starts = table[2 * taps :]
@@ -164,7 +164,7 @@ def forward(images, groups, inputs, outputs, geometry, x, w, bias, y):
 
 
 def by_input(images, groups, inputs, outputs, geometry, y, w, x):
-    """The gradient of `forward` by its input, given that by its output."""
+    """Write the gradient of `forward` by its input, given that by its output."""
     extents, taps = extents_of(geometry), geometry[6] * geometry[7] * geometry[8]
     table = places(geometry, extents, taps)
     plane = extents[0] * extents[1] * extents[2]
@@ -221,7 +221,7 @@ def add_products(starts, source, g, sums):
 
 
 def by_weight(images, groups, inputs, outputs, geometry, y, x, w):
-    """The gradient of `forward` by its weight, given that by its output."""
+    """Write the gradient of `forward` by its weight, given that by its output."""
     extents, taps = extents_of(geometry), geometry[6] * geometry[7] * geometry[8]
     table = places(geometry, extents, taps)
     starts = table[2 * taps :]

@@ -12,7 +12,7 @@ from ...codegen.jit import helper
 
 @helper
 def seen(places, size, stride, shift):
-    """(low, high): the places along a line, low ≤ i < high, whose element i·stride + shift is inside it."""
+    """Return (low, high): the places along a line, low ≤ i < high, whose element i·stride + shift is inside it."""
     low = 0 if shift >= 0 else min(places, (stride - 1 - shift) // stride)
     high = min(places, (size - shift + stride - 1) // stride) if size > shift else 0
     return low, max(low, high)
@@ -20,7 +20,7 @@ def seen(places, size, stride, shift):
 
 @helper
 def following(line, z, lines, step):
-    """The line of the output after ``line``, and what depth of the input it reads; a plane has ``lines``."""
+    """Return the line of the output after ``line``, and what depth of the input it reads; a plane has ``lines``."""
     return (line + 1, z) if line + 1 < lines else (0, z + step)
 
 
@@ -69,7 +69,7 @@ def columns(x, geometry, channels, first, count, col, ld):
 
 @helper
 def add_columns(col, ld, geometry, channels, first, count, x):
-    """The transpose of `columns`: every element of ``col`` is added to the input it came from."""
+    """Do the transpose of `columns`: every element of ``col`` is added to the input it came from."""
     di, hi, wi, _, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, dd, dh, dw = geometry
     lines = count // wo
     row = 0
@@ -109,7 +109,7 @@ def unfold(images, channels, geometry, x, out):
 
 
 def fold(images, channels, geometry, x, out):
-    """The transpose of `unfold`: values of windows are added where they came from."""
+    """Do the transpose of `unfold`: values of windows are added where they came from."""
     di, hi, wi, do, ho, wo, kd, kh, kw = geometry[:9]
     size, places = channels * di * hi * wi, do * ho * wo
     block = channels * kd * kh * kw * places

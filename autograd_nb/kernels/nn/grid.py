@@ -17,8 +17,15 @@ ZEROS, BORDER, REFLECTION = range(3)
 
 
 @helper
+def clear(array):
+    """Write zeros."""
+    for i in range(array.size):
+        array[i] = array.dtype.type(0)
+
+
+@helper
 def padded(padding, aligned, u, n):
-    """(coordinate inside by the padding mode, its slope by the coordinate given), in float64."""
+    """Return (coordinate inside by the padding mode, its slope by the coordinate given), in float64."""
     if padding == ZEROS:
         return u, 1.0
     m = 1.0
@@ -47,7 +54,7 @@ def padded(padding, aligned, u, n):
 
 @helper
 def dim_table(mode, padding, aligned, coordinates, d, n, grid, count, index, w, s, t):
-    """The taps along dim ``d``, of size n, of ``count`` places: pixels, weights, their first and second derivatives by the coordinate."""
+    """Write the taps along dim ``d``, of size n, of ``count`` places: pixels, weights, their first and second derivatives by the coordinate."""
     one = w.dtype.type(1)
     zero = w.dtype.type(0)
     half = w.dtype.type(0.5)
@@ -107,7 +114,7 @@ def taps_of(n, mode):
 
 @helper
 def dim_tables(like):
-    """Room for `dim_table` of three dims: (pixels, weights and their derivatives, one after the other)."""
+    """Return room for `dim_table` of three dims: (pixels, weights and their derivatives, one after the other)."""
     # a dim that is not there has one tap: pixel 0, weight 1, no slope
     pixels, w = np.empty(3 * ROOM, np.int64), np.empty(9 * ROOM, like.dtype)
     pixels[:] = 0
@@ -118,7 +125,7 @@ def dim_tables(like):
 
 @helper
 def fill(n, mode, padding, aligned, sizes, grid, count, pixels, parts, index, weight):
-    """The table of ``count`` places: indices and weights; what `slopes` needs is left in ``parts``."""
+    """Write the table of ``count`` places: indices and weights; what `slopes` needs is left in ``parts``."""
     for d in range(n):
         at = d * ROOM
         dim_table(
@@ -156,13 +163,13 @@ def product(n, mode, count, x, y, z, parts, out):
 
 @helper
 def part(k, d, e):
-    """Where dim k's numbers begin: weights, derived once by dim d and once by dim e where those are k."""
+    """Return where dim k's numbers begin: weights, derived once by dim d and once by dim e where those are k."""
     return (k + 3 * (int(k == d) + int(k == e))) * ROOM
 
 
 @helper
 def slopes(n, mode, count, parts, first):
-    """The weights' derivatives by each coordinate: a block of taps × CHUNK each."""
+    """Write the weights' derivatives by each coordinate: a block of taps × CHUNK each."""
     block = taps_of(n, mode) * CHUNK
     for d in range(n):
         product(n, mode, count, part(0, d, -1), part(1, d, -1), part(2, d, -1), parts, first[d * block:])
@@ -170,7 +177,7 @@ def slopes(n, mode, count, parts, first):
 
 @helper
 def curvatures(n, mode, count, parts, second):
-    """The weights' second derivatives: xx, xy, yy, xz, yz, zz."""
+    """Write the weights' second derivatives: xx, xy, yy, xz, yz, zz."""
     block = taps_of(n, mode) * CHUNK
     at = 0
     for e in range(n):
@@ -181,7 +188,7 @@ def curvatures(n, mode, count, parts, second):
 
 @helper
 def pixel(plane, i):
-    """Pixel i, or 0 outside: read either way, so that there is no branch to mispredict."""
+    """Return pixel i, or 0 outside: read either way, so that there is no branch to mispredict."""
     v = plane[np.uintp(max(i, 0))]
     return v if i >= 0 else plane.dtype.type(0)
 
@@ -207,7 +214,7 @@ def gather(index, weight, taps, plane, out):
 
 @helper
 def scatter(index, weight, taps, g, plane):
-    """The transpose of `gather`."""
+    """Do the transpose of `gather`."""
     for k in range(taps):
         where = index[k * CHUNK:k * CHUNK + g.size]
         w = weight[k * CHUNK:k * CHUNK + g.size]
@@ -246,7 +253,7 @@ def forward(images, channels, n, mode, padding, aligned, sizes, places, x, grid,
 
 
 def backward(images, channels, n, mode, padding, aligned, sizes, places, want_x, want_grid, x, grid, g, out_x, out_grid):
-    """Gradients of `forward` to x and to grid."""
+    """Write gradients of `forward` to x and to grid."""
     plane = sizes[0] * sizes[1] * sizes[2]
     taps = taps_of(n, mode)
     block = taps * CHUNK
@@ -256,15 +263,13 @@ def backward(images, channels, n, mode, padding, aligned, sizes, places, want_x,
     first = np.empty(n * block, g.dtype)
     sums = np.empty(block, g.dtype)
     zero = g.dtype.type(0)
-    for i in range(out_x.size):
-        out_x[i] = zero
+    clear(out_x)
     for b in range(images):
         for start in range(0, places, CHUNK):
             count = min(CHUNK, places - start)
             fill(n, mode, padding, aligned, sizes, grid[(b * places + start) * n:], count, pixels, parts, index, weight)
             slopes(n, mode, count, parts, first)
-            for i in range(block):
-                sums[i] = zero
+            clear(sums)
             for c in range(b * channels, (b + 1) * channels):
                 source = g[c * places + start:c * places + start + count]
                 if want_x:
@@ -282,7 +287,7 @@ def backward(images, channels, n, mode, padding, aligned, sizes, places, want_x,
 
 
 def backward2(images, channels, n, mode, padding, aligned, sizes, places, with_x, with_grid, x, grid, g, hx, hg, out_g, out_x, out_grid):
-    """Gradients of `backward` to g, x and grid, given those of its results: ``hx`` and ``hg`` (empty unless ``with_…``)."""
+    """Write gradients of `backward` to g, x and grid, given those of its results: ``hx`` and ``hg`` (empty unless ``with_…``)."""
     plane = sizes[0] * sizes[1] * sizes[2]
     taps = taps_of(n, mode)
     block = taps * CHUNK
@@ -295,12 +300,9 @@ def backward2(images, channels, n, mode, padding, aligned, sizes, places, with_x
     sums_h = np.empty(block, g.dtype)
     sums_x = np.empty(block, g.dtype)
     zero = g.dtype.type(0)
-    for i in range(out_x.size):
-        out_x[i] = zero
-    for i in range(out_g.size):
-        out_g[i] = zero
-    for i in range(out_grid.size):
-        out_grid[i] = zero
+    clear(out_x)
+    clear(out_g)
+    clear(out_grid)
     for b in range(images):
         for start in range(0, places, CHUNK):
             count = min(CHUNK, places - start)
@@ -308,10 +310,9 @@ def backward2(images, channels, n, mode, padding, aligned, sizes, places, with_x
             fill(n, mode, padding, aligned, sizes, grid[at:], count, pixels, parts, index, weight)
             slopes(n, mode, count, parts, first)
             curvatures(n, mode, count, parts, second)
-            for i in range(block):
-                along[i] = zero
-                sums_h[i] = zero
-                sums_x[i] = zero
+            clear(along)
+            clear(sums_h)
+            clear(sums_x)
             if with_grid:
                 for p in range(count):
                     for d in range(n):

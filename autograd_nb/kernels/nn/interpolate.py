@@ -14,7 +14,7 @@ NEAREST, EXACT, LINEAR, CUBIC, SMOOTH_LINEAR, SMOOTH_CUBIC, LANCZOS = range(7)
 
 
 def nearest_table(exact, n_in, n_out, scale, index):
-    """The input place of each output place; as PyTorch, in float32. ``scale``: inputs per output, or 0 for n_in/n_out."""
+    """Write the input place of each output place; as PyTorch, in float32. ``scale``: inputs per output, or 0 for n_in/n_out."""
     step = np.float32(scale) if scale > 0 else np.float32(n_in) / np.float32(n_out)
     for o in range(n_out):
         if exact:
@@ -26,19 +26,19 @@ def nearest_table(exact, n_in, n_out, scale, index):
 
 @helper
 def cubic_near(x, a):
-    """The cubic convolution kernel at 0 ≤ x ≤ 1."""
+    """Return the cubic convolution kernel at 0 ≤ x ≤ 1."""
     return ((a + 2) * x - (a + 3)) * x * x + 1
 
 
 @helper
 def cubic_far(x, a):
-    """The cubic convolution kernel at 1 < x < 2."""
+    """Return the cubic convolution kernel at 1 < x < 2."""
     return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
 
 @helper
 def filtered(mode, x):
-    """The filters of anti-aliased resizing: a triangle, Keys' cubic with a = −1/2, Lanczos' with three lobes."""
+    """Return the filter of anti-aliased resizing at x: a triangle, Keys' cubic with a = −1/2, Lanczos' with three lobes."""
     x = abs(x)
     if mode == SMOOTH_LINEAR:
         return max(1 - x, 0.0)
@@ -123,7 +123,7 @@ def along(rows, n_in, n_out, taps, count, index, weight, x, y):
 
 @helper
 def along_back(rows, n_in, n_out, taps, count, index, weight, g, out):
-    """The transpose of `along`."""
+    """Do the transpose of `along`."""
     zero = out.dtype.type(0)
     for r in range(rows):
         target = out[r * n_in:r * n_in + n_in]
@@ -163,7 +163,7 @@ def across(blocks, n_in, n_out, inner, taps, count, index, weight, x, y):
 
 @helper
 def across_back(blocks, n_in, n_out, inner, taps, count, index, weight, g, out):
-    """The transpose of `across`."""
+    """Do the transpose of `across`."""
     zero = out.dtype.type(0)
     for b in range(blocks):
         block = out[b * n_in * inner:(b + 1) * n_in * inner]
@@ -206,7 +206,7 @@ def resample(planes, sizes, taps, count, index, weight, x, y):
 
 
 def resample_back(planes, sizes, taps, count, index, weight, g, out):
-    """The transpose of `resample`: ``g`` has the sizes of y, ``out`` those of x."""
+    """Do the transpose of `resample`: ``g`` has the sizes of y, ``out`` those of x."""
     di, hi, wi, do, ho, wo = sizes
     td, th, tw = taps
     wide = np.empty(di * hi * wo if tw and (th or td) else 0, out.dtype)
@@ -232,7 +232,7 @@ def resample_back(planes, sizes, taps, count, index, weight, g, out):
 
 @helper
 def doubled(index, n_in, n_out):
-    """Whether every input is taken twice in a row."""
+    """Return whether every input is taken twice in a row."""
     if n_out != 2 * n_in:
         return False
     for i in range(n_in):
@@ -267,7 +267,7 @@ def nearest(planes, sizes, index, x, y):
 
 
 def nearest_back(planes, sizes, index, g, out):
-    """The transpose of `nearest`."""
+    """Do the transpose of `nearest`."""
     di, hi, wi, do, ho, wo = sizes
     for i in range(out.size):
         out[i] = 0

@@ -62,7 +62,7 @@ def _products(g, x, mean, rstd):
 
 @helper
 def _moments(outer, c, inner, x, center, var):
-    """Mean and biased variance of each channel."""
+    """Write mean and biased variance of each channel."""
     n = outer * inner
     center[:] = 0.0
     var[:] = 0.0
@@ -105,7 +105,7 @@ def _apply(outer, c, inner, x, mean, rstd, weight, bias, y):
 
 
 def channels(outer, c, inner, eps, momentum, x, weight, bias, work, mean, rstd, running_mean, running_var, y):
-    """Batch norm by the statistics of the batch, which are kept; see `statistics`. ``work``: 2·c numbers."""
+    """Compute batch norm by the statistics of the batch, which are kept; see `statistics`. ``work``: 2·c numbers."""
     center, var = work[:c], work[c:]
     _moments(outer, c, inner, x, center, var)
     _statistics(eps, momentum, outer * inner, center, var, mean, rstd, running_mean, running_var)
@@ -113,14 +113,14 @@ def channels(outer, c, inner, eps, momentum, x, weight, bias, work, mean, rstd, 
 
 
 def channels_fixed(outer, c, inner, eps, x, weight, bias, mean, var, rstd, y):
-    """Batch norm by given statistics."""
+    """Compute batch norm by given statistics."""
     for j in range(c):
         rstd[j] = 1.0 / math.sqrt(var[j] + eps)
     _apply(outer, c, inner, x, mean, rstd, weight, bias, y)
 
 
 def channels_back(outer, c, inner, trained, g, x, mean, rstd, weight, work, share, gw, gb, gx):
-    """Gradients of batch norm; ``trained``: the statistics are the batch's own. ``work``, ``share``: 2·c numbers."""
+    """Write gradients of batch norm; ``trained``: the statistics are the batch's own. ``work``, ``share``: 2·c numbers."""
     total, total_x = work[:c], work[c:]
     a, b, n = share[:c], share[c:], outer * inner
     work[:] = 0.0

@@ -10,7 +10,7 @@ from ...codegen.vectors import rolled
 
 @helper
 def keep_larger(source, step, start, best, places):
-    """Of a row's windows one more element each: it is kept where it is larger, or nan, or the first."""
+    """Take one more element of each of a row's windows: it is kept where it is larger, or nan, or the first."""
     if step == 1:
         for i in range(best.size):
             v, found, w = source[i], best[i], places[i]
@@ -33,7 +33,7 @@ def keep_larger(source, step, start, best, places):
 
 @helper
 def begin(first, step):
-    """Where a window begins: at its first element that is not in the padding in front."""
+    """Return where a window begins: at its first element that is not in the padding in front."""
     return first if first >= 0 else first + -(first // step) * step
 
 
@@ -76,7 +76,7 @@ def max_forward(planes, geometry, lowest, x, y, index):
 
 
 def max_forward_pairs(planes, height, width, x, y, index):
-    """`max_forward` for 2 × 2 windows at stride 2 without padding: the commonest."""
+    """Do `max_forward` for 2 × 2 windows at stride 2 without padding: the commonest."""
     ho, wo = height // 2, width // 2
     for p in range(planes):
         for oh in range(ho):
@@ -142,7 +142,7 @@ def place(planes, n_in, n_out, x, index, out):
 
 @helper
 def add_strided(source, step, sums):
-    """Of a row's windows one more element each is added."""
+    """Add one more element of each of a row's windows."""
     if step == 1:
         for i in range(sums.size):
             sums[i] += source[i]
@@ -193,7 +193,7 @@ def average_forward(planes, geometry, include_pad, divisor, x, y):
 
 
 def average_backward(planes, geometry, include_pad, divisor, g, out):
-    """The transpose of `average_forward`."""
+    """Do the transpose of `average_forward`."""
     di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, _ld, _lh, _lw = geometry
     n_in = di * hi * wi
     for i in range(out.size):
@@ -222,7 +222,7 @@ def average_backward(planes, geometry, include_pad, divisor, g, out):
 
 
 def adaptive_forward(planes, geometry, x, y):
-    """The mean of each of the nearly equal parts that an input is cut into."""
+    """Write the mean of each of the nearly equal parts that an input is cut into."""
     di, hi, wi, do, ho, wo = geometry
     n_in = di * hi * wi
     position = 0
@@ -244,7 +244,7 @@ def adaptive_forward(planes, geometry, x, y):
 
 
 def adaptive_backward(planes, geometry, g, out):
-    """The transpose of `adaptive_forward`."""
+    """Do the transpose of `adaptive_forward`."""
     di, hi, wi, do, ho, wo = geometry
     n_in = di * hi * wi
     for i in range(out.size):
@@ -267,7 +267,7 @@ def adaptive_backward(planes, geometry, g, out):
 
 
 def adaptive_max(planes, geometry, x, y, index):
-    """The largest of each part, and its place in the input plane."""
+    """Write the largest of each part, and its place in the input plane."""
     di, hi, wi, do, ho, wo = geometry
     n_in = di * hi * wi
     position = 0
@@ -295,7 +295,7 @@ def adaptive_max(planes, geometry, x, y, index):
 
 
 def fractional(planes, n, sizes, samples, x, y, index):
-    """`max_forward` over windows that begin at places drawn by ``samples`` (planes, n numbers in [0, 1)), one sequence a dim.
+    """Do `max_forward` over windows that begin at places drawn by ``samples`` (planes, n numbers in [0, 1)), one sequence a dim.
 
     ``sizes``: three of the input, the output and the window; the first 3 − n dims are of size 1. In two dims, PyTorch's first
     sample is of the width.

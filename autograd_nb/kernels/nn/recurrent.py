@@ -19,7 +19,7 @@ from ..products.tiled import panels, times_panels
 
 @helper
 def _starts(sizes):
-    """The first row of each step."""
+    """Return the first row of each step."""
     starts = np.empty(sizes.size, np.int64)
     total = 0
     for t in range(sizes.size):
@@ -51,7 +51,7 @@ def _tanh(x, n):
 
 @helper
 def _begin(given, source, target):
-    """The gradient by a last state, which may be missing."""
+    """Write the gradient by a last state, which may be missing."""
     if given:
         copy(target, source)
     else:
@@ -60,7 +60,7 @@ def _begin(given, source, target):
 
 @helper
 def _previous(sizes, starts, reverse, n, first, after, out):
-    """Row of every step: the state before it, which is that ``after`` the step before, or the ``first`` one."""
+    """Write for the row of every step the state before it, which is that ``after`` the step before, or the ``first`` one."""
     steps = sizes.size
     for t in range(steps):
         before = t + 1 if reverse else t - 1
@@ -75,7 +75,7 @@ def _previous(sizes, starts, reverse, n, first, after, out):
 
 @helper
 def _fill(rows, n, biased, b1, b2, both, out):
-    """Every row of ``out`` (rows × n) = b1 (+ b2 if ``both``), where there are biases, for a product to add to."""
+    """Make every row of ``out`` (rows × n) b1 (+ b2 if ``both``), where there are biases, for a product to add to."""
     if biased:
         b, c = row(b1, 0, n, 1), row(b2, 0, n, 1)
         for r in range(rows):
@@ -92,7 +92,7 @@ def _fill(rows, n, biased, b1, b2, both, out):
 
 
 def lstm(inputs, n, p, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, w_hr, h0, c0, gates, cells, y, h, c):
-    """Gates (i, f, g, o of each row, after their nonlinearity), cell states and outputs of all rows; last h and c.
+    """Write gates (i, f, g, o of each row, after their nonlinearity), cell states and outputs of all rows; last h and c.
 
     n: the size of the cell; p: that of the projected output, or n without a projection.
     """
@@ -133,7 +133,7 @@ def lstm_backward(
     n, p, reverse, has_gy, has_gh, has_gc, sizes, w_hh, w_hr, h0, c0, gates, cells, y, gy, gh, gc,
     dgates, before, hidden, dout, dh, dc,
 ):  # fmt: skip
-    """The gradients by the gates (before their nonlinearity) and by the first states, and what those by the weights are made of:
+    """Write the gradients by the gates (before their nonlinearity) and by the first states, and what those by the weights are made of:
     ``before``, the output before each row; with a projection ``hidden`` and ``dout``, its input and the gradient of its result.
     """
     projected = w_hr.size > 0
@@ -186,7 +186,7 @@ def lstm_backward(
 
 
 def gru(inputs, n, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, gates, news, y, h):
-    """Gates (r, z, n of each row), the state's share of n before r is applied (``news``), outputs of all rows; last h."""
+    """Write gates (r, z, n of each row), the state's share of n before r is applied (``news``), outputs of all rows; last h."""
     starts = _starts(sizes)
     steps = sizes.size
     rows = gates.size // (3 * n)
@@ -216,7 +216,7 @@ def gru(inputs, n, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, gates,
 
 
 def gru_backward(n, reverse, has_gy, has_gh, sizes, w_hh, h0, gates, news, y, gy, gh, dgates, dshare, before, dh):
-    """The gradients by the input's share of the gates, by the state's share, and by the first state; the states before rows."""
+    """Write the gradients by the input's share of the gates, by the state's share, and by the first state; the states before rows."""
     starts = _starts(sizes)
     steps = sizes.size
     one = dh.dtype.type(1)
@@ -251,7 +251,7 @@ def gru_backward(n, reverse, has_gy, has_gh, sizes, w_hh, h0, gates, news, y, gy
 
 
 def rnn(inputs, n, reverse, biased, relu, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, y, h):
-    """Outputs of all rows, tanh or relu of the sums, and the last state."""
+    """Write outputs of all rows, tanh or relu of the sums, and the last state."""
     starts = _starts(sizes)
     steps = sizes.size
     zero = y.dtype.type(0)
@@ -275,7 +275,7 @@ def rnn(inputs, n, reverse, biased, relu, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, 
 
 
 def rnn_backward(n, reverse, relu, has_gy, has_gh, sizes, w_hh, h0, y, gy, gh, dgates, before, dh):
-    """The gradients by the sums and by the first state; the states before rows."""
+    """Write the gradients by the sums and by the first state; the states before rows."""
     starts = _starts(sizes)
     steps = sizes.size
     one, zero = dh.dtype.type(1), dh.dtype.type(0)

@@ -8,7 +8,7 @@ from ...codegen.runtime import radd
 
 @helper
 def _distance(a, b, mode, p):
-    """The p-norm of a − b."""
+    """Return the p-norm of a − b."""
     zero = a.dtype.type(0)
     total = zero
     if mode == 2:
@@ -72,7 +72,7 @@ def between(batch, n, m, width, mode, p, a, b, out):
 
 
 def between_backward(batch, n, m, width, mode, p, g_r, g_s, a, b, g, y, out):
-    """The gradient of a in `between`; ``g_r``, ``g_s`` are the steps of rows and columns in g and y."""
+    """Write the gradient of a in `between`; ``g_r``, ``g_s`` are the steps of rows and columns in g and y."""
     for k in range(out.size):
         out[k] = a.dtype.type(0)
     for i in range(batch):
@@ -87,7 +87,7 @@ def between_backward(batch, n, m, width, mode, p, g_r, g_s, a, b, g, y, out):
 
 
 def within(n, width, mode, p, a, out):
-    """The distances of all pairs of rows of a, in the order (0, 1), (0, 2), …, (1, 2), …"""
+    """Write the distances of all pairs of rows of a, in the order (0, 1), (0, 2), …, (1, 2), …"""
     at = 0
     for r in range(n):
         row = a[r * width : (r + 1) * width]
@@ -97,7 +97,7 @@ def within(n, width, mode, p, a, out):
 
 
 def within_backward(n, width, mode, p, a, g, y, out):
-    """The gradient of `within`."""
+    """Write the gradient of `within`."""
     for k in range(out.size):
         out[k] = a.dtype.type(0)
     at = 0

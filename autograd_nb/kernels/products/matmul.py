@@ -21,7 +21,7 @@ SMALL = 2048  #: multiplications below which the call into BLAS costs more than 
 
 @helper
 def need(array, rows, columns, ld, itemsize):
-    """IndexError unless ``array`` has so many rows, which stand ``ld`` apart, of elements of this size: BLAS would not notice."""
+    """Raise IndexError unless ``array`` has so many rows, which stand ``ld`` apart, of elements of this size: BLAS would not notice."""
     last = (np.float64(rows) - 1.0) * np.float64(ld) + np.float64(columns)
     if rows > 0 and columns > 0 and (ld < columns or last > np.float64(array.size) or array.itemsize != itemsize):
         raise IndexError("a matrix reaches beyond its memory")
@@ -45,7 +45,7 @@ def gemm(a, ta, lda, b, tb, ldb, c, ldc, m, n, k, alpha, beta):
 
 
 def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
-    """`tiled.matmul` for what it does not know: complex numbers, integers, and sums of no terms."""
+    """Do `tiled.matmul` for what it does not know: complex numbers, integers, and sums of no terms."""
     if m == 0 or n == 0:
         return
     one = c.dtype.type(1)
@@ -83,7 +83,7 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
 
 
 def fill_rows(rows, bias, out):
-    """Every row of ``out`` becomes ``bias`` (whose array may be longer)."""
+    """Make every row of ``out`` ``bias`` (whose array may be longer)."""
     n = out.size // max(rows, 1)
     for r in range(rows):
         row = out[r * n:r * n + n]

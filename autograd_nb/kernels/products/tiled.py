@@ -43,7 +43,7 @@ def strip(m, width, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add, aft
 
 @helper
 def lay(k, width, b, at, b_row, b_col, panel, pt, wide):
-    """k × width elements of b in rows of a panel which stand ``wide`` apart."""
+    """Lay k × width elements of b in rows of a panel which stand ``wide`` apart."""
     if b_col == 1:
         copy_rows(k, width, b, at, b_row, panel, pt, wide)
     else:
@@ -88,7 +88,7 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
 
 @helper
 def panels(k, n, b, transposed):
-    """A matrix (k × n, or n × k if ``transposed``) laid out for `times_panels`: worth it where several products have it as factor."""
+    """Lay out a matrix (k × n, or n × k if ``transposed``) for `times_panels`: worth it where several products have it as factor."""
     wide = WIDE * BYTES // b.itemsize
     out = np.empty(-(-n // wide) * wide * k, b.dtype)
     b_row, b_col = (1, k) if transposed else (n, 1)
@@ -115,7 +115,7 @@ def dot(a, b):
 
 @helper(fastmath=FREE)
 def dots(a, step, b, out):
-    """Four inner products at a time, to wait for four rows of memory at once."""
+    """Compute four inner products at a time, to wait for four rows of memory at once."""
     w = x = y = z = b.dtype.type(0)
     first, second, third, fourth = (
         a[: b.size],
@@ -136,7 +136,7 @@ def dots(a, step, b, out):
 
 @helper
 def add_rows(a, step, b, out):
-    """Four multiples of rows are added to ``out``."""
+    """Add four multiples of rows to ``out``."""
     n = out.size
     first, second, third, fourth = a[:n], a[step : step + n], a[2 * step : 2 * step + n], a[3 * step : 3 * step + n]
     w, x, y, z = b[0], b[1], b[2], b[3]
@@ -145,7 +145,7 @@ def add_rows(a, step, b, out):
 
 
 def vector(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
-    """`matmul` of a matrix and a column, or of a row and a matrix; of any numbers."""
+    """Do `matmul` of a matrix and a column, or of a row and a matrix; of any numbers."""
     if m == 0 or n == 0:
         return
     if n != 1:  # y = x·b is yᵀ = bᵀ·xᵀ

@@ -194,7 +194,7 @@ def logcumsumexp(outer, n, inner, x, top, total, out):
 
 
 def complex_logcumsumexp(outer, n, inner, x, acc, out):
-    """The same of complex numbers: the one with the larger real part is taken out of each sum."""
+    """Do the same of complex numbers: the one with the larger real part is taken out of each sum."""
     for r in range(outer):
         for j in range(n):
             at = (r * n + j) * inner
