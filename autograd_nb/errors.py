@@ -38,10 +38,10 @@ class DeviceError(AssertionError, RuntimeError):
         )
 
 
-def shorten(value: object, limit: int = 80) -> str:
-    """Return ``repr(value)`` cut to ``limit`` characters."""
+def shorten(value: object) -> str:
+    """Return ``repr(value)`` cut to 80 characters."""
     text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 class OutOfMemoryError(RuntimeError):

@@ -17,12 +17,12 @@ BINARY = ("add", "sub", "mul", "div", "maximum", "minimum", "pow")
 TENSORS = ("maximum", "minimum")  # which take no numbers
 
 
-def usual_kernels(dtypes: tuple[str, ...] = ("float32", "float64")) -> Iterator[tuple[str, Callable[[], object]]]:
-    """(what it is, a call that compiles it), for the ops of ordinary training programs."""
+def usual_kernels() -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield (what it is, a call that compiles it) for the ops of ordinary training programs."""
     import autograd_nb as ag
     from autograd_nb.nn import functional as F
 
-    for name in dtypes:
+    for name in ("float32", "float64"):
         d = getattr(ag, name)
 
         def leaf(*shape: int, d: Any = d) -> Any:

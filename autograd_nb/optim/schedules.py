@@ -19,11 +19,11 @@ from ..tensor import Tensor
 from .optimizer import Optimizer
 
 
-def set_rate(group: dict[str, Any], lr: Any, key: str = "lr") -> None:
-    if isinstance(group.get(key), Tensor):
-        group[key].fill_(float(lr))
+def set_rate(group: dict[str, Any], lr: Any) -> None:
+    if isinstance(group.get("lr"), Tensor):
+        group["lr"].fill_(float(lr))
     else:
-        group[key] = lr
+        group["lr"] = lr
 
 
 def copied(value: Any) -> Any:

@@ -14,6 +14,7 @@ import pytest
 
 from autograd_nb.codegen.build import cache
 from autograd_nb.codegen.build.cache import CacheWarning, Store
+from tests.codegen import odd_files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and permissions are POSIX's")
 ROOT = pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root can give files to others")
@@ -117,31 +118,9 @@ def test_links_are_not_followed(folder, file, tmp_path):
     assert loaded(link) == (PAYLOAD, [])
 
 
-@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "device", "folder", "socket", "link to itself"])
+@pytest.mark.parametrize("kind", [kind for kind in odd_files.KINDS if kind != "nothing"])
 def test_what_is_no_file_is_not_opened(folder, file, tmp_path, kind):
-    file.unlink()
-    if kind == "pipe":
-        os.mkfifo(file, 0o600)
-    elif kind == "link to a pipe":
-        os.mkfifo(tmp_path / "pipe", 0o600)
-        file.symlink_to(tmp_path / "pipe")
-    elif kind == "device":
-        try:
-            os.mknod(file, 0o600 | 0o020000, os.makedev(1, 5))  # endless zeros
-        except PermissionError:
-            pytest.skip("devices cannot be made here")
-    elif kind == "folder":
-        file.mkdir()
-    elif kind == "socket":
-        import socket
-
-        before = Path.cwd()
-        os.chdir(folder)  # a socket's path may not be long
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(file.name)
-        os.chdir(before)
-    else:
-        file.symlink_to(file)
+    odd_files.put(kind, file, tmp_path)
     signal.alarm(20)  # rather than hang
     try:
         found, (said,) = loaded(folder)

@@ -21,6 +21,7 @@ from autograd_nb.codegen.build.cache import CacheWarning, NotOurs, Store
 from autograd_nb.codegen.build.pack import Pack, PackError
 from autograd_nb.codegen.build.packs import Packs
 from autograd_nb.codegen.processor import LEVELS, features
+from tests.codegen import odd_files
 
 posix = pytest.mark.skipif(os.name != "posix", reason="owners and permissions are POSIX's")
 ROOT = pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root can give files to others")
@@ -189,23 +190,9 @@ def test_a_wheels_pack_belongs_to_whom_the_package_does(file):
 
 
 @posix
-@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "device", "folder", "nothing", "link to itself"])
+@pytest.mark.parametrize("kind", odd_files.KINDS)
 def test_what_is_no_file_is_not_opened(file, monkeypatch, tmp_path, kind):
-    file.unlink()
-    if kind == "pipe":
-        os.mkfifo(file, 0o600)
-    elif kind == "link to a pipe":
-        os.mkfifo(tmp_path / "pipe", 0o600)
-        file.symlink_to(tmp_path / "pipe")
-    elif kind == "device":
-        try:
-            os.mknod(file, 0o600 | 0o020000, os.makedev(1, 5))  # endless zeros
-        except PermissionError:
-            pytest.skip("devices cannot be made here")
-    elif kind == "folder":
-        file.mkdir()
-    elif kind == "link to itself":
-        file.symlink_to(file)
+    odd_files.put(kind, file, tmp_path)
     signal.alarm(20)  # rather than hang
     try:
         found, (said,) = used(file, monkeypatch, tmp_path)

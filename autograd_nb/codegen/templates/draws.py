@@ -159,9 +159,8 @@ def random_map(
     inputs: Sequence[Input],
     compute: str,
     out: str,
-    name: str = "kernel",
 ) -> str:
-    """Return the text of ``name(seed, call, skipped, x0, …, o)``: o[i] = finish(draw of element skipped + i, x0[i] or the scalar x0, …).
+    """Return the text of ``kernel(seed, call, skipped, x0, …, o)``: o[i] = finish(draw of element skipped + i, x0[i] or the scalar x0, …).
 
     ``skipped`` is a multiple of 4 `BLOCK`.
     ``compute`` is the dtype of the draws and of the inputs (a scalar of another kind keeps its own if it is an integer).
@@ -179,7 +178,7 @@ def random_map(
         f"a{j}r = scratch({size}, np.{numpy_name(storage(inputs[j].dtype))})\n{copied}a{j}r[i] = a{j}[np.uintp(base + i)]"
         for j in arrays
     ]
-    text = HEADER + "from autograd_nb.codegen.runtime import row, scratch\n" + before + f"def {name}({', '.join(args)}):\n"
+    text = HEADER + "from autograd_nb.codegen.runtime import row, scratch\n" + before + f"def kernel({', '.join(args)}):\n"
     setup = ["k0 = np.uint32(seed)", "k1 = np.uint32(seed >> 32)", "c2 = np.uint32(call)", "c3 = np.uint32(call >> 32)"]
     setup.append(f"spare = scratch({size}, np.{numpy_name(storage(out))})")
     text += _indent([*setup, "n = o.size", f"for tile in range((n + {size - 1}) // {size}):"], 1)

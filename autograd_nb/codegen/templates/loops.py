@@ -116,8 +116,8 @@ def _indent(lines: Sequence[str], level: int) -> str:
     return "".join("    " * level + line + "\n" for line in lines)
 
 
-def pointwise_flat(body: Body, name: str = "kernel", over: Mapping[int, int] = APART) -> str:
-    """Return the text of ``name(x0, x1, …, o0, …)``: one loop over contiguous operands of one size (scalars stand among the inputs).
+def pointwise_flat(body: Body, over: Mapping[int, int] = APART) -> str:
+    """Return the text of ``kernel(x0, x1, …, o0, …)``: one loop over contiguous operands of one size (scalars stand among the inputs).
 
     ``over``: result → the input array that it overwrites; it has no argument of its own then. (Passing one array twice would
     do, but LLVM, seeing that they overlap, would take its unvectorised loop.)
@@ -133,7 +133,7 @@ def pointwise_flat(body: Body, name: str = "kernel", over: Mapping[int, int] = A
         HEADER
         + body.trace.preamble()
         + before
-        + f"def {name}({', '.join(args + own)}):\n"
+        + f"def kernel({', '.join(args + own)}):\n"
         + f"    for i in range({outs[0]}.size):\n"
         + _indent(loads + lines + stores, 2)
     )
@@ -169,8 +169,8 @@ def arrange(sizes: list[int], steps: Sequence[list[int]], inputs: int, free: boo
     )
 
 
-def pointwise_strided(body: Body, kinds: str, name: str = "kernel", over: Mapping[int, int] = APART) -> str:
-    """Return the text of ``name(dims, x0, …, o0, …)``: six nested loops; ``kinds`` has one letter per array operand, outputs last.
+def pointwise_strided(body: Body, kinds: str, over: Mapping[int, int] = APART) -> str:
+    """Return the text of ``kernel(dims, x0, …, o0, …)``: six nested loops; ``kinds`` has one letter per array operand, outputs last.
 
     ``dims``: the six sizes, then six element strides for each array operand, outputs last. ``over``: see `pointwise_flat`.
     """
@@ -191,7 +191,7 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel", over: Mappin
     writes = _Rows(everyone, outs, kinds, size, column, line)
     stores = [f"{o}r[{writes.step(o)}] = {v.name}" for o, v in zip(outs, values, strict=True)]
     n = len(everyone)
-    text = HEADER + WALK + body.trace.preamble() + before + f"def {name}({', '.join(args)}):\n"
+    text = HEADER + WALK + body.trace.preamble() + before + f"def kernel({', '.join(args)}):\n"
     text += _indent([f"n{inner} = entry(dims, {inner})", *dict.fromkeys([*reads.before, *writes.before])], 1)
     text += _indent([f"if n{inner} < 1:", "    return"], 1)
     text += _indent([f"place = start({n})", f"for _ in range(steps(dims, 0, {walked})):"], 1)
@@ -387,10 +387,9 @@ def reduction(
     finish: Callable[[list[Sym], list[Sym]], Sequence[Sym]],
     outs: Sequence[str],
     wide: bool,
-    name: str = "kernel",
     over: Mapping[int, int] = APART,
 ) -> str:
-    """Return the text of ``name(dims, x0, …, o0, …)``, which folds the body's first results over the reduced loops and stores the others.
+    """Return the text of ``kernel(dims, x0, …, o0, …)``, which folds the body's first results over the reduced loops and stores the others.
 
     ``dims``: three kept sizes, two reduced sizes, the inner size; then the same six strides for each array operand and for
     each output (0 along reduced loops for what is made of totals; these outputs stand first). ``inner``: "reduced" or "kept".
@@ -399,7 +398,7 @@ def reduction(
     is added in float64; else the lanes of a chunk, or a few rows, a few dozen numbers each, add up in float32. ``over``: of those that are
     stored as they are, see `pointwise_flat`.
     """
-    return _Reduction(body, folds, kinds, finish, outs, wide, over).text(inner, name)
+    return _Reduction(body, folds, kinds, finish, outs, wide, over).text(inner)
 
 
 class _Reduction:
@@ -458,10 +457,10 @@ class _Reduction:
         self.before = [*dict.fromkeys([*self.reads.before, *writes.before])]
         self.rows = [f"size = min({CHUNK}, n5 - c)", *dict.fromkeys([*self.reads.rows, *writes.rows])]
 
-    def text(self, inner: str, name: str) -> str:
+    def text(self, inner: str) -> str:
         """Return the kernel whose innermost loop is ``inner``: "reduced" or "kept"."""
         n = len(self.everyone)
-        text = self.header + f"def {name}({', '.join(self.args)}):\n"
+        text = self.header + f"def kernel({', '.join(self.args)}):\n"
         text += _indent(["n5 = entry(dims, 5)", *self.before], 1)
         text += _indent([f"rows = steps(dims, {KEPT}, {KEPT + REDUCED})", f"place = start({n})"], 1)
         text += self._inner_reduced() if inner == "reduced" else self._inner_kept()

@@ -412,11 +412,10 @@ def row_kernel(
     dtypes: Mapping[str, str],
     compute: str | None,
     columns: bool,
-    name: str = "kernel",
     kept: Sequence[str] = (),
     longest: int = ROOM,
 ) -> str:
-    """Return the source of ``name(outer, n, inner, *operands, *outputs)``.
+    """Return the source of ``kernel(outer, n, inner, *operands, *outputs)``.
 
     operands, outputs: name -> kind. dtypes: name -> dtype of each. compute: what full and col floats are computed in; None: each
     formula sees to that. columns: for interleaved rows (inner > 1). kept: what passes hand on, of rows of at most ``longest``
@@ -431,5 +430,5 @@ def row_kernel(
     room = BLOCK if columns else SHORT
     buffers = [f"{b}_b = scratch({room}, np.{numpy_name(d)})" for b, d in w.buffers.items()]
     buffers += [f"{p} = scratch({max(ROOM, longest)}, np.{numpy_name(dtypes[p])})" for p in kept]
-    text = _HEADER + w.tables + f"def {name}({', '.join(['outer', 'n', 'inner', *operands, *outputs])}):\n"
+    text = _HEADER + w.tables + f"def kernel({', '.join(['outer', 'n', 'inner', *operands, *outputs])}):\n"
     return text + _indent(["n_ = n", *ones, *w.before, *buffers], 1) + w.loops() + w.body + w.tail

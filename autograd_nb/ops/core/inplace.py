@@ -74,9 +74,9 @@ def counted(target: Tensor) -> Tensor:
     return target
 
 
-def inplace_version(name: str, compute: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
+def inplace_version(name: str) -> Callable[..., Tensor]:
     """Register ``<name>_``, the in-place form of the op ``name``."""
-    function = compute or OPS[name].call
+    function = OPS[name].call
 
     def call(input, *args, **kw):
         return in_place(name + "_", function, input, *args, **kw)

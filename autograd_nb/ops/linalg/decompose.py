@@ -266,7 +266,8 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
 # ---------------------------------------------------------------------------------------------------------- LDL
 
 
-def _ldl(A: Any, hermitian: bool, name: str) -> tuple[Tensor, Tensor, Tensor]:
+def _ldl(A: Any, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
+    name = "torch.linalg.ldl_factor_ex"
     a = square_shape(matrix(A, name), name).detach()
     n, batch = a.shape[-1], batch_of(a)
     ld, pivots, info = by_columns(a.shape, a.dtype), new_empty((*batch, n), dtypes.int32), new_info(count(a))
@@ -287,7 +288,7 @@ def ldl_factor(A, *, hermitian=False, out=None):
     Errors: `linalg.LinAlgError` for a singular matrix. No gradient.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.ldl_factor.html
     """
-    ld, pivots, info = _ldl(A, hermitian, "torch.linalg.ldl_factor_ex")
+    ld, pivots, info = _ldl(A, hermitian)
     check(info, "torch.linalg.ldl_factor", _zero_block)
     return several(return_types.linalg_ldl_factor, (ld, pivots), out, "linalg.ldl_factor")
 
@@ -298,7 +299,7 @@ def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.ldl_factor_ex.html
     """
-    parts = _ldl(A, hermitian, "torch.linalg.ldl_factor_ex")
+    parts = _ldl(A, hermitian)
     if check_errors:
         check(parts[2], "torch.linalg.ldl_factor_ex", _zero_block)
     return several(return_types.linalg_ldl_factor_ex, parts, out, "linalg.ldl_factor_ex")

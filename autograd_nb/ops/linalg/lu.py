@@ -384,8 +384,9 @@ def _alone(x: Tensor) -> Tensor:
     return guarded(x, x)
 
 
-def _solution(A: Any, B: Any, left: bool, name: str) -> tuple[Tensor, Tensor]:
+def _solution(A: Any, B: Any, left: bool) -> tuple[Tensor, Tensor]:
     """Return (X, info) for any shapes that `linalg.solve` takes."""
+    name = "linalg.solve"
     a, b = tensor_argument(A, name), tensor_argument(B, name, "B")
     if a.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions (its shape is {list(a.shape)}).")
@@ -429,7 +430,7 @@ def solve(A, B, *, left=True, out=None):
     >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([4.0, 5.0]))
     tensor([2., 3.])
     """
-    x, info = _solution(A, B, left, "linalg.solve")
+    x, info = _solution(A, B, left)
     check(info, "torch.linalg.solve", _unsolvable)
     return solved_into(out, x, B, "linalg.solve", bool(left))
 
@@ -440,7 +441,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve_ex.html
     """
-    x, info = _solution(A, B, left, "linalg.solve")
+    x, info = _solution(A, B, left)
     if check_errors:
         check(info, "torch.linalg.solve_ex", _unsolvable)
     if isinstance(out, (tuple, list)) and len(out) == 2:

@@ -69,9 +69,9 @@ def _by_images(
     return out
 
 
-def _by_outputs(args: tuple[Any, ...], work: int) -> list[tuple[Any, ...]]:
+def _by_outputs(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Return the launches of a kernel that takes (images, groups, inputs, outputs, first output, last, …): for some outputs each."""
-    return [(*args[:4], begin, end, *args[6:]) for begin, end in threads.pieces(args[3], work, 8)]
+    return [(*args[:4], begin, end, *args[6:]) for begin, end in threads.pieces(args[3], 0, 8)]
 
 
 def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry: tuple[Any, ...], flipped: bool, y_shape: Any) -> Tensor:
@@ -85,7 +85,7 @@ def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry:
     if work < LARGE:
         _CORRELATE(x.dtype, *args)
     elif images == 1 or size > numel(x.shape):  # every launch lays out its weights anew
-        _CORRELATE.split(x.dtype, args, lambda args: _by_outputs(args, 0))
+        _CORRELATE.split(x.dtype, args, _by_outputs)
     else:
         strides = (0,) * (len(sizes) - 1) + (numel(x.shape[1:]), 0, 0, numel(y_shape[1:]))
         _CORRELATE.split(x.dtype, args, lambda args: threads.rows(args, strides, work // 4))
@@ -241,7 +241,7 @@ def _conv_by_weight(y, x, w_shape, how):
         if images * places * size < LARGE:
             _BY_WEIGHT(d, *args)
         else:
-            _BY_WEIGHT.split(d, args, lambda args: _by_outputs(args, 0))
+            _BY_WEIGHT.split(d, args, _by_outputs)
         return out
     count = min(8, images, images * places // MANY) if images * places * size >= LARGE else 1
     step = -(-images // max(1, count))

@@ -178,7 +178,7 @@ def interpolate(
     mode that is not for so many dims, RuntimeError for empty sizes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.interpolate.html
     """
-    x = tensor_argument(input, "interpolate")
+    x = tensor_argument(input)
     plain = mode in ("nearest", "area", "nearest-exact")
     if plain and align_corners is not None:
         raise ValueError(
@@ -231,26 +231,26 @@ def _resized(x: Tensor, mode: int, sizes: Any, factors: Any, aligned: bool) -> T
     return operation(x, after, scales, aligned)
 
 
-def _deprecated(name: str, instead: str) -> None:
-    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.{instead}` instead.", stacklevel=3)
+def _deprecated(name: str) -> None:
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
 
 
 @public(method=False, namespaces=("nn.functional",))
 def upsample(input, size=None, scale_factor: float | Sequence[float] | None = None, mode="nearest", align_corners=None):
     """Return the old name of `interpolate`."""
-    _deprecated("upsample", "interpolate")
+    _deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @public(method=False, namespaces=("nn.functional",))
 def upsample_nearest(input, size=None, scale_factor: float | Sequence[float] | None = None):
     """Return `interpolate` with mode "nearest"."""
-    _deprecated("upsample_nearest", "interpolate")
+    _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 @public(method=False, namespaces=("nn.functional",))
 def upsample_bilinear(input, size=None, scale_factor: float | Sequence[float] | None = None):
     """Return `interpolate` with mode "bilinear" and aligned corners."""
-    _deprecated("upsample_bilinear", "interpolate")
+    _deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
