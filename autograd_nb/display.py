@@ -46,7 +46,7 @@ def set_printoptions(
     precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None, linewidth: int | None = None,
     profile: str | None = None, sci_mode: bool | None = None,
 ) -> None:  # fmt: skip
-    """How tensors print.
+    """Set how tensors print.
 
     precision: decimals (4). threshold: elements from which only the edges show (1000). edgeitems: how many at each edge (3).
     linewidth: characters in a line (80). profile: "default", "short" or "full". sci_mode: True or False for scientific

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import autograd_nb
+from autograd_nb.ops.core.registry import OPS
 
 PACKAGE, TESTS = Path(autograd_nb.__file__).parent, Path(__file__).parent
 
@@ -77,7 +78,7 @@ VERBS = re.compile(
     r"Declare|Decorator|Divide|Do|Draw|Drop|End|Enter|Fill|Fold|Forget|Give|Go|Have|Join|Keep|Lay|Leave|Let|Look|Make|Mark|Merge|"
     r"Move|Multiply|Note|Offer|Overwrite|Pack|Pad|Partition|Plan|Prune|Put|Raise|Read|Reduce|Refuse|Register|Remember|Remove|"
     r"Repeat|Replace|Resize|Return|Rewrite|Round|Run|Say|Scale|Seed|Set|Sort|Split|Stack|Start|Sum|Swap|Take|Tell|Turn|Undo|Update|"
-    r"Walk|Warn|Write|Yield)\b"
+    r"Walk|Warn|Write|Yield|Zero)\b"
 )
 
 
@@ -92,3 +93,9 @@ def test_docstrings_of_ops_and_modules_have_a_verb(room):
             if text and "=" not in first and not VERBS.match(text):
                 without.add(f"{path.relative_to(PACKAGE).as_posix()}:{node.name}: {first}")
     assert without == set()
+
+
+def test_docstrings_of_ops_that_are_generated_have_a_verb():
+    """Those too that a declaration writes: what `help` shows."""
+    docs = {name: re.split(r"[.;] |\n", op.call.__doc__ or "")[0] for name, op in OPS.items()}
+    assert {name: first for name, first in docs.items() if first and "=" not in first and not VERBS.match(first)} == {}

@@ -319,7 +319,7 @@ def _short(name: str, d: dtype) -> None:
         return cast(input, d) if memory_format is None else to(input, d, memory_format=memory_format)
 
     method.__name__ = name
-    method.__doc__ = f"The tensor as {d.name}."
+    method.__doc__ = f"Return the tensor as {d.name}."
     register(name, method, "cast", namespaces=())
 
 

@@ -430,7 +430,7 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
         return t
 
     like.__name__ = like.__qualname__ = name
-    like.__doc__ = f"`{make_filled.__name__}` with the shape and dtype of another tensor."
+    like.__doc__ = f"Return what `{make_filled.__name__}` does with the shape and dtype of another tensor."
     return shortcut(
         "input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False", "input._layout, dtype",
         COPY, ["return _like(input, dtype=dtype, device=device, requires_grad=requires_grad)"], memo=memo,
@@ -460,7 +460,8 @@ def _filled(name: str, value: Any) -> Any:
         return _finish(t, requires_grad)
 
     make_filled.__name__ = make_filled.__qualname__ = name
-    make_filled.__doc__ = f"A tensor of ``size`` filled with {value if value is not None else 'whatever was in memory'}, of the default dtype or ``dtype``."
+    filled = "whatever was in memory" if value is None else value
+    make_filled.__doc__ = f"Return a tensor of ``size`` filled with {filled}, of the default dtype or ``dtype``."
     sized = public(method=False, name=name)(repeated(make_filled, blank=value is None))
     public(method=False, name=name + "_like")(_filled_like(name + "_like", make_filled, value))
 
@@ -470,7 +471,7 @@ def _filled(name: str, value: Any) -> Any:
         )
 
     new.__name__ = new.__qualname__ = "new_" + name
-    new.__doc__ = f"`{name}` with this tensor's dtype."
+    new.__doc__ = f"Return what `{name}` does with this tensor's dtype."
     public(namespaces=(), name="new_" + name)(new)
     return sized
 

@@ -120,7 +120,7 @@ def _elsewhere(kind: str) -> None:
         as_device(kind)
 
     method.__name__ = kind
-    method.__doc__ = f"RuntimeError: there is no {kind} device here."
+    method.__doc__ = f"Raise RuntimeError: there is no {kind} device here."
     public(namespaces=())(method)
 
 

@@ -43,12 +43,15 @@ def formula(*rules: Callable[..., Any] | None, **options: Any) -> Callable[[Call
     return pointwise(*rules, public=False, **options)
 
 
-def _described(call: Any, inner: Any, name: str, defaults: dict[str, float], doc: str) -> None:
-    """Give a function and its in-place version their names, texts and signatures."""
+def _described(call: Any, inner: Any, name: str, defaults: dict[str, float], doc: str, shown: str) -> None:
+    """Give a function and its in-place version their names, texts and signatures; ``shown``: its values at −1, 0.5 and 8."""
     call.__name__ = call.__qualname__ = name
     inner.__name__ = inner.__qualname__ = name + "_"
-    signature = ", ".join(["input", *[f"{k}={v}" for k, v in defaults.items()], "inplace=False"])
-    call.__doc__ = f"{name}({signature}): {doc}"
+    call.__doc__ = (
+        f"Return {doc}\n\n    Any shape, floats; ``inplace`` writes x itself. Errors: NotImplementedError for bools.\n"
+        f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.{name}.html\n\n    >>> import autograd_nb as torch\n"
+        f"    >>> torch.nn.functional.{name}(torch.tensor([-1.0, 0.5, 8.0]))\n    tensor([{shown}])\n    "
+    )
     inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter("input", kind), *[inspect.Parameter(k, kind, default=v) for k, v in defaults.items()]]
@@ -59,7 +62,7 @@ def _described(call: Any, inner: Any, name: str, defaults: dict[str, float], doc
 
 def _switchable(
     name: str, op: Any, defaults: dict[str, float], *, torch: bool = False, torch_inplace: bool = False, integers: bool = False,
-    keeps: bool = False, doc: str = "",
+    keeps: bool = False, doc: str = "", shown: str = "",
 ) -> Callable[..., Any]:  # fmt: skip
     """Return ``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional.
 
@@ -104,7 +107,7 @@ def _switchable(
         y = op.inplace(input, *fitted(input, found, name + "_"))
         return _kept(y) if keeps else y
 
-    _described(call, inner, name, defaults, doc)
+    _described(call, inner, name, defaults, doc, shown)
     functional(*(("torch",) if torch else ()), name=name)(call)
     functional(*(("torch",) if torch_inplace else ()), name=name + "_")(inner)
     return call
@@ -128,7 +131,7 @@ def _floating(x: Tensor, name: str) -> None:
 
 @functional(name="relu")
 def _functional_relu(input, inplace=False):
-    """Return max(x, 0)."""
+    """Return max(x, 0), as `torch.relu`; ``inplace`` writes x itself."""
     return _relu.inplace(input) if inplace else _relu(input)
 
 
@@ -140,13 +143,13 @@ def _functional_relu_(input):
 
 @functional(name="sigmoid")
 def _functional_sigmoid(input):
-    """Return 1/(1 + e⁻ˣ)."""
+    """Return σ(x) = 1/(1 + e⁻ˣ), as `torch.sigmoid`."""
     return _sigmoid(input)
 
 
 @functional(name="tanh")
 def _functional_tanh(input):
-    """Return the hyperbolic tangent."""
+    """Return the hyperbolic tangent, as `torch.tanh`."""
     return _tanh(input)
 
 
@@ -155,7 +158,9 @@ def _relu6(x):
     return m.where(x < 0, 0, m.where(x > 6, 6, x))
 
 
-relu6: Callable[..., Any] = _switchable("relu6", _relu6, {}, integers=True, doc="min(max(x, 0), 6).")
+relu6: Callable[..., Any] = _switchable(
+    "relu6", _relu6, {}, integers=True, doc="min(max(x, 0), 6); dy/dx = 1 for 0 < x < 6, else 0.", shown="0.0000, 0.5000, 6.0000"
+)
 
 
 @formula(lambda g, x, slope: m.where(x > 0, g, g * slope), None, name="leaky_relu")
@@ -163,7 +168,10 @@ def _leaky_relu(x, slope):
     return m.where(x > 0, x, x * slope)
 
 
-leaky_relu: Callable[..., Any] = _switchable("leaky_relu", _leaky_relu, {"negative_slope": 0.01}, keeps=True, doc="x for x > 0, else negative_slope·x.")
+leaky_relu: Callable[..., Any] = _switchable(
+    "leaky_relu", _leaky_relu, {"negative_slope": 0.01}, keeps=True, doc="x for x > 0, else negative_slope·x; dy/dx = 1, or negative_slope.",
+    shown="-0.0100,  0.5000,  8.0000",
+)
 
 
 @formula(lambda g, x, alpha: m.where(x <= 0, g * (alpha * m.exp(x)), g), None, name="elu")
@@ -171,7 +179,9 @@ def _elu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x))
 
 
-elu: Callable[..., Any] = _switchable("elu", _elu, {"alpha": 1.0}, keeps=True, doc="x for x > 0, else alpha·(eˣ − 1).")
+elu: Callable[..., Any] = _switchable(
+    "elu", _elu, {"alpha": 1.0}, keeps=True, doc="x for x > 0, else alpha·(eˣ − 1); dy/dx = 1, or alpha·eˣ.", shown="-0.6321,  0.5000,  8.0000"
+)
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
@@ -185,7 +195,10 @@ def _selu(x):
     return m.where(x > 0, _SELU_SCALE * x, (_SELU_ALPHA * _SELU_SCALE) * m.expm1(x))
 
 
-selu: Callable[..., Any] = _switchable("selu", _selu, {}, torch=True, torch_inplace=True, keeps=True, doc="scale·(max(0, x) + min(0, α·(eˣ − 1))).")
+selu: Callable[..., Any] = _switchable(
+    "selu", _selu, {}, torch=True, torch_inplace=True, keeps=True, shown="-1.1113,  0.5254,  8.4056",
+    doc="s·(max(0, x) + min(0, α·(eˣ − 1))), s ≈ 1.0507 and α ≈ 1.6733; dy/dx = s for x > 0, else s·α·eˣ.",
+)
 
 
 @formula(lambda g, x, alpha: m.where(x <= 0, g * m.exp(x / alpha), g), None, name="celu", node="EluBackward0")
@@ -194,7 +207,8 @@ def _celu(x, alpha):
 
 
 celu: Callable[..., Any] = _switchable(
-    "celu", _celu, {"alpha": 1.0}, torch=True, torch_inplace=True, keeps=True, doc="max(0, x) + min(0, α·(e^(x/α) − 1))."
+    "celu", _celu, {"alpha": 1.0}, torch=True, torch_inplace=True, keeps=True, shown="-0.6321,  0.5000,  8.0000",
+    doc="max(0, x) + min(0, alpha·(e^(x/alpha) − 1)); dy/dx = 1 for x > 0, else e^(x/alpha).",
 )
 
 _TANH_SCALE = math.sqrt(2 / math.pi)
@@ -231,10 +245,14 @@ def _gelu_tanh(x):
 
 @functional()
 def gelu(input, approximate="none", *, out=None):
-    """Return x·Φ(x), Φ the normal distribution function; ``approximate="tanh"`` takes the formula with tanh.
+    """Return x·Φ(x), Φ the normal distribution function; dy/dx = Φ(x) + x·φ(x). ``approximate="tanh"`` takes the formula with tanh.
 
-    Errors: RuntimeError for another ``approximate``.
+    Any shape, floats. Errors: RuntimeError for another ``approximate``, NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.gelu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.1587,  0.0000,  1.9545])
     """
     _floating(tensor_argument(input, "gelu"), "gelu")
     if not isinstance(approximate, str):
@@ -259,7 +277,7 @@ def _silu(x):
     return x * m.logistic(x)
 
 
-silu: Callable[..., Any] = _switchable("silu", _silu, {}, doc="x·σ(x), also called swish.")
+silu: Callable[..., Any] = _switchable("silu", _silu, {}, doc="x·σ(x), also called swish; dy/dx = σ(x)·(1 + x·(1 − σ(x))).", shown="-0.2689,  0.3112,  7.9973")
 
 
 def _mish_parts(x):
@@ -279,7 +297,7 @@ def _mish(x):
     return x * (w / (w + 2))
 
 
-mish: Callable[..., Any] = _switchable("mish", _mish, {}, doc="x·tanh(softplus(x)).")
+mish: Callable[..., Any] = _switchable("mish", _mish, {}, doc="x·t, t = tanh(softplus(x)); dy/dx = t + x·σ(x)·(1 − t²).", shown="-0.3034,  0.3752,  8.0000")
 
 
 @formula(lambda g, x, beta, threshold: m.where(x * beta > threshold, g, g * m.logistic(x * beta)), None, None, name="softplus")
@@ -289,7 +307,15 @@ def _softplus(x, beta, threshold):
 
 @functional()
 def softplus(input, beta=1.0, threshold=20.0, *, out=None):
-    """Return ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
+    """Return ln(1 + e^(βx))/β, x itself where βx is above ``threshold``.
+
+    dy/dx = σ(βx), 1 above the threshold. Any shape, floats. Errors: NotImplementedError for integers.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softplus.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.softplus(torch.tensor([-1.0, 0.0, 30.0]))
+    tensor([ 0.3133,  0.6931, 30.0000])
+    """
     _floating(tensor_argument(input, "softplus"), "softplus")
     beta, threshold = (real_argument(v, "softplus", n) for v, n in ((beta, "beta"), (threshold, "threshold")))
     y = _softplus(input, beta, threshold)
@@ -303,14 +329,30 @@ def _softsign(x):
 
 @functional()
 def softsign(input):
-    """Return x/(1 + |x|); dy/dx = 1/(1 + |x|)²."""
+    """Return x/(1 + |x|); dy/dx = 1/(1 + |x|)².
+
+    Any shape; integers give floats. Errors: RuntimeError or NotImplementedError for bools.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softsign.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.softsign(torch.tensor([-1.0, 0.0, 3.0]))
+    tensor([-0.5000,  0.0000,  0.7500])
+    """
     need_numbers("abs_cpu", (tensor_argument(input, "softsign"),))
     return input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input)
 
 
 @functional()
 def tanhshrink(input):
-    """Return x − tanh x; dy/dx = tanh² x."""
+    """Return x − tanh x; dy/dx = tanh² x.
+
+    Any shape, floats. Errors: TypeError for what is no tensor.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.tanhshrink.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.tanhshrink(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.2384,  0.0000,  0.2384])
+    """
     return input - _tanh(input)
 
 
@@ -320,13 +362,21 @@ def _hardtanh(x, low, high):
 
 
 _hardtanh_call = _switchable(
-    "hardtanh", _hardtanh, {"min_val": -1.0, "max_val": 1.0}, integers=True, doc="x kept within [min_val, max_val]."
+    "hardtanh", _hardtanh, {"min_val": -1.0, "max_val": 1.0}, integers=True
 )
 
 
 @functional()
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    """Return x kept within [min_val, max_val]; the gradient is 0 at and beyond the edges. ValueError unless min_val ≤ max_val."""
+    """Return x kept within [min_val, max_val]; dy/dx = 1 within, 0 at and beyond the edges.
+
+    Any shape, floats and integers; ``inplace`` writes x itself. Errors: ValueError unless min_val ≤ max_val.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.hardtanh.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.hardtanh(torch.tensor([-2.0, 0.5, 2.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     if not min_val <= max_val:
         raise ValueError(f"min_val cannot be greater than max_val, nor nan (min_val={min_val}, max_val={max_val})")
     if isinstance(input, Tensor) and input.dtype.category == 1:
@@ -341,7 +391,9 @@ def _hardsigmoid(x):
     return m.where(x <= -3, 0.0, m.where(x >= 3, 1.0, x * (1 / 6) + 0.5))
 
 
-hardsigmoid: Callable[..., Any] = _switchable("hardsigmoid", _hardsigmoid, {}, doc="0 below −3, 1 above 3, x/6 + 1/2 between.")
+hardsigmoid: Callable[..., Any] = _switchable(
+    "hardsigmoid", _hardsigmoid, {}, doc="0 below −3, 1 above 3, x/6 + 1/2 between; dy/dx = 1/6 there, else 0.", shown="0.3333, 0.5833, 1.0000"
+)
 
 
 @formula(lambda g, x: m.where(x <= -3, 0.0, m.where(x < 3, g * (x * (1 / 3) + 0.5), g)), name="hardswish")
@@ -349,7 +401,9 @@ def _hardswish(x):
     return m.where(x >= 3, x, x * (m.where(x < -3, 0.0, x + 3) * (1 / 6)))
 
 
-hardswish: Callable[..., Any] = _switchable("hardswish", _hardswish, {}, doc="x·hardsigmoid(x).")
+hardswish: Callable[..., Any] = _switchable(
+    "hardswish", _hardswish, {}, doc="x·hardsigmoid(x); dy/dx = 0 below −3, 1 above 3, x/3 + 1/2 between.", shown="-0.3333,  0.2917,  8.0000"
+)
 
 
 @formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), None, name="hardshrink", node="HardshrinkBackward0")
@@ -364,7 +418,15 @@ def _softshrink(x, lambd):
 
 @functional("torch")
 def hardshrink(input, lambd=0.5, *, out=None):
-    """Return 0 for |x| ≤ lambd, else x."""
+    """Return x where |x| > lambd, else 0; dy/dx = 1 there, else 0.
+
+    Any shape, floats. Errors: NotImplementedError for integers.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.hardshrink.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.hardshrink(torch.tensor([-1.0, 0.2, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
     _floating(tensor_argument(input, "hardshrink"), "hardshrink")
     y = _hardshrink(input, real_argument(lambd, "hardshrink", "lambd"))
     return y if out is None else store(out, y, "hardshrink", (), (input,))
@@ -375,7 +437,15 @@ Tensor.hardshrink = hardshrink  # type: ignore[attr-defined]
 
 @functional()
 def softshrink(input, lambd=0.5, *, out=None):
-    """Return x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd. RuntimeError for a negative ``lambd``."""
+    """Return x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd; dy/dx = 1 beyond, else 0.
+
+    Any shape, floats. Errors: RuntimeError for a negative ``lambd``, NotImplementedError for integers.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softshrink.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.softshrink(torch.tensor([-1.0, 0.2, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
     _floating(tensor_argument(input, "softshrink"), "softshrink")
     lambd = real_argument(lambd, "softshrink", "lambd")
     most = limits(input.dtype)[1]
@@ -392,7 +462,15 @@ def _threshold(x, threshold, value):
 
 @functional("torch")
 def threshold(input, threshold: float, value: float, inplace=False):
-    """Return x where x > threshold, else ``value``."""
+    """Return x where x > threshold, else ``value``; dy/dx = 1 there, else 0.
+
+    Any shape, floats and integers; ``inplace`` writes x itself. Errors: NotImplementedError for bools.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.threshold.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.threshold(torch.tensor([-1.0, 0.2, 2.0]), 0.5, 20.0)
+    tensor([20., 20.,  2.])
+    """
     need_numbers("threshold_cpu", (tensor_argument(input, "threshold"),))
     threshold, value = (number_argument(v, "threshold", n) for v, n in ((threshold, "threshold"), (value, "value")))
     threshold, value = (number_as(v, input.dtype, "threshold") for v in (threshold, value))
@@ -413,7 +491,15 @@ def _logsigmoid(x):
 
 @functional()
 def logsigmoid(input, *, out=None):
-    """Return ln σ(x)."""
+    """Return ln σ(x), without overflow; dy/dx = σ(−x).
+
+    Any shape, floats. Errors: NotImplementedError for integers.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.logsigmoid.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.logsigmoid(torch.tensor([-1.0, 0.0, 3.0]))
+    tensor([-1.3133, -0.6931, -0.0486])
+    """
     _floating(tensor_argument(input, "logsigmoid"), "logsigmoid")
     # in C order whatever the operand's, as in PyTorch
     y = _logsigmoid(input) if input._layout.contiguous else guarded(_logsigmoid(OPS["contiguous"].call(input)), input)
@@ -489,7 +575,15 @@ def _glu(a, b):
 
 @functional()
 def glu(input, dim=-1):
-    """Return a·σ(b), a and b the halves of the input along ``dim``. RuntimeError when that dim's size is odd."""
+    """Return a·σ(b), a and b the halves of the input along ``dim``: its size n becomes n/2.
+
+    da = g·σ(b), db = g·a·σ(b)·σ(−b). Errors: RuntimeError when that dim's size is odd.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.glu.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.glu(torch.tensor([1.0, 2.0, 0.0, 100.0]))
+    tensor([0.5000, 2.0000])
+    """
     x = tensor_argument(input, "glu")
     if x.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even (a 0-dimensional tensor was given)")

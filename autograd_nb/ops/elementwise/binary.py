@@ -262,7 +262,7 @@ def _addc(name: str, op: Any, **info: Any) -> None:
         return op.inplace(input, tensor1, tensor2, value)
 
     call.__name__, inner.__name__ = name, name + "_"
-    call.__doc__ = f"x + value·(tensor1 {'·' if name == 'addcmul' else '/'} tensor2), ``value`` a number."
+    call.__doc__ = f"Return x + value·(tensor1 {'·' if name == 'addcmul' else '/'} tensor2), ``value`` a number."
     inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     register(name, call, "pointwise", rule=op.op, **info)
     register(name + "_", inner, "inplace")

@@ -93,7 +93,7 @@ def _integers_only(name: str, op: Any, numbers: str, dtypes: str = "integer", **
         return op.inplace(input, other)
 
     call.__name__, inner.__name__ = name, name + "_"
-    call.__doc__ = f"{name.replace('_', ' ')} of {kinds}. RuntimeError for others."
+    call.__doc__ = f"Return the {name.replace('_', ' ')} of {kinds}. RuntimeError for others."
     inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     register(name, call, "pointwise", differentiable=False, rule=op.op, dtypes=dtypes, **info)
     register(name + "_", inner, "inplace")

@@ -284,7 +284,7 @@ def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
-        f"The {'median' if k == MEDIAN else 'median of what is not nan'} (the lower one of an even count): of all elements, or "
+        f"Return the {'median' if k == MEDIAN else 'median of what is not nan'} (the lower one of an even count): of all elements, or "
         "(values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."
     )
     return public()(call)

@@ -471,7 +471,7 @@ _DOC = """y[n, o] = b[o] + Σ w[o, c, …]·x[n, c, …] over the {n}-D window, 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.conv{n}d.html
     """
 
-_DOC_T = """The transpose of conv{n}d: what is its gradient by the input, with a bias.
+_DOC_T = """Return the transpose of conv{n}d: what is its gradient by the input, with a bias.
 
     input: (N, C, …) or (C, …). weight: (C, O/groups, k…). output_padding adds to one side of the output's sizes.
 

@@ -491,7 +491,16 @@ def _soft_cross_entropy(x: Tensor, t: Tensor, weight: Any, ignore: int, reductio
 
 @functional("torch")
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
-    """Return −input at the target class, as after `log_softmax`; arguments as `cross_entropy`'s."""
+    """Return −input at the target class, as after `log_softmax`; dL/dx = −1 there, over the mean's count.
+
+    input (N, C, d…) with targets (N, d…) of class indices, or (C) with one; ``weight`` (C); other arguments as `cross_entropy`'s.
+    Errors: IndexError for a class that is not there, ValueError or RuntimeError when shapes do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.nll_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.nll_loss(torch.tensor([[0.5, 0.25, 0.25]]).log(), torch.tensor([1]))
+    tensor(1.3863)
+    """
     x, t = tensor_argument(input, "nll_loss"), tensor_argument(target, "nll_loss", "target")
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)

@@ -29,7 +29,16 @@ def _clamp(x: Tensor, low: float) -> Tensor:
 
 @functional("torch")
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """Return x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs."""
+    """Return x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs.
+
+    The dim is gone in the result, whose dtype is that of both inputs.
+    Errors: RuntimeError unless that is a floating point one, IndexError for a dim out of range.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cosine_similarity.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.cosine_similarity(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0]]))
+    tensor([0.6000])
+    """
     a, b = tensor_argument(x1, "cosine_similarity", "x1"), tensor_argument(x2, "cosine_similarity", "x2")
     d = dtypes.promote_types(a.dtype, b.dtype)
     if d.category != 2:
@@ -49,14 +58,31 @@ def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
 
 @functional("torch")
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
-    """Return ‖x₁ − x₂ + eps‖ₚ along the last dim."""
+    """Return ‖x₁ − x₂ + eps‖ₚ along the last dim: (…, n) → (…), or (…, 1) if ``keepdim``.
+
+    The inputs broadcast. Errors: RuntimeError when they do not.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pairwise_distance.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 0.0]]))
+    tensor([5.0000])
+    """
     a, b = tensor_argument(x1, "pairwise_distance", "x1"), tensor_argument(x2, "pairwise_distance", "x2")
     return vector_norm(a - b + eps, p, -1, keepdim)
 
 
 @functional()
 def normalize(input, p=2.0, dim: int = 1, eps=1e-12, out=None):
-    """Return x/max(‖x‖ₚ, eps) along ``dim``."""
+    """Return x/max(‖x‖ₚ, eps) along ``dim``, of the input's shape.
+
+    A vector needs ``dim=0``. Errors: IndexError for a dim out of range.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.normalize.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    tensor([[0.6000, 0.8000],
+            [0.0000, 0.0000]])
+    """
     x = tensor_argument(input, "normalize")
     y = x / _clamp(vector_norm(x, p, dim, True), eps)
     if out is None:
@@ -66,7 +92,16 @@ def normalize(input, p=2.0, dim: int = 1, eps=1e-12, out=None):
 
 @functional("torch")
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
-    """Return 1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1."""
+    """Return 1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1.
+
+    Inputs (N, n) with targets (N), or (n) with one target; ``margin`` in [−1, 1].
+    Errors: RuntimeError for other numbers of dims.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cosine_embedding_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.cosine_embedding_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
+    tensor(0.4000)
+    """
     reduction = _settled(size_average, reduce, reduction)
     a, b = (
         tensor_argument(input1, "cosine_embedding_loss", "input1"),
@@ -109,7 +144,16 @@ def _check_triplet(anchor: Any, positive: Any, negative: Any, margin: float, nam
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
 ):
-    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`; ``swap`` as in Balntas et al."""
+    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`: (N, n) → (N), reduced.
+
+    ``swap``: the negative's distance is the smaller one of those from the anchor and from the positive (Balntas et al., 2016).
+    Errors: RuntimeError when the numbers of dims differ, ValueError unless ``margin`` > 0.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.triplet_margin_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.triplet_margin_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 3.0]]), torch.tensor([[0.0, 3.5]]))
+    tensor(0.5000)
+    """
     reduction = _settled(size_average, reduce, reduction)
     _check_triplet(anchor, positive, negative, margin, "triplet_margin_loss")
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
@@ -122,7 +166,16 @@ def triplet_margin_loss(
 def triplet_margin_with_distance_loss(
     anchor, positive, negative, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin=1.0, swap=False, reduction="mean"
 ):
-    """Return `triplet_margin_loss` with any distance."""
+    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin) with any distance d; `pairwise_distance` if None.
+
+    ``swap`` as in `triplet_margin_loss`.
+    Errors: RuntimeError when the numbers of dims differ, ValueError unless ``margin`` > 0.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.triplet_margin_with_distance_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.triplet_margin_with_distance_loss(torch.zeros(1, 2), torch.ones(1, 2), torch.ones(1, 2), distance_function=torch.dist)
+    tensor(1.0000)
+    """
     check_reduction(reduction)
     _check_triplet(anchor, positive, negative, margin, "triplet_margin_with_distance_loss")
     d = distance_function or pairwise_distance
@@ -134,7 +187,15 @@ def triplet_margin_with_distance_loss(
 
 @functional()
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """Return the mean over classes of the binary cross-entropy of logits."""
+    """Return the mean over classes of the binary cross-entropy of logits: −t·ln σ(x) − (1 − t)·ln σ(−x), (N, C) → (N), reduced.
+
+    weight: a factor for each class. Errors: IndexError for a tensor without dims.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.multilabel_soft_margin_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.multilabel_soft_margin_loss(torch.tensor([[0.0, 2.0]]), torch.tensor([[1.0, 0.0]]))
+    tensor(1.4100)
+    """
     reduction = _settled(size_average, reduce, reduction)
     x, t = (
         tensor_argument(input, "multilabel_soft_margin_loss"),
@@ -156,7 +217,16 @@ def _one_hot(at: Tensor, classes: int, x: Tensor) -> Tensor:
 
 @functional()
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """Return Σ over the other classes of max(0, margin − x_target + x)ᵖ / C, p 1 or 2."""
+    """Return Σ over the other classes of max(0, margin − x_target + x)ᵖ / C, p 1 or 2.
+
+    input (N, C) with targets (N) of class indices, or (C) with one; float32 and float64; ``weight``: (C).
+    Errors: ValueError for another ``p``, RuntimeError when sizes or the target's dtype do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.multi_margin_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([3]))
+    tensor(0.3250)
+    """
     reduction = _settled(size_average, reduce, reduction)
     x, t = tensor_argument(input, "multi_margin_loss"), tensor_argument(target, "multi_margin_loss", "target")
     margin = real_argument(margin, "multi_margin_loss", "margin")
@@ -193,7 +263,15 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 
 @functional()
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """Return Σ over targets j and other classes i of max(0, 1 − (x_j − x_i)) / C; a row's targets end at the first −1."""
+    """Return Σ over targets j and other classes i of max(0, 1 − (x_j − x_i)) / C; a row's targets end at the first −1.
+
+    input and target (int64) of one shape, (N, C) or (C); float32 and float64. Errors: RuntimeError when they do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.multilabel_margin_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([[3, 0, -1, 1]]))
+    tensor(0.8500)
+    """
     reduction = _settled(size_average, reduce, reduction)
     x, t = tensor_argument(input, "multilabel_margin_loss"), tensor_argument(target, "multilabel_margin_loss", "target")
     if x.dtype.category < 2 or x.dtype is dtypes.float16:

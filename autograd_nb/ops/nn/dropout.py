@@ -184,13 +184,13 @@ def _family(name: str, apply: Any, doc: str) -> None:
         public(method=False, name=n)(function)
 
 
-_family("dropout", _apply, "Zeroes elements with probability ``p`` while training, and divides the others by 1 - p.")
-_family("alpha_dropout", _apply_alpha, "Dropout that keeps mean 0 and variance 1 of SELU networks.")
-_family("feature_dropout", _apply_feature, "Dropout of whole channels.")
+_family("dropout", _apply, "Zero elements with probability ``p`` while training, and divide the others by 1 - p.")
+_family("alpha_dropout", _apply_alpha, "Do dropout that keeps mean 0 and variance 1 of SELU networks.")
+_family("feature_dropout", _apply_feature, "Do dropout of whole channels.")
 _family(
     "feature_alpha_dropout",
     lambda input, p, train, inplace, op: _apply_feature(input, p, train, inplace, op, True),
-    "Alpha dropout of whole channels.",
+    "Do alpha dropout of whole channels.",
 )
 
 
@@ -241,26 +241,26 @@ def _of_dims(name: str, batched: int, strict: bool) -> Any:
 _functional(
     "dropout",
     lambda x, p, training, inplace: _apply(x, p, training, inplace, "dropout"),
-    "Zeroes elements with probability ``p`` while ``training``, and divides the others by 1 - p: y = x · mask / (1 - p).\n\n"
+    "Zero elements with probability ``p`` while ``training``, and divide the others by 1 - p: y = x · mask / (1 - p).\n\n"
     "dy/dx = mask / (1 - p), drawn again in the backward pass.\n\n"
     "Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.dropout.html",
 )
 _functional(
     "alpha_dropout",
     lambda x, p, training, inplace: _apply_alpha(x, p, training, inplace, "alpha_dropout"),
-    "Dropout that keeps mean 0 and variance 1 of SELU networks.",
+    "Do dropout that keeps mean 0 and variance 1 of SELU networks.",
     False,
 )
 _functional(
     "feature_alpha_dropout",
     lambda x, p, training, inplace: _apply_feature(x, p, training, inplace, "feature_alpha_dropout", True),
-    "Alpha dropout of whole channels (the first two dims).",
+    "Do alpha dropout of whole channels (the first two dims).",
     False,
 )
-_functional("dropout1d", _of_dims("dropout1d", 3, True), "Dropout of whole channels of (N, C, L) or (C, L).")
+_functional("dropout1d", _of_dims("dropout1d", 3, True), "Do dropout of whole channels of (N, C, L) or (C, L).")
 _functional(
     "dropout2d",
     _dropout2d,
-    "Dropout of whole channels of (N, C, H, W).",
+    "Do dropout of whole channels of (N, C, H, W).",
 )
-_functional("dropout3d", _of_dims("dropout3d", 5, False), "Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).")
+_functional("dropout3d", _of_dims("dropout3d", 5, False), "Do dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).")

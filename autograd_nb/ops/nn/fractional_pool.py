@@ -91,7 +91,7 @@ def _declare(n: int) -> None:
 
     for function, called, what in ((pool, name, ""), (pool_with_indices, f"{name}_with_indices", ", with the places of the maxima")):
         function.__name__ = function.__qualname__ = called
-        function.__doc__ = f"""Maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes{what}.
+        function.__doc__ = f"""Return maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes{what}.
 
     _random_samples: (batch, channels, {n}) numbers in [0, 1] that place them; drawn if None. The gradient goes to the maxima.
 

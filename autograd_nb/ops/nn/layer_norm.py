@@ -231,7 +231,16 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
 
 @functional("torch")
 def rms_norm(input, normalized_shape, weight=None, eps=None):
-    """Return x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
+    """Return x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon.
+
+    normalized_shape: the sizes of these dims, and the shape of ``weight``.
+    Errors: RuntimeError or ValueError when shapes do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
+    tensor([[0.8485, 1.1314]])
+    """
     x, k = _row_arguments(input, normalized_shape, weight, None, "rms_norm")
     same_dtype(x, "rms_norm")
     if weight is not None and weight.dtype is not x.dtype and x.dtype is not dtypes.float16:

@@ -156,6 +156,10 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
     Warns when the shapes differ, as broadcasting is rarely meant. weight: one factor an element.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.mse_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([1.0, 3.0, 6.0]))
+    tensor(1.6667)
     """
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input, target, "mse_loss")
@@ -169,7 +173,15 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 @functional()
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """Return |a − b|; dL/da = sign(a − b), 0 at 0."""
+    """Return |a − b|; dL/da = sign(a − b), 0 at 0.
+
+    Shapes broadcast, with a warning; ``reduction`` "none", "mean" or "sum". Errors: ValueError for another ``reduction``.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.l1_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([1.0, 3.0, 6.0]))
+    tensor(1.)
+    """
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input, target, "l1_loss")
     _no_bool(input, target)
@@ -185,7 +197,15 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 @functional()
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
-    """Return (a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2. RuntimeError for a negative ``beta``."""
+    """Return (a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2; dL/da = (a − b)/beta, kept within [−1, 1].
+
+    Shapes broadcast, with a warning; ``reduction`` "none", "mean" or "sum". Errors: RuntimeError for a negative ``beta``.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.smooth_l1_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.smooth_l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 5.0]), reduction="none")
+    tensor([0.1250, 2.5000])
+    """
     reduction = _settled(size_average, reduce, reduction)
     beta = float_argument(beta, "smooth_l1_loss", "beta")
     a, b = _pair(input, target, "l1_loss" if beta == 0 else "smooth_l1_loss")
@@ -199,7 +219,15 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 @functional()
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
-    """Return (a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2). RuntimeError unless ``delta`` > 0."""
+    """Return (a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2); dL/da = a − b, kept within [−delta, delta].
+
+    Shapes broadcast, with a warning; ``reduction`` "none", "mean" or "sum". Errors: RuntimeError unless ``delta`` > 0.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.huber_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 5.0]), reduction="none", delta=2.0)
+    tensor([0.1250, 4.0000])
+    """
     check_reduction(reduction)
     a, b = _pair(input, target, "huber_loss")
     delta = float_argument(delta, "huber_loss", "delta")
@@ -323,7 +351,16 @@ def _kl_div(x, t):
 
 @functional()
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
-    """Return t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. "batchmean" divides by the batch size."""
+    """Return t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. dL/dx = −t.
+
+    ``reduction`` "batchmean" divides by the batch size, "mean" by the number of elements.
+    Errors: ValueError for another ``reduction``.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.kl_div(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.25, 0.75]]), reduction="batchmean")
+    tensor(0.1308)
+    """
     if size_average is None and reduce is None and reduction == "mean":
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by the "
@@ -344,7 +381,15 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 @functional("torch")
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
-    """Return eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
+    """Return eˣ − t·x (``log_input``; dL/dx = eˣ − t) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1.
+
+    Shapes broadcast; ``reduction`` "none", "mean" or "sum". Errors: ValueError for another ``reduction``.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.poisson_nll_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]), reduction="none")
+    tensor([1.0000, 0.7183])
+    """
     reduction = _settled(size_average, reduce, reduction)
     x, t = _pair(input, target, "poisson_nll_loss", False)
     log_input, full = (bool_argument(v, "poisson_nll_loss", n) for v, n in ((log_input, "log_input"), (full, "full")))
@@ -430,7 +475,15 @@ def _hinge_embedding_loss(x, t, margin):
 
 @functional("torch")
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
-    """Return x where the target is 1, max(0, margin − x) where it is −1."""
+    """Return x where the target is 1 (dL/dx = 1), max(0, margin − x) where it is −1 (dL/dx = −1, or 0).
+
+    Shapes broadcast; ``reduction`` "none", "mean" or "sum". Errors: ValueError for another ``reduction``.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.hinge_embedding_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.2, 0.2]), torch.tensor([1.0, -1.0]), reduction="none")
+    tensor([0.2000, 0.8000])
+    """
     reduction = _settled(size_average, reduce, reduction)
     if isinstance(target, Tensor) and target.dtype.is_complex:  # which is only compared with 1 and -1
         target = cast(target == 1, dtypes.float32) - cast(target == -1, dtypes.float32)
@@ -454,7 +507,16 @@ def _margin_ranking_loss(z, margin):
 
 @functional("torch")
 def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
-    """Return max(0, −t·(a − b) + margin). RuntimeError when the numbers of dims differ."""
+    """Return max(0, −t·(a − b) + margin); dL/da = −t and dL/db = t where that is positive.
+
+    Shapes broadcast; t is 1 where a shall be the larger one, −1 where b.
+    Errors: RuntimeError when the numbers of dims differ.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.margin_ranking_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0, 3.0]), torch.tensor([2.0, 1.0]), torch.tensor([1.0, 1.0]), reduction="none")
+    tensor([1., 0.])
+    """
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input1, input2, "margin_ranking_loss", False)
     t = tensor_argument(target, "margin_ranking_loss", "target")
@@ -473,7 +535,15 @@ def _soft_margin_loss(x, t):
 
 @functional()
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """Return ln(1 + e^(−t·x))."""
+    """Return ln(1 + e^(−t·x)); dL/dx = −t·σ(−t·x).
+
+    ``reduction`` "none", "mean" or "sum". Errors: ValueError for another ``reduction``.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.soft_margin_loss.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0]), reduction="none")
+    tensor([0.6931, 2.1269])
+    """
     reduction = _settled(size_average, reduce, reduction)
     if all(isinstance(v, Tensor) for v in (input, target)) and input.dtype.is_complex:
         target = constant("soft_margin_loss", "target", target)

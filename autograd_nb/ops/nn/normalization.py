@@ -331,7 +331,17 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
 
 @functional()
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k: float = 1.0):
-    """Return x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta. ValueError for less than 3 dims."""
+    """Return x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta, of the input's shape (N, C, …).
+
+    Errors: ValueError for less than 3 dims.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.local_response_norm.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.local_response_norm(torch.ones(1, 3, 2), 2, alpha=1.0)
+    tensor([[[0.7378, 0.7378],
+             [0.5946, 0.5946],
+             [0.5946, 0.5946]]])
+    """
     x = tensor_argument(input, "local_response_norm")
     if x.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {x.ndim} dimensions)")

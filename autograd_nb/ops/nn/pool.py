@@ -346,7 +346,10 @@ _SOURCE = "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.{n
 
 def _offer(name: str, function: Any, doc: str, also: bool = False) -> None:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc}\n\n    Errors: RuntimeError naming what does not fit. Source: {_SOURCE.format(name=name)}\n    "
+    function.__doc__ = (
+        f"Return {doc}\n\n    input: (N, C, …) or (C, …). Errors: RuntimeError naming what does not fit.\n"
+        f"    Source: {_SOURCE.format(name=name)}\n    "
+    )
     public(method=False, namespaces=("nn.functional",), name=f"nn.functional.{name}")(function)
     if also:
         public(method=False, namespaces=("torch",), name=name)(function)
@@ -399,14 +402,14 @@ def _declare(n: int) -> None:
     def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
         return _unpooled(f"max_unpool{n}d", n, input, indices, kernel_size, stride, padding, output_size)
 
-    _offer(f"max_pool{n}d", max_pool, "The largest element of each window (nan wins); the gradient goes to it.", True)
-    _offer(f"max_pool{n}d_with_indices", max_pool_with_indices, "`max_pool` and the place of each maximum in its plane.")
-    _offer(f"avg_pool{n}d", avg_pool, "The mean of each window; the gradient is shared evenly.", n == 1)
-    _offer(f"adaptive_avg_pool{n}d", adaptive_avg_pool, "The mean of each of ``output_size`` nearly equal parts.", n == 1)
-    _offer(f"adaptive_max_pool{n}d", adaptive_max_pool, "The largest element of each of ``output_size`` nearly equal parts.", n == 1)
-    _offer(f"adaptive_max_pool{n}d_with_indices", adaptive_max_pool_with_indices, "`adaptive_max_pool` and the places of the maxima.")
+    _offer(f"max_pool{n}d", max_pool, "the largest element of each window (nan wins); the gradient goes to it.", True)
+    _offer(f"max_pool{n}d_with_indices", max_pool_with_indices, "what `max_pool` does and the place of each maximum in its plane.")
+    _offer(f"avg_pool{n}d", avg_pool, "the mean of each window; the gradient is shared evenly.", n == 1)
+    _offer(f"adaptive_avg_pool{n}d", adaptive_avg_pool, "the mean of each of ``output_size`` nearly equal parts.", n == 1)
+    _offer(f"adaptive_max_pool{n}d", adaptive_max_pool, "the largest element of each of ``output_size`` nearly equal parts.", n == 1)
+    _offer(f"adaptive_max_pool{n}d_with_indices", adaptive_max_pool_with_indices, "what `adaptive_max_pool` does and the places of the maxima.")
     _offer(f"lp_pool{n}d", lp_pool, "(Σ xᵖ)^(1/p) over each window.")
-    _offer(f"max_unpool{n}d", max_unpool, "Values put back where `max_pool` found them, zeros elsewhere.")
+    _offer(f"max_unpool{n}d", max_unpool, "values put back where `max_pool` found them, zeros elsewhere.")
 
 
 for _n in (1, 2, 3):

@@ -325,11 +325,11 @@ def _declare(kind: str, formula: str) -> None:
 
     call.__name__ = call.__qualname__ = kind
     call.__doc__ = (
-        f"Layers of {formula}\n\n    ({kind}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or "
+        f"Run layers of {formula}\n\n    ({kind}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or "
         "packed: (data, batch_sizes, hx, …). input (steps, batch, features), hx (layers · directions, batch, hidden)."
     )
     cell.__name__ = cell.__qualname__ = f"{kind}_cell"
-    cell.__doc__ = f"One step of {formula}\n\n    input (batch, features), hx (batch, hidden), weights (gates · hidden, features or hidden)."
+    cell.__doc__ = f"Run one step of {formula}\n\n    input (batch, features), hx (batch, hidden), weights (gates · hidden, features or hidden)."
     public(method=False)(call)
     public(method=False)(cell)
 

@@ -209,7 +209,15 @@ def _f_log_softmax(input, dim: int | None = None, _stacklevel=3, dtype=None):
 
 @functional()
 def softmin(input, dim: int | None = None, _stacklevel=3, dtype=None):
-    """Return `softmax` of −x."""
+    """Return the `softmax` of −x along ``dim``: e^−xᵢ / Σⱼ e^−xⱼ.
+
+    Errors: IndexError for a dim out of range, NotImplementedError for integers.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softmin.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.softmin(torch.tensor([0.0, 0.0, 100.0]), 0)
+    tensor([5.0000e-01, 5.0000e-01, 1.9618e-44])
+    """
     return softmax(-input, _implicit_dim("softmin", dim, input, _stacklevel), dtype)
 
 

@@ -248,7 +248,7 @@ def _keep_drawing(memo: Memo, key: tuple[Any, ...], law: Law, layout: Layout) ->
 
 rand: Callable[..., Any] = _drawing(
     _UNIT, "check_uniform_bounds",
-    """A tensor of ``size`` filled with numbers uniform on [0, 1).
+    """Return a tensor of ``size`` filled with numbers uniform on [0, 1).
 
     Example:
         >>> import autograd_nb as torch
@@ -260,7 +260,7 @@ rand: Callable[..., Any] = _drawing(
 )  # fmt: skip
 randn: Callable[..., Any] = _drawing(
     _STANDARD, "normal_kernel_cpu",
-    """A tensor of ``size`` filled with standard normal numbers.
+    """Return a tensor of ``size`` filled with standard normal numbers.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.randn.html
     """,

@@ -122,9 +122,9 @@ def _extreme_function(name: str, of_all: Any, of_dim: Any, binary: Any, result: 
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
-        f"``{name}(x)``: the {name}imum of all elements (ties share the gradient); ``{name}(x, dim, keepdim)``: (values, "
-        f"indices) along a dim, the first index where several attain it (it alone gets the gradient); ``{name}(x, other)``: "
-        f"`{name}imum`. nan wins.\n\nErrors: RuntimeError or IndexError for a reduction over nothing."
+        f"Return the {name}imum: of all elements, ``{name}(x)`` (ties share the gradient); (values, indices) along a dim, "
+        f"``{name}(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, "
+        f"``{name}(x, other)``: `{name}imum`. nan wins.\n\nErrors: RuntimeError or IndexError for a reduction over nothing."
     )
     register(name, call, "reduction")
     return call

@@ -34,7 +34,7 @@ def _copy_of(name: str, function: Callable[..., Any] | None = None, method: bool
         return y if out is None else store(out, y, name + "_copy")
 
     call.__name__ = call.__qualname__ = name + "_copy"
-    call.__doc__ = f"`{name}` in memory of its own, in C order: what is written to the result leaves the input as it is."
+    call.__doc__ = f"Return what `{name}` does in memory of its own, in C order: what is written to the result leaves the input as it is."
     public(method=method)(call)
 
 

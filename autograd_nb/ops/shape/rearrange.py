@@ -159,7 +159,7 @@ def _tri(name: str, upper: bool) -> Any:
         return store(out, y, name)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"The matrices with zeros {'below' if upper else 'above'} the diagonal number ``diagonal``."
+    call.__doc__ = f"Return the matrices with zeros {'below' if upper else 'above'} the diagonal number ``diagonal``."
     public()(call)
 
     def inplace(input, diagonal=0):
@@ -191,7 +191,7 @@ def _tri_indices(name: str, upper: bool) -> Any:
         return cast(out, dtypes.as_dtype(dtype))
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Rows and columns of the {'upper' if upper else 'lower'} triangle of a ``row`` × ``col`` matrix, [2, n]."
+    call.__doc__ = f"Return rows and columns of the {'upper' if upper else 'lower'} triangle of a ``row`` × ``col`` matrix, [2, n]."
     return public(method=False)(call)
 
 
@@ -447,7 +447,7 @@ def _atleast(name: str, grow: Any, rank: int) -> Any:
         return tuple(grow(t) for t in _sequence(tensors, name))
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Views with at least {rank} dim{'s' if rank > 1 else ''}; of several tensors a tuple."
+    call.__doc__ = f"Return views with at least {rank} dim{'s' if rank > 1 else ''}; of several tensors a tuple."
     return public(method=False)(call)
 
 
@@ -501,7 +501,7 @@ def _split_along(name: str, rank: int, dim: int) -> Any:
         return tensor_split(x, indices_or_sections, d)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"`tensor_split` along dim {dim} into equal parts or at indices. RuntimeError where it does not divide."
+    call.__doc__ = f"Return the `tensor_split` along dim {dim} into equal parts or at indices. RuntimeError where it does not divide."
     return public()(call)
 
 

@@ -238,11 +238,11 @@ def _declare_one(name: str, compute: Any, doc: str) -> None:
 
 
 _declare_one("fft", _whole("fft", True, _one_dim), "yₖ = Σⱼ xⱼ·e^(−2πi·jk/n) along ``dim``.")
-_declare_one("ifft", _whole("ifft", False, _one_dim), "The inverse of `fft`: yⱼ = Σₖ xₖ·e^(2πi·jk/n)/n along ``dim``.")
-_declare_one("rfft", _to_half("rfft", True, _one_dim), "`fft` of a real input, its n//2 + 1 frequencies that are not mirror images.")
-_declare_one("irfft", _from_half("irfft", False, _one_dim), "The inverse of `rfft`; n is 2·(size − 1) where not given.")
-_declare_one("hfft", _from_half("hfft", True, _one_dim), "`fft` of a signal that is its own mirrored conjugate, given by half: real.")
-_declare_one("ihfft", _to_half("ihfft", False, _one_dim), "The inverse of `hfft`: half of the transform of a real input.")
+_declare_one("ifft", _whole("ifft", False, _one_dim), "Return the inverse of `fft`: yⱼ = Σₖ xₖ·e^(2πi·jk/n)/n along ``dim``.")
+_declare_one("rfft", _to_half("rfft", True, _one_dim), "Return the `fft` of a real input, its n//2 + 1 frequencies that are not mirror images.")
+_declare_one("irfft", _from_half("irfft", False, _one_dim), "Return the inverse of `rfft`; n is 2·(size − 1) where not given.")
+_declare_one("hfft", _from_half("hfft", True, _one_dim), "Return the `fft` of a signal that is its own mirrored conjugate, given by half: real.")
+_declare_one("ihfft", _to_half("ihfft", False, _one_dim), "Return the inverse of `hfft`: half of the transform of a real input.")
 
 
 # ------------------------------------------------------------------------------------------------ several dims
@@ -258,7 +258,7 @@ def _declare_many(name: str, compute: Any, doc: str) -> None:
     for suffix, function in (("n", call), ("2", call2)):
         function.__name__ = function.__qualname__ = name + suffix
         function.__doc__ = (
-            f"{doc} over {'several dims (default all, or the last of ``s``)' if suffix == 'n' else 'two dims, the last by default'}."
+            f"Return {doc} over {'several dims (default all, or the last of ``s``)' if suffix == 'n' else 'two dims, the last by default'}."
             "\n\n    s: the lengths along them, −1 for the input's. norm: as in `fft`."
             "\n    Errors: RuntimeError for repeated dims and lengths below 1.\n"
             f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}{suffix}.html"
@@ -296,9 +296,9 @@ def _frequencies(name: str, of: Any, doc: str) -> None:
 _frequencies(
     "fftfreq",
     lambda n, d: OPS["cat"].call([arange(0, (n + 1) // 2), arange(-(n // 2), 0)]),
-    "The frequencies of `fft`'s output",
+    "Return the frequencies of `fft`'s output",
 )
-_frequencies("rfftfreq", lambda n, d: arange(0, n // 2 + 1), "The frequencies of `rfft`'s output")
+_frequencies("rfftfreq", lambda n, d: arange(0, n // 2 + 1), "Return the frequencies of `rfft`'s output")
 
 
 def _rolled(name: str, step: Any, doc: str) -> None:
@@ -314,5 +314,5 @@ def _rolled(name: str, step: Any, doc: str) -> None:
     public(method=False, namespaces=("fft",), name=f"fft.{name}")(call)
 
 
-_rolled("fftshift", lambda n: n // 2, "The frequencies in order, 0 in the middle, along ``dim`` (default all dims).")
-_rolled("ifftshift", lambda n: (n + 1) // 2, "The inverse of `fftshift`.")
+_rolled("fftshift", lambda n: n // 2, "Return the frequencies in order, 0 in the middle, along ``dim`` (default all dims).")
+_rolled("ifftshift", lambda n: (n + 1) // 2, "Undo `fftshift`, with the same dims.")

@@ -78,7 +78,7 @@ def _declare(name: str, formula: Callable[..., Any], doc: str) -> None:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
-        f"{doc} ``periodic``: the first n of n + 1 symmetric points, as spectra want them.\n\n"
+        f"Return {doc} ``periodic``: the first n of n + 1 symmetric points, as spectra want them.\n\n"
         "    Errors: RuntimeError for a negative length or a dtype that is not floating.\n"
         f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.{name}.html"
     )
@@ -87,7 +87,7 @@ def _declare(name: str, formula: Callable[..., Any], doc: str) -> None:
 
 _declare("hann_window", _cosines(HANN), "sin²(πi/n).")
 _declare("blackman_window", _cosines(BLACKMAN), "0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n).")
-_declare("bartlett_window", _bartlett, "A triangle from 0 up to 1 and down.")
+_declare("bartlett_window", _bartlett, "a triangle from 0 up to 1 and down.")
 
 
 @public(method=False)
@@ -137,7 +137,7 @@ def _signal(name: str, doc: str, formula: Callable[..., Callable[..., Any]], **o
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
-        f"{doc}\n\n    M: the number of points. sym: symmetric (for filters), or the first M of M + 1 points (for spectra).\n"
+        f"Return {doc}\n\n    M: the number of points. sym: symmetric (for filters), or the first M of M + 1 points (for spectra).\n"
         "    Errors: ValueError for a negative M or a dtype other than float32 and float64.\n"
         f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.signal.windows.{name}.html"
     )
@@ -180,7 +180,7 @@ def _checked_kaiser(n: int, sym: bool, beta: float) -> Callable[..., Any]:
     return _kaiser(float(beta))
 
 
-_signal("bartlett", "A triangle from 0 up to 1 and down.", _fixed(_bartlett))
+_signal("bartlett", "a triangle from 0 up to 1 and down.", _fixed(_bartlett))
 _signal("blackman", "0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n).", _fixed(_cosines(BLACKMAN)))
 _signal("cosine", "sin(π(i + ½)/n), half a wave.", _fixed(lambda i, period: ((i + 0.5) * (math.pi / (period + 1))).sin()))
 _signal("exponential", "e^(−|i − center|/tau).", _exponential, center=None, tau=1.0)

@@ -24,113 +24,113 @@ def fft2(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] = (-2, -1), norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`fft` over two dims, the last by default."""
+    """Return `fft` over two dims, the last by default."""
 
 def fftfreq(
     n: _int, d: _float = 1.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device:
     Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """The frequencies of `fft`'s output, for samples ``d`` apart."""
+    """Return the frequencies of `fft`'s output, for samples ``d`` apart."""
 
 def fftn(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] | None = None, norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`fft` over several dims (default all, or the last of ``s``)."""
+    """Return `fft` over several dims (default all, or the last of ``s``)."""
 
 def fftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
-    """The frequencies in order, 0 in the middle, along ``dim`` (default all dims)."""
+    """Return the frequencies in order, 0 in the middle, along ``dim`` (default all dims)."""
 
 def hfft(
     input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """`fft` of a signal that is its own mirrored conjugate, given by half: real."""
+    """Return the `fft` of a signal that is its own mirrored conjugate, given by half: real."""
 
 def hfft2(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] = (-2, -1), norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`hfft` (half of the signal along the last dim) over two dims, the last by default."""
+    """Return `hfft` (half of the signal along the last dim) over two dims, the last by default."""
 
 def hfftn(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] | None = None, norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`hfft` (half of the signal along the last dim) over several dims (default all, or the last of ``s``)."""
+    """Return `hfft` (half of the signal along the last dim) over several dims (default all, or the last of ``s``)."""
 
 def ifft(
     input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The inverse of `fft`: yⱼ = Σₖ xₖ·e^(2πi·jk/n)/n along ``dim``."""
+    """Return the inverse of `fft`: yⱼ = Σₖ xₖ·e^(2πi·jk/n)/n along ``dim``."""
 
 def ifft2(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] = (-2, -1), norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`ifft` over two dims, the last by default."""
+    """Return `ifft` over two dims, the last by default."""
 
 def ifftn(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] | None = None, norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`ifft` over several dims (default all, or the last of ``s``)."""
+    """Return `ifft` over several dims (default all, or the last of ``s``)."""
 
 def ifftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """Undo `fftshift`, with the same dims."""
 
 def ihfft(
     input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The inverse of `hfft`: half of the transform of a real input."""
+    """Return the inverse of `hfft`: half of the transform of a real input."""
 
 def ihfft2(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] = (-2, -1), norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`ihfft` (half of the signal along the last dim) over two dims, the last by default."""
+    """Return `ihfft` (half of the signal along the last dim) over two dims, the last by default."""
 
 def ihfftn(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] | None = None, norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`ihfft` (half of the signal along the last dim) over several dims (default all, or the last of ``s``)."""
+    """Return `ihfft` (half of the signal along the last dim) over several dims (default all, or the last of ``s``)."""
 
 def irfft(
     input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The inverse of `rfft`; n is 2·(size − 1) where not given."""
+    """Return the inverse of `rfft`; n is 2·(size − 1) where not given."""
 
 def irfft2(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] = (-2, -1), norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`irfft` (half of the frequencies of the last dim) over two dims, the last by default."""
+    """Return `irfft` (half of the frequencies of the last dim) over two dims, the last by default."""
 
 def irfftn(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] | None = None, norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`irfft` (half of the frequencies of the last dim) over several dims (default all, or the last of ``s``)."""
+    """Return `irfft` (half of the frequencies of the last dim) over several dims (default all, or the last of ``s``)."""
 
 def rfft(
     input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """`fft` of a real input, its n//2 + 1 frequencies that are not mirror images."""
+    """Return the `fft` of a real input, its n//2 + 1 frequencies that are not mirror images."""
 
 def rfft2(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] = (-2, -1), norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`rfft` (half of the frequencies of the last dim) over two dims, the last by default."""
+    """Return `rfft` (half of the frequencies of the last dim) over two dims, the last by default."""
 
 def rfftfreq(
     n: _int, d: _float = 1.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device:
     Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """The frequencies of `rfft`'s output, for samples ``d`` apart."""
+    """Return the frequencies of `rfft`'s output, for samples ``d`` apart."""
 
 def rfftn(
     input: Tensor, s: _int | _size | None = None, dim: _int | Sequence[_int] | None = None, norm: _str | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """`rfft` (half of the frequencies of the last dim) over several dims (default all, or the last of ``s``)."""
+    """Return `rfft` (half of the frequencies of the last dim) over several dims (default all, or the last of ``s``)."""

@@ -18,99 +18,99 @@ from autograd_nb.tensor import Tensor
 from autograd_nb.types import Device, Number, _bool, _complex, _float, _int, _size, _str
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """The mean of each of ``output_size`` nearly equal parts."""
+    """Return the mean of each of ``output_size`` nearly equal parts."""
 
 def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """The mean of each of ``output_size`` nearly equal parts."""
+    """Return the mean of each of ``output_size`` nearly equal parts."""
 
 def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """The mean of each of ``output_size`` nearly equal parts."""
+    """Return the mean of each of ``output_size`` nearly equal parts."""
 
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False] = False) -> Tensor:
-    """The largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts."""
 @overload
 def adaptive_max_pool1d(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts."""
 
 @overload
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True] = True
 ) -> tuple[Tensor, Tensor]:
-    """`adaptive_max_pool` and the places of the maxima."""
+    """Return what `adaptive_max_pool` does and the places of the maxima."""
 @overload
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False]
 ) -> Tensor:
-    """`adaptive_max_pool` and the places of the maxima."""
+    """Return what `adaptive_max_pool` does and the places of the maxima."""
 
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False] = False) -> Tensor:
-    """The largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts."""
 @overload
 def adaptive_max_pool2d(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts."""
 
 @overload
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True] = True
 ) -> tuple[Tensor, Tensor]:
-    """`adaptive_max_pool` and the places of the maxima."""
+    """Return what `adaptive_max_pool` does and the places of the maxima."""
 @overload
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False]
 ) -> Tensor:
-    """`adaptive_max_pool` and the places of the maxima."""
+    """Return what `adaptive_max_pool` does and the places of the maxima."""
 
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False] = False) -> Tensor:
-    """The largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts."""
 @overload
 def adaptive_max_pool3d(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts."""
 
 @overload
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True] = True
 ) -> tuple[Tensor, Tensor]:
-    """`adaptive_max_pool` and the places of the maxima."""
+    """Return what `adaptive_max_pool` does and the places of the maxima."""
 @overload
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False]
 ) -> Tensor:
-    """`adaptive_max_pool` and the places of the maxima."""
+    """Return what `adaptive_max_pool` does and the places of the maxima."""
 
 def affine_grid(theta: Tensor, size: _int | _size, align_corners: _bool | None = None) -> Tensor:
     """Return a grid for `grid_sample` of places θ·(x, y, 1): ``theta`` (N, 2, 3) and ``size`` (N, C, H, W) → (N, H, W, 2); or 3-D."""
 
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1 of SELU networks."""
+    """Do dropout that keeps mean 0 and variance 1 of SELU networks."""
 
 def avg_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True
 ) -> Tensor:
-    """The mean of each window; the gradient is shared evenly."""
+    """Return the mean of each window; the gradient is shared evenly."""
 
 def avg_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """The mean of each window; the gradient is shared evenly."""
+    """Return the mean of each window; the gradient is shared evenly."""
 
 def avg_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """The mean of each window; the gradient is shared evenly."""
+    """Return the mean of each window; the gradient is shared evenly."""
 
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None =
@@ -134,7 +134,7 @@ def binary_cross_entropy_with_logits(
     """Return −t·ln σ(x)·pos_weight − (1 − t)·ln(1 − σ(x)), without overflow; dL/dx = σ(x) − t."""
 
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
-    """celu(input, alpha=1.0, inplace=False): max(0, x) + min(0, α·(e^(x/α) − 1))."""
+    """Return max(0, x) + min(0, alpha·(e^(x/alpha) − 1)); dy/dx = 1 for x > 0, else e^(x/alpha)."""
 
 def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """Compute `celu` in place and return the tensor."""
@@ -167,19 +167,19 @@ def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
     = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1
 ) -> Tensor:
-    """The transpose of conv1d: what is its gradient by the input, with a bias."""
+    """Return the transpose of conv1d: what is its gradient by the input, with a bias."""
 
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
     = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1
 ) -> Tensor:
-    """The transpose of conv2d: what is its gradient by the input, with a bias."""
+    """Return the transpose of conv2d: what is its gradient by the input, with a bias."""
 
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
     = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1
 ) -> Tensor:
-    """The transpose of conv3d: what is its gradient by the input, with a bias."""
+    """Return the transpose of conv3d: what is its gradient by the input, with a bias."""
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, size_average: _bool | None = None, reduce: _str | None
@@ -203,19 +203,19 @@ def ctc_loss(
     """Return −ln of the probability that ``log_probs`` (T, N, C) spells the targets, over all alignments with blanks and repeats."""
 
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
-    """Zeroes elements with probability ``p`` while ``training``, and divides the others by 1 - p: y = x · mask / (1 - p)."""
+    """Zero elements with probability ``p`` while ``training``, and divide the others by 1 - p: y = x · mask / (1 - p)."""
 
 def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
-    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    """Do dropout of whole channels of (N, C, L) or (C, L)."""
 
 def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
-    """Dropout of whole channels of (N, C, H, W)."""
+    """Do dropout of whole channels of (N, C, H, W)."""
 
 def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
-    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Do dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
 def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
-    """elu(input, alpha=1.0, inplace=False): x for x > 0, else alpha·(eˣ − 1)."""
+    """Return x for x > 0, else alpha·(eˣ − 1); dy/dx = 1, or alpha·eˣ."""
 
 def elu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """Compute `elu` in place and return the tensor."""
@@ -234,7 +234,7 @@ def embedding_bag(
     """Return sums, means or maxima of bags of rows of ``weight`` (n, d): (bags, d), an empty bag giving zeros."""
 
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
-    """Alpha dropout of whole channels (the first two dims)."""
+    """Do alpha dropout of whole channels (the first two dims)."""
 
 def fold(
     input: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1,
@@ -247,52 +247,52 @@ def fractional_max_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: _float |
     Sequence[_float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None = None
 ) -> Tensor:
-    """Maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes."""
+    """Return maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes."""
 @overload
 def fractional_max_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: _float |
     Sequence[_float] | None = None, *, return_indices: Literal[True], _random_samples: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes."""
+    """Return maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes."""
 
 @overload
 def fractional_max_pool2d_with_indices(
     input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: _float |
     Sequence[_float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None = None
 ) -> Tensor:
-    """Maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes, with the places of the maxima."""
+    """Return maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes, with the places of the maxima."""
 @overload
 def fractional_max_pool2d_with_indices(
     input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: _float |
     Sequence[_float] | None = None, *, return_indices: Literal[True], _random_samples: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes, with the places of the maxima."""
+    """Return maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes, with the places of the maxima."""
 
 @overload
 def fractional_max_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: _float |
     Sequence[_float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None = None
 ) -> Tensor:
-    """Maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes."""
+    """Return maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes."""
 @overload
 def fractional_max_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: _float |
     Sequence[_float] | None = None, *, return_indices: Literal[True], _random_samples: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes."""
+    """Return maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes."""
 
 @overload
 def fractional_max_pool3d_with_indices(
     input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: _float |
     Sequence[_float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None = None
 ) -> Tensor:
-    """Maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes, with the places of the maxima."""
+    """Return maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes, with the places of the maxima."""
 @overload
 def fractional_max_pool3d_with_indices(
     input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: _float |
     Sequence[_float] | None = None, *, return_indices: Literal[True], _random_samples: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes, with the places of the maxima."""
+    """Return maxima of windows at random places, ``output_size`` of them or ``output_ratio`` of the input's sizes, with the places of the maxima."""
 
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor, full: _bool = False, eps: _float = 1e-06, reduction: _str = 'mean'
@@ -300,10 +300,10 @@ def gaussian_nll_loss(
     """Return (ln v + (x − t)²/v)/2, v the variance kept above ``eps``; ``full`` adds ln(2π)/2."""
 
 def gelu(input: Tensor, approximate: _str = 'none', *, out: Tensor | None = None) -> Tensor:
-    """Return x·Φ(x), Φ the normal distribution function; ``approximate='tanh'`` takes the formula with tanh."""
+    """Return x·Φ(x), Φ the normal distribution function; dy/dx = Φ(x) + x·φ(x). ``approximate='tanh'`` takes the formula with tanh."""
 
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
-    """Return a·σ(b), a and b the halves of the input along ``dim``. RuntimeError when that dim's size is odd."""
+    """Return a·σ(b), a and b the halves of the input along ``dim``: its size n becomes n/2."""
 
 def grid_sample(
     input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mode: _str = 'zeros', align_corners: _bool | None = None
@@ -320,22 +320,22 @@ def gumbel_softmax(logits: Tensor, tau: _int = 1, hard: _bool = False, eps: _flo
     """Return `softmax` of (logits + Gumbel noise)/tau: a relaxed sample of the categories along ``dim``."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """Return 0 for |x| ≤ lambd, else x."""
+    """Return x where |x| > lambd, else 0; dy/dx = 1 there, else 0."""
 
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
-    """hardsigmoid(input, inplace=False): 0 below −3, 1 above 3, x/6 + 1/2 between."""
+    """Return 0 below −3, 1 above 3, x/6 + 1/2 between; dy/dx = 1/6 there, else 0."""
 
 def hardsigmoid_(input: Tensor) -> Tensor:
     """Compute `hardsigmoid` in place and return the tensor."""
 
 def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
-    """hardswish(input, inplace=False): x·hardsigmoid(x)."""
+    """Return x·hardsigmoid(x); dy/dx = 0 below −3, 1 above 3, x/3 + 1/2 between."""
 
 def hardswish_(input: Tensor) -> Tensor:
     """Compute `hardswish` in place and return the tensor."""
 
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
-    """Return x kept within [min_val, max_val]; the gradient is 0 at and beyond the edges. ValueError unless min_val ≤ max_val."""
+    """Return x kept within [min_val, max_val]; dy/dx = 1 within, 0 at and beyond the edges."""
 
 def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
     """Compute `hardtanh` in place and return the tensor."""
@@ -344,12 +344,12 @@ def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _str | None = None,
     reduction: _str = 'mean'
 ) -> Tensor:
-    """Return x where the target is 1, max(0, margin − x) where it is −1."""
+    """Return x where the target is 1 (dL/dx = 1), max(0, margin − x) where it is −1 (dL/dx = −1, or 0)."""
 
 def huber_loss(
     input: Tensor, target: Tensor, reduction: _str = 'mean', delta: _float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Return (a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2). RuntimeError unless ``delta`` > 0."""
+    """Return (a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2); dL/da = a − b, kept within [−delta, delta]."""
 
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias:
@@ -368,7 +368,7 @@ def kl_div(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',
     log_target: _bool = False
 ) -> Tensor:
-    """Return t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. 'batchmean' divides by the batch size."""
+    """Return t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. dL/dx = −t."""
 
 def l1_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',
@@ -383,7 +383,7 @@ def layer_norm(
     """Return (x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``."""
 
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
-    """leaky_relu(input, negative_slope=0.01, inplace=False): x for x > 0, else negative_slope·x."""
+    """Return x for x > 0, else negative_slope·x; dy/dx = 1, or negative_slope."""
 
 def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """Compute `leaky_relu` in place and return the tensor."""
@@ -400,136 +400,136 @@ def linear_cross_entropy(
 def local_response_norm(
     input: Tensor, size: _int | _size, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0
 ) -> Tensor:
-    """Return x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta. ValueError for less than 3 dims."""
+    """Return x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta, of the input's shape (N, C, …)."""
 
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
     """Return `log_softmax` along ``dim``."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return ln σ(x)."""
+    """Return ln σ(x), without overflow; dy/dx = σ(−x)."""
 
 def lp_pool1d(
     input: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None,
     ceil_mode: _bool = False
 ) -> Tensor:
-    """(Σ xᵖ)^(1/p) over each window."""
+    """Return (Σ xᵖ)^(1/p) over each window."""
 
 def lp_pool2d(
     input: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None,
     ceil_mode: _bool = False
 ) -> Tensor:
-    """(Σ xᵖ)^(1/p) over each window."""
+    """Return (Σ xᵖ)^(1/p) over each window."""
 
 def lp_pool3d(
     input: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None,
     ceil_mode: _bool = False
 ) -> Tensor:
-    """(Σ xᵖ)^(1/p) over each window."""
+    """Return (Σ xᵖ)^(1/p) over each window."""
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, size_average: _bool | None = None, reduce: _str | None
     = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Return max(0, −t·(a − b) + margin). RuntimeError when the numbers of dims differ."""
+    """Return max(0, −t·(a − b) + margin); dL/da = −t and dL/db = t where that is positive."""
 
 @overload
 def max_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 @overload
 def max_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 
 @overload
 def max_pool1d_with_indices(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[True] = True
 ) -> tuple[Tensor, Tensor]:
-    """`max_pool` and the place of each maximum in its plane."""
+    """Return what `max_pool` does and the place of each maximum in its plane."""
 @overload
 def max_pool1d_with_indices(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[False]
 ) -> Tensor:
-    """`max_pool` and the place of each maximum in its plane."""
+    """Return what `max_pool` does and the place of each maximum in its plane."""
 
 @overload
 def max_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 @overload
 def max_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 
 @overload
 def max_pool2d_with_indices(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[True] = True
 ) -> tuple[Tensor, Tensor]:
-    """`max_pool` and the place of each maximum in its plane."""
+    """Return what `max_pool` does and the place of each maximum in its plane."""
 @overload
 def max_pool2d_with_indices(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[False]
 ) -> Tensor:
-    """`max_pool` and the place of each maximum in its plane."""
+    """Return what `max_pool` does and the place of each maximum in its plane."""
 
 @overload
 def max_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 @overload
 def max_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 
 @overload
 def max_pool3d_with_indices(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[True] = True
 ) -> tuple[Tensor, Tensor]:
-    """`max_pool` and the place of each maximum in its plane."""
+    """Return what `max_pool` does and the place of each maximum in its plane."""
 @overload
 def max_pool3d_with_indices(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[False]
 ) -> Tensor:
-    """`max_pool` and the place of each maximum in its plane."""
+    """Return what `max_pool` does and the place of each maximum in its plane."""
 
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding:
     _int | Sequence[_int] = 0, output_size: _int | Sequence[_int] | None = None
 ) -> Tensor:
-    """Values put back where `max_pool` found them, zeros elsewhere."""
+    """Return values put back where `max_pool` found them, zeros elsewhere."""
 
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding:
     _int | Sequence[_int] = 0, output_size: _int | Sequence[_int] | None = None
 ) -> Tensor:
-    """Values put back where `max_pool` found them, zeros elsewhere."""
+    """Return values put back where `max_pool` found them, zeros elsewhere."""
 
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding:
     _int | Sequence[_int] = 0, output_size: _int | Sequence[_int] | None = None
 ) -> Tensor:
-    """Values put back where `max_pool` found them, zeros elsewhere."""
+    """Return values put back where `max_pool` found them, zeros elsewhere."""
 
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
-    """mish(input, inplace=False): x·tanh(softplus(x))."""
+    """Return x·t, t = tanh(softplus(x)); dy/dx = t + x·σ(x)·(1 − t²)."""
 
 def mish_(input: Tensor) -> Tensor:
     """Compute `mish` in place and return the tensor."""
@@ -565,7 +565,7 @@ def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _str | None = None,
     reduction: _str = 'mean'
 ) -> Tensor:
-    """Return the mean over classes of the binary cross-entropy of logits."""
+    """Return the mean over classes of the binary cross-entropy of logits: −t·ln σ(x) − (1 − t)·ln σ(−x), (N, C) → (N), reduced."""
 
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
@@ -574,10 +574,10 @@ def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100,
     reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Return −input at the target class, as after `log_softmax`; arguments as `cross_entropy`'s."""
+    """Return −input at the target class, as after `log_softmax`; dL/dx = −1 there, over the mean's count."""
 
 def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """Return x/max(‖x‖ₚ, eps) along ``dim``."""
+    """Return x/max(‖x‖ₚ, eps) along ``dim``, of the input's shape."""
 
 def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
     """Return int64 vectors with a 1 at each integer's place: [*, num_classes] (one more than the greatest, if −1)."""
@@ -586,7 +586,7 @@ def pad(input: Tensor, pad: Sequence[_int], mode: _str = 'constant', value: Numb
     """Pad the last dims: ``pad`` lists (before, after) from the last dim forward; negative numbers cut off."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
-    """Return ‖x₁ − x₂ + eps‖ₚ along the last dim."""
+    """Return ‖x₁ − x₂ + eps‖ₚ along the last dim: (…, n) → (…), or (…, 1) if ``keepdim``."""
 
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
     """Return the distances ‖x[i] − x[j]‖ₚ of all pairs i < j of the rows of a matrix, in order: N rows give N(N−1)/2 numbers."""
@@ -601,16 +601,16 @@ def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float
     = 1e-08, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Return eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
+    """Return eˣ − t·x (``log_input``; dL/dx = eˣ − t) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1)."""
 
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """Return max(x, 0)."""
+    """Return max(x, 0), as `torch.relu`; ``inplace`` writes x itself."""
 
 def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
-    """relu6(input, inplace=False): min(max(x, 0), 6)."""
+    """Return min(max(x, 0), 6); dy/dx = 1 for 0 < x < 6, else 0."""
 
 def relu6_(input: Tensor) -> Tensor:
     """Compute `relu6` in place and return the tensor."""
@@ -636,16 +636,16 @@ def scaled_dot_product_attention(
     """Return softmax(scale · Q·Kᵀ + mask)·V over the last two dims: (…, L, E), (…, S, E), (…, S, Eᵥ) → (…, L, Eᵥ)."""
 
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """selu(input, inplace=False): scale·(max(0, x) + min(0, α·(eˣ − 1)))."""
+    """Return s·(max(0, x) + min(0, α·(eˣ − 1))), s ≈ 1.0507 and α ≈ 1.6733; dy/dx = s for x > 0, else s·α·eˣ."""
 
 def selu_(input: Tensor) -> Tensor:
     """Compute `selu` in place and return the tensor."""
 
 def sigmoid(input: Tensor) -> Tensor:
-    """Return 1/(1 + e⁻ˣ)."""
+    """Return σ(x) = 1/(1 + e⁻ˣ), as `torch.sigmoid`."""
 
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """silu(input, inplace=False): x·σ(x), also called swish."""
+    """Return x·σ(x), also called swish; dy/dx = σ(x)·(1 + x·(1 − σ(x)))."""
 
 def silu_(input: Tensor) -> Tensor:
     """Compute `silu` in place and return the tensor."""
@@ -654,36 +654,36 @@ def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',
     beta: _float = 1.0
 ) -> Tensor:
-    """Return (a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2. RuntimeError for a negative ``beta``."""
+    """Return (a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2; dL/da = (a − b)/beta, kept within [−1, 1]."""
 
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Return ln(1 + e^(−t·x))."""
+    """Return ln(1 + e^(−t·x)); dL/dx = −t·σ(−t·x)."""
 
 def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
     """Return `softmax` along ``dim``."""
 
 def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """Return `softmax` of −x."""
+    """Return the `softmax` of −x along ``dim``: e^−xᵢ / Σⱼ e^−xⱼ."""
 
 def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """Return ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
 
 def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """Return x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd. RuntimeError for a negative ``lambd``."""
+    """Return x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd; dy/dx = 1 beyond, else 0."""
 
 def softsign(input: Tensor) -> Tensor:
     """Return x/(1 + |x|); dy/dx = 1/(1 + |x|)²."""
 
 def tanh(input: Tensor) -> Tensor:
-    """Return the hyperbolic tangent."""
+    """Return the hyperbolic tangent, as `torch.tanh`."""
 
 def tanhshrink(input: Tensor) -> Tensor:
     """Return x − tanh x; dy/dx = tanh² x."""
 
 def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
-    """Return x where x > threshold, else ``value``."""
+    """Return x where x > threshold, else ``value``; dy/dx = 1 there, else 0."""
 
 def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
     """Compute `threshold` in place and return the tensor."""
@@ -692,13 +692,13 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool =
     False, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`; ``swap`` as in Balntas et al."""
+    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`: (N, n) → (N), reduced."""
 
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: _float = 1.0, swap: _bool = False, reduction: _str = 'mean'
 ) -> Tensor:
-    """Return `triplet_margin_loss` with any distance."""
+    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin) with any distance d; `pairwise_distance` if None."""
 
 def unfold(
     input: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0,

@@ -117,7 +117,7 @@ class TensorMethods:
     def __len__(self) -> _int: ...
 
     def __lshift__(self, other: Tensor | Number | _complex) -> Tensor:
-        """bitwise left shift of integers. RuntimeError for others."""
+        """Return the bitwise left shift of integers. RuntimeError for others."""
 
     def __lt__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
@@ -173,7 +173,7 @@ class TensorMethods:
     def __rrshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __rshift__(self, other: Tensor | Number | _complex) -> Tensor:
-        """bitwise right shift of integers. RuntimeError for others."""
+        """Return the bitwise right shift of integers. RuntimeError for others."""
 
     def __rsub__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
@@ -232,13 +232,13 @@ class TensorMethods:
         """Do what `addbmm` does, in place. A tensor that has to be broadcast gets the shape of the result, as in PyTorch."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
-        """x + value·(tensor1 / tensor2), ``value`` a number."""
+        """Return x + value·(tensor1 / tensor2), ``value`` a number."""
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
         """Compute `addcdiv` in place and return the tensor."""
 
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
-        """x + value·(tensor1 · tensor2), ``value`` a number."""
+        """Return x + value·(tensor1 · tensor2), ``value`` a number."""
 
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
         """Compute `addcmul` in place and return the tensor."""
@@ -416,13 +416,13 @@ class TensorMethods:
         """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
 
     def bitwise_and(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """bitwise and of integers and booleans. RuntimeError for others."""
+        """Return the bitwise and of integers and booleans. RuntimeError for others."""
 
     def bitwise_and_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_and` in place and return the tensor."""
 
     def bitwise_left_shift(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """bitwise left shift of integers. RuntimeError for others."""
+        """Return the bitwise left shift of integers. RuntimeError for others."""
 
     def bitwise_left_shift_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_left_shift` in place and return the tensor."""
@@ -434,19 +434,19 @@ class TensorMethods:
         """Compute `bitwise_not` in place and return the tensor."""
 
     def bitwise_or(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """bitwise or of integers and booleans. RuntimeError for others."""
+        """Return the bitwise or of integers and booleans. RuntimeError for others."""
 
     def bitwise_or_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_or` in place and return the tensor."""
 
     def bitwise_right_shift(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """bitwise right shift of integers. RuntimeError for others."""
+        """Return the bitwise right shift of integers. RuntimeError for others."""
 
     def bitwise_right_shift_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_right_shift` in place and return the tensor."""
 
     def bitwise_xor(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """bitwise xor of integers and booleans. RuntimeError for others."""
+        """Return the bitwise xor of integers and booleans. RuntimeError for others."""
 
     def bitwise_xor_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_xor` in place and return the tensor."""
@@ -455,7 +455,7 @@ class TensorMethods:
         """Products of two batches of matrices: y[i] = A[i]·B[i]."""
 
     def bool(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as bool."""
+        """Return the tensor as bool."""
 
     def broadcast_to(self, size: _int | _size) -> Tensor:
         """Return ``expand`` under its NumPy name."""
@@ -466,13 +466,13 @@ class TensorMethods:
         """Return the bucket of each value between sorted 1-d ``boundaries``."""
 
     def byte(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as uint8."""
+        """Return the tensor as uint8."""
 
     def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers of the Cauchy distribution."""
 
     def cdouble(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as complex128."""
+        """Return the tensor as complex128."""
 
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """Return the smallest integer ≥ x; the gradient is 0."""
@@ -481,10 +481,10 @@ class TensorMethods:
         """Compute `ceil` in place and return the tensor."""
 
     def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as complex64."""
+        """Return the tensor as complex64."""
 
     def char(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as int8."""
+        """Return the tensor as int8."""
 
     def cholesky(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """Return `linalg.cholesky`, its older name."""
@@ -583,7 +583,7 @@ class TensorMethods:
         """Return `linalg.cross` along ``dim``, the first dim of size 3 if not given."""
 
     def cuda(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """RuntimeError: there is no cuda device here."""
+        """Raise RuntimeError: there is no cuda device here."""
 
     def cummax(self, dim: _int, *, out: Tensor | None = None) -> _return_types.cummax:
         """Return (values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
@@ -670,10 +670,10 @@ class TensorMethods:
         """Inner product of two vectors: y = Σ aᵢbᵢ."""
 
     def double(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as float64."""
+        """Return the tensor as float64."""
 
     def dsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-        """`tensor_split` along dim 2 into equal parts or at indices. RuntimeError where it does not divide."""
+        """Return the `tensor_split` along dim 2 into equal parts or at indices. RuntimeError where it does not divide."""
 
     def element_size(self) -> _int:
         """Return the bytes of one element."""
@@ -760,7 +760,7 @@ class TensorMethods:
         """Return `flip` of dim 0. RuntimeError for 0-d tensors."""
 
     def float(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as float32."""
+        """Return the tensor as float32."""
 
     def float_power(self, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return `pow` in float64, or complex128 where an operand is complex."""
@@ -805,7 +805,7 @@ class TensorMethods:
         """y[i, j, k] = x[index[i, j, k], j, k] (for dim 0): one element for each index; the gradient is scattered back and added."""
 
     def gcd(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """gcd of integers. RuntimeError for others."""
+        """Return the gcd of integers. RuntimeError for others."""
 
     def gcd_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `gcd` in place and return the tensor."""
@@ -849,10 +849,10 @@ class TensorMethods:
         """Compute `gt` in place and return the tensor."""
 
     def half(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as float16."""
+        """Return the tensor as float16."""
 
     def hardshrink(self, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-        """Return 0 for |x| ≤ lambd, else x."""
+        """Return x where |x| > lambd, else 0; dy/dx = 1 there, else 0."""
 
     def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return 0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
@@ -870,7 +870,7 @@ class TensorMethods:
         """Return (hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1."""
 
     def hsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-        """`tensor_split` along dim 1 into equal parts or at indices. RuntimeError where it does not divide."""
+        """Return the `tensor_split` along dim 1 into equal parts or at indices. RuntimeError where it does not divide."""
 
     def hypot(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
@@ -941,7 +941,7 @@ class TensorMethods:
         """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
 
     def int(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as int32."""
+        """Return the tensor as int32."""
 
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """Return A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
@@ -1090,7 +1090,7 @@ class TensorMethods:
         """How it is stored: with strides."""
 
     def lcm(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """lcm of integers. RuntimeError for others."""
+        """Return the lcm of integers. RuntimeError for others."""
 
     def lcm_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `lcm` in place and return the tensor."""
@@ -1219,7 +1219,7 @@ class TensorMethods:
         """Return ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
 
     def long(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as int64."""
+        """Return the tensor as int64."""
 
     def lt(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Return whether a < b, element by element."""
@@ -1270,13 +1270,13 @@ class TensorMethods:
 
     @overload
     def max(self, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """``max(x)``: the maximum of all elements (ties share the gradient); ``max(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``max(x, other)``: `maximum`. nan wins."""
+        """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
     @overload
     def max(self, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.max:
-        """``max(x)``: the maximum of all elements (ties share the gradient); ``max(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``max(x, other)``: `maximum`. nan wins."""
+        """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
     @overload
     def max(self, *, other: Tensor, out: Tensor | None = None) -> Tensor:
-        """``max(x)``: the maximum of all elements (ties share the gradient); ``max(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``max(x, other)``: `maximum`. nan wins."""
+        """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
 
     def maximum(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """y = max(a, b); nan wins; ties share the gradient."""
@@ -1292,20 +1292,20 @@ class TensorMethods:
 
     @overload
     def median(self, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+        """Return the median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
     @overload
     def median(self, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.median:
-        """The median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+        """Return the median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
 
     @overload
     def min(self, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """``min(x)``: the minimum of all elements (ties share the gradient); ``min(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``min(x, other)``: `minimum`. nan wins."""
+        """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
     @overload
     def min(self, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.min:
-        """``min(x)``: the minimum of all elements (ties share the gradient); ``min(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``min(x, other)``: `minimum`. nan wins."""
+        """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
     @overload
     def min(self, *, other: Tensor, out: Tensor | None = None) -> Tensor:
-        """``min(x)``: the minimum of all elements (ties share the gradient); ``min(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``min(x, other)``: `minimum`. nan wins."""
+        """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
 
     def minimum(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """y = min(a, b); nan wins; ties share the gradient."""
@@ -1326,13 +1326,13 @@ class TensorMethods:
         """Move dims to other places, the rest keeping their order."""
 
     def mps(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """RuntimeError: there is no mps device here."""
+        """Raise RuntimeError: there is no mps device here."""
 
     def msort(self, *, out: Tensor | None = None) -> Tensor:
         """Return the values sorted along the first dim."""
 
     def mtia(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """RuntimeError: there is no mtia device here."""
+        """Raise RuntimeError: there is no mtia device here."""
 
     def mul(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Product: y = a·b, dy/da = b, dy/db = a."""
@@ -1381,10 +1381,10 @@ class TensorMethods:
 
     @overload
     def nanmedian(self, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The median of what is not nan (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+        """Return the median of what is not nan (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
     @overload
     def nanmedian(self, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.nanmedian:
-        """The median of what is not nan (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+        """Return the median of what is not nan (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
 
     def nanquantile(
         self, q: Tensor | _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out:
@@ -1402,7 +1402,7 @@ class TensorMethods:
         """Return the view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
 
     def narrow_copy(self, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-        """`narrow` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+        """Return what `narrow` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
     @property
     def nbytes(self) -> _int:
@@ -1439,7 +1439,7 @@ class TensorMethods:
         self, *size: _int | Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
         requires_grad: _bool = False, pin_memory: _bool = False, **kw: Any
     ) -> Tensor:
-        """`empty` with this tensor's dtype."""
+        """Return what `empty` does with this tensor's dtype."""
 
     def new_empty_strided(
         self, size: _int | _size, stride: _int | Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = None,
@@ -1463,7 +1463,7 @@ class TensorMethods:
         self, *size: _int | Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
         requires_grad: _bool = False, pin_memory: _bool = False, **kw: Any
     ) -> Tensor:
-        """`ones` with this tensor's dtype."""
+        """Return what `ones` does with this tensor's dtype."""
 
     def new_tensor(
         self, data: Any, *, dtype: _dtype | None = None, device: Device = None, requires_grad: _bool = False
@@ -1474,7 +1474,7 @@ class TensorMethods:
         self, *size: _int | Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
         requires_grad: _bool = False, pin_memory: _bool = False, **kw: Any
     ) -> Tensor:
-        """`zeros` with this tensor's dtype."""
+        """Return what `zeros` does with this tensor's dtype."""
 
     def nextafter(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
@@ -1718,7 +1718,7 @@ class TensorMethods:
         """Return the tensor itself; threads share memory anyway, and processes are sent copies."""
 
     def short(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as int16."""
+        """Return the tensor as int16."""
 
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """y = 1/(1 + e⁻ˣ), dy/dx = y·(1 − y)."""
@@ -1930,13 +1930,13 @@ class TensorMethods:
         """Return (solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A."""
 
     def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-        """The matrices with zeros above the diagonal number ``diagonal``."""
+        """Return the matrices with zeros above the diagonal number ``diagonal``."""
 
     def tril_(self, diagonal: _int = 0) -> Tensor:
         """Compute `tril` in place and return the tensor."""
 
     def triu(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-        """The matrices with zeros below the diagonal number ``diagonal``."""
+        """Return the matrices with zeros below the diagonal number ``diagonal``."""
 
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """Compute `triu` in place and return the tensor."""
@@ -2046,7 +2046,7 @@ class TensorMethods:
         """False: PyTorch's old flag; see `no_grad`."""
 
     def vsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-        """`tensor_split` along dim 0 into equal parts or at indices. RuntimeError where it does not divide."""
+        """Return the `tensor_split` along dim 0 into equal parts or at indices. RuntimeError where it does not divide."""
 
     @overload
     def where(self, condition: Tensor) -> tuple[Tensor, ...]:
@@ -2062,7 +2062,7 @@ class TensorMethods:
         """Compute `xlogy` in place and return the tensor."""
 
     def xpu(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """RuntimeError: there is no xpu device here."""
+        """Raise RuntimeError: there is no xpu device here."""
 
     def zero_(self) -> Tensor:
         """Compute `zero` in place and return the tensor."""

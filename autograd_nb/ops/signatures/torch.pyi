@@ -63,16 +63,16 @@ def acosh_(input: Tensor) -> Tensor:
     """Compute `acosh` in place and return the tensor."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """The mean of each of ``output_size`` nearly equal parts."""
+    """Return the mean of each of ``output_size`` nearly equal parts."""
 
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False] = False) -> Tensor:
-    """The largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts."""
 @overload
 def adaptive_max_pool1d(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts."""
 
 def add(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha."""
@@ -88,7 +88,7 @@ def addbmm(
 def addcdiv(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None
 ) -> Tensor:
-    """x + value·(tensor1 / tensor2), ``value`` a number."""
+    """Return x + value·(tensor1 / tensor2), ``value`` a number."""
 
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
     """Compute `addcdiv` in place and return the tensor."""
@@ -96,7 +96,7 @@ def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number |
 def addcmul(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None
 ) -> Tensor:
-    """x + value·(tensor1 · tensor2), ``value`` a number."""
+    """Return x + value·(tensor1 · tensor2), ``value`` a number."""
 
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
     """Compute `addcmul` in place and return the tensor."""
@@ -121,7 +121,7 @@ def affine_grid_generator(theta: Tensor, size: _int | _size, align_corners: _boo
     """Return `nn.functional.affine_grid` without its checks."""
 
 def alias_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`alias` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `alias` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def all(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
@@ -134,10 +134,10 @@ def allclose(
     """Return whether `isclose` holds everywhere."""
 
 def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1 of SELU networks."""
+    """Do dropout that keeps mean 0 and variance 1 of SELU networks."""
 
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1 of SELU networks."""
+    """Do dropout that keeps mean 0 and variance 1 of SELU networks."""
 
 def amax(input: Tensor, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return the maximum over ``dim`` (an int or several); ties share the gradient; nan wins."""
@@ -224,7 +224,7 @@ def as_strided(input: Tensor, size: _int | _size, stride: _int | Sequence[_int],
     """Return the tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients."""
 
 def as_strided_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`as_strided` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `as_strided` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None
@@ -276,39 +276,39 @@ def atanh_(input: Tensor) -> Tensor:
 
 @overload
 def atleast_1d(tensor: Tensor, /) -> Tensor:
-    """Views with at least 1 dim; of several tensors a tuple."""
+    """Return views with at least 1 dim; of several tensors a tuple."""
 @overload
 def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]:
-    """Views with at least 1 dim; of several tensors a tuple."""
+    """Return views with at least 1 dim; of several tensors a tuple."""
 @overload
 def atleast_1d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views with at least 1 dim; of several tensors a tuple."""
+    """Return views with at least 1 dim; of several tensors a tuple."""
 
 @overload
 def atleast_2d(tensor: Tensor, /) -> Tensor:
-    """Views with at least 2 dims; of several tensors a tuple."""
+    """Return views with at least 2 dims; of several tensors a tuple."""
 @overload
 def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]:
-    """Views with at least 2 dims; of several tensors a tuple."""
+    """Return views with at least 2 dims; of several tensors a tuple."""
 @overload
 def atleast_2d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views with at least 2 dims; of several tensors a tuple."""
+    """Return views with at least 2 dims; of several tensors a tuple."""
 
 @overload
 def atleast_3d(tensor: Tensor, /) -> Tensor:
-    """Views with at least 3 dims; of several tensors a tuple."""
+    """Return views with at least 3 dims; of several tensors a tuple."""
 @overload
 def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]:
-    """Views with at least 3 dims; of several tensors a tuple."""
+    """Return views with at least 3 dims; of several tensors a tuple."""
 @overload
 def atleast_3d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views with at least 3 dims; of several tensors a tuple."""
+    """Return views with at least 3 dims; of several tensors a tuple."""
 
 def avg_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True
 ) -> Tensor:
-    """The mean of each window; the gradient is shared evenly."""
+    """Return the mean of each window; the gradient is shared evenly."""
 
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
@@ -319,7 +319,7 @@ def bartlett_window(
     window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device =
     None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """A triangle from 0 up to 1 and down. ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
+    """Return a triangle from 0 up to 1 and down. ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
 
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None =
@@ -342,13 +342,13 @@ def binomial(count: _int, prob: Tensor, generator: Generator | None = None) -> T
     """Return binomial numbers: successes in ``count`` trials of probability ``prob`` (tensors that broadcast), of count's dtype."""
 
 def bitwise_and(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """bitwise and of integers and booleans. RuntimeError for others."""
+    """Return the bitwise and of integers and booleans. RuntimeError for others."""
 
 def bitwise_and_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `bitwise_and` in place and return the tensor."""
 
 def bitwise_left_shift(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """bitwise left shift of integers. RuntimeError for others."""
+    """Return the bitwise left shift of integers. RuntimeError for others."""
 
 def bitwise_left_shift_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `bitwise_left_shift` in place and return the tensor."""
@@ -357,19 +357,19 @@ def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
 
 def bitwise_or(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """bitwise or of integers and booleans. RuntimeError for others."""
+    """Return the bitwise or of integers and booleans. RuntimeError for others."""
 
 def bitwise_or_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `bitwise_or` in place and return the tensor."""
 
 def bitwise_right_shift(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """bitwise right shift of integers. RuntimeError for others."""
+    """Return the bitwise right shift of integers. RuntimeError for others."""
 
 def bitwise_right_shift_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `bitwise_right_shift` in place and return the tensor."""
 
 def bitwise_xor(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """bitwise xor of integers and booleans. RuntimeError for others."""
+    """Return the bitwise xor of integers and booleans. RuntimeError for others."""
 
 def bitwise_xor_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `bitwise_xor` in place and return the tensor."""
@@ -378,7 +378,7 @@ def blackman_window(
     window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device =
     None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
+    """Return 0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
     """Return a matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere."""
@@ -419,7 +419,7 @@ def ceil_(input: Tensor) -> Tensor:
     """Compute `ceil` in place and return the tensor."""
 
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
-    """celu(input, alpha=1.0, inplace=False): max(0, x) + min(0, α·(e^(x/α) − 1))."""
+    """Return max(0, x) + min(0, alpha·(e^(x/alpha) − 1)); dy/dx = 1 for x > 0, else e^(x/alpha)."""
 
 def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """Compute `celu` in place and return the tensor."""
@@ -534,19 +534,19 @@ def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
     = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1
 ) -> Tensor:
-    """The transpose of conv1d: what is its gradient by the input, with a bias."""
+    """Return the transpose of conv1d: what is its gradient by the input, with a bias."""
 
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
     = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1
 ) -> Tensor:
-    """The transpose of conv2d: what is its gradient by the input, with a bias."""
+    """Return the transpose of conv2d: what is its gradient by the input, with a bias."""
 
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
     = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1
 ) -> Tensor:
-    """The transpose of conv3d: what is its gradient by the input, with a bias."""
+    """Return the transpose of conv3d: what is its gradient by the input, with a bias."""
 
 def copy_(input: Tensor, src: Tensor, non_blocking: _bool = False) -> Tensor:
     """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
@@ -629,7 +629,7 @@ def detach(input: Tensor) -> Tensor:
     """Return the same memory without a history."""
 
 def detach_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`detach` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `detach` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Return a matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
@@ -644,7 +644,7 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
     """Return the diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
 
 def diagonal_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`diagonal` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `diagonal` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """Return a copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
@@ -687,13 +687,13 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors: y = Σ aᵢbᵢ."""
 
 def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """Zeroes elements with probability ``p`` while training, and divides the others by 1 - p."""
+    """Zero elements with probability ``p`` while training, and divide the others by 1 - p."""
 
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """Zeroes elements with probability ``p`` while training, and divides the others by 1 - p."""
+    """Zero elements with probability ``p`` while training, and divide the others by 1 - p."""
 
 def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-    """`tensor_split` along dim 2 into equal parts or at indices. RuntimeError where it does not divide."""
+    """Return the `tensor_split` along dim 2 into equal parts or at indices. RuntimeError where it does not divide."""
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join along dim 2."""
@@ -714,13 +714,13 @@ def empty(
     = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None
     = None
 ) -> Tensor:
-    """A tensor of ``size`` filled with whatever was in memory, of the default dtype or ``dtype``."""
+    """Return a tensor of ``size`` filled with whatever was in memory, of the default dtype or ``dtype``."""
 
 def empty_like(
     input: Tensor, *, dtype: _dtype | None = None, device: Device = None, requires_grad: _bool = False, layout: _layout | None =
     None, memory_format: _memory_format | None = None, pin_memory: _bool = False
 ) -> Tensor:
-    """`empty` with the shape and dtype of another tensor."""
+    """Return what `empty` does with the shape and dtype of another tensor."""
 
 def empty_permuted(
     size: _int | _size, physical_layout: _int | _size, *, dtype: _dtype | None = None, layout: _layout | None = None, device:
@@ -777,7 +777,7 @@ def expand_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Return ``expand`` to the shape of ``other``."""
 
 def expand_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`expand` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `expand` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = eˣ − 1, without the loss of digits near 0; dy/dx = y + 1."""
@@ -792,16 +792,16 @@ def eye(
     """Return an n × m matrix with ones on the diagonal."""
 
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """Alpha dropout of whole channels."""
+    """Do alpha dropout of whole channels."""
 
 def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """Alpha dropout of whole channels."""
+    """Do alpha dropout of whole channels."""
 
 def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """Dropout of whole channels."""
+    """Do dropout of whole channels."""
 
 def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """Dropout of whole channels."""
+    """Do dropout of whole channels."""
 
 def fill(input: Tensor, value: Tensor | _float) -> Tensor:
     """Return a tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
@@ -891,7 +891,7 @@ def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = Fals
     """y[i, j, k] = x[index[i, j, k], j, k] (for dim 0): one element for each index; the gradient is scattered back and added."""
 
 def gcd(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """gcd of integers. RuntimeError for others."""
+    """Return the gcd of integers. RuntimeError for others."""
 
 def gcd_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `gcd` in place and return the tensor."""
@@ -949,12 +949,12 @@ def group_norm(
     """Return (x − mean)/√(var + eps)·weight + bias, the statistics over each of ``num_groups`` groups of channels of a sample."""
 
 def gru(input: Tensor, hx: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-    """Layers of GRU: r, z = σ(W x + U h + b), n = tanh(W x + b + r·(U h + b)), h' = (1 − z)·n + z·h."""
+    """Run layers of GRU: r, z = σ(W x + U h + b), n = tanh(W x + b + r·(U h + b)), h' = (1 − z)·n + z·h."""
 
 def gru_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
-    """One step of GRU: r, z = σ(W x + U h + b), n = tanh(W x + b + r·(U h + b)), h' = (1 − z)·n + z·h."""
+    """Run one step of GRU: r, z = σ(W x + U h + b), n = tanh(W x + b + r·(U h + b)), h' = (1 − z)·n + z·h."""
 
 def gt(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Return whether a > b, element by element."""
@@ -969,10 +969,10 @@ def hann_window(
     window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device =
     None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """sin²(πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
+    """Return sin²(πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """Return 0 for |x| ≤ lambd, else x."""
+    """Return x where |x| > lambd, else 0; dy/dx = 1 there, else 0."""
 
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return 0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
@@ -984,7 +984,7 @@ def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _str | None = None,
     reduction: _str = 'mean'
 ) -> Tensor:
-    """Return x where the target is 1, max(0, margin − x) where it is −1."""
+    """Return x where the target is 1 (dL/dx = 1), max(0, margin − x) where it is −1 (dL/dx = −1, or 0)."""
 
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor:
     """Return how many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
@@ -1002,7 +1002,7 @@ def histogramdd(
     """Return (hist, bin_edges) of rows of D numbers: a D-dimensional `histogram`, and the tuple of the edges along each dim."""
 
 def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-    """`tensor_split` along dim 1 into equal parts or at indices. RuntimeError where it does not divide."""
+    """Return the `tensor_split` along dim 1 into equal parts or at indices. RuntimeError where it does not divide."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join along dim 1 (1-d tensors along dim 0)."""
@@ -1165,7 +1165,7 @@ def layer_norm(
     """Return (x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``."""
 
 def lcm(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """lcm of integers. RuntimeError for others."""
+    """Return the lcm of integers. RuntimeError for others."""
 
 def lcm_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `lcm` in place and return the tensor."""
@@ -1284,10 +1284,10 @@ def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False,
     """Return ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
 
 def lstm(input: Tensor, hx: Sequence[Tensor], *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Layers of LSTM: i, f, o = σ(W x + U h + b), g = tanh(…), c' = f·c + i·g, h' = o·tanh(c')."""
+    """Run layers of LSTM: i, f, o = σ(W x + U h + b), g = tanh(…), c' = f·c + i·g, h' = o·tanh(c')."""
 
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, *biases: Tensor) -> tuple[Tensor, Tensor]:
-    """One step of LSTM: i, f, o = σ(W x + U h + b), g = tanh(…), c' = f·c + i·g, h' = o·tanh(c')."""
+    """Run one step of LSTM: i, f, o = σ(W x + U h + b), g = tanh(…), c' = f·c + i·g, h' = o·tanh(c')."""
 
 def lt(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Return whether a < b, element by element."""
@@ -1310,7 +1310,7 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, size_average: _bool | None = None, reduce: _str | None
     = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Return max(0, −t·(a − b) + margin). RuntimeError when the numbers of dims differ."""
+    """Return max(0, −t·(a − b) + margin); dL/da = −t and dL/db = t where that is positive."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float) -> Tensor:
     """y = value where the mask holds, x elsewhere; ``value`` a number or 0-d tensor, ``mask`` broadcasts."""
@@ -1332,52 +1332,52 @@ def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor
 
 @overload
 def max(input: Tensor, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """``max(x)``: the maximum of all elements (ties share the gradient); ``max(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``max(x, other)``: `maximum`. nan wins."""
+    """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
 @overload
 def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.max:
-    """``max(x)``: the maximum of all elements (ties share the gradient); ``max(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``max(x, other)``: `maximum`. nan wins."""
+    """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
 @overload
 def max(input: Tensor, *, other: Tensor, out: Tensor | None = None) -> Tensor:
-    """``max(x)``: the maximum of all elements (ties share the gradient); ``max(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``max(x, other)``: `maximum`. nan wins."""
+    """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
 
 @overload
 def max_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 @overload
 def max_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 
 @overload
 def max_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 @overload
 def max_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 
 @overload
 def max_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 @overload
 def max_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """The largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins); the gradient goes to it."""
 
 def maximum(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
@@ -1395,23 +1395,23 @@ def mean(
 
 @overload
 def median(input: Tensor, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+    """Return the median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
 @overload
 def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.median:
-    """The median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+    """Return the median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
 
 def meshgrid(*tensors: Tensor, indexing: _str | None = None) -> tuple[Tensor, ...]:
     """Return for 1-d tensors the coordinates of their grid, views; ``indexing`` 'ij' (matrix) or 'xy' (first two dims swapped)."""
 
 @overload
 def min(input: Tensor, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """``min(x)``: the minimum of all elements (ties share the gradient); ``min(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``min(x, other)``: `minimum`. nan wins."""
+    """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
 @overload
 def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.min:
-    """``min(x)``: the minimum of all elements (ties share the gradient); ``min(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``min(x, other)``: `minimum`. nan wins."""
+    """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
 @overload
 def min(input: Tensor, *, other: Tensor, out: Tensor | None = None) -> Tensor:
-    """``min(x)``: the minimum of all elements (ties share the gradient); ``min(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``min(x, other)``: `minimum`. nan wins."""
+    """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
 
 def minimum(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
@@ -1479,10 +1479,10 @@ def nanmean(
 
 @overload
 def nanmedian(input: Tensor, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The median of what is not nan (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+    """Return the median of what is not nan (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
 @overload
 def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.nanmedian:
-    """The median of what is not nan (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+    """Return the median of what is not nan (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
 
 def nanquantile(
     input: Tensor, q: Tensor | _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out:
@@ -1500,7 +1500,7 @@ def narrow(input: Tensor, dim: _int, start: _int | Tensor, length: _int) -> Tens
     """Return the view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
 
 def narrow_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`narrow` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `narrow` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def native_batch_norm(
     input: Tensor, weight: Tensor, bias: Tensor, running_mean: Tensor | None, running_var: Tensor | None, training: _bool,
@@ -1554,7 +1554,7 @@ def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100,
     reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Return −input at the target class, as after `log_softmax`; arguments as `cross_entropy`'s."""
+    """Return −input at the target class, as after `log_softmax`; dL/dx = −1 there, over the mean's count."""
 
 @overload
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: Literal[False] = False) -> Tensor:
@@ -1598,13 +1598,13 @@ def ones(
     = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None
     = None
 ) -> Tensor:
-    """A tensor of ``size`` filled with 1, of the default dtype or ``dtype``."""
+    """Return a tensor of ``size`` filled with 1, of the default dtype or ``dtype``."""
 
 def ones_like(
     input: Tensor, *, dtype: _dtype | None = None, device: Device = None, requires_grad: _bool = False, layout: _layout | None =
     None, memory_format: _memory_format | None = None, pin_memory: _bool = False
 ) -> Tensor:
-    """`ones` with the shape and dtype of another tensor."""
+    """Return what `ones` does with the shape and dtype of another tensor."""
 
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the first n columns of H₁·H₂·…·Hₖ, Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, for vectors vᵢ packed below the diagonal of input (…, m, n) by `geqrf`."""
@@ -1619,7 +1619,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
-    """Return ‖x₁ − x₂ + eps‖ₚ along the last dim."""
+    """Return ‖x₁ − x₂ + eps‖ₚ along the last dim: (…, n) → (…), or (…, 1) if ``keepdim``."""
 
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """Return (U, S, V): about the ``q`` first principal components (columns of V) of the rows of A (…, m, n), by `svd_lowrank`."""
@@ -1631,7 +1631,7 @@ def permute(input: Tensor, *axes: _int | Sequence[_int], dims: _int | Sequence[_
     """Return the dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
 
 def permute_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`permute` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `permute` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """Return `linalg.pinv` with a relative cutoff of ``rcond``."""
@@ -1649,7 +1649,7 @@ def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float
     = 1e-08, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Return eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
+    """Return eˣ − t·x (``log_input``; dL/dx = eˣ − t) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the complex tensor abs·e^(i·angle); the operands broadcast and have one dtype."""
@@ -1697,7 +1697,7 @@ def rand(
     _dtype | None = None, layout: _layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool
     = False, **kw: Any
 ) -> Tensor:
-    """A tensor of ``size`` filled with numbers uniform on [0, 1)."""
+    """Return a tensor of ``size`` filled with numbers uniform on [0, 1)."""
 
 def rand_like(
     input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device:
@@ -1724,7 +1724,7 @@ def randn(
     _dtype | None = None, layout: _layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool
     = False, **kw: Any
 ) -> Tensor:
-    """A tensor of ``size`` filled with standard normal numbers."""
+    """Return a tensor of ``size`` filled with standard normal numbers."""
 
 def randn_like(
     input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device:
@@ -1804,20 +1804,20 @@ def rms_norm(input: Tensor, normalized_shape: _int | _size, weight: Tensor | Non
     """Return x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
 
 def rnn_relu(input: Tensor, hx: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-    """Layers of RNN: h' = relu(W x + U h + b)."""
+    """Run layers of RNN: h' = relu(W x + U h + b)."""
 
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
-    """One step of RNN: h' = relu(W x + U h + b)."""
+    """Run one step of RNN: h' = relu(W x + U h + b)."""
 
 def rnn_tanh(input: Tensor, hx: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-    """Layers of RNN: h' = tanh(W x + U h + b)."""
+    """Run layers of RNN: h' = tanh(W x + U h + b)."""
 
 def rnn_tanh_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
-    """One step of RNN: h' = tanh(W x + U h + b)."""
+    """Run one step of RNN: h' = tanh(W x + U h + b)."""
 
 def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
     """Return the elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front."""
@@ -1890,13 +1890,13 @@ def select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
 
 def select_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`select` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `select` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: Tensor) -> Tensor:
     """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
 
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """selu(input, inplace=False): scale·(max(0, x) + min(0, α·(eˣ − 1)))."""
+    """Return s·(max(0, x) + min(0, α·(eˣ − 1))), s ≈ 1.0507 and α ≈ 1.6733; dy/dx = s for x > 0, else s·α·eˣ."""
 
 def selu_(input: Tensor) -> Tensor:
     """Compute `selu` in place and return the tensor."""
@@ -1908,7 +1908,7 @@ def set_printoptions(
     precision: _int | None = None, threshold: _float | None = None, edgeitems: _int | None = None, linewidth: _int | None =
     None, profile: _str | None = None, sci_mode: _bool | None = None
 ) -> None:
-    """How tensors print."""
+    """Set how tensors print."""
 
 def set_rng_state(new_state: Tensor) -> None:
     """Set the state of the default generator to one that `get_rng_state` gave."""
@@ -1960,7 +1960,7 @@ def size(input: Tensor, dim: _int) -> _int:
     """Return the shape, or one size of it."""
 
 def slice_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`slice` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `slice` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def slice_scatter(
     input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out:
@@ -1987,13 +1987,13 @@ def split(
     """Return views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes."""
 
 def split_copy(input: Tensor, split_size: _size | _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """`split` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `split` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def split_with_sizes(input: Tensor, split_sizes: _int | _size, dim: _int = 0) -> tuple[Tensor, ...]:
     """Return `split` by a list of sizes."""
 
 def split_with_sizes_copy(input: Tensor, split_size: _size | _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `split_with_sizes` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def spmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g."""
@@ -2017,7 +2017,7 @@ def squeeze_(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Return the tensor itself after `squeeze`: it is read through other sizes and strides, its memory stays."""
 
 def squeeze_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`squeeze` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `squeeze` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
     """Join tensors of one shape along a new dim. RuntimeError when shapes differ."""
@@ -2093,7 +2093,7 @@ def t_(input: Tensor) -> Tensor:
     """Return the tensor itself after `t`: it is read through other sizes and strides, its memory stays."""
 
 def t_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`t` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `t` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
@@ -2125,7 +2125,7 @@ def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2, o
     """Contract the last ``dims`` dims of a with the first of b, or the two lists of dims given."""
 
 def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
-    """Return x where x > threshold, else ``value``."""
+    """Return x where x > threshold, else ``value``; dy/dx = 1 there, else 0."""
 
 def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
     """Compute `threshold` in place and return the tensor."""
@@ -2157,7 +2157,7 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Swap two dims, a view."""
 
 def transpose_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`transpose` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `transpose` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
     """Return the area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
@@ -2172,26 +2172,26 @@ def triangular_solve(
     """Return (solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A."""
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The matrices with zeros above the diagonal number ``diagonal``."""
+    """Return the matrices with zeros above the diagonal number ``diagonal``."""
 
 def tril_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: _dtype = ..., device: Device = None, layout: _layout | None = None
 ) -> Tensor:
-    """Rows and columns of the lower triangle of a ``row`` × ``col`` matrix, [2, n]."""
+    """Return rows and columns of the lower triangle of a ``row`` × ``col`` matrix, [2, n]."""
 
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool =
     False, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean'
 ) -> Tensor:
-    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`; ``swap`` as in Balntas et al."""
+    """Return max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`: (N, n) → (N), reduced."""
 
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The matrices with zeros below the diagonal number ``diagonal``."""
+    """Return the matrices with zeros below the diagonal number ``diagonal``."""
 
 def triu_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: _dtype = ..., device: Device = None, layout: _layout | None = None
 ) -> Tensor:
-    """Rows and columns of the upper triangle of a ``row`` × ``col`` matrix, [2, n]."""
+    """Return rows and columns of the upper triangle of a ``row`` × ``col`` matrix, [2, n]."""
 
 def true_divide(
     input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None, out: Tensor | None = None
@@ -2224,7 +2224,7 @@ def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Return a tuple of the slices along ``dim``, views."""
 
 def unbind_copy(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-    """`unbind` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `unbind` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def unflatten(input: Tensor, dim: _int, sizes: _int | _size) -> Tensor:
     """Split one dim into ``sizes`` (one may be -1)."""
@@ -2233,7 +2233,7 @@ def unfold(input: Tensor, dimension: _int, size: _int | _size, step: _int) -> Te
     """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
 
 def unfold_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`unfold` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `unfold` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 @overload
 def unique(
@@ -2277,7 +2277,7 @@ def unsqueeze_(input: Tensor, dim: _int) -> Tensor:
     """Return the tensor itself after `unsqueeze`: it is read through other sizes and strides, its memory stays."""
 
 def unsqueeze_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`unsqueeze` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `unsqueeze` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """Return x^(N−1), …, x, 1 as the columns of a matrix, or in ``increasing`` order; N is the size of x if not given."""
@@ -2309,19 +2309,19 @@ def view_as_complex(input: Tensor) -> Tensor:
     """Return pairs of real numbers as complex ones: […, 2] → […]; a view."""
 
 def view_as_complex_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`view_as_complex` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `view_as_complex` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def view_as_real(input: Tensor) -> Tensor:
     """Return a complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view."""
 
 def view_as_real_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`view_as_real` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `view_as_real` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def view_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """`view` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `view` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-    """`tensor_split` along dim 0 into equal parts or at indices. RuntimeError where it does not divide."""
+    """Return the `tensor_split` along dim 0 into equal parts or at indices. RuntimeError where it does not divide."""
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join as rows, along dim 0."""
@@ -2351,10 +2351,10 @@ def zeros(
     = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None
     = None
 ) -> Tensor:
-    """A tensor of ``size`` filled with 0, of the default dtype or ``dtype``."""
+    """Return a tensor of ``size`` filled with 0, of the default dtype or ``dtype``."""
 
 def zeros_like(
     input: Tensor, *, dtype: _dtype | None = None, device: Device = None, requires_grad: _bool = False, layout: _layout | None =
     None, memory_format: _memory_format | None = None, pin_memory: _bool = False
 ) -> Tensor:
-    """`zeros` with the shape and dtype of another tensor."""
+    """Return what `zeros` does with the shape and dtype of another tensor."""

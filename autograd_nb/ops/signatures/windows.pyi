@@ -21,64 +21,64 @@ def bartlett(
     M: Tensor, *, sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
     requires_grad: _bool = False
 ) -> Tensor:
-    """A triangle from 0 up to 1 and down."""
+    """Return a triangle from 0 up to 1 and down."""
 
 def blackman(
     M: Tensor, *, sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
     requires_grad: _bool = False
 ) -> Tensor:
-    """0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n)."""
+    """Return 0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n)."""
 
 def cosine(
     M: Tensor, *, sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
     requires_grad: _bool = False
 ) -> Tensor:
-    """sin(π(i + ½)/n), half a wave."""
+    """Return sin(π(i + ½)/n), half a wave."""
 
 def exponential(
     M: Tensor, *, center: _bool | None = None, tau: _float = 1.0, sym: _bool = True, dtype: _dtype | None = None, layout:
     _layout | None = None, device: Device = None, requires_grad: _bool = False
 ) -> Tensor:
-    """e^(−|i − center|/tau)."""
+    """Return e^(−|i − center|/tau)."""
 
 def gaussian(
     M: Tensor, *, std: _float = 1.0, sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = None, device:
     Device = None, requires_grad: _bool = False
 ) -> Tensor:
-    """e^(−½((i − n/2)/std)²)."""
+    """Return e^(−½((i − n/2)/std)²)."""
 
 def general_cosine(
     M: Tensor, *, a: Sequence[_float] = (), sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = None,
     device: Device = None, requires_grad: _bool = False
 ) -> Tensor:
-    """Σₖ (−1)ᵏ aₖ cos(2πk·i/n), ``a`` a list."""
+    """Return Σₖ (−1)ᵏ aₖ cos(2πk·i/n), ``a`` a list."""
 
 def general_hamming(
     M: Tensor, *, alpha: _float = 0.54, sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = None, device:
     Device = None, requires_grad: _bool = False
 ) -> Tensor:
-    """alpha − (1 − alpha)·cos(2πi/n)."""
+    """Return alpha − (1 − alpha)·cos(2πi/n)."""
 
 def hamming(
     M: Tensor, *, sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
     requires_grad: _bool = False
 ) -> Tensor:
-    """0.54 − 0.46·cos(2πi/n)."""
+    """Return 0.54 − 0.46·cos(2πi/n)."""
 
 def hann(
     M: Tensor, *, sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
     requires_grad: _bool = False
 ) -> Tensor:
-    """sin²(πi/n)."""
+    """Return sin²(πi/n)."""
 
 def kaiser(
     M: Tensor, *, beta: _float = 12.0, sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = None, device:
     Device = None, requires_grad: _bool = False
 ) -> Tensor:
-    """I₀(beta·√(1 − x²))/I₀(beta) for x from −1 to 1."""
+    """Return I₀(beta·√(1 − x²))/I₀(beta) for x from −1 to 1."""
 
 def nuttall(
     M: Tensor, *, sym: _bool = True, dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
     requires_grad: _bool = False
 ) -> Tensor:
-    """Nuttall's cosine sum of four terms, with sidelobes below −93 dB."""
+    """Return Nuttall's cosine sum of four terms, with sidelobes below −93 dB."""
