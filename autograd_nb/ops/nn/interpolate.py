@@ -178,7 +178,7 @@ def interpolate(
     mode that is not for so many dims, RuntimeError for empty sizes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.interpolate.html
     """
-    x = tensor_argument(input)
+    x = tensor_argument(input, "interpolate")
     plain = mode in ("nearest", "area", "nearest-exact")
     if plain and align_corners is not None:
         raise ValueError(
