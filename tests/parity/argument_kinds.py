@@ -97,15 +97,15 @@ KNOWN: list[tuple[str, tuple[str, ...]]] = [
         "* dim=None for *: accepted: *", "* 1=None for *: accepted: *", "constant_pad_nd value=None *", "std* unbiased=None *", "var* unbiased=None *")),
     ("an order of a norm is a number here, neither a bool nor a tensor", (
         "dist *: refused: *", "linalg.norm ord=*: refused: *", "linalg.vector_norm ord=*: refused: *", "linalg.cond p=*: refused: *", "norm 1=*: refused: *",
-        "norm * 1=*: refused: *", "nn.functional.triplet_margin_loss p=*: refused: *", "linalg.matrix_norm *: kind: *")),
+        "nn.functional.triplet_margin_loss p=*: refused: *", "linalg.matrix_norm *: kind: *")),
     ("one int stands for a tuple of it", (
         "* for (*: accepted: PyTorch TypeError: *must be tuple of ints, not *", "* for (*: kind: *PyTorch TypeError: *",
         "tensor_split 1=* for (*", "aminmax dim=(tensor(0),) *", "repeat_interleave repeats=*", "unsafe_split 1=(tensor(0),) *")),
     ("True among several ints is 1", (
-        "*split 1=*True* for *: accepted: *", "unravel_index 1=True *", "native_group_norm *=True *", "var* dim=True *", "std* dim=True *")),
+        "*split 1=*True* for *: accepted: *", "unravel_index 1=True *", "native_group_norm *=True *")),
     ("both refuse, by another of two faults", (
         "nn.functional.pad (*) value=*: kind: *", "gradient edge_order=*: kind: *", "*split 1=tensor(1.0) *: kind: *", "narrow_copy *: kind: *",
-        "repeat_interleave output_size=*", "div * rounding_mode=*: kind: *")),
+        "repeat_interleave output_size=*", "div * rounding_mode=*: kind: *", "stft onesided='a' *")),
     ("a tensor in the place of dim is the other operand", ("max (reduction_no_dim) dim=tensor*", "min (reduction_no_dim) dim=tensor*")),
     ("PyTorch's result for no element of a single number has no dim", ("topk 1=tensor(0) *: wrong: *",)),
     ("whatever is equal to 1 or 2", ("gradient edge_order=*: accepted: *",)),

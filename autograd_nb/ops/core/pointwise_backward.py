@@ -39,9 +39,13 @@ class Above:
     """The functions that `double_backward`, which is made of ops, hands in here."""
 
     gradient_op: Callable[[Pointwise, int], tuple[Callable[..., Any], tuple[Any, ...]] | None]
+    by_jumps: Callable[..., Any]
 
 
 above = Above()
+
+#: ops whose derivatives depend on what they read by jumps, as PyTorch records them
+JUMPS = {"hardshrink", "softshrink", "threshold", "prelu", "fmod", "remainder", "l1_loss", "pow_1"}
 
 WIDE = 1 << 16  #: elements from which a kernel that overwrites the incoming gradient pays for being compiled
 
@@ -230,8 +234,11 @@ class Spec:
             ):
                 values[which] = t.to(d)
         found = self._by_ops(g, values) or self.kind.factors(g, values)
-        for (i, _), value in zip(self.rules, found, strict=True):
+        for (i, rule), value in zip(self.rules, found, strict=True):
             grads[i] = _fit(value, g, self.avals[i])
+            if self.op.name in JUMPS:
+                params = self.op.params
+                grads[i] = above.by_jumps(grads[i], *[values[params.index(n)] for n in rule.names if n in params])
         return tuple(grads)
 
     def _by_ops(self, g: Tensor, values: dict[Any, Any]) -> list[Any] | None:

@@ -10,6 +10,7 @@ from ... import return_types
 from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
+from ..core.jumps import by_jumps
 from ..core.registry import OPS, public
 from ..core.structured import structured
 from ..creation.cast import cast
@@ -44,6 +45,8 @@ def _det_rule(g: Any, a: Tensor, out: Any) -> Any:
     n = a.shape[-1]
     if not n:
         return new_full(a.shape, 0, a.dtype)
+    if n == 1:
+        return g.unsqueeze(-1).unsqueeze(-1)
     one = identity(n, a.dtype)
     singular = _nearly_singular(lu)
     some = bool(singular.any())
@@ -85,7 +88,7 @@ def det(input, *, out=None):
 def _slogdet_rule(g: Any, a: Tensor, out0: Any, out2: Any, out3: Any) -> Any:
     sign, lu, pivots = out0, out2, out3
     if not a.shape[-1]:
-        return new_full(a.shape, 0, a.dtype)
+        return by_jumps(new_full(a.shape, 0, a.dtype), a, *g[:2])
     weight = g[1]
     if a.dtype.is_complex:
         weight = new_full(sign.shape, 0, sign.dtype) if weight is None else cast(weight, a.dtype)

@@ -164,12 +164,12 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.svd.html
     """
     a = matrix(A, "linalg.svd")
-    _no_driver(driver, "torch.linalg.svd")
+    _no_driver(driver, "torch.linalg.svd", a)
     return several(return_types.linalg_svd, _svd(a, FULL if full_matrices else THIN), out, "linalg.svd")
 
 
-def _no_driver(driver: Any, name: str) -> None:
-    if text_argument(driver, name, "driver") is not None:
+def _no_driver(driver: Any, name: str, a: Tensor) -> None:
+    if text_argument(driver, name, "driver") is not None and a._layout.size:
         raise RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend (driver={driver!r}).")
 
 
@@ -200,7 +200,7 @@ def svdvals(A, *, driver=None, out=None):
     Errors: as `linalg.svd`. Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.svdvals.html
     """
     a = matrix(A, "linalg.svdvals")
-    _no_driver(driver, "torch.linalg.svdvals")
+    _no_driver(driver, "torch.linalg.svdvals", a)
     return given(_singular_values(a), out, "linalg.svdvals")
 
 

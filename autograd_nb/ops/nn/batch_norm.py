@@ -16,6 +16,7 @@ from ...graph.modes import state
 from ...shapes import Layout, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import known
+from ..core.jumps import beside
 from ..core.numbers import float_argument
 from ..core.recording import constant, guarded, mark_inference
 from ..core.structured import structured, tensor_argument
@@ -60,7 +61,7 @@ def _channel_rule(g, x, w, mean, rstd, eps, training, needs):
                 grads["w"] = (g * ((x - per_channel(x, mean)) * r)).sum(wdims)
             if "b" in needs:
                 grads["b"] = g.sum(wdims)
-        return {p: t if p == "x" else t.reshape(c) for p, t in grads.items()}
+        return {p: beside(t if p == "x" else t.reshape(c), x, w) for p, t in grads.items()}
     carrier = d.carrier
     data, gw, gb = launch.empty(x._layout.size, carrier), np.empty(c, carrier), np.empty(c, carrier)
     scale = _one_each(c, carrier, 1.0) if w is None else w._data

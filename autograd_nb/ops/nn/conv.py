@@ -11,6 +11,7 @@ from ... import dtypes, launch, threads
 from ...shapes import as_int, as_ints, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import planned
+from ..core.jumps import alongside, beside
 from ..core.recording import guarded, scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -146,9 +147,9 @@ def _by_steps(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ..
 
 # Each is linear in both operands, so that its derivatives are the other two.
 @structured(
-    x=lambda g, x, w, x_shape, how: _conv_by_input(g, w, tuple(x_shape), how),
-    w=lambda g, x, w, w_shape, how: _conv_by_weight(g, x, tuple(w_shape), how),
-    bias=lambda g, x, w: sum_(g, (0, *range(2, g.ndim))),
+    x=lambda g, x, w, x_shape, how: beside(_conv_by_input(g, w, tuple(x_shape), how), x),
+    w=lambda g, x, w, w_shape, how: beside(_conv_by_weight(g, x, tuple(w_shape), how), w),
+    bias=lambda g, x, w: beside(sum_(g, (0, *range(2, g.ndim))), x, w),
     node="ConvolutionBackward0",
     linear="no",
     dtypes="half float complex integer", samples="F.conv2d(x(1, 2, 4, 5), x(3, 2, 3, 2), x(3), padding=1)",
@@ -195,8 +196,8 @@ def _more_groups(how: tuple[Any, ...], size: int) -> tuple[Any, ...]:
 
 
 @structured(
-    y=lambda g, y, w, y_shape, how: _conv(g, w, None, how, tuple(y_shape[2:])),
-    w=lambda g, y, w, w_shape, how: _conv_by_weight(y, g, tuple(w_shape), how),
+    y=lambda g, y, w, y_shape, how: beside(_conv(g, w, None, how, tuple(y_shape[2:])), y),
+    w=lambda g, y, w, w_shape, how: beside(_conv_by_weight(y, g, tuple(w_shape), how), w),
     node="ConvolutionBackward0",
     linear="each",
 )
@@ -458,7 +459,7 @@ def transposed(
         )
     y = _conv_by_input(x, w, (x.shape[0], w.shape[1] * g, *spatial), (s, p, d, g))
     if bias is not None:
-        y = guarded(y + cast(bias, y.dtype).reshape(-1, *(1,) * n), x, w)
+        y = guarded(y + alongside(cast(bias, y.dtype).reshape(-1, *(1,) * n), x, w), x, w)
     return y if batched else y.squeeze(0)
 
 

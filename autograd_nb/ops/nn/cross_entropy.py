@@ -24,6 +24,7 @@ from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines
 from ..core.history import attach
+from ..core.jumps import jumping
 from ..core.numbers import float_argument, int_argument
 from ..core.recording import constant, guarded, mark_inference, not_for_complex
 from ..core.registry import OPS
@@ -528,6 +529,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     else:
         rows = picked * factor
         if reduction == "mean" and ignored == t._layout.size:  # 0 / 0, but with a gradient of 0
-            return guarded(-rows.sum() + math.nan, input, target, weight)
+            return guarded(jumping(-rows.sum() + math.nan, x), input, target, weight)
         y = -(rows.sum() / factor.sum() if reduction == "mean" else rows.sum() if reduction == "sum" else rows)
+    y = jumping(y, x)
     return guarded(y.reshape(()) if alone and reduction == "none" else y, input, target, weight)

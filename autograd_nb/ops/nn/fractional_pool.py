@@ -11,6 +11,7 @@ from ... import dtypes
 from ...launch import Kernel
 from ...shapes import numel
 from ...tensor import Tensor
+from ..core.jumps import by_jumps
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense, in_float32
@@ -22,7 +23,7 @@ _FRACTIONAL = Kernel("nn.pool", "fractional", outputs=2)
 
 
 @structured(
-    every=lambda g, x, x_shape, out1, sizes: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), len(sizes))},
+    every=lambda g, x, x_shape, out1, sizes: {"x": None if g[0] is None else by_jumps(_scatter(g[0], out1, tuple(x_shape), len(sizes)), x)},
     node="FractionalMaxPoolBackward0",
     linear="no", batch="samples",
     dtypes="half float", samples="F.fractional_max_pool2d(x(1, 2, 5, 6), 2, (3, 4))",

@@ -19,6 +19,7 @@ from ...overriding import overridable
 from ...shapes import layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import known
+from ..core.jumps import beside
 from ..core.numbers import float_argument, several_argument
 from ..core.recording import mark_inference
 from ..core.row_kernel import RowKernel
@@ -105,7 +106,7 @@ def _row_rule(g, x, w, b, mean, rstd, k, eps, centered, needs):
     for p in ("w", "b"):
         if p in grads:
             grads[p] = grads[p].reshape(x.shape[lead:])
-    return grads
+    return {p: beside(t, x, w, b) for p, t in grads.items()} if centered else grads
 
 
 @structured(

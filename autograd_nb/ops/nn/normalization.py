@@ -17,6 +17,7 @@ from ...graph.modes import state, unrecorded
 from ...overriding import overridable
 from ...shapes import numel
 from ...tensor import Tensor, make
+from ..core.jumps import beside
 from ..core.numbers import float_argument, int_argument
 from ..core.pointwise import pointwise
 from ..core.recording import constant, fresh, guarded, not_for_complex, scalar_type
@@ -170,15 +171,21 @@ def _norm_rule(g, x, w, mean, rstd, dims, wdims, eps, needs):
     return grads
 
 
-def _norm(name: str, sample: str) -> Any:
+def _norm(name: str, sample: str, together: str) -> Any:
+    """Declare a norm; ``together``: the operands whose gradients PyTorch computes by one op."""
+
+    def rule(g, x, w, mean, rstd, dims, wdims, eps, needs):
+        grads = _norm_rule(g, x, w, mean, rstd, dims, wdims, eps, needs)
+        return {p: beside(t, x, w) if p in together else t for p, t in grads.items()}
+
     def normalize(x, w, b, mean, rstd, dims, wdims, eps):
         return _apply(x, mean, rstd, 1.0 if w is None else w, 0.0 if b is None else b)
 
-    return structured(_norm_rule, node=name, linear="no", dtypes="half float", samples=sample)(normalize)
+    return structured(rule, node=name, linear="no", dtypes="half float", samples=sample)(normalize)
 
 
-_batch_norm = _norm("NativeBatchNormBackward0", "F.instance_norm(x(2, 3, 4))")
-_group_norm = _norm("NativeGroupNormBackward0", "F.group_norm(x(2, 4, 3), 2, x(4), x(4))")
+_batch_norm = _norm("NativeBatchNormBackward0", "F.instance_norm(x(2, 3, 4))", "xwb")
+_group_norm = _norm("NativeGroupNormBackward0", "F.group_norm(x(2, 4, 3), 2, x(4), x(4))", "xw")
 
 
 def _norm_of_batch(op, args, batch):

@@ -9,8 +9,9 @@ from typing import Any
 from ... import dtypes, launch
 from ...shapes import as_int, layout_of, numel
 from ...tensor import Tensor, make
+from ..core.jumps import by_jumps, jumping
 from ..core.numbers import bool_argument
-from ..core.recording import guarded, need_floats, scalar_type, store
+from ..core.recording import need_floats, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense, images
@@ -57,7 +58,7 @@ def _planes(shape: Sequence[int], n: int) -> int:
 
 
 @structured(
-    every=lambda g, x, x_shape, out1, n: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), n)},
+    every=lambda g, x, x_shape, out1, n: {"x": None if g[0] is None else by_jumps(_scatter(g[0], out1, tuple(x_shape), n), x)},
     node="MaxPoolWithIndicesBackward0",
     linear="no", batch="shift",
     dtypes="half float integer", samples="F.max_pool2d(x(1, 2, 4, 6), 2)",
@@ -168,7 +169,8 @@ def _max(op: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: An
 
 
 @structured(
-    x=lambda g, x, x_shape, how, n, include, divisor: _average_back(g, tuple(x_shape), how, n, include, divisor), node="AvgPoolBackward0",
+    x=lambda g, x, x_shape, how, n, include, divisor: by_jumps(_average_back(g, tuple(x_shape), how, n, include, divisor), x),
+    node="AvgPoolBackward0",
     linear="jointly", batch="shift",
     dtypes="half float integer", samples="F.avg_pool2d(x(1, 2, 4, 6), 2)",
 )
@@ -240,7 +242,7 @@ def _adaptive_back(x, shape, n):
 
 
 @structured(
-    every=lambda g, x, x_shape, out1, n: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), n)},
+    every=lambda g, x, x_shape, out1, n: {"x": None if g[0] is None else by_jumps(_scatter(g[0], out1, tuple(x_shape), n), x)},
     node="AdaptiveMaxPoolBackward0",
     linear="no", batch="shift",
     dtypes="half float", samples="F.adaptive_max_pool2d(x(1, 2, 4, 6), (2, 4))",
@@ -379,7 +381,7 @@ def _declare(n: int) -> None:
         if x.dtype.is_complex:
             return OPS["mean"].call(x, tuple(range(x.ndim - n, x.ndim)), keepdim=True)
         pooled = _adaptive(x, y, n)
-        return pooled if all(size == 1 for size in y) else guarded(pooled, x)  # (one part is a mean in PyTorch)
+        return pooled if all(size == 1 for size in y) else jumping(pooled, x)  # (one part is a mean in PyTorch)
 
     def adaptive_max_pool(input, output_size, return_indices=False):
         x, y = _max_parts(f"adaptive_max_pool{n}d", n, input, output_size)

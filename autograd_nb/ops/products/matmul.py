@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes, launch
+from ...errors import shorten
 from ...graph.modes import state
 from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
@@ -250,6 +251,8 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         da, db = list(range(x.ndim - dims, x.ndim)), list(range(dims))
     else:
+        if len(dims) != 2:
+            raise ValueError(f"tensordot(): dims must be two lists of dims, but got {len(dims)} (dims={shorten(dims)})")
         da, db = (_dims_of(t, given) for t, given in ((x, dims[0]), (z, dims[1])))
     if len(da) != len(db):
         raise RuntimeError(f"both dimension lists should have same length, got {da} and {db}")
@@ -543,6 +546,8 @@ def _trilinear(x, z, w):
 def bilinear(input1, input2, weight, bias=None):
     """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims."""
     x, z, w = (tensor_argument(t, "bilinear", n) for t, n in ((input1, "input1"), (input2, "input2"), (weight, "weight")))
+    if bias is not None:
+        tensor_argument(bias, "bilinear", "bias")
     if not x.dtype is z.dtype is w.dtype or (bias is not None and bias.dtype is not x.dtype):
         raise RuntimeError(
             f"All tensors must have the same dtype, got input1: {x.dtype.name}, input2: {z.dtype.name}, weight: {w.dtype.name}"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch, return_types
+from ...errors import shorten
 from ...graph.modes import unrecorded
 from ...tensor import Tensor
 from ..core.numbers import several_argument
@@ -27,6 +28,9 @@ def _limits(x: Tensor, range: Any, name: str) -> list[tuple[float, float]]:
     if range is not None:
         if not isinstance(range, (tuple, list)):
             raise TypeError(f"{name}(): argument 'range' must be tuple of floats, not {type(range).__name__}")
+        for v in range:
+            if not isinstance(v, (int, float)):
+                raise TypeError(f"{name}(): argument 'range' must be tuple of floats, but has {shorten(v)}")
         if len(range) != 2 * columns:
             raise RuntimeError(
                 f"{name}(): for a {columns}-dimensional histogram range should have {2 * columns} elements, but got {len(range)}"

@@ -99,7 +99,7 @@ def _linear_scan(a, b, d, reverse):
 
 
 def _cumprod_rule(g, x, d, reverse, exclusive):
-    if not x._layout.size:
+    if not x._layout.size or (not exclusive and (not x.ndim or x.shape[d] == 1)):
         return g
     before = _cumprod(x, d, reverse, True)
     if exclusive:
@@ -205,7 +205,9 @@ def cummin(input, dim, *, out=None):
 
 def _logcumsumexp_rule(g, x, out, d):
     # r_k = g_k + e^(y_k − y_k+1)·r_k+1, every factor ≤ 1
-    n = x.shape[d] if x.ndim else 1
+    if not x.ndim:
+        return g
+    n = x.shape[d]
     following = OPS["cat"].call([out.narrow(d, 1, n - 1), out.narrow(d, n - 1, 1)], d) if n > 1 else out
     r = _linear_scan((out - following).exp(), g, d, True)
     return (x - out).exp() * r

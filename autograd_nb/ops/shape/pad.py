@@ -8,8 +8,9 @@ from typing import Any
 from ...errors import shorten
 from ...shapes import as_ints, layout_of
 from ...tensor import Tensor, make
+from ..core.jumps import jumping
 from ..core.numbers import number_argument
-from ..core.recording import guarded, need_numbers
+from ..core.recording import need_numbers
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import images, in_format_of
@@ -66,7 +67,7 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
     """
     x = tensor_argument(input, "pad")
-    if not isinstance(pad, (tuple, list, Tensor)):
+    if not isinstance(pad, (tuple, list, Tensor)) or (isinstance(pad, Tensor) and not pad.ndim):
         raise TypeError(f"pad(): argument 'pad' must be tuple of ints, not {type(pad).__name__} (pad={shorten(pad)})")
     pads = list(as_ints(pad.tolist() if isinstance(pad, Tensor) else pad, "pad", "pad"))
     if len(pads) % 2:
@@ -114,7 +115,7 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
             y = OPS["index_select"].call(y, d, _source(size, before, after, mode))
     if y._version_ is x._version_:  # nothing was put beside it: a copy all the same
         y = y.clone()
-    return y if mode == "circular" else guarded(in_format_of(y, x), x)
+    return y if mode == "circular" else jumping(in_format_of(y, x), x)
 
 
 def _constant(x: Tensor, pads: list[int], value: Any) -> Tensor:

@@ -9,7 +9,6 @@ from typing import Any
 from ... import dtypes
 from ...shapes import as_int, as_shape, wrap_dim
 from ...tensor import Tensor
-from ..core.numbers import several_argument
 from ..core.recording import scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -170,7 +169,12 @@ def split(tensor, split_size_or_sections: int | Sequence[int] | None = None, dim
 @public(method=True)
 def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     """Return `split` by a list of sizes."""
-    return split(input, list(several_argument(split_sizes, "split_with_sizes", "split_sizes")), dim)
+    if not isinstance(split_sizes, (tuple, list)):
+        raise TypeError(
+            f"split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not {type(split_sizes).__name__} "
+            f"(split_sizes={split_sizes!r})"
+        )
+    return split(input, list(split_sizes), dim)
 
 
 @public()

@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import dtypes, launch
 from ...shapes import (
+    as_ints,
     as_shape,
     broadcast_shapes,
     expanded_strides,
@@ -182,6 +183,8 @@ def unflatten(input, dim: int, sizes):
         wrap_dim(dim, 1)
         raise RuntimeError(f"unflatten got an unexpected error: Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, x.ndim)
+    if not hasattr(sizes, "__iter__"):
+        raise TypeError(f"unflatten(): argument 'sizes' (position 3) must be tuple of ints, not {type(sizes).__name__} (sizes={sizes!r})")
     if not sizes:
         raise RuntimeError(f"unflatten: sizes must be non-empty (sizes={sizes!r})")
     try:
@@ -274,7 +277,14 @@ def t(input):
 def movedim(input, source: int | Sequence[int], destination: int | Sequence[int]):
     """Move dims to other places, the rest keeping their order."""
     x = tensor_argument(input, "movedim")
-    source, destination = several_argument(source, "movedim", "source"), several_argument(destination, "movedim", "destination")
+    if isinstance(source, (tuple, list)) is not isinstance(destination, (tuple, list)):
+        raise TypeError(
+            f"movedim() received an invalid combination of arguments: source ({source!r}) and destination ({destination!r}) must be two ints or "
+            "two tuples of ints"
+        )
+    source, destination = (
+        as_ints(several_argument(v, "movedim", n), n, "movedim") for v, n in ((source, "source"), (destination, "destination"))
+    )
     if len(source) != len(destination):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims as "
