@@ -255,16 +255,10 @@ def differing_cases() -> Iterator[str]:
             yield f"{name}: {[x[1:] for x in found[0]]} instead of {[x[1:] for x in found[1]]}"
 
 
-_PLAN = "PyTorch lays the transformed dims innermost, as the plan of its library wants them; here the result is in C order"
 _GAPS = "PyTorch copies the gaps between elements too"
 _GAPPED = ("stepped", "stepped and transposed", "expanded")
-_TURNED = ("transposed", "channels last", "mixed", "stepped and transposed")
 #: entries whose results lie otherwise than PyTorch's -> why, and in which of `VARIANTS`
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("fft.fft", "fft.ifft", "fft.hfft", "fft.ihfft", "fft.rfft", "fft.irfft", "fft.ihfft2", "fft.ihfftn"), (_PLAN, tuple(VARIANTS))),
-    **dict.fromkeys(("fft.fft2", "fft.ifft2"), (_PLAN, _TURNED)),
-    **dict.fromkeys(("fft.fftn", "fft.ifftn"), (_PLAN, (*_TURNED, "expanded"))),
-    **dict.fromkeys(("fft.hfftn", "fft.irfftn", "fft.rfftn"), (_PLAN, ("transposed", "mixed", "expanded"))),
     **dict.fromkeys(("diagonal_scatter", "select_scatter"), (_GAPS, ("stepped", "stepped and transposed"))),
     **dict.fromkeys(("conj", "H", "mH"), ("conj computes, there are no tensors that are conjugated when they are read", _GAPPED)),
     "nn.functional.conv_transpose3d": ("PyTorch's order depends on which of its kernels runs", ("channels last",)),

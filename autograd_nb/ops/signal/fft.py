@@ -8,18 +8,20 @@ Source: https://docs.pytorch.org/docs/stable/fft.html
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ... import config, dtypes
+from ... import config, dtypes, launch, strides
+from ...dtypes import dtype
 from ...launch import Kernel
 from ...shapes import as_int, wrap_dim
-from ...tensor import Tensor
+from ...tensor import Tensor, make
 from ..core.numbers import several_argument, text_argument
 from ..core.recording import guarded, made_in, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
-from ..creation.create import new_empty, new_full
+from ..creation.create import new_full
 from ..creation.ranges import arange
 from ..elementwise.complex import real
 from ..shape.rearrange import roll
@@ -30,6 +32,30 @@ MANY = 1 << 16  #: elements from which several threads are worth being woken
 
 def _workers(x: Tensor) -> int:
     return config.get_num_threads() if x._layout.size >= MANY else 1
+
+
+def _order(steps: Sequence[int], dims: tuple[int, ...]) -> list[int]:
+    """Return the dims as they lie in a result, outermost first: the transformed ones innermost, the others as in the operand.
+
+    So PyTorch lays them, whose library transforms rows. ``steps``: the operand's strides.
+    """
+    return [*_sorted(steps, [d for d in range(len(steps)) if d not in dims]), *dims]
+
+
+def _sorted(steps: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(dims, key=lambda d: -steps[d]))
+
+
+def _transform(kernel: Kernel, x: Tensor, shape: Sequence[int], d: dtype, order: list[int], dims: tuple[int, ...], *options: Any) -> Tensor:
+    """Run a kernel on the operand read in this order of dims; the result of ``shape`` lies in memory in the same order."""
+    out = strides.ordered(shape, order, d)
+    data = launch.empty(out.size, d.carrier)
+    if out.size:
+        turned = make(x._data, strides.permuted(x._layout, order), x._version_)
+        sizes = [tuple(turned.shape), tuple([shape[i] for i in order])][: 1 if kernel is _C2C else 2]
+        axes = tuple([order.index(i) for i in dims])
+        kernel(x.dtype, *sizes, axes, *options, _workers(x), dense(turned), data)
+    return make(data, out, [0, 0])
 
 
 # ------------------------------------------------------------------------------------------- the three transforms
@@ -45,10 +71,8 @@ def _c2c_rule(g: Tensor, x_real: bool, dims: tuple[Any, ...], scale: int, forwar
     dtypes="float complex integer bool", samples="torch.fft.fft(x(3, 4))",
 )
 def _c2c(x, x_real, dims, scale, forward):
-    out = new_empty(x.shape, x.dtype.to_complex())
-    if x._layout.size:
-        _C2C(x.dtype, tuple(x.shape), dims, forward, scale, _workers(x), dense(x), out._data)
-    return out
+    steps = x._layout.strides
+    return _transform(_C2C, x, x.shape, x.dtype.to_complex(), _order(steps, _sorted(steps, dims)), dims, forward, scale)
 
 
 def _r2c_rule(g: Tensor, x: Tensor, x_shape: tuple[Any, ...], dims: tuple[Any, ...], scale: int, forward: bool) -> Tensor:
@@ -61,10 +85,13 @@ def _r2c_rule(g: Tensor, x: Tensor, x_shape: tuple[Any, ...], dims: tuple[Any, .
 )
 def _r2c(x, dims, scale, forward):
     half = [n // 2 + 1 if d == dims[-1] else n for d, n in enumerate(x.shape)]
-    out = new_empty(half, x.dtype.to_complex())
-    if out._layout.size:
-        _R2C(x.dtype, tuple(x.shape), tuple(half), dims, forward, scale, _workers(x), dense(x), out._data)
-    return out
+    d, steps = x.dtype.to_complex(), x._layout.strides
+    if forward:
+        order = _order(steps, (*_sorted(steps, dims[:-1]), dims[-1]))
+    else:  # the last dim first, then the others
+        steps = strides.ordered(half, _order(steps, dims[-1:]), d).strides
+        order = _order(steps, _sorted(steps, dims[:-1] or dims))
+    return _transform(_R2C, x, half, d, order, dims, forward, scale)
 
 
 def _c2r_rule(g: Tensor, dims: tuple[Any, ...], scale: int, forward: bool, last: int) -> Tensor:
@@ -84,10 +111,12 @@ def _c2r_rule(g: Tensor, dims: tuple[Any, ...], scale: int, forward: bool, last:
 )
 def _c2r(x, dims, scale, forward, last):
     shape = [last if d == dims[-1] else n for d, n in enumerate(x.shape)]
-    out = new_empty(shape, x.dtype.to_real())
-    if out._layout.size:
-        _C2R(x.dtype, tuple(x.shape), tuple(shape), dims, forward, scale, _workers(x), dense(x), out._data)
-    return out
+    steps = x._layout.strides
+    if len(dims) > 1:  # the last dim after the others
+        steps = strides.ordered(x.shape, _order(steps, _sorted(steps, dims[:-1])), x.dtype).strides
+    elif forward:  # PyTorch conjugates it first
+        steps = strides.like(x._layout).strides
+    return _transform(_C2R, x, shape, x.dtype.to_real(), _order(steps, dims[-1:]), dims, forward, scale)
 
 
 # ------------------------------------------------------------------------------------------------ arguments
@@ -192,6 +221,8 @@ def _whole(name: str, forward: bool, dims_of: Any) -> Any:
     def compute(input: Any, n: Any, dim: Any, norm: Any) -> Tensor:
         x = _floating(input, name)
         dims, sizes = dims_of(x, n, dim)
+        if dims_of is _many_dims and not x.dtype.is_complex and not strides.packed(x._layout):
+            x = cast(x, x.dtype.to_complex())  # a copy of it orders the dims
         x = _all_resized(x, dims, sizes)
         if not dims:
             return cast(x, x.dtype.to_complex())
