@@ -3,6 +3,9 @@
 Each row runs one step on ever new sizes, after a few of its kind, and then again on one size: µs a step, ours and PyTorch's, the
 least of several blocks of the thread's own time. The last columns are the ratio to PyTorch's step on new sizes, and what a step leaves to
 Python's collector of cycles, which is off meanwhile: 0. A size is new to the op once; tables of plans forget the oldest.
+
+``--memory 10000`` runs that many steps on ever new sizes instead, the collector off, and shows after each quarter how many bytes Python has
+allocated since the first: what the tables hold until they are full, and nothing more behind that.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import gc
 import importlib
 import pstats
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -111,13 +115,44 @@ def timed(step: Callable, sizes: list[int]) -> float:
     return min(found) * 1e6
 
 
+def grown(step: Callable, steps: int) -> list[int]:
+    """Bytes that Python has allocated after each quarter of so many steps on new sizes, more than after the first few."""
+    for n in range(FIRST, FIRST + 40):
+        step(n)
+    gc.collect()
+    tracemalloc.start()
+    found = []
+    try:
+        for k in range(1, steps + 1):
+            step(FIRST + 100 + k)
+            if k % (steps // 4) == 0:
+                launch.release_memory()  # blocks that are kept for the next tensor of their size
+                found.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    return found
+
+
+def show_memory(rows: dict[str, Callable], steps: int) -> None:
+    print(f"{'KB after':20} {''.join(f'{steps * q // 4:10,}' for q in range(1, 5))} steps {'cycles':>10}")
+    gc.disable()
+    for name, step in rows.items():
+        found = grown(step, steps)
+        print(f"{name:20} {''.join(f'{b / 1024:10,.0f}' for b in found)}       {gc.collect():10,}", flush=True)
+    gc.enable()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.new_shapes", description=__doc__)
     parser.add_argument("names", nargs="*", help="rows whose name contains one of these")
     parser.add_argument("--count", type=int, default=400, help="new sizes of each row")
     parser.add_argument("--profile", action="store_true", help="where the time of new sizes goes")
+    parser.add_argument("--memory", type=int, default=0, metavar="STEPS", help="what so many steps leave in memory")
     options = parser.parse_args()
     ours = rows_of(importlib.import_module("autograd_nb"))
+    if options.memory:
+        show_memory({name: step for name, step in ours.items() if not options.names or any(n in name for n in options.names)}, options.memory)
+        return
     torch = None
     try:
         torch = importlib.import_module("torch")

@@ -53,7 +53,8 @@ def _gcd(a, b):
 
 @pointwise(None, None, name="lcm", public=False)
 def _lcm(a, b):
-    return libm("np.lcm", a, b)
+    least = libm("np.lcm", a, b)
+    return abs(least) if a.dtype in ("int32", "int64") else least  # (after it has wrapped around, which narrower types do last)
 
 
 _BITS = {"uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -68,6 +69,8 @@ def _shift_left(a, b):
 @pointwise(None, None, name="bitwise_right_shift", public=False)
 def _shift_right(a, b):
     n = _BITS[a.dtype]
+    if a.dtype == "uint8":  # no sign is left where all bits are gone
+        return m.where((b < 0) | (b >= n), 0, a >> m.where((b < 0) | (b >= n), 0, b))
     return a >> m.where((b < 0) | (b >= n), n - 1, b)
 
 

@@ -349,14 +349,34 @@ def _prepare(
 
 
 def _integers(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor | None:
-    """Return a convolution of integers, which BLAS does not have, computed in float64; None for other dtypes."""
+    """Return a convolution of integers, which BLAS does not have: of their digits, in float64 and exact, then summed; None for other dtypes."""
     if not all(t is None or (isinstance(t, Tensor) and t.dtype.category == 1) for t in tensors):
         return None
-    y, d = call(op, n, *(None if t is None else cast(t, dtypes.float64) for t in tensors), *rest), tensors[0].dtype
+    (x, w, bias), d = tensors, tensors[0].dtype
+    terms, width = max(w._layout.size, 1).bit_length(), 8 * d.np.itemsize
+    digits = min((52 - terms) // 2, width)  # bits of a digit: a sum of so many products is below 2**53
+    count = -(-width // digits)
+    parts = [[cast(part, dtypes.float64) for part in _digits(t, digits, count)] for t in (x, w)]
+    y: Any = None
+    for i, j in product(range(count), repeat=2):
+        if i + j < count:  # what stands further to the left is none of the type's bits
+            z = cast(call(op, n, parts[0][i], parts[1][j], None if bias is None else cast(bias, dtypes.float64) * 0, *rest), dtypes.int64)
+            z = z << digits * (i + j) if i + j else z
+            y = z if y is None else y + z
     kernel = "" if d is dtypes.int64 else f"slow_{op.replace('1', '2')}_out_cpu" if call is transposed else "slow_conv_dilated<>"
     if kernel and (call is transposed or any(v != 1 for v in tuple_of(rest[2], n, "dilation", op))):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(d)}' ({op}() of {d}: cast to int64 or a floating dtype)")
+    if bias is not None:
+        y = y + cast(bias, dtypes.int64).reshape(-1, *(1,) * n)
     return cast(y, d)
+
+
+def _digits(t: Tensor, bits: int, count: int) -> list[Tensor]:
+    """Return ``count`` tensors of int64 of which ``t`` is the sum, the k-th times 2**(bits·k); the last has the sign."""
+    t = cast(t, dtypes.int64)
+    if count == 1:
+        return [t]
+    return [*((t >> bits * k) & ((1 << bits) - 1) for k in range(count - 1)), t >> bits * (count - 1)]
 
 
 def _of_parts(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from ... import dtypes, launch
@@ -14,7 +15,8 @@ from ..core.numbers import bool_argument
 from ..core.recording import need_floats, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import dense, images
+from ..creation.cast import as_images, dense, images
+from ..creation.create import tensor
 from .conv import tuple_of
 
 _MAX = launch.Kernel("nn.pool", "max_forward", outputs=2)
@@ -206,7 +208,26 @@ def _avg(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, ce
     x, how, y = _prepare(op, n, input, kernel, stride, padding, 1, ceil)
     if divisor is not None and as_int(divisor, "divisor_override") == 0:
         raise RuntimeError("divisor must be not zero")
-    return _average(x, how, y, n, bool_argument(include, op, "count_include_pad"), 0 if divisor is None else divisor)
+    include, divisor = bool_argument(include, op, "count_include_pad"), 0 if divisor is None else divisor
+    return _average(x, how, y, n, include, divisor) if x.dtype.category > 1 else _average_of_integers(x, how, y, n, include, divisor)
+
+
+def _average_of_integers(x: Tensor, how: tuple[Any, ...], y_spatial: Sequence[int], n: int, include: bool, divisor: int) -> Tensor:
+    """Return the means of windows of integers, rounded towards 0; sums that overflow wrap around."""
+    counts, borders = [], []
+    for have, k, s, p, out in zip(x.shape[x.ndim - n :], *how[:3], y_spatial, strict=True):
+        begins = [o * s - p for o in range(out)]
+        borders.append((p, max(begins[-1] + k - have, 0) if out else 0))
+        ends = [min(b + k, have + p) for b in begins]
+        counts.append([e - b if include else max(min(e, have) - max(b, 0), 1) for b, e in zip(begins, ends, strict=True)])
+    y = OPS["nn.functional.pad"].call(x, [v for pair in reversed(borders) for v in pair])
+    for d, (k, s, out) in enumerate(zip(*how[:2], y_spatial, strict=True)):
+        y = y.unfold(x.ndim - n + d, k, s).narrow(x.ndim - n + d, 0, out)
+    y = y.sum(tuple(range(-n, 0)))
+    by: Any = divisor
+    if not divisor:
+        by = tensor([math.prod(c) for c in product(*counts)], dtype=x.dtype).reshape(y_spatial)
+    return as_images(x._layout, y.div(by, rounding_mode="trunc"))
 
 
 # -------------------------------------------------------------------------------------------------- adaptive
