@@ -33,6 +33,7 @@ from .common import (
     several,
     square,
     square_shape,
+    summed,
 )
 from .lu import _solve
 
@@ -383,8 +384,9 @@ def _pinv_rule(g: Tensor, a: Tensor, out: Tensor) -> Tensor:
 
 
 @structured(
-    a=lambda g, a, out: _pinv_rule(g, a, out), node="LinalgPinvBackward0", holomorphic=False,
-    linear="no", batch="shift",
+    # (tolerances of a batch make a batch of results of one matrix)
+    a=lambda g, a, out: summed(_pinv_rule(g, a, out), a.shape), node="LinalgPinvBackward0", holomorphic=False,
+    linear="no",
     dtypes="float complex", samples="torch.linalg.pinv(x(4, 3))",
 )
 def _pinv(a, atol, rtol, hermitian):
@@ -401,6 +403,19 @@ def _pinv(a, atol, rtol, hermitian):
     bound = cutoff(a, atol, rtol, s.narrow(-1, 0, 1).squeeze(-1))
     inverse = where(s > bound.unsqueeze(-1), 1 / s, 0.0)
     return (adjoint(vh) * inverse.unsqueeze(-2)) @ adjoint(u)
+
+
+@_pinv.batched
+def _pinv_of_batch(op, args, batch):
+    a, *bounds, hermitian = args
+    rank = max(a.ndim - 2, *[t.ndim for t in bounds if isinstance(t, Tensor)], 0)
+
+    def aligned(t: Any, ndim: int) -> Any:
+        value, batched = batch.of(t)
+        return value.reshape(batch.size, *[1] * (rank - ndim), *t.shape) if batched else value
+
+    whole = batch.whole(a).reshape(batch.size, *[1] * (rank - a.ndim + 2), *a.shape)
+    return op(whole, *[aligned(t, getattr(t, "ndim", 0)) for t in bounds], hermitian)
 
 
 def _pseudo_inverse(value: Any, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
