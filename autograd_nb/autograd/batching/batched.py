@@ -14,6 +14,7 @@ from ...graph.modes import PerThread
 from ...ops.core.recording import check_result
 from ...ops.core.registry import OPS
 from ...ops.core.structured import SHIFTED, Structured
+from ...ops.creation.create import new_full
 from ...shapes import layout_of
 from ...strides import packed
 from ...tensor import Tensor, _new
@@ -360,13 +361,31 @@ def _shift(op: Structured, args: tuple[Any, ...], of: Batch) -> Any:
 
 
 def _one_by_one(op: Callable[..., Any], args: tuple[Any, ...], of: Batch) -> Any:
-    """Return the stacked results of the op on each sample."""
+    """Return the stacked results of the op on each sample; where there is none their shapes are those for a sample of zeros."""
+    if not of.size:
+        one = Batch(of.level, 1)
+        results = _one_by_one(op, tuple(_padded(a, of) for a in args), one)
+        cut = (lambda t: t.narrow(0, 0, 0) if isinstance(t, Tensor) else t)
+        return type(results)([cut(t) for t in results]) if isinstance(results, (tuple, list)) else cut(results)
     found = [op(*[_sample(a, of, i) for a in args]) for i in range(of.size)]
     first = found[0]
     if isinstance(first, (tuple, list)):
         parts = [OPS["stack"].call([f[k] for f in found]) if isinstance(t, Tensor) else t for k, t in enumerate(first)]
         return type(first)(parts) if type(first) in (tuple, list) else tuple(parts)
     return OPS["stack"].call(found)
+
+
+def with_zeros(t: Tensor, d: int) -> Tensor:
+    """Return a tensor with one slice of zeros more behind it along a dim."""
+    shape = [1 if k == d % t.ndim else n for k, n in enumerate(t.shape)]
+    return OPS["cat"].call([t, new_full(shape, 0, t.dtype)], d)  # type: ignore[no-any-return]
+
+
+def _padded(a: Any, of: Batch) -> Any:
+    if isinstance(a, (tuple, list)) and a and isinstance(a[0], Tensor):
+        return type(a)([_padded(t, of) for t in a])
+    value, batched = of.of(a)
+    return batch(with_zeros(value, 0), of.level) if batched else a
 
 
 def _sample(a: Any, of: Batch, i: int) -> Any:

@@ -21,7 +21,7 @@ from ...tensor import Tensor
 from ..interpreters import OVERRIDES, active, depth
 from ..pytree import tree_flatten, tree_unflatten
 from . import overrides as batch_overrides  # noqa: F401  (it exchanges functions of the ops)
-from .batched import Batched, Level, Unbatched, batch, levels
+from .batched import Batched, Level, Unbatched, batch, levels, with_zeros
 
 __all__ = ["vmap"]
 
@@ -228,6 +228,16 @@ def _one_by_one(
     return tree_unflatten(found, out_spec)
 
 
+def _without_samples(
+    func: Callable[..., Any], dims: list[Any], leaves: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: dict[Any, Any]
+) -> Any:
+    """Return results for no samples: their shapes are those for a sample of zeros."""
+    padded = [leaf if d is None else with_zeros(leaf, d) for leaf, d in zip(leaves, dims, strict=True)]
+    found, out_spec = _flatten(_one_by_one(func, 1, dims, padded, spec, out_dims, randomness, kwargs))
+    each = zip(found, _output_dims(func, out_dims, out_spec), strict=True)
+    return tree_unflatten([t if d is None else t.narrow(d, 0, 0) for t, d in each], out_spec)
+
+
 def _run(func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: dict[Any, Any]) -> Any:
     state = default_generator._place
     outer = depth.now
@@ -236,12 +246,9 @@ def _run(func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any]
     except Unbatched as unbatched:
         if unbatched.level != outer + 1:
             raise
-    if not size:
-        raise RuntimeError(
-            f"vmap({_name(func)}, ...): it computes something that is done sample by sample, and there is no sample: the shape of the "
-            "result is not known. Give at least one"
-        )
     default_generator._place = state
+    if not size:
+        return _without_samples(func, dims, leaves, spec, out_dims, randomness, kwargs)
     return _one_by_one(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
 
 
