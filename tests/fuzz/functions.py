@@ -90,6 +90,7 @@ PASSES = [
     "gs = torch.autograd.grad([(_r * _r).sum() for _r in parts(found) if _r.requires_grad], [w, b], allow_unused=True)",
     "gs = [*torch.autograd.grad(squares(found), [w], allow_unused=True), *torch.autograd.grad(squares(found), [b], allow_unused=True)]",
     "_r = parts(found)[0]\ngs = [torch.autograd.grad(_r, [_p], _r.detach(), allow_unused=True) for _p in (w, b)]",
+    "_r = parts(found)[0]\ngs = torch.autograd.grad(_r, [w, b], torch.ones(_r.shape[::-1], dtype=_r.dtype).T, allow_unused=True)",
     "gs = torch.autograd.grad(squares(found), [x], allow_unused=True, retain_graph=True)",
     "gs = torch.autograd.grad(squares(found), [w, b], create_graph=True, allow_unused=True)\nsquares(gs).backward()",
     """\
