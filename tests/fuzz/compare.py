@@ -94,10 +94,13 @@ def differences(
     return None
 
 
-def changed(before: Step, after: Step, name: str) -> bool:
-    """Whether two looks at a name, of one library, find something else, or a gradient of what was named since."""
+def changed(before: Step, after: Step, name: str, gradient: bool = False) -> bool:
+    """Whether two looks at a name, of one library, find something else (or another ``gradient``), or a gradient of what was named since."""
     if name not in before.state:
         return getattr(after.state[name], "grad", None) is not None
+    if gradient:
+        then, now = (getattr(step.state[name], "grad", None) for step in (before, after))
+        return (then is None) != (now is None) or (then is not None and differences(then, now, name) is not None)
     return differences(before.state[name], after.state[name], name) is not None
 
 
@@ -137,7 +140,10 @@ def first_difference(
             made = name.startswith(("found", "kept", "held", "gs", "_h"))  # (new tensors may be written once or twice)
             found = differences(a.state[name], b.state[name], name, strides, coarse, own and not made)
             anew = k == 0 or name in ("x", "y", "z")  # the arguments of a call, which are made for it
-            partly = a.error is not None and (anew or (not changed(mine[k - 1], a, name) and changed(theirs[k - 1], b, name)))
+            gradient = found is not None and found[0].startswith("grad ")  # (a call's values may have been changed before it)
+            partly = a.error is not None and (
+                anew or (not changed(mine[k - 1], a, name, gradient) and changed(theirs[k - 1], b, name, gradient))
+            )
             if found and found[0] in HISTORY and not own and not partly:
                 trifles.append(explained.TRIFLES)
             elif found:
