@@ -25,6 +25,10 @@ def broadcast_shapes(*shapes) -> Size:
     """Return the shape that these shapes broadcast to. RuntimeError where they do not.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.broadcast_shapes.html
+
+    >>> import autograd_nb as torch
+    >>> torch.broadcast_shapes((3, 1), (4,))
+    torch.Size([3, 4])
     """
     sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     for s in sizes:
@@ -38,6 +42,10 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     """Return whether a result of one dtype may be written into a tensor of the other: kinds only go up (bool, integer, float, complex).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.can_cast.html
+
+    >>> import autograd_nb as torch
+    >>> torch.can_cast(torch.float32, torch.int64)
+    False
     """
     return (from_.category <= to.category) and not (from_.is_signed and to is dtypes.uint8)
 
@@ -47,6 +55,10 @@ def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> dtypes.dtyp
     """Return the dtype of an arithmetic result of two tensors or numbers.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.result_type.html
+
+    >>> import autograd_nb as torch
+    >>> torch.result_type(torch.tensor([1]), 2.5)
+    torch.float32
     """
     operands: tuple[Any, Any] = (tensor1, tensor2)
     ranks: dict[int, Any] = {}
@@ -88,6 +100,10 @@ def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=N
     """Return `arange` of floats with the end included; PyTorch has deprecated it.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.range.html
+
+    >>> import autograd_nb as torch
+    >>> torch.arange(1, 3)
+    tensor([1, 2])
     """
     if end is None:
         start, end = 0, start

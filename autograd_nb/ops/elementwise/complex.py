@@ -135,6 +135,10 @@ def view_as_real(input):
     """Return a complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view.
 
     Errors: RuntimeError for real tensors. Source: https://docs.pytorch.org/docs/stable/generated/torch.view_as_real.html
+
+    >>> import autograd_nb as torch
+    >>> torch.view_as_real(torch.tensor([1.0 + 2.0j]))
+    tensor([[1., 2.]])
     """
     x = tensor_argument(input, "view_as_real")
     if not x.dtype.is_complex:
@@ -148,6 +152,10 @@ def view_as_complex(input):
 
     Errors: RuntimeError unless the last dim has size 2 and stride 1, and the other strides are even.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex.html
+
+    >>> import autograd_nb as torch
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0]]))
+    tensor([1.+2.j])
     """
     x = tensor_argument(input, "view_as_complex")
     layout = x._layout
@@ -241,6 +249,10 @@ def complex(real, imag, *, out=None):
 
     Errors: RuntimeError unless both are floats of one dtype.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.complex.html
+
+    >>> import autograd_nb as torch
+    >>> torch.complex(torch.tensor([1.0, 2.0]), torch.tensor([0.0, -1.0]))
+    tensor([1.+0.j, 2.-1.j])
     """
     _two_parts("complex", real, imag, ("real", "imag"), out)
     y = _complex(real, imag)
@@ -253,6 +265,10 @@ def polar(abs, angle, *, out=None):
 
     Errors: RuntimeError unless both are floats of one dtype.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.polar.html
+
+    >>> import autograd_nb as torch
+    >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))
+    tensor([2.+0.j])
     """
     _two_parts("polar", abs, angle, ("abs", "angle"), out)
     y = _polar(abs, angle)

@@ -106,6 +106,10 @@ def zeta(input, other, *, out=None):
 
     ∂/∂q = −s·ζ(s + 1, q); by s there is no derivative (NotImplementedError, as in PyTorch).
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.zeta
+
+    >>> import autograd_nb as torch
+    >>> torch.special.zeta(torch.tensor([2.0]), 1)
+    tensor([1.6449])
     """
     only_tensors("zeta", input, other, "either")
     y = _zeta(input, other)
@@ -163,6 +167,10 @@ def polygamma(n, input, *, out=None):
 
     Errors: TypeError unless n is an integer; RuntimeError where it is negative.
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.polygamma
+
+    >>> import autograd_nb as torch
+    >>> torch.polygamma(1, torch.tensor([1.0]))
+    tensor([1.6449])
     """
     k, x = _order(n, "polygamma"), tensor_argument(input, "polygamma")
     y = digamma(x) if k == 0 else trigamma(x) if k == 1 else polygamma_order(x, k)
@@ -208,6 +216,10 @@ def mvlgamma(input, p: int, *, out=None):
 
     Errors: RuntimeError unless p ≥ 1.
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.multigammaln
+
+    >>> import autograd_nb as torch
+    >>> torch.mvlgamma(torch.tensor([3.0]), 1)
+    tensor([0.6931])
     """
     x, p = tensor_argument(input, "mvlgamma"), int_argument(p, "mvlgamma", "p")
     if p < 1:

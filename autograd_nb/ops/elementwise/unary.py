@@ -335,6 +335,10 @@ def frexp(input, *, out=None):
 
     The mantissa's derivative is 2^−exponent. Errors: RuntimeError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.frexp.html
+
+    >>> import autograd_nb as torch
+    >>> torch.frexp(torch.tensor([10.0])).mantissa
+    tensor([0.6250])
     """
     x = tensor_argument(input, "frexp")
     if x.dtype.category != 2:

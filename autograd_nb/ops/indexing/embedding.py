@@ -136,6 +136,11 @@ def one_hot(tensor: Tensor, num_classes=-1):
 
     Errors: RuntimeError for integers outside [0, num_classes). Source:
     https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([0, 2]), 3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
     """
     index = tensor_argument(tensor, "one_hot", "tensor")
     if index.dtype is not dtypes.int64:

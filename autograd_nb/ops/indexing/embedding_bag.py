@@ -136,6 +136,10 @@ def embedding_bag(
 
     Errors: ValueError, NotImplementedError, RuntimeError or IndexError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embedding_bag.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.embedding_bag(torch.tensor([[0, 1]]), torch.tensor([[1.0], [3.0]]), mode="sum")
+    tensor([[4.]])
     """
     op = "embedding_bag"
     x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")

@@ -349,6 +349,10 @@ def scatter(input, dim, index, src: Tensor | float | None = None, *, value=None,
 
     Errors: RuntimeError for shapes that do not fit, other dtypes, and indices out of range.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_.html
+
+    >>> import autograd_nb as torch
+    >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5.0, 6.0]))
+    tensor([6., 0., 5.])
     """
     src = _source(src, value, "scatter")
     if reduce is not None:
@@ -491,6 +495,10 @@ def scatter_reduce(input, dim, index, src, reduce: str, *, include_self=True, ou
 
     Errors: RuntimeError for an unknown reduction and as `scatter`.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.scatter_reduce.html
+
+    >>> import autograd_nb as torch
+    >>> torch.scatter_reduce(torch.ones(2), 0, torch.tensor([0, 0, 1]), torch.tensor([2.0, 3.0, 4.0]), "prod")
+    tensor([6., 4.])
     """
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")

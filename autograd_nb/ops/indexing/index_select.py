@@ -75,6 +75,10 @@ def index_select(input, dim, index, *, out=None):
     """Return the slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice.
 
     Errors: IndexError for indices out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.index_select.html
+
+    >>> import autograd_nb as torch
+    >>> torch.index_select(torch.tensor([5, 6, 7]), 0, torch.tensor([2, 0]))
+    tensor([7, 5])
     """
     x = tensor_argument(input, "index_select")
     layout = x._layout

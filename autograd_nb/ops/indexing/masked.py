@@ -66,6 +66,10 @@ def masked_fill(input, mask, value: Tensor | float):
     """y = value where the mask holds, x elsewhere; ``value`` a number or 0-d tensor, ``mask`` broadcasts.
 
     Errors: RuntimeError unless the mask is boolean. Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill_.html
+
+    >>> import autograd_nb as torch
+    >>> torch.masked_fill(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), 0)
+    tensor([0, 2, 0])
     """
     return _masked_fill.run(_masked_fill_args(input, mask, value, "masked_fill"))
 

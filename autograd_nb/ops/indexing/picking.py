@@ -130,6 +130,11 @@ def nonzero(input, *, out=None, as_tuple=False):
     """Return the indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nonzero(torch.tensor([0, 4, 0, 5]))
+    tensor([[1],
+            [3]])
     """
     x = tensor_argument(input, "nonzero")
     if as_tuple:

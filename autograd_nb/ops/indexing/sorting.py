@@ -138,6 +138,10 @@ def sort(input, dim=-1, descending=False, *, stable: bool | None = None, out=Non
     """Return (values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back.
 
     Errors: IndexError for a dim out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.sort.html
+
+    >>> import autograd_nb as torch
+    >>> torch.sort(torch.tensor([3, 1, 2])).indices
+    tensor([1, 2, 0])
     """
     x = tensor_argument(input, "sort")
     _ordered(x._layout.dtype, "sort")
@@ -171,6 +175,10 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     """Return (values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest.
 
     Errors: RuntimeError when ``k`` does not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.topk.html
+
+    >>> import autograd_nb as torch
+    >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
+    tensor([3, 2])
     """
     x = tensor_argument(input, "topk")
     _ordered(x._layout.dtype, "topk")
@@ -401,6 +409,10 @@ def searchsorted(sorted_sequence, input: Tensor | float, *, out_int32=False, rig
 
     Errors: RuntimeError for shapes that do not match.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.searchsorted.html
+
+    >>> import autograd_nb as torch
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
+    tensor([1, 2])
     """
     edges = tensor_argument(sorted_sequence, "searchsorted", "sorted_sequence")
     if text_argument(side, "searchsorted", "side") not in (None, "left", "right"):

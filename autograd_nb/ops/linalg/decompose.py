@@ -107,6 +107,11 @@ def qr(A, mode="reduced", *, out=None):
 
     Errors: RuntimeError for other modes and less than 2 dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.qr.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.qr(torch.tensor([[1.0, 2.0], [1.0, 0.0]])).R.abs()
+    tensor([[1.4142, 1.4142],
+            [0.0000, 1.4142]])
     """
     a = matrix(A, "linalg.qr")
     if mode not in ("reduced", "complete", "r"):

@@ -81,6 +81,10 @@ def det(input, *, out=None):
 
     Errors: RuntimeError for matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.det.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.det(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+    tensor(5.)
     """
     return given(_det(square(input, "linalg.det"))[0], out, "linalg.det")
 
@@ -123,6 +127,10 @@ def slogdet(A, *, out=None):
 
     Errors: RuntimeError for matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.slogdet.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.slogdet(torch.tensor([[0.0, 1.0], [1.0, 0.0]])).sign
+    tensor(-1.)
     """
     return several(return_types.linalg_slogdet, _slogdet(square(A, "linalg.slogdet"))[:2], out, "linalg.slogdet")
 
@@ -138,6 +146,10 @@ def logdet(input):
     """Return log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.logdet.html
+
+    >>> import autograd_nb as torch
+    >>> torch.logdet(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+    tensor(1.6094)
     """
     sign, log, *_ = _slogdet(square(input, "logdet"))
     if sign.dtype.is_complex:

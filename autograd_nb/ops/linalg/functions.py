@@ -23,6 +23,11 @@ def matrix_power(A, n, *, out=None):
 
     Errors: `linalg.LinAlgError` for a singular matrix and n < 0; TypeError for an n that is not an integer.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.matrix_power.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.matrix_power(torch.tensor([[2.0, 1.0], [1.0, 3.0]]), 2)
+    tensor([[ 5.,  5.],
+            [ 5., 10.]])
     """
     a = tensor_argument(A, "linalg.matrix_power")
     if isinstance(n, bool) or not isinstance(n, int):
@@ -95,6 +100,11 @@ def matrix_exp(A):
 
     Errors: RuntimeError for matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.matrix_exp.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
     """
     return _exp(square(A, "linalg.matrix_exp"))
 
@@ -108,6 +118,11 @@ def tensorinv(A, ind=2, *, out=None):
 
     Errors: RuntimeError where the two parts have different sizes; `linalg.LinAlgError` where A has no inverse.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.tensorinv.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.tensorinv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), ind=1)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
     """
     a = tensor_argument(A, "linalg.tensorinv")
     ind = as_int(ind, "ind")
@@ -130,6 +145,10 @@ def tensorsolve(A, B, dims=None, *, out=None):
 
     Errors: RuntimeError where A is not as large as B's size squared; `linalg.LinAlgError` where A has no inverse.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.tensorsolve.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.tensorsolve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
     """
     a, b = tensor_argument(A, "linalg.tensorsolve"), tensor_argument(B, "linalg.tensorsolve", "B")
     if dims is not None:
@@ -165,6 +184,11 @@ def vander(x, *, N=None):
 
     Errors: RuntimeError for N ≤ 1, bools, and 0-d tensors without N.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vander.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
+    tensor([[1, 2, 4],
+            [1, 3, 9]])
     """
     t = tensor_argument(x, "linalg.vander", "x")
     if t.dtype is dtypes.bool_:
@@ -183,6 +207,11 @@ def torch_vander(x, N=None, increasing=False):
     """Return x^(N−1), …, x, 1 as the columns of a matrix, or in ``increasing`` order; N is the size of x if not given.
 
     Errors: RuntimeError for x that is not 1-D, and negative N. Source: https://docs.pytorch.org/docs/stable/generated/torch.vander.html
+
+    >>> import autograd_nb as torch
+    >>> torch.vander(torch.tensor([2, 3]))
+    tensor([[2, 1],
+            [3, 1]])
     """
     t = tensor_argument(x, "vander", "x")
     if t.ndim != 1:

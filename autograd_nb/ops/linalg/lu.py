@@ -177,6 +177,10 @@ def lu_factor(A, *, pivot=True, out=None):
 
     A: (…, m, n). Errors: RuntimeError when U has a zero on its diagonal, naming the batch element; for ``pivot=False``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_factor.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.lu_factor(torch.tensor([[2.0, 1.0], [4.0, 3.0]])).pivots
+    tensor([2, 2], dtype=torch.int32)
     """
     _pivoted(pivot)
     lu, pivots, info = _lu_factor(_two_dims(A, "torch.lu_factor"))
@@ -221,6 +225,11 @@ def lu(A, *, pivot=True, out=None):
 
     Errors: RuntimeError for less than 2 dims and for ``pivot=False``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.lu(torch.tensor([[2.0, 1.0], [4.0, 3.0]])).U
+    tensor([[ 4.0000,  3.0000],
+            [ 0.0000, -0.5000]])
     """
     _pivoted(pivot)
     p, lower, upper = _lu(_two_dims(A, "linalg.lu"))
@@ -477,6 +486,11 @@ def inv(A, *, out=None):
 
     Errors: `linalg.LinAlgError` for a singular matrix, naming the batch element.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.inv(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+    tensor([[ 0.6000, -0.2000],
+            [-0.2000,  0.4000]])
     """
     y, info = _inv(square(A, "linalg.inv"))
     check(info, "linalg.inv", _singular)

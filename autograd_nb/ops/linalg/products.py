@@ -59,6 +59,11 @@ def multi_dot(tensors, *, out=None):
 
     Errors: RuntimeError for fewer tensors, and shapes and dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.multi_dot.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)])
+    tensor([[12.],
+            [12.]])
     """
     if isinstance(tensors, (list, tuple)) and len(tensors) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
@@ -124,6 +129,10 @@ def linalg_cross(input, other, *, dim=-1, out=None):
 
     Errors: RuntimeError for other sizes and different numbers of dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cross.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
     """
     a, b = tensor_argument(input, "linalg.cross"), tensor_argument(other, "linalg.cross", "other")
     if a.ndim != b.ndim:
@@ -157,6 +166,10 @@ def vecdot(x, y, *, dim=-1, out=None):
     """Return Σ conj(x)·y along ``dim``; the other dims broadcast.
 
     Errors: RuntimeError for different dtypes. Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vecdot.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.vecdot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
     """
     a, b = tensor_argument(x, "linalg.vecdot", "x"), tensor_argument(y, "linalg.vecdot", "y")
     dim = int_argument(dim, "linalg.vecdot", "dim")

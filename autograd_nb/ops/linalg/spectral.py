@@ -163,6 +163,10 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
 
     Errors: `linalg.LinAlgError` for values that are not finite, naming the batch element; RuntimeError for less than 2 dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.svd.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.svd(torch.tensor([[2.0, 1.0], [1.0, 3.0]])).S
+    tensor([3.6180, 1.3820])
     """
     a = matrix(A, "linalg.svd")
     _no_driver(driver, "torch.linalg.svd", a)
@@ -199,6 +203,10 @@ def svdvals(A, *, driver=None, out=None):
     """Return the singular values of matrices (…, m, n), descending; dA = U·diag(g)·Vᴴ.
 
     Errors: as `linalg.svd`. Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.svdvals.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.svdvals(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+    tensor([3.6180, 1.3820])
     """
     a = matrix(A, "linalg.svdvals")
     _no_driver(driver, "torch.linalg.svdvals", a)
@@ -261,6 +269,10 @@ def eigh(A, UPLO="L", *, out=None):
 
     Errors: `linalg.LinAlgError` when the iteration fails, naming the batch element; RuntimeError for other UPLO and shapes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigh.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.eigh(torch.tensor([[2.0, 1.0], [1.0, 3.0]])).eigenvalues
+    tensor([1.3820, 3.6180])
     """
     a, upper = _hermitian(A, UPLO, "linalg.eigh")
     return several(return_types.linalg_eigh, _eigh(a, upper, True), out, "linalg.eigh")
@@ -271,6 +283,10 @@ def eigvalsh(A, UPLO="L", *, out=None):
     """Return the eigenvalues of Hermitian matrices (…, n, n), ascending; dA = V·diag(g)·Vᴴ.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigvalsh.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+    tensor([1.3820, 3.6180])
     """
     a, upper = _hermitian(A, UPLO, "linalg.eigvalsh")
     return given(_eigh(a, upper, a._rg and state.grad)[0], out, "linalg.eigvalsh")
@@ -332,6 +348,10 @@ def eig(A, *, out=None):
 
     Errors: RuntimeError for values that are not finite; `linalg.LinAlgError` when the iteration fails.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eig.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.eig(torch.tensor([[2.0, 0.0], [0.0, 8.0]])).eigenvalues
+    tensor([2.+0.j, 8.+0.j])
     """
     a = square(A, "linalg.eig")
     return several(return_types.linalg_eig, _eig(a, not a.dtype.is_complex, True), out, "linalg.eig")
@@ -342,6 +362,10 @@ def eigvals(A, *, out=None):
     """Return the eigenvalues of square matrices (…, n, n), complex, in no order.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigvals.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.eigvals(torch.tensor([[2.0, 0.0], [0.0, 8.0]]))
+    tensor([2.+0.j, 8.+0.j])
     """
     a = square(A, "linalg.eigvals")
     return given(_eig(a, not a.dtype.is_complex, a._rg and state.grad)[0], out, "linalg.eigvals")
@@ -442,6 +466,10 @@ def pinv(A, rcond: float | Tensor | None = None, hermitian=False, *, atol: float
 
     Errors: RuntimeError for less than 2 dims and for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.pinv.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.pinv(torch.tensor([[2.0], [1.0]]))
+    tensor([[0.4000, 0.2000]])
     """
     atol = constant("linalg_pinv", "atol", atol)
     rtol = constant("linalg_pinv", "rtol", rcond if rtol is None else rtol)
@@ -462,6 +490,10 @@ def matrix_rank(A, tol: float | Tensor | None = None, hermitian=False, *, atol: 
 
     Errors: RuntimeError for less than 2 dims and for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.matrix_rank.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+    tensor(1)
     """
     a = matrix(A, "torch.linalg.matrix_rank", "input").detach()
     if tol is not None:

@@ -88,6 +88,11 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 
     Errors: RuntimeError for shapes or dtypes that do not fit. A zero on the diagonal gives infinities.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve_triangular.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.solve_triangular(torch.tensor([[1.0, 2.0], [0.0, 4.0]]), torch.tensor([[5.0], [8.0]]), upper=True)
+    tensor([[1.],
+            [2.]])
     """
     name, kernel = "linalg.solve_triangular", "triangular_solve_cpu"
     upper = bool_argument(upper, name, "upper")
@@ -171,6 +176,11 @@ def cholesky(A, *, upper=False, out=None):
 
     Errors: `linalg.LinAlgError` naming the batch element and the leading minor when A is not positive definite.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 10.0]]))
+    tensor([[2., 0.],
+            [1., 3.]])
     """
     return _checked_cholesky(square(A, "linalg.cholesky"), bool(upper), out, "linalg.cholesky")
 
@@ -245,6 +255,11 @@ def cholesky_solve(B, L, upper=False, *, out=None):
 
     Errors: RuntimeError for shapes or dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.cholesky_solve.html
+
+    >>> import autograd_nb as torch
+    >>> torch.cholesky_solve(torch.tensor([[4.0], [8.0]]), torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[1.0000],
+            [0.5000]])
     """
     x, factor = _two(B, L, "cholesky_solve")
     factor, x = broadcast(factor, x)
@@ -262,6 +277,11 @@ def cholesky_inverse(L, upper=False, *, out=None):
 
     Errors: RuntimeError for matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.cholesky_inverse.html
+
+    >>> import autograd_nb as torch
+    >>> torch.cholesky_inverse(torch.tensor([[2.0, 0.0], [2.0, 4.0]]))
+    tensor([[ 0.3125, -0.0625],
+            [-0.0625,  0.0625]])
     """
     factor = square(L, "cholesky_inverse", kernel="cholesky_inverse_out_cpu")
     eye = identity(factor.shape[-1], factor.dtype).expand(factor.shape)

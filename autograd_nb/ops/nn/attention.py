@@ -249,6 +249,10 @@ def scaled_dot_product_attention(
 
     Errors: RuntimeError for shapes or dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.scaled_dot_product_attention(torch.zeros(1, 2), torch.ones(2, 2), torch.tensor([[1.0], [3.0]]))
+    tensor([[2.]])
     """
     op = "scaled_dot_product_attention"
     q, k, v = tensor_argument(query, op, "query"), tensor_argument(key, op, "key"), tensor_argument(value, op, "value")

@@ -80,6 +80,10 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
     Errors: RuntimeError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.unfold.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.unfold(torch.arange(6.0).reshape(1, 1, 2, 3), 2).shape
+    torch.Size([1, 4, 2])
     """
     x = tensor_argument(input, "unfold")
     _numbers(x, "im2col")
@@ -107,6 +111,11 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
 
     The transpose of `unfold`, which is its gradient. Errors: RuntimeError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.fold.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.fold(torch.ones(1, 4, 2), (2, 3), 2)
+    tensor([[[[1., 2., 1.],
+              [1., 2., 1.]]]])
     """
     x = tensor_argument(input, "fold")
     _numbers(x, "col2im")

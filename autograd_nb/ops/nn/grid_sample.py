@@ -103,6 +103,10 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
     Errors: ValueError for unknown modes, RuntimeError for shapes or dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.grid_sample.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.grid_sample(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), align_corners=True)
+    tensor([[[[1.]]]])
     """
     if mode not in _MODES:
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
@@ -163,6 +167,14 @@ def affine_grid(theta, size, align_corners=None):
 
     Errors: ValueError or NotImplementedError for shapes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.affine_grid.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.affine_grid(torch.tensor([[[0.5, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 2, 2), align_corners=True)
+    tensor([[[[-0.5000, -1.0000],
+              [ 0.5000, -1.0000]],
+    <BLANKLINE>
+             [[-0.5000,  1.0000],
+              [ 0.5000,  1.0000]]]])
     """
     t = tensor_argument(theta, "affine_grid", "theta")
     aligned = _default_corners(align_corners)

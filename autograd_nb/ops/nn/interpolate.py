@@ -177,6 +177,10 @@ def interpolate(
     The gradient is the transposed resizing. Errors: ValueError for options that do not go together, NotImplementedError for a
     mode that is not for so many dims, RuntimeError for empty sizes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.interpolate.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
     """
     x = tensor_argument(input, "interpolate")
     plain = mode in ("nearest", "area", "nearest-exact")

@@ -323,6 +323,10 @@ def binary_cross_entropy_with_logits(
 
     weight, pos_weight: tensors that broadcast to the input. Errors: ValueError when input and target differ in shape.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0, 2.0]), torch.tensor([1.0, 1.0]))
+    tensor(0.4100)
     """
     reduction = _settled(size_average, reduce, reduction)
     if isinstance(input, Tensor) and isinstance(target, Tensor) and input.shape != target.shape:

@@ -170,6 +170,10 @@ def softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=None):
 
     Errors: IndexError for a dim out of range, NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.softmax.html
+
+    >>> import autograd_nb as torch
+    >>> torch.softmax(torch.tensor([0.0, 0.0, -100.0]), 0)
+    tensor([5.0000e-01, 5.0000e-01, 1.9618e-44])
     """
     return _along(_softmax, "softmax", input, dim, axis, dtype, out)
 
@@ -181,6 +185,10 @@ def log_softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=Non
 
     Errors: IndexError for a dim out of range, NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
+
+    >>> import autograd_nb as torch
+    >>> torch.log_softmax(torch.tensor([0.0, 0.0]), 0)
+    tensor([-0.6931, -0.6931])
     """
     return _along(_log_softmax, "log_softmax", input, dim, axis, dtype, out)
 

@@ -40,6 +40,11 @@ def mm(input, mat2, *, out=None):
 
     Strided operands are not copied where BLAS can read them. Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.mm.html
+
+    >>> import autograd_nb as torch
+    >>> torch.mm(torch.tensor([[2.0, 1.0], [1.0, 3.0]]), torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+    tensor([[ 5.,  5.],
+            [ 5., 10.]])
     """
     a, b = tensor_argument(input, "mm"), tensor_argument(mat2, "mm", "mat2")
     if a.ndim != 2:
@@ -150,6 +155,10 @@ def matmul(input, other, *, out=None):
     dA = g·Bᵀ, dB = Aᵀ·g, summed over broadcast dims. Errors: RuntimeError when shapes or dtypes do not fit.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.matmul.html
+
+    >>> import autograd_nb as torch
+    >>> torch.matmul(torch.tensor([[2.0, 1.0], [1.0, 3.0]]), torch.tensor([1.0, 2.0]))
+    tensor([4., 7.])
     """
     a, b = tensor_argument(input, "matmul"), tensor_argument(other, "matmul", "other")
     y = fresh(_matmul(a, b))
@@ -209,6 +218,10 @@ def kron(input, other, *, out=None):
     """Kronecker product: y[i·n + k, …] = a[i, …]·b[k, …], each dim of size (a's · b's); missing dims in front count as 1.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.kron.html
+
+    >>> import autograd_nb as torch
+    >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
     """
     a, b = tensor_argument(input, "kron"), tensor_argument(other, "kron", "other")
     rank = max(a.ndim, b.ndim)
@@ -488,6 +501,10 @@ def linear(input, weight, bias=None, *, out=None):
 
     Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.linear(torch.tensor([1.0, 2.0]), torch.tensor([[2.0, 1.0], [1.0, 3.0]]), torch.tensor([10.0, 0.0]))
+    tensor([14.,  7.])
     """
     return _long_linear(input, weight, bias, out)
 

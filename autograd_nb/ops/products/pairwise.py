@@ -184,6 +184,10 @@ def pdist(input, p=2.0):
 
     Errors: RuntimeError for what is not a matrix of floating numbers, or negative p.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pdist.html
+
+    >>> import autograd_nb as torch
+    >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
+    tensor([5.])
     """
     x = tensor_argument(input, "pdist")
     if x.ndim != 2:

@@ -91,6 +91,10 @@ def bernoulli(input, p: Tensor | float | None = None, *, generator=None, out=Non
 
     Errors: RuntimeError for probabilities outside [0, 1].
     Source: https://docs.pytorch.org/docs/stable/generated/torch.bernoulli.html
+
+    >>> import autograd_nb as torch
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
     """
     x = tensor_argument(input, "bernoulli").detach()
     t = new_empty(x.shape, x.dtype)

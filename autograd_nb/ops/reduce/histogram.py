@@ -111,6 +111,10 @@ def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, r
 
     Errors: RuntimeError for bins, ranges and weights that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.histogram.html
+
+    >>> import autograd_nb as torch
+    >>> torch.histogram(torch.tensor([0.0, 1.0, 1.0, 4.0]), 2).hist
+    tensor([3., 1.])
     """
     x = _checked(input, "histogram")
     if weight is not None and tensor_argument(weight, "histogram", "weight")._layout.size != x._layout.size:

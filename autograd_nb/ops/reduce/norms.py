@@ -103,6 +103,10 @@ def linalg_vector_norm(x, ord: float = 2, dim=None, keepdim=False, *, dtype=None
 
     Errors: RuntimeError for integers, and for ±∞ and negative orders over nothing.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vector_norm.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]), 1)
+    tensor(7.)
     """
     y = vector_norm(x, ord, dim, keepdim, dtype)
     return y if out is None else store(out, y, "linalg.vector_norm")
@@ -180,6 +184,11 @@ def renorm(input, p, dim, maxnorm, *, out=None):
 
     Errors: RuntimeError for fewer than 2 dims, p ≤ 0 or a negative maxnorm.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.renorm.html
+
+    >>> import autograd_nb as torch
+    >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
     """
     x = tensor_argument(input, "renorm")
     if isinstance(p, complex):

@@ -96,6 +96,10 @@ def quantile(input, q: Tensor | float, dim: int | None = None, keepdim=False, *,
 
     Errors: RuntimeError for an empty input, other dtypes than float32 and float64, q outside [0, 1].
     Source: https://docs.pytorch.org/docs/stable/generated/torch.quantile.html
+
+    >>> import autograd_nb as torch
+    >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 5.0]), 0.5)
+    tensor(2.5000)
     """
     y = _quantile(tensor_argument(input, "quantile"), q, dim, bool(keepdim), interpolation, False, "quantile")
     return y if out is None else store(out, y, "quantile")
@@ -127,6 +131,10 @@ def mode(input, dim: int = -1, keepdim=False, *, out=None):
 
     Errors: IndexError for a dim out of range or of size 0.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.mode.html
+
+    >>> import autograd_nb as torch
+    >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
+    tensor(3)
     """
     x = tensor_argument(input, "mode")
     d = wrap_dim(dim, x.ndim)

@@ -300,6 +300,10 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction: float | No
 
     Two passes, the mean in float64. Errors: RuntimeError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.var.html
+
+    >>> import autograd_nb as torch
+    >>> torch.var(torch.tensor([1.0, 2.0, 4.0, 5.0]))
+    tensor(3.3333)
     """
     x, dims, c = _moments_arguments("var", input, dim, unbiased, correction)
     y = _variance(x, dims, bool(keepdim), c)

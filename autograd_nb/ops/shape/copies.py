@@ -166,6 +166,10 @@ def unravel_index(indices, shape) -> tuple[Tensor, ...]:
 
     Errors: TypeError for indices that are not integers and a shape that is not of ints, ValueError for negative sizes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.unravel_index.html
+
+    >>> import autograd_nb as torch
+    >>> torch.unravel_index(torch.tensor([5]), (2, 3))
+    (tensor([1]), tensor([2]))
     """
     x = tensor_argument(indices, "unravel_index", "indices")
     if x.dtype.category != 1:

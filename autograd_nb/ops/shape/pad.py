@@ -65,6 +65,10 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
 
     Errors: RuntimeError or NotImplementedError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.pad(torch.tensor([1.0, 2.0]), (1, 2))
+    tensor([0., 1., 2., 0., 0.])
     """
     x = tensor_argument(input, "pad")
     if not isinstance(pad, (tuple, list, Tensor)) or (isinstance(pad, Tensor) and not pad.ndim):

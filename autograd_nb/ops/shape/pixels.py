@@ -37,6 +37,11 @@ def pixel_shuffle(input, upscale_factor):
     """Return (…, C r², H, W) → (…, C, H r, W r). RuntimeError unless the channels divide by r².
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PixelShuffle.html
+
+    >>> import autograd_nb as torch
+    >>> torch.pixel_shuffle(torch.arange(4).reshape(1, 4, 1, 1), 2)
+    tensor([[[[0, 1],
+              [2, 3]]]])
     """
     x, r = _image(input, upscale_factor, "pixel_shuffle", "upscale_factor")
     *lead, c, h, w = x.shape
@@ -55,6 +60,10 @@ def pixel_unshuffle(input, downscale_factor):
     """Return (…, C, H r, W r) → (…, C r², H, W). RuntimeError unless height and width divide by r.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PixelUnshuffle.html
+
+    >>> import autograd_nb as torch
+    >>> torch.pixel_unshuffle(torch.arange(4).reshape(1, 1, 2, 2), 2).flatten()
+    tensor([0, 1, 2, 3])
     """
     x, r = _image(input, downscale_factor, "pixel_unshuffle", "downscale_factor")
     *lead, c, h, w = x.shape
@@ -75,6 +84,10 @@ def channel_shuffle(input, groups):
     """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ChannelShuffle.html
+
+    >>> import autograd_nb as torch
+    >>> torch.channel_shuffle(torch.arange(4).reshape(1, 4, 1, 1), 2).flatten()
+    tensor([0, 2, 1, 3])
     """
     x = tensor_argument(input, "channel_shuffle")
     g = as_int(groups, "groups")

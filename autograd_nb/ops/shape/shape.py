@@ -129,6 +129,11 @@ def reshape(input, *sizes, shape=None):
     """Return the elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1.
 
     Errors: RuntimeError when the sizes do not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.reshape.html
+
+    >>> import autograd_nb as torch
+    >>> torch.reshape(torch.arange(4), (2, -1))
+    tensor([[0, 1],
+            [2, 3]])
     """
     x = tensor_argument(input, "reshape")
     shape = infer_shape(as_shape(sizes if shape is None else (shape,)), x._layout.size)

@@ -99,6 +99,10 @@ def hamming_window(
 
     Errors: RuntimeError for a negative length or a dtype that is not floating.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.hamming_window.html
+
+    >>> import autograd_nb as torch
+    >>> torch.hamming_window(3, periodic=False)
+    tensor([0.0800, 1.0000, 0.0800])
     """
     n, d = _length("hamming_window", window_length, dtype)
     return _window(n, not periodic, d, _cosines((alpha, beta)), requires_grad)
@@ -112,6 +116,10 @@ def kaiser_window(
 
     Errors: RuntimeError for a negative length or a dtype that is not floating.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.kaiser_window.html
+
+    >>> import autograd_nb as torch
+    >>> torch.kaiser_window(3, periodic=False)
+    tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
     """
     n, d = _length("kaiser_window", window_length, dtype)
     return _window(n, not periodic, d, _kaiser(float(beta)), requires_grad)
