@@ -99,8 +99,13 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
             f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
             f"got: {list(x.shape)}"
         )
+    return _repeated(x, pads, mode)
+
+
+def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
+    """Return ``x`` padded with its own elements, dim by dim."""
     y = x
-    for k in range(n):
+    for k in range(len(pads) // 2):
         d = x.ndim - 1 - k
         before, after, size = pads[2 * k], pads[2 * k + 1], x.shape[d]
         if size + before + after < 1 or size == 0:
