@@ -1,8 +1,10 @@
 """einsum and its orders of contraction, Kronecker products, distances: against NumPy, and their derivatives by differences."""
 
 import math
+import os
 import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -217,3 +219,20 @@ def test_blas_is_bound_without_the_rest_of_scipys_linear_algebra(before, whole):
     """Its import would take longer than NumPy's; where the extension cannot be found alone, all is imported."""
     program = ALONE.replace("BEFORE", before).replace("WHOLE", str(whole))
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_product_that_blas_refuses_is_an_error():
+    """BLAS tells by its return code that it could not be called, and has then written nothing."""
+    code = """
+        import numpy as np
+        from autograd_nb.kernels.products import matmul
+        matmul._xxgemm = lambda *a: -1
+        a = np.ones(4, np.complex128)
+        try:
+            matmul.gemm(a, False, 2, a, False, 2, a.copy(), 2, 2, 2, 2, 1, 0)
+        except RuntimeError as error:
+            print(error)
+    """
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True, check=False)
+    assert run.stdout.strip() == "BLAS could not be called for a matrix product", run.stderr

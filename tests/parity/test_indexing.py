@@ -185,3 +185,23 @@ def test_inplace_rewrites_history(name, view):
     assert a == b == 1
     for p, q in zip(mine, theirs, strict=True):
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy())
+
+
+def test_searching_what_is_not_sorted():
+    """PyTorch's search looks at certain elements; on rows that are not sorted, or have nan, its answer follows from which they are."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n = int(rng.integers(0, 9))
+        edges, values = rng.integers(0, 6, (2, n)) / 1.0, rng.integers(-1, 7, (2, 4)) / 1.0
+        edges[rng.random((2, n)) < 0.1], values[rng.random((2, 4)) < 0.1] = np.nan, np.nan
+        order = np.stack([rng.permutation(n), rng.permutation(n)])
+        for right in (False, True):
+            found = [
+                [
+                    t.searchsorted(t.tensor(edges), t.tensor(values), right=right), t.bucketize(t.tensor(values), t.tensor(edges[0]), right=right),
+                    t.searchsorted(t.tensor(edges), t.tensor(values), right=right, sorter=t.tensor(order)),
+                ]
+                for t in (ag, torch)
+            ]  # fmt: skip
+            for a, b in zip(*found, strict=True):
+                assert a.tolist() == b.tolist(), (edges, values, right)

@@ -220,3 +220,20 @@ def test_second_derivatives_of_norms_at_zero(name):
             found.append([v.tolist() for v in (g, *t.autograd.grad((g * g).sum() + g.sum(), [x, c]))])
         for a, b in zip(*found, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rcond", [0.0, -1.0, 1.0, 2.0, float("inf")])
+@pytest.mark.parametrize("driver", ["gelsy", "gelsd", "gelss"])
+def test_least_squares_where_no_singular_value_is_told_from_another(driver, rcond):
+    """What gelsy computes with these is LAPACK's with columns free to be exchanged; PyTorch leaves open which are."""
+    from scipy.linalg import lapack
+
+    rng = np.random.default_rng(0)
+    for m, n in ((4, 3), (3, 3), (3, 5)):
+        a, b = rng.standard_normal((m, n)), rng.standard_normal((m, 2))
+        mine, theirs = (t.linalg.lstsq(t.tensor(a), t.tensor(b), rcond=rcond, driver=driver) for t in (ag, torch))
+        x = theirs.solution.numpy()
+        if driver == "gelsy":
+            x = lapack.dgelsy(a, np.vstack([b, np.zeros((max(n - m, 0), 2))]), np.zeros(n, np.int32), rcond, 1000)[1][:n]
+        np.testing.assert_allclose(mine.solution.numpy(), x, rtol=1e-9, atol=1e-12)
+        assert mine.rank.tolist() == theirs.rank.tolist() and mine.residuals.shape == theirs.residuals.shape

@@ -201,25 +201,28 @@ def search(edges, values, order, rows, n, m, right, sorted_by, out):
     """out[r, i] = where values[r, i] would go in the sorted row edges[r]; one row of edges serves all when rows is 1.
 
     ``sorted_by``: whether ``order`` gives the order of each row of edges. Many searches take each step together: which half
-    it leads to is anybody's guess, and a branch on it would be mispredicted every other time.
+    it leads to is anybody's guess, and a branch on it would be mispredicted every other time. Each looks at the elements that PyTorch's
+    looks at, so that they agree on rows that are not sorted.
     """
     length = m if rows > 1 else out.size
-    lows = np.empty(min(length, TOGETHER), np.int64)
+    lows, rests = np.empty(min(length, TOGETHER), np.int64), np.empty(min(length, TOGETHER), np.int64)
     for start in range(0, out.size, max(length, 1)):
         base = start // length * n
         for first in range(start, start + length, TOGETHER):
             wanted = values[first:min(first + TOGETHER, start + length)]
             for i in range(wanted.size):
-                lows[i] = 0
-            rest = n
-            while rest:
-                half = (rest + 1) >> 1
+                lows[i], rests[i] = 0, n
+            longest = n
+            while longest:
                 for i in range(wanted.size):
-                    mid = base + lows[i] + half - 1
+                    half = rests[i] >> 1
+                    mid = base + min(lows[i] + half, n - 1)
                     e = edges[np.uintp(order[np.uintp(mid)] + base if sorted_by else mid)]
-                    go = not (e > wanted[i]) if right else not (e >= wanted[i])
-                    lows[i] += half if go else 0
-                rest -= half
+                    beyond = not (e > wanted[i]) if right else not (e >= wanted[i])
+                    go = beyond and rests[i] > 0
+                    lows[i] += half + 1 if go else 0
+                    rests[i] = rests[i] - half - 1 if go else half
+                longest >>= 1
             for i in range(wanted.size):
                 out[first + i] = lows[i]
 

@@ -38,10 +38,12 @@ def gemm(a, ta, lda, b, tb, ldb, c, ldc, m, n, k, alpha, beta):
     scales[0] = alpha
     scales[1] = beta
     # a row-major matrix is its transpose in column-major order: c' = b' a'
-    _xxgemm(
+    failed = _xxgemm(
         np.uint8(kind), np.uint8(T if tb else N), np.uint8(T if ta else N), n, m, k,
         scales.ctypes, b.ctypes, ldb, a.ctypes, lda, scales[1:].ctypes, c.ctypes, ldc,
     )  # fmt: skip
+    if failed != 0:
+        raise RuntimeError("BLAS could not be called for a matrix product")
 
 
 def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):

@@ -13,7 +13,7 @@ from ...tensor import Tensor
 from ..core.numbers import float_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import dense
+from ..creation.cast import cast, dense
 from ..creation.create import new_empty, new_full
 from .common import adjoint, batch_of, by_columns, count, floating, scalar_name
 from .decompose import _qr
@@ -42,6 +42,18 @@ def _added(x: Tensor | None, y: Tensor | None) -> Tensor | None:
     return x if y is None else y if x is None else x + y
 
 
+def _of_one_column(a: Tensor, b: Tensor) -> list[Tensor]:
+    """Return [x, rank] where only the largest column counts, as LAPACK's gelsy begins with it and finds no other above ``rcond`` ≥ 1."""
+    norms = a.abs().square().sum(-2)
+    place = norms.argmax(-1)[..., None, None]
+    length = norms.amax(-1)[..., None, None].sqrt()
+    some = length > 0
+    column = a.gather(-1, place.expand(*a.shape[:-1], 1)) / OPS["where"].call(some, length, 1.0)
+    row = adjoint(column) @ a
+    x = adjoint(row) @ (adjoint(column) @ b) / OPS["where"].call(some, row.abs().square().sum(-1, keepdim=True), 1.0)
+    return [x, cast(some.squeeze(-1).squeeze(-1), dtypes.int64)]
+
+
 @structured(
     every=_lstsq_rule, node="LinalgLstsqBackward0", holomorphic=False, linear="no", batch="samples",
     dtypes="float complex", samples="torch.linalg.lstsq(x(5, 3), x(5, 2)).solution",
@@ -54,10 +66,15 @@ def _lstsq(a, b, rcond, driver):
     x.zero_()
     x._version_[0] = 0
     s, rank = new_full((*batch, r), 0, a.dtype.to_real()), new_full(batch, 0, dtypes.int64)
+    if a._layout.size and k and not rcond < 1 and driver == "gelsy":
+        x, rank = _of_one_column(a, b)
+        return [x, new_empty((0,), s.dtype), rank, s]
     if a._layout.size and k:
         values = driver in ("gelsd", "gelss")
         _LSTSQ(a.dtype, count(a), m, n, k, rcond, values, dense(a), dense(b), x._data, s._data, rank._data)
     x = x if m <= n else x.narrow(-2, 0, n)
+    if rcond >= 1 and driver == "gelss":  # none is greater than the largest (gelsd takes such a number for ε)
+        x, rank = x * 0, rank * 0
     if m > n and driver != "gelsy" and (driver == "gels" or not bool((rank != n).any())):
         residuals = (b - a @ x).abs().square().sum(-2)
     else:
@@ -111,6 +128,8 @@ def lstsq(input, b, rcond: float | None = None, *, driver=None):
     batch = broadcast_shapes(a.shape[:-2], right.shape[:-2])
     a, right = a.expand(*batch, m, n), right.expand(*batch, m, right.shape[-1])
     cut = float(np.finfo(a.dtype.np).eps) * max(m, n) if rcond is None else float_argument(rcond, "linalg.lstsq", "rcond")
+    if cut == 0 and driver == "gelss":
+        cut = float(np.finfo(a.dtype.np).tiny)
     x, residuals, rank, s = _lstsq(a, right, 0.0 if driver == "gels" else cut, driver)
     if driver == "gels":
         rank = new_empty((0,), dtypes.int64)
