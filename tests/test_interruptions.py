@@ -37,7 +37,8 @@ def python(code: str, timeout: float = 240, **environment: str) -> str:
 
 @pytest.fixture
 def ticking():
-    """Calls a function every so often, wherever the program is."""
+    """Calls a function every so often, wherever the program is, until ``stop``. (To clear the timer is not enough: a handler that is called just
+    then sets it again.)"""
 
     def start(function, seconds=0.0005):
         def handler(number, frame):
@@ -48,11 +49,15 @@ def ticking():
         signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
+    def stop():
+        on[0] = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
     on = [True]
     before = signal.getsignal(signal.SIGALRM)
+    start.stop = stop
     yield start
-    on[0] = False
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    stop()
     signal.signal(signal.SIGALRM, before)
 
 
@@ -89,7 +94,7 @@ def test_a_handler_computes_in_the_users_grad_mode(ticking, mode):
             found = torch.autograd.grad(loss, [x, w])
             assert all(map(torch.equal, found, expected))
             assert torch.is_grad_enabled() is mode
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        ticking.stop()
     # where the interrupted code itself has switched recording on, it is on
     assert not places
     assert all(a is b for a, b in seen) and (mode is False or all(a for a, _ in seen))
@@ -186,7 +191,7 @@ def test_a_handler_runs_the_compiled_function_that_it_interrupts(ticking):
         for x, (y, d) in zip(inputs, expected, strict=True):
             torch.testing.assert_close(f(x), y)
             torch.testing.assert_close(torch.autograd.grad(g(x), scale)[0], d)
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    ticking.stop()
     assert not wrong
 
 
