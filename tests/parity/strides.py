@@ -255,11 +255,9 @@ def differing_cases() -> Iterator[str]:
             yield f"{name}: {[x[1:] for x in found[0]]} instead of {[x[1:] for x in found[1]]}"
 
 
-_GAPS = "PyTorch copies the gaps between elements too"
 _GAPPED = ("stepped", "stepped and transposed", "expanded")
 #: entries whose results lie otherwise than PyTorch's -> why, and in which of `VARIANTS`
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("diagonal_scatter", "select_scatter"), (_GAPS, ("stepped", "stepped and transposed"))),
     **dict.fromkeys(("conj", "H", "mH"), ("conj computes, there are no tensors that are conjugated when they are read", _GAPPED)),
     "nn.functional.conv_transpose3d": ("PyTorch's order depends on which of its kernels runs", ("channels last",)),
 }  # fmt: skip

@@ -508,3 +508,30 @@ def test_arguments_that_equal_others():
         f"{call} {dim} {flag}": f"try:\n    {call.format(1, True)}\nexcept Exception:\n    pass\nr = {call.format(dim, flag)}"
         for call in calls for dim, flag in ((1, True), (1, 1), (1, 1.0), (1.0, True), ("'a'", True), (1, "'a'"), (1, None), ("t.tensor(1)", True))
     }, before, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_functions_of_one_operand_take_no_numbers():
+    from autograd_nb.ops.core.registry import OPS
+
+    names = [n for n, o in OPS.items() if o.kind == "pointwise" and len(getattr(o.rule, "params", ())) == 1 and hasattr(torch, n)]
+    assert len(names) > 50
+    check({f"{name}({value})": f"r = t.{name}({value})" for name in names for value in ("2.0", "[1.0]", "None")}, kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_bounds_and_margins_that_are_nan_none_or_reached():
+    x = "x = t.tensor([[1.0, 0.0, 2.0], [-2.0, 0.5, 1.5]], requires_grad=True)"
+    losses = ("hinge_embedding_loss(x, x.sign().detach(), margin={})", "margin_ranking_loss(x, x * 2, x.sign().detach(), margin={})",
+              "multi_margin_loss(x, t.tensor([0, 1]), margin={})", "multi_margin_loss(x, t.tensor([0, 1]), p=2, margin={})")  # fmt: skip
+    check({
+        **{f"hardtanh {low}, {high}": f"y = F.hardtanh(x, {low}, {high}); y.sum().backward(); r = y, x.grad"
+           for low in ("-1.0", "float('nan')", "2.0") for high in ("1.0", "float('nan')")},
+        **{loss.format(v): f"y = F.{loss.format(v)}; y.backward(); r = y, x.grad"
+           for loss in losses for v in ("1.0", "float('nan')", "1e40", "None", "'x'") if v != "float('nan')" or "multi" in loss},
+        **{f"{name} {v}": f"r = t.nn.{name}(margin={v})(x.detach()[:, 0], x.detach()[:, 1], t.ones(2))"
+           for name in ("MarginRankingLoss",) for v in ("None", "0.5")},
+        "a number for a target": "r = F.gaussian_nll_loss(x, 0.5, t.ones(2, 3)), F.multilabel_soft_margin_loss(x, 0.5)",
+        "value of a border": "r = F.pad(x, (1, 1), value=-2**63 - 1), F.pad(t.ones(2, dtype=t.int64), (1, 1), value=2**53 + 1)",
+        "complex border": "r = F.pad(x, (1, 1), value=1j)",
+    }, x, kinds="subclasses")  # fmt: skip

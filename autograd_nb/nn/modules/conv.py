@@ -41,6 +41,8 @@ class _ConvNd(Spatial):
             if channels % groups:
                 raise ValueError(f"{name} must be divisible by groups ({name}={channels}, groups={groups})")
         if isinstance(padding, str):
+            if self.transposed:
+                raise TypeError(f"conv_transpose{self.dims}d(): argument 'padding' must be tuple of ints, not str (padding={padding!r})")
             if padding not in ("valid", "same"):
                 raise ValueError(f"Invalid padding string '{padding}', should be one of 'valid', 'same'")
             if padding == "same" and any(s != 1 for s in several(stride, self.dims)):

@@ -189,19 +189,21 @@ class BCEWithLogitsLoss(_Loss):
 
 class _MarginLoss(_Loss):
     margin: float
-    default: float = 0.0
 
     def __init__(
-        self, margin: float | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+        self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
     ) -> None:
         super().__init__(size_average, reduce, reduction)
-        self.margin = self.default if margin is None else margin
+        self.margin = margin
 
 
 class HingeEmbeddingLoss(_MarginLoss):
     """x where y = 1, max(0, margin - x) where y = -1."""
 
-    default: float = 1.0
+    def __init__(
+        self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__(margin, size_average, reduce, reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)

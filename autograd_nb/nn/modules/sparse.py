@@ -33,7 +33,7 @@ class _Table(Module):
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError(f"Padding_idx must be within num_embeddings (padding_idx={padding_idx}, num_embeddings={num_embeddings})")
-            padding_idx %= num_embeddings
+            padding_idx = padding_idx + num_embeddings if padding_idx < 0 else padding_idx
         self.padding_idx = padding_idx
         if _weight is None:
             self.weight = parameter((num_embeddings, embedding_dim), dtype, device)

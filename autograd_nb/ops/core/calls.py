@@ -273,7 +273,13 @@ def _pointwise_call(op: Pointwise, first: Callable[..., Any]) -> Callable[..., A
 
 def unary_call(op: Pointwise) -> Callable[..., Any]:
     """Return the public function of an op of one operand."""
-    return _pointwise_call(op, lambda input: op.slow((input,)))
+
+    def first(input: Any) -> Any:
+        if not isinstance(input, Tensor) and not hasattr(input, "_decide"):
+            only_tensors(op.name, input, None)
+        return op.slow((input,))
+
+    return _pointwise_call(op, first)
 
 
 def binary_call(op: Pointwise, operator: bool = False) -> Callable[..., Any]:

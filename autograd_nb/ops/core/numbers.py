@@ -47,6 +47,12 @@ def real_argument(value: Any, name: str, argument: str) -> float:
     return float(number_as(plain_number(value) if isinstance(value, np.generic) else value, dtypes.float64, name))
 
 
+def real_beside(x: Tensor, value: Any, name: str, argument: str) -> float:
+    """Return a number as `real_argument`, with which ``x`` is computed. RuntimeError for one that float32 does not hold where ``x`` is that."""
+    found = real_argument(value, name, argument)
+    return float(number_as(found, x.dtype, name)) if x.dtype is dtypes.float32 else found
+
+
 def bool_argument(value: Any, name: str, argument: str) -> bool:
     """Return a flag of an op. TypeError for what is not a bool, as 1 and tensors are not."""
     if value.__class__ is bool or isinstance(value, np.bool_):

@@ -12,7 +12,7 @@ from ...dtypes import float32, float64
 from ...errors import shorten
 from ...shapes import wrap_dim
 from ...tensor import Tensor
-from ..core.numbers import SINGLE, limits, number_argument, number_as, real_argument
+from ..core.numbers import SINGLE, limits, number_argument, number_as, real_argument, real_beside
 from ..core.pointwise import pointwise
 from ..core.recording import guarded, need_floats, need_numbers, no_complex_derivative, not_for_complex, store
 from ..core.registry import OPS, register
@@ -317,7 +317,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     tensor([ 0.3133,  0.6931, 30.0000])
     """
     _floating(tensor_argument(input, "softplus"), "softplus")
-    beta, threshold = (real_argument(v, "softplus", n) for v, n in ((beta, "beta"), (threshold, "threshold")))
+    beta, threshold = (real_beside(input, v, "softplus", n) for v, n in ((beta, "beta"), (threshold, "threshold")))
     y = _softplus(input, beta, threshold)
     return y if out is None else store(out, y, "softplus", (), (input,))
 
@@ -370,20 +370,23 @@ _hardtanh_call = _switchable(
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """Return x kept within [min_val, max_val]; dy/dx = 1 within, 0 at and beyond the edges.
 
-    Any shape, floats and integers; ``inplace`` writes x itself. Errors: ValueError unless min_val ≤ max_val.
+    Any shape, floats and integers; ``inplace`` writes x itself. Errors: ValueError where min_val > max_val.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.hardtanh.html
 
     >>> import autograd_nb as torch
     >>> torch.nn.functional.hardtanh(torch.tensor([-2.0, 0.5, 2.0]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
-    if not min_val <= max_val:
-        raise ValueError(f"min_val cannot be greater than max_val, nor nan (min_val={min_val}, max_val={max_val})")
+    if min_val > max_val:
+        raise ValueError(f"min_val cannot be greater than max_val (min_val={min_val}, max_val={max_val})")
     if isinstance(input, Tensor) and input.dtype.category == 1:
         if input.dtype.name == "uint8" and min_val < 0:
             raise RuntimeError(f"cannot do hardtanh on an unsigned type with negative limits (min_val={min_val})")
         min_val, max_val = (number_as(v, input.dtype, "hardtanh") for v in (min_val, max_val))
-    return _hardtanh_call(input, min_val, max_val, inplace)
+    if min_val == min_val and max_val == max_val:
+        return _hardtanh_call(input, min_val, max_val, inplace)
+    y = _hardtanh_call(input, min_val, max_val, False) + math.nan  # of one bound that is nan nothing is left
+    return input.copy_(y) if inplace else y
 
 
 @formula(lambda g, x: m.where((x > -3) & (x < 3), g * (1 / 6), 0.0), name="hardsigmoid")
@@ -428,7 +431,7 @@ def hardshrink(input, lambd=0.5, *, out=None):
     tensor([-1.,  0.,  2.])
     """
     _floating(tensor_argument(input, "hardshrink"), "hardshrink")
-    y = _hardshrink(input, real_argument(lambd, "hardshrink", "lambd"))
+    y = _hardshrink(input, real_beside(input, lambd, "hardshrink", "lambd"))
     return y if out is None else store(out, y, "hardshrink", (), (input,))
 
 

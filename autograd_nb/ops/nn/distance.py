@@ -9,7 +9,7 @@ from ... import dtypes
 from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
-from ..core.numbers import float_argument, real_argument
+from ..core.numbers import float_argument, real_beside
 from ..core.recording import constant, guarded, scalar_type, store
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
@@ -20,7 +20,7 @@ from ..elementwise.arithmetic import minimum
 from ..indexing.take_along import put_along, take_along
 from ..reduce.norms import vector_norm
 from .cross_entropy import _checked_indices, check_reduction
-from .loss import _settled, _total, _where
+from .loss import _settled, _target, _total, _where
 
 
 def _clamp(x: Tensor, low: float) -> Tensor:
@@ -197,10 +197,8 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     tensor(1.4100)
     """
     reduction = _settled(size_average, reduce, reduction)
-    x, t = (
-        tensor_argument(input, "multilabel_soft_margin_loss"),
-        tensor_argument(target, "multilabel_soft_margin_loss", "target"),
-    )
+    x = tensor_argument(input, "multilabel_soft_margin_loss")
+    t = _target(target, x, "multilabel_soft_margin_loss")
     if not x.ndim:
         raise IndexError("Dimension specified as -1 but tensor has no dimensions (input of multilabel_soft_margin_loss)")
     log_sigmoid = OPS["nn.functional.logsigmoid"].call
@@ -229,7 +227,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     """
     reduction = _settled(size_average, reduce, reduction)
     x, t = tensor_argument(input, "multi_margin_loss"), tensor_argument(target, "multi_margin_loss", "target")
-    margin = real_argument(margin, "multi_margin_loss", "margin")
+    margin = real_beside(x, margin, "multi_margin_loss", "margin")
     if p not in (1, 2):
         raise ValueError(f"only p == 1 and p == 2 supported (p={p})")
     if weight is not None and weight.ndim != 1:
@@ -251,9 +249,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None and weight.shape[0] != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     at, _ = _checked_indices(t.reshape(-1), classes, -(1 << 62), RuntimeError)
-    z = _clamp(margin - take_along(rows, at, 1).unsqueeze(1) + rows, 0.0)
+    z = margin - take_along(rows, at, 1).unsqueeze(1) + rows
+    z = _where((_one_hot(at, classes, rows) != 1) & (z > 0), z, 0.0)  # (also what is nan adds nothing)
     z = z * z if p == 2 else z
-    z = _where(_one_hot(at, classes, rows) == 1, 0.0, z)
     if weight is not None:
         z = z * take_along(weight, at, 0).unsqueeze(1)
     value = z.sum(1) / classes

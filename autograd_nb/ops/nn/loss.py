@@ -14,7 +14,7 @@ from ...graph.modes import state
 from ...shapes import broadcast_shapes
 from ...tensor import Tensor
 from ..core.derive import Pair
-from ..core.numbers import bool_argument, float_argument, real_argument
+from ..core.numbers import bool_argument, float_argument, plain_number, real_beside
 from ..core.pointwise import pointwise
 from ..core.recording import can_cast, constant, kind_among, need_floats, not_for_complex, scalar_type
 from ..core.reduction import Reduction
@@ -62,6 +62,12 @@ def _settled(size_average: Any, reduce: Any, reduction: Any, also: tuple[str, ..
     reduction = legacy_reduction(size_average, reduce, reduction, 5)
     check_reduction(reduction, also)
     return reduction
+
+
+def _target(value: Any, x: Tensor, name: str) -> Tensor:
+    """Return the target of a loss of which PyTorch computes with a number as well."""
+    number = plain_number(value)
+    return tensor_argument(value, name, "target") if number is None else new_full((), number, x.dtype)
 
 
 def _pair(input: Any, target: Any, name: str, warn: bool = True) -> tuple[Tensor, Tensor]:
@@ -436,7 +442,8 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
     Errors: ValueError for negative variances or another shape.
     """
-    x, t = tensor_argument(input, "gaussian_nll_loss"), tensor_argument(target, "gaussian_nll_loss", "target")
+    x = tensor_argument(input, "gaussian_nll_loss")
+    t = _target(target, x, "gaussian_nll_loss")
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError(f"var has negative entry/entries (var={var})")
@@ -459,7 +466,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             elif not (x.ndim == v.ndim and sum(b for a, b in zip(x.shape, v.shape, strict=True) if a != b) == 1):
                 raise ValueError(f"var is of incorrect size ({list(v.shape)} for an input of {list(x.shape)})")
     check_reduction(reduction)
-    eps = real_argument(eps, "gaussian_nll_loss", "eps")
+    eps = real_beside(x, eps, "gaussian_nll_loss", "eps")
     if isinstance(v, Tensor):  # what the derivative keeps is nobody's to change
         v = v.clone()
     extra = 0.5 * math.log(2 * math.pi) if full else 0.0
@@ -493,7 +500,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
         target = cast(target == 1, dtypes.float32) - cast(target == -1, dtypes.float32)
     x, t = _pair(input, target, "hinge_embedding_loss", False)
     _no_bool(x)
-    margin = float_argument(margin, "hinge_embedding_loss", "margin")
+    margin = real_beside(x, float_argument(margin, "hinge_embedding_loss", "margin"), "hinge_embedding_loss", "margin")
     if x.dtype.category == 1 and reduction == "mean":
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}")
     if state.grad and x.requires_grad:  # what the derivative keeps is nobody's to change

@@ -298,9 +298,10 @@ def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple
     if output_size is None:
         raise TypeError(f"{op}(): argument 'output_size' must be tuple of ints, not NoneType (use (None,) for the size of the input)")
     sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * n
+    sizes = [None if s is None else as_int(s, "output_size") for s in sizes]
     if len(sizes) != n:
         raise RuntimeError(f"{op}(): output_size must be {n} ints, got {output_size!r}")
-    y = tuple(m if s is None else as_int(s, "output_size") for s, m in zip(sizes, x.shape[x.ndim - n :], strict=True))
+    y = tuple(m if s is None else s for s, m in zip(sizes, x.shape[x.ndim - n :], strict=True))
     if any(m < 0 for m in y):
         raise RuntimeError(f"{op}(): elements of output_size must be greater than or equal to 0 but got {list(y)}")
     if means and any(size != 1 for size in y):

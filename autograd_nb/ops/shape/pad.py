@@ -9,7 +9,7 @@ from ...errors import shorten
 from ...shapes import as_ints, layout_of
 from ...tensor import Tensor, make
 from ..core.jumps import jumping
-from ..core.numbers import number_argument
+from ..core.numbers import float_argument
 from ..core.recording import need_numbers
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -82,7 +82,7 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
             f"{len(pads)} and input of dimension {x.ndim}"
         )
     if mode == "constant":
-        return _constant(x, pads, 0 if value is None else value)
+        return _constant(x, pads, value)
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value is not None and value != 0:
@@ -128,7 +128,8 @@ def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
 
 
 def _constant(x: Tensor, pads: list[int], value: Any) -> Tensor:
-    value = number_argument(value, "pad", "value")
+    if type(value) is not int or abs(value) > 1 << 53:  # what a float does not hold
+        value = 0 if value is None else float_argument(value, "pad", "value")
     old = tuple(x._layout.shape)
     places, shape = [0] * len(old), list(old)
     for k in range(len(pads) // 2):

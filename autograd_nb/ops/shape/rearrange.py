@@ -9,6 +9,7 @@ from typing import Any
 from ... import dtypes
 from ...launch import Kernel
 from ...shapes import as_int, as_shape, is_expanded, layout_of, numel, wrap_dim, wrap_dims
+from ...strides import packed
 from ...tensor import Tensor, make
 from ..core.inplace import in_place
 from ..core.numbers import several_argument
@@ -20,6 +21,7 @@ from ..creation.create import as_tensor, new_empty, new_full
 from .cat import cat, check_joined, stack
 from .parts import _diagonal, _diagonal_backward, _select, _slice, tensor_split
 from .shape import _transpose, expand, reshape, unsqueeze
+from .strided import copied_with_gaps
 
 _flip_kernel = Kernel("indexing.index", "flip")
 _roll_kernel = Kernel("indexing.index", "roll")
@@ -253,7 +255,7 @@ def trace(input):
     samples="x(3, 4).select_scatter(x(3), 1, 2)",
 )
 def _write_view(x, src, look, args):
-    y = copied(x)
+    y = copied(x) if packed(x._layout) or is_expanded(x._layout) else copied_with_gaps(x)
     look(y, *args).copy_(src)
     return y
 

@@ -246,14 +246,25 @@ def _overwritten(g: Tensor, own: int, x_shape: Any, x_strides: Any, shape: Any, 
     return _read(span, base_shape, base_strides, shape, strides, at)
 
 
+def _memory(x: Tensor, total: int) -> Tensor:
+    """Return a copy of the storage of ``x``, of ``total`` elements."""
+    whole = x._data if total == x._layout.extent else _storage(x)[0]
+    return clone(make(whole, layout_of((total,), None, x.dtype), x._version_))
+
+
+def copied_with_gaps(x: Tensor) -> Tensor:
+    """Return ``x`` in a copy of its whole storage, with the strides and the place that it has there."""
+    storage, own = _storage(x)
+    return _with(_memory(x, storage.size), tuple(x.shape), x._layout.strides, own)
+
+
 @structured(
     x=_not_overwritten, src=_overwritten, node="AsStridedScatterBackward0", linear="no", batch="samples",
     samples="torch.as_strided_scatter(x(3, 4), x(3, 2), (3, 2), (4, 1))",
 )
 def _write_strided(x, src, own, x_strides, shape, strides, offset, total):
     """Return a copy of the storage of ``x``, of ``total`` elements, ``src`` written over a part of it, read as ``x`` is."""
-    whole = x._data if total == x._layout.extent else _storage(x)[0]
-    memory = clone(make(whole, layout_of((total,), None, x.dtype), x._version_))
+    memory = _memory(x, total)
     _with(memory, shape, strides, offset).copy_(src)
     return _with(memory, tuple(x.shape), x_strides, own)
 
