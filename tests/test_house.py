@@ -77,7 +77,7 @@ VERBS = re.compile(
     r"(Accept|Add|Apply|Average|Become|Begin|Bind|Bring|Call|Check|Clamp|Clip|Compile|Compute|Conjugate|Contract|Convert|Copy|"
     r"Declare|Decorator|Divide|Do|Draw|Drop|End|Enter|Fill|Fold|Forget|Give|Go|Have|Join|Keep|Lay|Leave|Let|Look|Make|Mark|Merge|"
     r"Move|Multiply|Note|Offer|Overwrite|Pack|Pad|Partition|Plan|Prune|Put|Raise|Read|Reduce|Refuse|Register|Remember|Remove|"
-    r"Repeat|Replace|Resize|Return|Rewrite|Round|Run|Say|Scale|Seed|Set|Sort|Split|Stack|Start|Sum|Swap|Take|Tell|Turn|Undo|Update|"
+    r"Repeat|Replace|Resize|Return|Rewrite|Round|Run|Say|Scale|Seed|Set|Sort|Split|Stack|Start|Step|Sum|Swap|Take|Tell|Turn|Undo|Update|"
     r"Walk|Warn|Write|Yield|Zero)\b"
 )
 

@@ -34,7 +34,7 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
         "ops/reduce/sums.py": '''
             @reduction(SUM, finish=lambda total: m.sqrt(total), grad=lambda g, x, y: g * x / y)
             def length(x):
-                """√Σx² over ``dim``; dy/dx = x/y."""
+                """y = √Σx² over ``dim``; dy/dx = x/y."""
                 return x * x
         ''',
     },
@@ -103,7 +103,7 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
 
 
             def _lion(shared, d, x, exp_avg):
-                """Steps along the signs of an average (Chen et al., 2023)."""
+                """Step along the signs of an average (Chen et al., 2023)."""
                 rate, new1, new2 = shared
                 return x - rate * np.sign(exp_avg + (d - exp_avg) * new1), exp_avg + (d - exp_avg) * new2
 
