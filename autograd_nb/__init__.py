@@ -150,7 +150,7 @@ _sum_of_diagonal.__qualname__ = "Tensor.trace"  # the name is another's here, an
 
 
 def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:  # type: ignore[no-redef]
-    """Of a function: the static graph that one run on ``examples`` gives (see `compiler.trace.graph.trace`). Of a matrix: Σ of its diagonal."""
+    """Return, of a function, the static graph that one run on ``examples`` gives (see `compiler.trace.graph.trace`); of a matrix Σ of its diagonal."""
     if isinstance(input, Tensor) or not callable(input):
         return _sum_of_diagonal(input, *examples, **options)
     from .compiler.trace.graph import trace as static_graph
@@ -182,7 +182,7 @@ def __dir__() -> list[str]:
 
 
 def _reduce_tensor(t: Tensor) -> tuple[_Any, ...]:
-    """How pickle and copy take a tensor apart; what does so is imported when it is asked for."""
+    """Return how pickle and copy take a tensor apart; what does so is imported when it is asked for."""
     from .serialization import reduce_tensor
 
     return reduce_tensor(t)

@@ -67,13 +67,13 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The current options by name."""
+    """Return the current options by name."""
     return asdict(options)
 
 
 @contextmanager
 def printoptions(**kwargs: Any) -> Iterator[None]:
-    """`set_printoptions` for the length of a ``with`` block."""
+    """Do `set_printoptions` for the length of a ``with`` block."""
     old = get_printoptions()
     set_printoptions(**kwargs)
     try:
@@ -142,7 +142,7 @@ class _ComplexFormat:
 
 
 def _edges(a: np.ndarray) -> np.ndarray:
-    """The elements that a summary shows."""
+    """Return the elements that a summary shows."""
     e = options.edgeitems
     for axis, n in enumerate(a.shape):
         if n > 2 * e:
@@ -189,7 +189,7 @@ def _contents(a: np.ndarray, indent: int) -> str:
 
 
 def _joined(text: str, suffixes: list[str], indent: int) -> str:
-    """The suffixes behind the contents, on new lines where they do not fit."""
+    """Return the suffixes behind the contents, on new lines where they do not fit."""
     length = len(text) - text.rfind("\n") + 1
     for s in suffixes:
         if length + len(s) + 2 > options.linewidth:
@@ -202,7 +202,7 @@ def _joined(text: str, suffixes: list[str], indent: int) -> str:
 
 
 def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
-    """``tensor([…], dtype=…, grad_fn=<…>)``."""
+    """Return ``tensor([…], dtype=…, grad_fn=<…>)``."""
     plain = type(self).__name__ in ("Tensor", "Parameter")
     prefix = "tensor(" if plain else f"{type(self).__name__}("
     indent = len(prefix)

@@ -36,7 +36,7 @@ __all__ = [
 
 
 class ProfilerActivity(Enum):
-    """What may be profiled; here it is the CPU."""
+    """Kinds of work that may be profiled; here it is the CPU."""
 
     CPU = 0
     XPU = 1
@@ -54,7 +54,7 @@ class DeviceType(Enum):
 
 
 class ProfilerAction(Enum):
-    """What the profiler does in a step."""
+    """Things that the profiler does in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -63,7 +63,7 @@ class ProfilerAction(Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """The CPU."""
+    """Return the CPU."""
     return {ProfilerActivity.CPU}
 
 
@@ -75,7 +75,7 @@ def kineto_available() -> bool:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """Of each cycle, skip ``wait`` steps, warm up in ``warmup``, record ``active``; ``repeat`` cycles (0: to the end).
+    """Return when to profile: of each cycle, skip ``wait`` steps, warm up in ``warmup``, record ``active``; ``repeat`` cycles (0: to the end).
 
     skip_first: steps before the first cycle. skip_first_wait: whether the first cycle leaves out its wait.
     """
@@ -114,7 +114,7 @@ def _always(_: int) -> ProfilerAction:
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable[[Any], None]:
-    """For ``on_trace_ready``: writes each trace to a file of its own in ``dir_name``."""
+    """Return what ``on_trace_ready`` takes and what writes each trace to a file of its own in ``dir_name``."""
 
     def handler(prof: Any) -> None:
         os.makedirs(dir_name, exist_ok=True)
@@ -188,7 +188,7 @@ class profile:
         self._close()
 
     def step(self) -> None:
-        """The next step begins."""
+        """Begin the next step."""
         before = self.current_action
         if self._step is not None and self._recorder is not None:
             self._recorder.finish(self._step)
@@ -246,13 +246,13 @@ class profile:
 
     # ---- results
     def events(self) -> EventList:
-        """All events of the last cycle that was recorded."""
+        """Return all events of the last cycle that was recorded."""
         if self._events is None:
             raise RuntimeError("profile: nothing has been recorded yet; ask after the with block, or in on_trace_ready")
         return self._events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> EventList:
-        """One row for each name (with ``group_by_input_shape`` and operands' shapes; with ``group_by_stack_n`` and user's line)."""
+        """Return one row for each name (with ``group_by_input_shape`` and operands' shapes; with ``group_by_stack_n`` and user's line)."""
         return self.events().key_averages(group_by_input_shape, group_by_stack_n)
 
     def export_chrome_trace(self, path: str) -> None:

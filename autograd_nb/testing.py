@@ -28,7 +28,7 @@ def assert_close(
     equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
     check_stride: bool = False, msg: str | Callable[[str], str] | None = None,
 ) -> None:  # fmt: skip
-    """AssertionError unless |actual − expected| ≤ atol + rtol·|expected| everywhere; lists and dicts are compared by element.
+    """Raise AssertionError unless |actual − expected| ≤ atol + rtol·|expected| everywhere; lists and dicts are compared by element.
 
     Without tolerances, those of the wider dtype: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, 0 for integers.
     Source: https://docs.pytorch.org/docs/stable/testing.html#torch.testing.assert_close
@@ -100,7 +100,7 @@ def _difference(actual: Any, expected: Any, options: dict[Any, Any], where: str)
 def assert_allclose(
     actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
 ) -> None:
-    """`assert_close` under its old name: dtypes may differ, nan equals nan."""
+    """Do `assert_close` under its old name: dtypes may differ, nan equals nan."""
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
@@ -108,7 +108,7 @@ def make_tensor(
     *shape: Any, dtype: dtypes.dtype, device: Any = "cpu", low: float | None = None, high: float | None = None,
     requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of random values in [low, high): by default [−9, 9), integers to 9 too, both values for bool.
+    """Return a tensor of random values in [low, high): by default [−9, 9), integers to 9 too, both values for bool.
 
     What lies outside the dtype's range is cut off. Errors: ValueError for an empty interval, one outside the dtype's range, a
     gradient of integers, and ``noncontiguous`` with a ``memory_format``.
@@ -139,7 +139,7 @@ def make_tensor(
 
 
 def _interval(dtype: dtypes.dtype, low: float | None, high: float | None) -> tuple[float, float]:
-    """The bounds of `make_tensor` within the dtype's range."""
+    """Return the bounds of `make_tensor` within the dtype's range."""
     least: float
     beyond: float
     if dtype is dtypes.bool_:

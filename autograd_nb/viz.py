@@ -24,7 +24,7 @@ __all__ = ["Drawing", "Held", "MemoryTable", "graph", "memory"]
 
 
 def graph(loss: Any, path: Any = None, params: Any = None) -> Drawing:
-    """The graph that a tensor (or several) was computed by, as a tree of text, and as a picture if a ``path`` is given.
+    """Return the graph that a tensor (or several) was computed by, as a tree of text, and as a picture if a ``path`` is given.
 
     Each node is shown with the shape and dtype of what it computed and the line of the program where it was recorded; below it
     stand its inputs. A node of one input has it on the next line; a node that is met again is named by its number. Nodes that a
@@ -51,7 +51,7 @@ def graph(loss: Any, path: Any = None, params: Any = None) -> Drawing:
 
 
 def memory(loss: Any, params: Any = None) -> MemoryTable:
-    """What the graph of a tensor (or several) holds for the backward pass, in bytes, by op and line.
+    """Return what the graph of a tensor (or several) holds for the backward pass, in bytes, by op and line.
 
     An array that several ops keep is counted once, for the op that was recorded first; an array that is part of a larger block
     counts with the whole block, which it keeps alive. Leaves that require grad are "parameters": they would live without the
@@ -96,7 +96,7 @@ def memory(loss: Any, params: Any = None) -> MemoryTable:
 
 
 def _walk(loss: Any, function: str) -> tuple[list[Node], list[Any]]:
-    """(every node, the roots' edges); nodes in the order in which they are met."""
+    """Return (every node, the roots' edges); nodes in the order in which they are met."""
     losses = list(loss) if isinstance(loss, (tuple, list)) else [loss]
     for t in losses:
         if not isinstance(t, Tensor):
@@ -137,7 +137,7 @@ def _names(params: Any, tensors: bool = False) -> Any:
 
 
 def _layouts(node: Any) -> tuple[Layout | None, ...]:
-    """Of each output, where the node knows it."""
+    """Return the layout of each output, where the node knows it."""
     if hasattr(node, "spec"):
         out = node.spec.out
         if not hasattr(node, "place"):
@@ -158,7 +158,7 @@ def _kind(layouts: Iterable[Layout | None]) -> str:
 
 
 def _arrays(node: Any) -> Iterator[np.ndarray]:
-    """The arrays that a node saved. What hooks packed is no longer the graph's, unless it is a tensor."""
+    """Yield the arrays that a node saved. What hooks packed is no longer the graph's, unless it is a tensor."""
     saved = node.saved
     if hasattr(saved, "bound"):  # of a compiled function: (buffer, memory, bytes before it)
         yield from [memory for _, memory, _ in saved.bound if isinstance(memory, np.ndarray)]
@@ -177,7 +177,7 @@ def _arrays(node: Any) -> Iterator[np.ndarray]:
 
 
 def _inside(value: Any, depth: int = 4) -> Iterator[np.ndarray]:
-    """The arrays in nested containers."""
+    """Yield the arrays in nested containers."""
     if isinstance(value, Tensor):
         yield value._data
     elif isinstance(value, np.ndarray):
@@ -188,7 +188,7 @@ def _inside(value: Any, depth: int = 4) -> Iterator[np.ndarray]:
 
 
 def _block(array: np.ndarray) -> tuple[int, int]:
-    """(address, bytes) of the block of memory that an array is part of."""
+    """Return (address, bytes) of the block of memory that an array is part of."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return int(array.__array_interface__["data"][0]), array.nbytes
@@ -226,7 +226,7 @@ class Drawing:
         return len(self._facts) - 1
 
     def __len__(self) -> int:
-        """How many nodes and leaves there are."""
+        """Return how many nodes and leaves there are."""
         return len(self._facts)
 
     # ---- text
@@ -267,7 +267,7 @@ class Drawing:
 
     # ---- pictures
     def dot(self) -> str:
-        """The graph in Graphviz's language, inputs at the bottom."""
+        """Return the graph in Graphviz's language, inputs at the bottom."""
 
         def quoted(text: str) -> str:
             return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
@@ -282,7 +282,7 @@ class Drawing:
         return "\n".join([*lines, "}", ""])
 
     def svg(self) -> str:
-        """An SVG picture, by Graphviz where it is installed."""
+        """Return an SVG picture, by Graphviz where it is installed."""
         if shutil.which("dot"):
             return self._drawn("svg").decode()
         from .compiler.trace.picture import layered
@@ -297,7 +297,7 @@ class Drawing:
         return layered(boxes, [(source, k) for k, inputs in enumerate(self._inputs) for source in inputs])
 
     def _upwards(self) -> Iterator[int]:
-        """All numbers, inputs before what is computed from them."""
+        """Return all numbers, inputs before what is computed from them."""
         done: set[int] = set()
         stack = [(k, False) for k in self._roots]
         while stack:
@@ -340,7 +340,7 @@ class Drawing:
 
 @dataclass
 class Held:
-    """What the nodes of one op and line keep: how many arrays, their bytes, and how many of these are parameters'."""
+    """The things that the nodes of one op and line keep: how many arrays, their bytes, and how many of these are parameters'."""
 
     op: str
     line: str
@@ -356,7 +356,7 @@ class Held:
 
 @dataclass
 class MemoryTable:
-    """What a graph holds: ``rows`` (`Held`, largest first) of ``nodes`` nodes; ``str()`` is a table."""
+    """The things that a graph holds: ``rows`` (`Held`, largest first) of ``nodes`` nodes; ``str()`` is a table."""
 
     rows: list[Held]
     nodes: int

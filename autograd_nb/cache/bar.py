@@ -11,7 +11,7 @@ _WIDE, _LINE = 30, 100
 
 @contextmanager
 def progress(total: int, unit: str) -> Iterator[Callable[[str], None]]:
-    """A function to call with a name for each thing that is done; without a terminal nothing is written."""
+    """Return a function to call with a name for each thing that is done; without a terminal nothing is written."""
     try:
         from tqdm import tqdm
     except ImportError:

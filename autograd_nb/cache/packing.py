@@ -24,7 +24,7 @@ __all__ = ["HOST", "LEVELS", "Written", "write"]
 
 
 class Written(NamedTuple):
-    """What `write` wrote."""
+    """A record of what `write` wrote."""
 
     kernels: int
     size: int

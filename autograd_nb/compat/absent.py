@@ -42,7 +42,7 @@ def _sets(*args: Any, **kwargs: Any) -> Any:
 
 
 def made(name: str, answer: Answer, module: str) -> Any:
-    """What stands for an answer under ``name`` in ``module``: a function, a class, or the value itself."""
+    """Return what stands for an answer under ``name`` in ``module``: a function, a class, or the value itself."""
     match answer:
         case At(where):
             place, _, own = where.partition(":")
@@ -86,14 +86,14 @@ class AbsentFinder:
     """The import system's way to the modules of the table."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """The import system asks for a module: the spec of one in the table, None for all others."""
+        """Return the spec of a module of the table, None for all others: the import system asks for it."""
         package, _, name = fullname.partition(".")
         if package != PACKAGE or name not in MODULES:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """The empty module."""
+        """Return the empty module."""
         absent = MODULES[spec.name.partition(".")[2]]
         module = AbsentModule(spec.name, absent.doc)
         module._absent = absent

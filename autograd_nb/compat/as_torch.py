@@ -21,7 +21,7 @@ TORCH_VERSION = "2.13.0"  #: the PyTorch that this library follows
 
 
 def _own_name(fullname: str) -> str | None:
-    """This library's module for PyTorch's ``fullname``, None where there is none."""
+    """Return this library's module for PyTorch's ``fullname``, None where there is none."""
     rest = fullname.partition(".")[2]
     candidate = f"{PACKAGE}.{rest}" if rest else PACKAGE
     try:
@@ -34,7 +34,7 @@ _finder: Finder | None = None
 
 
 def as_torch() -> ModuleType:
-    """From now on ``import torch`` (and ``import torch.nn`` …) in this process gives this library; returns it.
+    """Let ``import torch`` (and ``import torch.nn`` …) in this process give this library from now on, and return it.
 
     Errors: RuntimeError when the real PyTorch is already imported.
 

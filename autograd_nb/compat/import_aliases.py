@@ -55,19 +55,19 @@ class Finder:
         self._kept: dict[str, tuple[Any, ...]] = {}
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """The import system asks for a module."""
+        """Return the spec of a module that the import system asks for."""
         if fullname.partition(".")[0] != self._prefix or self._own(fullname) is None:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """The module of this library, which keeps its own spec: the import system writes another into what it is given."""
+        """Return the module of this library, which keeps its own spec: the import system writes another into what it is given."""
         module = importlib.import_module(self._own(spec.name) or PACKAGE)
         self._kept[spec.name] = (module.__spec__, module.__loader__)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """The module has run long ago; its spec is put back."""
+        """Put the module's spec back; it has run long ago."""
         name = module.__spec__.name if module.__spec__ else ""
         if name in self._kept:
             module.__spec__, module.__loader__ = self._kept.pop(name)
@@ -85,7 +85,7 @@ class Last:
     """Asked for modules of this library that are nowhere else; what answers for those that are not here is read when that happens first."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """The import system asks for a module."""
+        """Return the spec of a module that the import system asks for."""
         if not fullname.startswith(PACKAGE + "."):
             return None
         from .absent import finder as absent

@@ -55,7 +55,7 @@ class cuda_autocast(autocast):
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` accepts the device type."""
+    """Return whether `autocast` accepts the device type."""
     return device_type in ("cpu", "cuda")
 
 
@@ -65,10 +65,10 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str = "cpu", cast_inputs: Any = None) -> Any:
-    """The function as it is."""
+    """Return the function as it is."""
     return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs) if fwd is None else fwd
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cpu") -> Any:
-    """The function as it is."""
+    """Return the function as it is."""
     return functools.partial(custom_bwd, device_type=device_type) if bwd is None else bwd

@@ -49,7 +49,7 @@ get_start_method: Callable[..., str] = _mp.get_start_method
 
 
 def get_sharing_strategy() -> str:
-    """How tensors travel: "file_system" by name, copies in fact."""
+    """Return how tensors travel: "file_system" by name, copies in fact."""
     return "file_system"
 
 

@@ -57,7 +57,7 @@ class GradScaler:
         self._found: dict[int, Tensor] = {}  # id of an optimizer -> 1 where one of its gradients is not finite
 
     def _factor(self) -> Tensor:
-        """The scale, which is made when it is first needed."""
+        """Return the scale, which is made when it is first needed."""
         if self._scale is None:
             self._scale = full((), self._init_scale, dtype=float32)
             self._growth_tracker = full((), self._init_growth_tracker, dtype=int32)
@@ -72,7 +72,7 @@ class GradScaler:
         return self._scale
 
     def scale(self, outputs: Any) -> Any:
-        """A tensor, or each of an iterable, times the scale. ValueError for anything else."""
+        """Return a tensor, or each of an iterable, times the scale. ValueError for anything else."""
         if not self._enabled:
             return outputs
         factor = self._factor()
@@ -114,7 +114,7 @@ class GradScaler:
         self._stages[id(optimizer)] = _UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """``optimizer.step()`` with gradients divided by the scale, unless one of them is not finite; what it returned, or None."""
+        """Call ``optimizer.step()`` with gradients divided by the scale, unless one of them is not finite; return what it returned, or None."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -155,13 +155,13 @@ class GradScaler:
         self._stages, self._found = {}, {}
 
     def get_scale(self) -> float:
-        """The scale; 1.0 where scaling is disabled."""
+        """Return the scale; 1.0 where scaling is disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()  # type: ignore[return-value]
 
     def get_growth_factor(self) -> float:
-        """What the scale is multiplied by after ``growth_interval`` finite steps."""
+        """Return what the scale is multiplied by after ``growth_interval`` finite steps."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
@@ -169,7 +169,7 @@ class GradScaler:
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by after a step that was left out."""
+        """Return what the scale is multiplied by after a step that was left out."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
@@ -177,7 +177,7 @@ class GradScaler:
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """How many finite steps there are between growths."""
+        """Return how many finite steps there are between growths."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
@@ -190,11 +190,11 @@ class GradScaler:
         return self._init_growth_tracker if self._growth_tracker is None else int(self._growth_tracker.item())
 
     def is_enabled(self) -> bool:
-        """Whether losses are scaled."""
+        """Return whether losses are scaled."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale and its options; empty where scaling is disabled."""
+        """Return the scale and its options; empty where scaling is disabled."""
         if not self._enabled:
             return {}
         return {

@@ -18,5 +18,5 @@ class ScriptFunction:
 
 
 def annotate(the_type: type[T] | None, the_value: T) -> T:
-    """The function returns ``the_value``; the type is for readers."""
+    """Return ``the_value``; the type is for readers."""
     return the_value

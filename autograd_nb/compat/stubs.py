@@ -48,7 +48,7 @@ def _module(name: str, indent: str = "") -> Iterator[str]:
 
 
 def text() -> str:
-    """The stub as the table gives it."""
+    """Return the stub as the table gives it."""
     places = {a.where for absent in MODULES.values() for a in absent.names.values() if isinstance(a, At)}
     imports = [f"from autograd_nb.{place} import {own} as _{own}" for place, _, own in (w.partition(":") for w in sorted(places))]
     tops = ["\n".join(_module(name)) for name in MODULES if "." not in name]
@@ -56,7 +56,7 @@ def text() -> str:
 
 
 def outdated() -> bool:
-    """Whether the stub on disk is another than the table gives now."""
+    """Return whether the stub on disk is another than the table gives now."""
     return not FILE.exists() or FILE.read_text(encoding="utf-8") != text()
 
 

@@ -51,7 +51,7 @@ class Sets:
 
 @dataclass(frozen=True)
 class At:
-    """What stands at "module:name" of this library."""
+    """An answer: what stands at "module:name" of this library."""
 
     where: str
 
@@ -76,7 +76,7 @@ class Absent:
 
 
 def each(answer: Answer, names: str) -> dict[str, Answer]:
-    """Every one of the names with the answer."""
+    """Return every one of the names with the answer."""
     return dict.fromkeys(names.split(), answer)
 
 

@@ -33,7 +33,7 @@ _DTYPE_OF = {storage: name for name, storage in STORAGES.items()}
 def _rebuild_tensor(
     storage: TypedStorage, offset: int, size: tuple[Any, ...], stride: tuple[Any, ...], requires_grad: Any = False, hooks: Any = None, marks: Any = None
 ) -> Tensor:
-    """A tensor over a storage, checked: nothing outside it can be reached."""
+    """Return a tensor over a storage, checked: nothing outside it can be reached."""
     if not isinstance(storage, TypedStorage):
         raise pickle.UnpicklingError("a tensor without a storage")
     array, d = storage._array, storage.dtype
@@ -67,7 +67,7 @@ def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, attributes: An
 
 
 def _rebuild_from_type(rebuild: Any, kind: Any, arguments: Any, attributes: Any) -> Tensor:
-    """A tensor of a class or with attributes of its own."""
+    """Return a tensor of a class or with attributes of its own."""
     if rebuild is not _rebuild_tensor or not isinstance(kind, type) or not issubclass(kind, Tensor):
         raise pickle.UnpicklingError(f"a tensor that {rebuild!r:.60} makes, of type {kind!r:.60}")
     t = rebuild(*arguments)
@@ -78,7 +78,7 @@ _safe: dict[tuple[str, str], Any] = {}
 
 
 def _known() -> dict[tuple[str, str], Any]:
-    """(module, name) -> what the safe loader makes of it."""
+    """Return (module, name) -> what the safe loader makes of it."""
     if not _safe:
         _safe.update({
             ("collections", "OrderedDict"): OrderedDict,
@@ -105,7 +105,7 @@ def _known() -> dict[tuple[str, str], Any]:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """How protocol 2 writes bytes."""
+    """Return what protocol 2 writes for bytes."""
     if encoding != "latin1":
         raise pickle.UnpicklingError(f"bytes in encoding {encoding}")
     return text.encode(encoding)
@@ -130,7 +130,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What was given to `add_safe_globals`."""
+    """Return what was given to `add_safe_globals`."""
     return list(_allowed.values())
 
 
@@ -155,7 +155,7 @@ class safe_globals:
 
 
 def _meaning(module: str, name: str) -> str:
-    """What it means that a file wants a global, and what to do."""
+    """Return what it means that a file wants a global, and what to do."""
     if (module == "torch" and name.endswith("Storage")) or name == "_rebuild_tensor_v3":
         return f"the file has tensors of a dtype that this library lacks ({name}): convert them first in PyTorch, with .float() or .long()"
     if module in ("torch._utils", "torch._tensor") or module == "torch.storage":
@@ -211,7 +211,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     dispatch[pickle.BUILD[0]] = load_build  # type: ignore[assignment]
 
     def load_reduce(self) -> None:
-        """A call: of what makes containers only on data that is there already, which nothing can be made large by."""
+        """Make a call: of what makes containers only on data that is there already, which nothing can be made large by."""
         if not self._trusting:
             _check_call(self.stack[-2], self.stack[-1])
         super().load_reduce()  # type: ignore[misc]
@@ -223,14 +223,14 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
             raise pickle.UnpicklingError(f"Weights only load failed: Trying to instantiate unsupported class {cls!r:.80}")
 
     def load_newobj(self) -> None:
-        """An object, of a class that was named as safe."""
+        """Make an object, of a class that was named as safe."""
         self._new(self.stack[-2])
         super().load_newobj()  # type: ignore[misc]
 
     dispatch[pickle.NEWOBJ[0]] = load_newobj  # type: ignore[assignment]
 
     def load_newobj_ex(self) -> None:
-        """The same, with keywords."""
+        """Make the same, with keywords."""
         self._new(self.stack[-3])
         super().load_newobj_ex()  # type: ignore[misc]
 
@@ -241,7 +241,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
         super()._instantiate(cls, args)  # type: ignore[misc]
 
     def load_bytearray8(self) -> None:
-        """A bytearray, which is not made before there is something to fill it with."""
+        """Make a bytearray, but not before there is something to fill it with."""
         (n,) = struct.unpack("<Q", self.read(8))  # type: ignore[has-type]
         data = self.read(min(n, sys.maxsize))  # type: ignore[has-type]
         if len(data) != n:
@@ -251,20 +251,20 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8  # type: ignore[assignment]
 
     def _with_keys(self, first: int, step: int) -> None:
-        """UnpicklingError for keys whose hash takes for ever: a tuple of a tuple of … twice each."""
+        """Raise UnpicklingError for keys whose hash takes for ever: a tuple of a tuple of … twice each."""
         if not self._trusting:
             for key in self.stack[first::step]:
                 _check_key(key)
 
     def load_setitem(self) -> None:
-        """A key and a value."""
+        """Set a key and a value."""
         self._with_keys(-2, 2)
         super().load_setitem()  # type: ignore[misc]
 
     dispatch[pickle.SETITEM[0]] = load_setitem  # type: ignore[assignment]
 
     def load_setitems(self) -> None:
-        """The result is the keys and values."""
+        """Set the keys and values."""
         self._with_keys(0, 2)
         super().load_setitems()  # type: ignore[misc]
 
@@ -278,7 +278,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     dispatch[pickle.ADDITEMS[0]] = load_additems  # type: ignore[assignment]
 
     def load_frozenset(self) -> None:
-        """The result is a frozenset."""
+        """Make a frozenset."""
         self._with_keys(0, 1)
         super().load_frozenset()  # type: ignore[misc]
 
@@ -291,7 +291,7 @@ _PARTS = 10_000  #: that a key may have, counted as often as they stand in it
 
 
 def _check_call(function: Any, args: Any) -> None:
-    """UnpicklingError for a call that can take all time or memory: containers are made of data that is there already."""
+    """Raise UnpicklingError for a call that can take all time or memory: containers are made of data that is there already."""
     if type(args) is not tuple:
         raise pickle.UnpicklingError("Weights only load failed: arguments that are no tuple")
     if any(function is c for c in _CONTAINERS):
@@ -304,7 +304,7 @@ def _check_call(function: Any, args: Any) -> None:
 
 
 def _check_key(value: Any) -> None:
-    """UnpicklingError for what would take too long to hash: tuples of the same tuples over and over."""
+    """Raise UnpicklingError for what would take too long to hash: tuples of the same tuples over and over."""
     if type(value) is not tuple:
         return
     rest, left = [value], _PARTS
@@ -363,7 +363,7 @@ def _check_location(map_location: Any) -> None:
 
 
 def _other_format(file: Any) -> str:
-    """What a file is instead, if that is known."""
+    """Return what a file is instead, if that is known."""
     try:
         file.seek(0)
         start = file.read(16)
@@ -379,7 +379,7 @@ def _other_format(file: Any) -> str:
 
 
 def storage_array(data: bytearray, d: dtype) -> np.ndarray:
-    """The flat array of some bytes; any byte but 0 is true, where kernels know only 0 and 1."""
+    """Return the flat array of some bytes; any byte but 0 is true, where kernels know only 0 and 1."""
     return (np.frombuffer(data, np.uint8) != 0) if d.category == 0 else np.frombuffer(data, d.carrier)
 
 

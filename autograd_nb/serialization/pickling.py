@@ -17,7 +17,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def reduce_tensor(t: Tensor) -> tuple[Any, ...]:
-    """What pickle needs to make ``t`` again. A non-leaf becomes a leaf; tensors of one storage go on sharing it."""
+    """Return what pickle needs to make ``t`` again. A non-leaf becomes a leaf; tensors of one storage go on sharing it."""
     if _for_another_process():
         refuse_non_leaf(t)
     array, offset = _storage(t)
@@ -27,7 +27,7 @@ def reduce_tensor(t: Tensor) -> tuple[Any, ...]:
 
 
 def refuse_non_leaf(t: Tensor) -> None:
-    """RuntimeError for a tensor with a history, which another process cannot have."""
+    """Raise RuntimeError for a tensor with a history, which another process cannot have."""
     if not t.is_leaf:
         raise AutogradError(
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process "
@@ -37,14 +37,14 @@ def refuse_non_leaf(t: Tensor) -> None:
 
 
 def compact(t: Tensor) -> Tensor:
-    """``t``, or a copy of it if it is a view of a larger storage, which pickle would take along."""
+    """Return ``t``, or a copy of it if it is a view of a larger storage, which pickle would take along."""
     if _storage(t)[0].size <= t._layout.size:
         return t
     return OPS["clone"].call(t.detach()).requires_grad_(t.requires_grad)
 
 
 def _for_another_process() -> bool:
-    """Whether multiprocessing's pickler is at work (its ``dumps`` is then the Python frame above ours)."""
+    """Return whether multiprocessing's pickler is at work (its ``dumps`` is then the Python frame above ours)."""
     module = sys.modules.get("multiprocessing.reduction")
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):

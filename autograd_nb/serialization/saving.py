@@ -106,7 +106,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
         return (self._memory(array, t.dtype), offset, tuple(t.shape), t._layout.strides, t.requires_grad, OrderedDict())
 
     def _memory(self, array: np.ndarray, d: dtype) -> _Storage:
-        """The storage of an array in the file, the same for all that read it as this dtype."""
+        """Return the storage of an array in the file, the same for all that read it as this dtype."""
         key = (array.__array_interface__["data"][0], array.size, d)
         storage = self.storages.get(key)
         if storage is None:

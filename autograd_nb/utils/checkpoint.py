@@ -33,7 +33,7 @@ class CheckpointError(RuntimeError):
 
 
 def _nodes(result: Any, after: int) -> list[Node]:
-    """The nodes behind the tensors of ``result`` that were recorded after a moment, oldest first."""
+    """Return the nodes behind the tensors of ``result`` that were recorded after a moment, oldest first."""
     seen: set[Any] = set()
     stack = [edge(t) for t in tree_flatten(result)[0] if isinstance(t, Tensor)]
     while stack:
@@ -79,7 +79,7 @@ class _Block:
                 node.saved = _Dropped(self, k, len(saved))
 
     def saved(self, k: int) -> Any:
-        """What the k-th node had saved, handed out once."""
+        """Return what the k-th node had saved, handed out once."""
         with self.lock:
             if self.arrays is None or k not in self.arrays:
                 self.arrays = self._again()
@@ -135,7 +135,7 @@ class _Dropped(Sequence):
 
 @contextmanager
 def _generator_at(place: tuple[int, int] | None) -> Iterator[None]:
-    """The default generator as it stood at ``place``, and afterwards as it stands now."""
+    """Set the default generator to where it stood at ``place``, and afterwards to where it stands now."""
     if place is None:
         yield
         return
@@ -171,7 +171,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 
 def _reentrant(name: str, given: bool | None) -> bool:
-    """What was said of ``use_reentrant``, or PyTorch's old default with a warning."""
+    """Return what was said of ``use_reentrant``, or PyTorch's old default with a warning."""
     if given is None:
         text = f"{name}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended."
         warnings.warn(text, UserWarning, stacklevel=3)
@@ -183,7 +183,7 @@ def checkpoint(
     context_fn: Callable[[], tuple[Any, Any]] = _no_contexts, determinism_check: str = "default", debug: bool = False,
     early_stop: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """``function(*args, **kwargs)``, whose intermediate arrays are not kept but computed again during backward.
+    """Return ``function(*args, **kwargs)``, whose intermediate arrays are not kept but computed again during backward.
 
     preserve_rng_state (default True): the second computation draws the same random numbers. context_fn: gives two contexts, for
     the first and for the second computation. determinism_check: "default" compares the shapes and dtypes of the two, "none" does

@@ -79,7 +79,7 @@ class SummaryWriter:
         self, tag: str, values: Any, global_step: Any = None, bins: Any = 64, walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:  # fmt: skip
-        """How the values are spread."""
+        """Write how the values are spread."""
         import numpy as np
 
         v = _array(values).reshape(-1).astype(np.float64)
@@ -95,7 +95,7 @@ class SummaryWriter:
     def add_image(
         self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "CHW"
     ) -> None:
-        """One picture of values in [0, 1] or 0…255; needs Pillow."""
+        """Write one picture of values in [0, 1] or 0…255; needs Pillow."""
         import io
 
         import numpy as np
@@ -131,7 +131,7 @@ class SummaryWriter:
     def add_figure(
         self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: float | None = None
     ) -> None:
-        """A matplotlib figure as a picture."""
+        """Write a matplotlib figure as a picture."""
         import numpy as np
 
         figure.canvas.draw()
@@ -155,7 +155,7 @@ class SummaryWriter:
             self.add_scalar(tag, value)
 
     def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
-        """The module's printed structure, as a text."""
+        """Write the module's printed structure, as a text."""
         self.add_text("graph", "\n".join("    " + line for line in repr(model).splitlines()))
 
     def flush(self) -> None:

@@ -151,7 +151,7 @@ class TensorMethods:
         """Return ``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
 
     def __repr__(self) -> _str:
-        """``tensor([…], dtype=…, grad_fn=<…>)``."""
+        """Return ``tensor([…], dtype=…, grad_fn=<…>)``."""
 
     def __reversed__(self) -> Tensor:
         """Return ``reversed(x)``: the first dim from the back, a tensor as PyTorch gives it."""

@@ -17,7 +17,7 @@ from ...tensor import Tensor
 
 
 def _like_mapping(like: Any, values: dict[Any, Any]) -> Any:
-    """A mapping of the type of ``like`` with these values; a dict where its type cannot be made so."""
+    """Return a mapping of the type of ``like`` with these values; a dict where its type cannot be made so."""
     try:
         if isinstance(like, MutableMapping):
             out = copy.copy(like)
@@ -29,7 +29,7 @@ def _like_mapping(like: Any, values: dict[Any, Any]) -> Any:
 
 
 def _like_sequence(like: Any, values: list[Any]) -> Any:
-    """A sequence of the type of ``like`` with these values; a list where its type cannot be made so."""
+    """Return a sequence of the type of ``like`` with these values; a list where its type cannot be made so."""
     if isinstance(like, tuple):
         return type(like)(*values) if hasattr(like, "_fields") else values  # plain tuples become lists, as they always have
     try:
@@ -65,7 +65,7 @@ _Map = dict[Any, Callable[..., Any]]
 
 
 def collate(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
-    """A batch of a list of items: what ``collate_fn_map`` says for the type of the first, else part by part for mappings and sequences.
+    """Return a batch of a list of items: what ``collate_fn_map`` says for the type of the first, else part by part for mappings and sequences.
 
     Errors: TypeError for other types, RuntimeError for sequences of different lengths.
     """
@@ -90,7 +90,7 @@ def _unknown(kind: Any) -> str:
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Tensor:
-    """The function returns the tensors stacked."""
+    """Return the tensors stacked."""
     return OPS["stack"].call(list(batch), 0)
 
 
@@ -134,7 +134,7 @@ default_collate_fn_map: _Map = {
 
 
 def default_collate(batch: Any) -> Any:
-    """A batch of a list of items: tensors and arrays stacked, numbers in tensors, strings left, mappings and sequences part by part.
+    """Return a batch of a list of items: tensors and arrays stacked, numbers in tensors, strings left, mappings and sequences part by part.
 
     Example:
         >>> from autograd_nb.utils.data import default_collate

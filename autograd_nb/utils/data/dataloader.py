@@ -31,7 +31,7 @@ class _DatasetKind:
 
 
 class _InfiniteConstantSampler(Sampler[None]):
-    """What a stream is sampled with: it decides by itself what comes and when it ends."""
+    """The sampler of a stream: that decides by itself what comes and when it ends."""
 
     def __iter__(self) -> Iterator[None]:
         return repeat(None)
@@ -162,7 +162,7 @@ class DataLoader(Generic[T]):
 
     @property
     def multiprocessing_context(self) -> BaseContext | None:
-        """How worker processes are started."""
+        """Return how worker processes are started."""
         return self._context
 
     @multiprocessing_context.setter
@@ -198,7 +198,7 @@ class DataLoader(Generic[T]):
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def __len__(self) -> int:
-        """The number of batches; for a stream, what its own length promises."""
+        """Return the number of batches; for a stream, what its own length promises."""
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
         length = self._reported_length = len(self.dataset)
@@ -335,7 +335,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 return
 
     def _next_task(self) -> int | None:
-        """The worker whose batch comes next."""
+        """Return the worker whose batch comes next."""
         while self._tasks:
             if self._in_order:
                 i = self._tasks.popleft()

@@ -97,7 +97,7 @@ class StackDataset(Dataset[Any]):
         return tuple(part[index] for part in self.datasets)
 
     def __getitems__(self, indices: list[Any]) -> list[Any]:
-        """The items of a batch, from parts that read whole batches where they can."""
+        """Return the items of a batch, from parts that read whole batches where they can."""
         named = isinstance(self.datasets, dict)
         columns = []
         for part in self.datasets.values() if isinstance(self.datasets, dict) else self.datasets:
@@ -123,7 +123,7 @@ class ConcatDataset(Dataset[T]):
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
-        """The running sums of lengths."""
+        """Return the running sums of lengths."""
         return list(accumulate(len(part) for part in sequence))
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -192,7 +192,7 @@ class Subset(Dataset[T]):
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: list[Any]) -> list[Any]:
-        """The items of a batch, from a dataset that reads whole batches where it can."""
+        """Return the items of a batch, from a dataset that reads whole batches where it can."""
         return items_of(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self) -> int:
@@ -200,7 +200,7 @@ class Subset(Dataset[T]):
 
 
 def items_of(dataset: Any, indices: Iterable[Any]) -> list[Any]:
-    """The items of a batch: at once where the dataset can, else one by one."""
+    """Return the items of a batch: at once where the dataset can, else one by one."""
     together = getattr(dataset, "__getitems__", None)
     return together(indices) if callable(together) else [dataset[i] for i in indices]
 

@@ -49,7 +49,7 @@ class Stream:
 
 
 def _gathered(dataset: Any, indices: Any) -> list[Tensor] | None:
-    """The batch of a dataset in memory, gathered by one kernel a tensor; None where items have to be read one by one."""
+    """Return the batch of a dataset in memory, gathered by one kernel a tensor; None where items have to be read one by one."""
     while type(dataset) is Subset:
         indices = [dataset.indices[i] for i in indices]
         dataset = dataset.dataset

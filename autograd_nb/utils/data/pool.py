@@ -31,7 +31,7 @@ class Process:
 
     @property
     def signs(self) -> tuple[Any, ...]:
-        """What becomes ready when an answer comes, or the process ends."""
+        """Return what becomes ready when an answer comes, or the process ends."""
         return self._connection, self.process.sentinel
 
     def ask(self, request: Any) -> None:
@@ -41,7 +41,7 @@ class Process:
             pass  # it is noticed when the answer is waited for
 
     def answer(self, timeout: float) -> Any:
-        """The next answer. RuntimeError after ``timeout`` seconds (0: none), and if the process ended without answering."""
+        """Return the next answer. RuntimeError after ``timeout`` seconds (0: none), and if the process ended without answering."""
         ready = connection.wait(self.signs, timeout or None)
         if not ready:
             raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
@@ -109,7 +109,7 @@ class Local:
 
 
 def _default_context() -> Any:
-    """How workers are started: forked from a server that has all they need, where the system can; else afresh."""
+    """Return how workers are started: forked from a server that has all they need, where the system can; else afresh."""
     chosen = multiprocessing.get_start_method(allow_none=True)
     if chosen == "spawn" or "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
@@ -120,7 +120,7 @@ def _default_context() -> Any:
 
 
 def start(plan: worker.Plan, context: Any) -> Sequence[Process] | Sequence[Local]:
-    """The workers of a loader: processes where the dataset can be sent to them and the script imported, else local ones."""
+    """Return the workers of a loader: processes where the dataset can be sent to them and the script imported, else local ones."""
     try:
         parcel = transport.Parcel(plan)
     except Exception as error:
@@ -154,7 +154,7 @@ def stop(workers: Sequence[Process] | Sequence[Local]) -> None:
 
 
 def first_answered(workers: Sequence[Any], timeout: float) -> Any:
-    """The first of these workers that has an answer, or has died."""
+    """Return the first of these workers that has an answer, or has died."""
     if not workers[0].signs:
         return workers[0]
     ready = connection.wait([sign for each in workers for sign in each.signs], timeout or None)

@@ -18,7 +18,7 @@ T = TypeVar("T", covariant=True)
 
 
 def random_seed(generator: Any = None) -> int:
-    """A seed drawn from a generator, the default one if None."""
+    """Return a seed drawn from a generator, the default one if None."""
     return OPS["empty"].call((), dtype=dtypes.int64).random_(generator=generator).item()
 
 
@@ -65,7 +65,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many are drawn; the length of the dataset, which may change, if it was not given."""
+        """Return how many are drawn; the length of the dataset, which may change, if it was not given."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:

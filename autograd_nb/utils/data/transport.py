@@ -53,7 +53,7 @@ class _Pickler(reduction.ForkingPickler):
 
 
 def _places(sizes: Sequence[int]) -> list[int]:
-    """Where buffers of these sizes begin in a memory file, and where it ends."""
+    """Return where buffers of these sizes begin in a memory file, and where it ends."""
     places = [0]
     for size in sizes:
         places.append(places[-1] + -(-size // _ALIGN) * _ALIGN)
@@ -72,7 +72,7 @@ def _memory_file(buffers: list[memoryview]) -> int:
 
 
 def _mapped(fd: int, sizes: Sequence[int], private: bool) -> list[memoryview]:
-    """The buffers of a memory file, which is closed; writing to ``private`` ones is seen by this process alone."""
+    """Return the buffers of a memory file, which is closed; writing to ``private`` ones is seen by this process alone."""
     try:
         places = _places(sizes)
         flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
@@ -104,7 +104,7 @@ def send(connection: Connection, obj: Any) -> None:
 
 
 def receive(connection: Connection) -> Any:
-    """What the other end of the connection sent. EOFError or OSError where it was closed, or the other process died."""
+    """Return what the other end of the connection sent. EOFError or OSError where it was closed, or the other process died."""
     sizes, shared, data = connection.recv()
     if shared:
         buffers: list[Any] = _mapped(reduction.recv_handle(connection), sizes, private=False)
@@ -129,7 +129,7 @@ class _Rehearsal:
 
 
 class Parcel:
-    """What all workers of a loader start with, pickled once; its big arrays are shared, and copied where a worker writes to them.
+    """The things that all workers of a loader start with, pickled once; big arrays are shared, and copied where a worker writes to them.
 
     Raises what pickle raises where it cannot be sent; `CannotImportMain` where the script cannot be imported again.
     """
@@ -186,7 +186,7 @@ class Delivery:
 
 
 def _alias() -> bool:
-    """Whether programs find this library under the name torch."""
+    """Return whether programs find this library under the name torch."""
     return getattr(sys.modules.get("torch"), "__name__", "torch") != "torch"
 
 
@@ -201,7 +201,7 @@ class CannotImportMain(Exception):
 
 
 def _script() -> dict[str, str]:
-    """How another process imports the script, in the terms of `spawn.prepare`."""
+    """Return how another process imports the script, in the terms of `spawn.prepare`."""
     with _main_lock:
         found = {k: v for k, v in spawn.get_preparation_data("worker").items() if k.startswith("init_main_from")}
         path = getattr(sys.modules["__main__"], "__file__", None)
@@ -213,7 +213,7 @@ def _script() -> dict[str, str]:
 
 
 def _guarded(path: str) -> bool:
-    """Whether the source of a script asks whether it is imported."""
+    """Return whether the source of a script asks whether it is imported."""
     try:
         with open(path, "rb") as file:
             tree = ast.parse(file.read())

@@ -26,7 +26,7 @@ from . import fetch, transport
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What `get_worker_info` tells a worker: its number, how many there are, its seed, its copy of the dataset."""
+    """The things that `get_worker_info` tells a worker: its number, how many there are, its seed, its copy of the dataset."""
 
     id: int
     num_workers: int
@@ -41,7 +41,7 @@ _thread = threading.local()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a worker of a DataLoader: its ``id``, ``num_workers``, ``seed`` and ``dataset``. None elsewhere.
+    """Return, in a worker of a DataLoader, its ``id``, ``num_workers``, ``seed`` and ``dataset``. None elsewhere.
 
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.get_worker_info
     """
@@ -94,7 +94,7 @@ class Restart:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the workers of a loader have in common."""
+    """The things that the workers of a loader have in common."""
 
     dataset: Any
     fetcher: Callable[..., Any]
@@ -180,7 +180,7 @@ class Isolated:
 
 
 def _states() -> tuple[Any, ...]:
-    """Where the global random numbers are that datasets draw from."""
+    """Return where the global random numbers are that datasets draw from."""
     return random.getstate(), np.random.get_state(), default_generator.get_state()  # noqa: NPY002
 
 
@@ -194,7 +194,7 @@ def _restore(states: tuple[Any, ...]) -> None:
 
 
 def main(connection: Any, delivery: transport.Delivery, number: int) -> None:
-    """What a worker's process runs: answers the requests of the loader until it closes the connection."""
+    """Run a worker's process: answer the requests of the loader until it closes the connection."""
     global _process_info
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the loader's process's affair, which then ends this one
     requests: queue.SimpleQueue = queue.SimpleQueue()
