@@ -382,6 +382,25 @@ def test_a_large_value_of_which_a_part_is_small():
     eq(*found)
 
 
+def test_a_result_on_which_one_operand_of_a_shared_node_has_no_influence():
+    """The weights of an attention depend on its values nowhere, though one node makes both: their gradient is None and not 0."""
+    torch.manual_seed(0)
+    attention = nn.MultiheadAttention(4, 2)
+    found = []
+    for compiles in (False, True):
+        function = torch.compile(lambda q, k, v: attention(q, k, v), fullgraph=True) if compiles else attention
+        mine = []
+        for _ in range(3):
+            inputs = [torch.linspace(-1, 1, 24).view(3, 2, 4).add(i).requires_grad_() for i in range(3)]
+            out, weights = function(*inputs)
+            for result, again in ((weights, True), (out, False)):
+                gs = torch.autograd.grad(result.square().sum(), [*inputs, *attention.parameters()], retain_graph=again, allow_unused=True)
+                mine += [None if g is None else g.detach() for g in gs]
+        found.append(mine)
+    assert found[0][2] is None
+    eq(*found)
+
+
 @pytest.mark.parametrize("made", ["(x * 2).mT", "(x.mT + 1).exp()", "(x * w).permute(1, 0) * 2", "x.reshape(3, 2).t().exp()"])
 def test_strides_of_gradients_that_come_in_another_order(made):
     found = []

@@ -17,6 +17,7 @@ from ...graph import engine
 from ...graph.modes import state
 from ...graph.node import Node, Output, sequence
 from ...ops.core.history import LeafBackward0
+from ...ops.creation.create import new_full
 from ...tensor import Tensor, edge, fill_node
 from ..nested import rebuild, tensors_in
 from .recorder import Problem
@@ -81,6 +82,7 @@ def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Sect
     asked = dict.fromkeys(inside, False)  # whether a pass gets there by nodes that can be run
     level = dict.fromkeys(inside, 0)  # how often that changes on the way
     alive: dict[int, bool] = {}
+    edges: dict[int, tuple[Any, ...]] = {}  # those that gradients can flow along
     for k, key in enumerate(roots):
         reached[key] = reached.get(key, 0) | 1 << k
         whole[id(key[0])] |= 1 << k
@@ -88,13 +90,15 @@ def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Sect
     for node in nodes:
         me = id(node)
         alive[me] = asked[me] and not _used_up(node)
-        for key in (_key(e) for e in node.edges if e is not None):
+        edges[me] = _flowing(node, reached) if len(roots) > 1 and alive[me] else node.edges
+        for key in (_key(e) for e in edges[me] if e is not None):
             if id(key[0]) in inside:
                 reached[key] = reached.get(key, 0) | whole[me]
                 whole[id(key[0])] |= whole[me]
                 asked[id(key[0])] = asked[id(key[0])] or alive[me]
+    nodes = [node for node in nodes if whole[id(node)]]
     for node in nodes:
-        for e in node.edges:
+        for e in edges[id(node)]:
             if e is not None and id(to := _key(e)[0]) in inside:
                 level[id(to)] = max(level[id(to)], level[id(node)] + (alive[id(node)] is not alive[id(to)]))
     together: dict[tuple[Any, ...], list[Node]] = {}
@@ -102,7 +106,7 @@ def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Sect
         me = id(node)
         together.setdefault((whole[me].bit_count(), level[me], alive[me], whole[me]), []).append(node)
     pieces: list[list[Node]] = []
-    goals = _goals(nodes, roots) if len(roots) > 1 else {}
+    goals = _goals(nodes, edges, roots) if len(roots) > 1 else {}
     for (results, _, live, _), members in together.items():
         pieces += _apart(members, goals) if results > 1 and live else [members]
     found = [Section(alive[id(piece[0])]) for piece in pieces]
@@ -110,19 +114,39 @@ def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Sect
         section.nodes = piece
     if len(found) > MOST:
         raise Problem(f"its results that require grad depend on one another in more than {MOST} ways")
-    found = _in_order(found)
-    _join(found, roots, inside)
+    found = _in_order(found, edges)
+    _join(found, edges, roots)
     for (node, _), bits in reached.items():
         if bits != whole[id(node)]:
             next(s for s in found if node in s.nodes).uneven = True
     return found
 
 
-def _in_order(sections: list[Section]) -> list[Section]:
+def _flowing(node: Node, reached: Collection[Key]) -> tuple[Any, ...]:
+    """Return the edges of a node, None where no gradient comes of those of the outputs that results depend on.
+
+    Attention gives its weights too: where only these are read, nothing flows to the values.
+    """
+    layouts = getattr(node, "out_layout", None)
+    if not isinstance(layouts, tuple) or len(node.edges) == 1 or all((node, i) in reached for i in range(len(layouts))):
+        return node.edges
+    gs = [new_full(layout.shape, 1, layout.dtype) if (node, i) in reached else None for i, layout in enumerate(layouts)]
+    previous = state.grad
+    state.grad = False
+    try:
+        found = node.run(gs)
+    except Exception:  # the pass itself will tell
+        return node.edges
+    finally:
+        state.grad = previous
+    return tuple([None if g is None else e for e, g in zip(node.edges, found, strict=True)])
+
+
+def _in_order(sections: list[Section], edges: dict[int, tuple[Any, ...]]) -> list[Section]:
     """Return the sections in the order in which passes come to them: what depends on others first, else the youngest as in an eager graph."""
     home = {id(n): k for k, s in enumerate(sections) for n in s.nodes}
     below = [
-        {home[id(to)] for n in s.nodes for e in n.edges if e is not None and id(to := _key(e)[0]) in home} - {k}
+        {home[id(to)] for n in s.nodes for e in edges[id(n)] if e is not None and id(to := _key(e)[0]) in home} - {k}
         for k, s in enumerate(sections)
     ]
     above = [sum(k in others for others in below) for k in range(len(sections))]
@@ -139,7 +163,7 @@ def _in_order(sections: list[Section]) -> list[Section]:
     return found
 
 
-def _goals(nodes: list[Node], roots: Sequence[Key]) -> dict[int, int]:
+def _goals(nodes: list[Node], edges: dict[int, tuple[Any, ...]], roots: Sequence[Key]) -> dict[int, int]:
     """Return, for each node, the ends of the graph and the results that it depends on, as bits: the inputs that passes may be
     asked for.
     """
@@ -148,7 +172,7 @@ def _goals(nodes: list[Node], roots: Sequence[Key]) -> dict[int, int]:
     found: dict[int, int] = {}
     for node in reversed(nodes):
         mine = 0
-        for to in (_key(e)[0] for e in node.edges if e is not None):
+        for to in (_key(e)[0] for e in edges[id(node)] if e is not None):
             if id(to) not in found or id(to) in results:
                 mine |= bits.setdefault(id(to), 1 << len(bits))
             mine |= found.get(id(to), 0)
@@ -194,15 +218,15 @@ def _always_meet(every: int, kinds: set[int]) -> bool:
     return True
 
 
-def _join(sections: list[Section], roots: Sequence[Key], inside: set[int]) -> None:
+def _join(sections: list[Section], edges: dict[int, tuple[Any, ...]], roots: Sequence[Key]) -> None:
     """Note where gradients come in and go."""
     home = {id(n): s for s in sections for n in s.nodes}
     for key in roots:
         home[id(key[0])].slots.setdefault(key, len(home[id(key[0])].slots))
     for s in sections:
         for node in s.nodes:
-            for key in (_key(e) for e in node.edges if e is not None):
-                other = home.get(id(key[0])) if id(key[0]) in inside else None
+            for key in (_key(e) for e in edges[id(node)] if e is not None):
+                other = home.get(id(key[0]))
                 if other is s:
                     continue
                 s.exits.setdefault(key, len(s.exits))
@@ -293,8 +317,9 @@ def graph_of(variant: Any, leaves: list[Tensor], observer: Any) -> list[Section]
     """
     args, kwargs = rebuild(variant.given, iter(leaves))
     began = sequence()
-    with Standing(leaves) as standing, nullcontext() if observer is None else launch.observe(observer):
-        result = variant.function(*args, **kwargs)
+    with Standing(leaves) as standing:
+        with nullcontext() if observer is None else launch.observe(observer):
+            result = variant.function(*args, **kwargs)
         flat = list({id(t): t for t in tensors_in(result)}.values())
         try:
             roots = [_key(edge(flat[i])) for i, _, _ in variant.back.results]
