@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+
+import autograd_nb as ag  # noqa: E402
 
 from .snippets import check  # noqa: E402
 
@@ -81,3 +84,19 @@ def test_quick_assignments_convert_as_the_first():
         for first, second in (("1.0", "0.25"), ("1.0", "float('inf')"), ("1.0", "1e40"), ("1", "300"), ("1", "-1"))
     }
     check(codes)
+
+
+@pytest.mark.parametrize("k", [2**63 - 1, -(2**63), 2**40, 3, -3, 4])
+def test_triangles_beyond_the_matrix(k):
+    for name in ("tril", "triu"):
+        found = [getattr(t, name)(t.arange(1.0, 13.0).reshape(3, 4), k).tolist() for t in (ag, torch)]
+        wanted = getattr(np, name)(np.arange(1.0, 13.0).reshape(3, 4), max(-9, min(k, 9))).tolist()  # (PyTorch's triu passes the end of int64)
+        assert found[0] == wanted and (found[1] == wanted or k == 2**63 - 1)
+
+
+@pytest.mark.parametrize("order", [1e40, -1e40, float("nan"), 2**63 - 1, -(2**63), 1e9])
+def test_norms_of_one_element_of_any_order(order):
+    for shape, dim in (((), None), ((1,), None), ((3, 1), 1), ((3, 1), (1,))):
+        values = (np.arange(1.0, 4.0)[: int(np.prod(shape))].reshape(shape) * -2.5).astype(np.float32)
+        found = [t.linalg.vector_norm(t.tensor(values), order, dim).tolist() for t in (ag, torch)]
+        assert found[0] == found[1]

@@ -73,6 +73,9 @@ def _norm(x, dims, keepdim, p):
     return _NORM_P((x, float(p)), dims, keepdim, d, (d.compute, "float64"))
 
 
+HIGH = 1000.0  #: orders up to which powers are computed, of one element too
+
+
 def vector_norm(
     x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None, name: str = "linalg.vector_norm"
 ) -> Tensor:
@@ -86,6 +89,8 @@ def vector_norm(
         ord = ord.item()
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
         raise TypeError(f"{name}(): argument 'ord' must be a number, not {type(ord).__name__}")
+    if isinstance(ord, int) and not -(1 << 63) <= ord < 1 << 64:
+        raise OverflowError(f"{name}(): argument 'ord' is an int too big to convert (ord={ord})")
     dims = all_dims(dim, x.ndim)
     if math.isinf(ord) or ord < 0:
         for d in dims:
@@ -94,6 +99,8 @@ def vector_norm(
                     f"{name} cannot compute the {ord} norm on an empty dimension {d} because the operation does not have an "
                     "identity"
                 )
+    if not abs(ord) <= HIGH and all(x.shape[d] == 1 for d in dims if x.ndim):  # of one element it is |x|, whose powers may be too large
+        ord = math.inf
     return _norm(x, dims, bool(keepdim), float(ord))
 
 

@@ -147,6 +147,7 @@ def _tri(name: str, upper: bool) -> Any:
         out = new_empty(x.shape, x.dtype)
         if out._layout.size:
             r, c = x.shape[-2:]
+            k = max(-r, min(k, c))  # further out there is nothing, and ends of int64 are not passed
             _triangle(x.dtype.carrier, out._layout.size // (r * c), r, c, k, upper, dense(x), out._data)
         return out
 
