@@ -305,6 +305,12 @@ KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("has no out= here", ("native_batch_norm #*", "linalg.lstsq #*")),
         ("PyTorch has no kernels for some dtypes", ("nansum #*", "nanmean #*")),
     ],
+    "numbers": [
+        ("an order of a norm is a number here, neither a bool nor complex", (
+            "linalg.vector_norm * {'ord': True}: refused: *", "linalg.vector_norm * {'ord': 1j}: kind: *")),
+        ("inf times a complex number", ("addcdiv *{'value': inf}: wrong: *",)),
+        ("PyTorch takes the least int for one that is not known yet", ("roll *-9223372036854775808*: accepted: *",)),
+    ],
     "wanted": [
         ("PyTorch's gradient is known to be wrong", ("as_strided_scatter #*",)),
         ("the sign of an eigenvector is free", ("linalg.eigh #*",)),

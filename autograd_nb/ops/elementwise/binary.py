@@ -244,7 +244,10 @@ def _addc(name: str, op: Any, **info: Any) -> None:
                 "division of tensor1 and tensor2. Cast them to a floating dtype."
             )
         kind = dtypes.result_of([(t.dtype, 2 if t.ndim else 1) for t in tensors])
-        if kind.category == 1 or (value.__class__ in (int, float) and not -100 <= value <= 100 and kind.category == 2):
+        if kind is dtypes.float16:
+            kind = dtypes.float32  # which is what halves are computed in
+        large = value.__class__ in (int, float) and not -100 <= value <= 100 and kind.category > 1
+        if kind.category == 1 or large or (value.__class__ is complex and kind.category == 2):
             value = number_as(value, kind, name)
         return value
 

@@ -105,7 +105,11 @@ def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = 
     amounts = as_shape((shifts,), "shifts")
     if not amounts:
         raise RuntimeError("`shifts` required")
+    if not all(-(1 << 63) <= amount < 1 << 63 for amount in amounts):
+        raise ValueError(f"roll(): Overflow when unpacking long long (shifts={shifts})")
     where = () if dims is None else as_shape((dims,), "dims")
+    if not all(-(1 << 63) <= d < 1 << 63 for d in where):
+        raise ValueError(f"roll(): Overflow when unpacking long long (dims={dims})")
     if not where and len(amounts) == 1:
         return _roll_flat(x, amounts[0])
     if len(where) != len(amounts):
