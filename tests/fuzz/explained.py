@@ -106,6 +106,34 @@ EXPLAINED = (
         or (c.kind == "not refused" and "backward calculation is triggered with a negative slope" in c.theirs),
     ),
     Explained(
+        "rules that PyTorch lacks",
+        "Batches go sample by sample where an op has no rule for them, and every derivative can be asked for in forward mode.",
+        lambda c: (
+            c.kind in ("not refused", "error type")
+            and re.search(
+                r"forward AD with|atching rule|fallback path|dynamic shape|vmap over torch|data-dependent control flow|ZeroTensors|no storage"
+                r"|doesn't have storage|cannot have forward grad",
+                c.theirs,
+            )
+        )
+        or (c.kind == "raised" and "is not differentiable with respect to argument" in c.mine and "vmap(" in c.statement),
+    ),
+    Explained(
+        "tangents that PyTorch lacks",
+        "Of Bessel functions and of products by scatter_reduce PyTorch's are 0 without a word; those of cholesky_inverse read both triangles, of "
+        "max_unpool they are one of those that a place has, and of means of nothing they are nan. Where PyTorch's gradient refuses complex "
+        "numbers, or takes a negative radius for a positive one (polar), the tangent here does so too; an op without a derivative "
+        "(floor_divide_) is refused when that is asked for. Tangents of expanded tensors have memory of their own.",
+        lambda c: "jvp(" in c.statement
+        and (
+            (c.kind == "value" and re.search(r"bessel|scatter_reduce.*'prod'|cholesky_inverse|max_unpool|polar\(|floor_divide_", c.statement))
+            or (c.kind == "value" and "masked.logsumexp" in c.statement)  # (0 / 0 where all is masked)
+            or (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs)
+            or (c.kind == "value" and c.empty and re.search(r"mean|loss|kl_div", c.statement))
+            or (c.kind == "raised" and "differentiation for outputs with complex dtype" in c.mine)
+        ),
+    ),
+    Explained(
         "half precision that PyTorch lacks",
         "Special functions are formulas here, which are compiled for every precision.",
         lambda c: c.kind == "not refused" and re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and "special." in c.statement,

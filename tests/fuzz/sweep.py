@@ -2,7 +2,8 @@
 
 Where `generate` draws, this walks: each template of `ops.txt` with operands that are leaves, views, of mixed dtypes, of other ranks.
 What is compared is as in drawn programs: values, dtypes, shapes, strides, what requires grad, gradients, errors; and whether the result
-shares memory with an operand, by changing the operand afterwards.
+shares memory with an operand, by changing the operand afterwards. ``--way second``, ``tangent`` or ``mapped`` asks for second
+derivatives, for forward mode (`func.jvp`) or for a batch of operands (`func.vmap`) instead.
 """
 
 from __future__ import annotations
@@ -64,28 +65,48 @@ def operand(kind: str, k: int, shape: tuple[int, ...]) -> str:
     )  # fmt: skip
 
 
-def program(template: str, kind: str) -> Program | None:
+def program(template: str, kind: str, way: str = "plain") -> Program | None:
     """The template's program, None where it has no operands to vary."""
     statements: list[str] = []
 
     def hole(match: re.Match) -> str:
-        k = len(statements) + 1
-        statements.append(f"v{k} = {operand(kind, k, ast.literal_eval(match[1]))}")
+        k, shape = len(statements) + 1, ast.literal_eval(match[1])
+        statements.append(f"v{k} = {operand(kind, k, (2, *shape) if way == 'mapped' else shape)}")
         return f"v{k}"
 
     text = re.sub(r"\{a:(\([^}]*\))\}", hole, template).replace("{s}", "7")
-    if not statements and kind != "leaf":
+    if not statements and (kind != "leaf" or way != "plain"):
         return None
-    return Program((*statements, f"r = {text}", *(s.replace("{sum}", SUM) for s in AFTER[: 2 if statements else 0])))
+    if way == "plain":
+        return Program((*statements, f"r = {text}", *(s.replace("{sum}", SUM) for s in AFTER[: 2 if statements else 0])))
+    return Program((*statements, *(s.replace("{sum}", SUM) for s in otherwise(text, len(statements), way))))
+
+
+def otherwise(text: str, count: int, way: str) -> list[str]:
+    """Statements that look at a template's derivatives, or at a batch of it; its operands are v1, v2, …"""
+    names = [f"v{k + 1}" for k in range(count)]
+    given = f"lambda {', '.join(names)}: {text}"
+    if way == "mapped":
+        return [f"r = torch.func.vmap({given})({', '.join(names)})", "{sum}.backward()"]
+    if way == "tangent":
+        primals, tangents = ("".join(f"{n}.detach(){f}, " for n in names) for f in ("", ".cos()"))
+        return [f"r = torch.func.jvp({given}, ({primals}), ({tangents}))"]
+    live = f"[v for v in [{', '.join(names)}] if v.requires_grad]"
+    return [  # (copied, as PyTorch's zeros without memory cannot be looked at)
+        f"r = {text}", f"gs = torch.autograd.grad({{sum}}, {live}, create_graph=True, allow_unused=True)",
+        "gs = [g if g is None else g.clone() for g in gs]",
+        "t = sum((g * g.detach().cos()).abs().sum() for g in gs if g is not None and g.requires_grad)",
+        f"hs = [g.clone() for g in torch.autograd.grad(t, {live}, allow_unused=True, materialize_grads=True)]",
+    ]  # fmt: skip
 
 
 Named = tuple[str, Program]  #: an op and the kind of its operands, and a program
 
 
-def drawn(names: list[str], kinds: list[str], most: int, every: int = 1) -> list[Named]:
+def drawn(names: list[str], kinds: list[str], most: int, every: int = 1, way: str = "plain") -> list[Named]:
     """The programs of ops (of all, where none is named), each ``every``-th, without those in which PyTorch destroys its own process."""
     wanted = [(name, template) for name, templates in ops.templates() if not names or name in names for template in templates[:most]]
-    found = [(f"{name} [{kind}]", program(template, kind)) for name, template in wanted for kind in kinds]
+    found = [(f"{name} [{kind}]", program(template, kind, way)) for name, template in wanted for kind in kinds]
     return [(name, p) for name, p in found[::every] if p is not None and not any(dies("\n".join(p.statements)) for dies in DIES.values())]
 
 
@@ -95,7 +116,7 @@ def told(programs: list[Named]) -> list[tuple[str, str]]:
 
     found = []
     for name, p in programs:
-        left, difference, why = compared(p)
+        left, difference, why = compared(p, strides=not re.search(r"func\.(vmap|jvp)|hs = ", p.statements[-1] + p.statements[-2]))
         found += [("explained", w) for w in set(why)]
         if difference is not None:
             found.append((difference.kind, f"{name} {difference}\n    " + "\n    ".join(left.statements)))
@@ -145,9 +166,11 @@ def differing(programs: list[Named]) -> list[tuple[str, str]]:
     return [("died", f"{name} {found}\n    " + "\n    ".join(one.statements))]
 
 
-def sweep(names: list[str], kinds: list[str], most: int = 1 << 30, every: int = 1, show: Any = print) -> collections.Counter:
+def sweep(
+    names: list[str], kinds: list[str], most: int = 1 << 30, every: int = 1, show: Any = print, way: str = "plain"
+) -> collections.Counter:
     """Count programs and differences; each difference is shown."""
-    programs = drawn(names, kinds, most, every)
+    programs = drawn(names, kinds, most, every, way)
     told(programs[:1])  # what is loaded late is loaded before processes are forked
     counts: collections.Counter = collections.Counter(programs=len(programs))
     explained: collections.Counter = collections.Counter()
@@ -169,9 +192,11 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--most", type=int, default=1 << 30, help="templates of an op")
     parser.add_argument("--every", type=int, default=1, help="run each so-and-so-many-th program")
+    parser.add_argument("--way", default="plain", choices=["plain", "second", "tangent", "mapped"], help="what is asked of an op")
     options = parser.parse_args()
     began = time.time()
-    print(dict(sweep(options.names, options.kinds, options.most, options.every)), f"{time.time() - began:.0f} s")
+    counts = sweep(options.names, options.kinds, options.most, options.every, way=options.way)
+    print(dict(counts), f"{time.time() - began:.0f} s")
 
 
 if __name__ == "__main__":

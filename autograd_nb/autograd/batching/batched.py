@@ -321,7 +321,7 @@ def structured(op: Structured, args: tuple[Any, ...], level: int) -> Any:
     out = None
     if op.batch == "shift":
         out = _shift(op, args, of)
-    elif callable(op.batch):
+    elif callable(op.batch) and of.size:  # (rules are for samples that there are)
         out = op.batch(op, args, of)
     if out is None:
         out = _one_by_one(op, args, of)

@@ -17,7 +17,6 @@ from ..core.registry import OPS, public, register
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
 from .arithmetic import underivable
-from .unary import exp2
 
 
 def _per_square(a, b):
@@ -156,7 +155,7 @@ def nextafter(a, b):
     return libm("np.nextafter", a, b)
 
 
-@pointwise(lambda b, y: m.exp2(b), lambda y: y * math.log(2.0), name="ldexp", public=False, inplace=False, result="float")
+@pointwise(lambda b, y: m.exp2(b), lambda y: y * math.log(2.0), name="ldexp", public=False, result="float")
 def _ldexp(a, b):
     return a * m.exp2(b)
 
@@ -174,11 +173,10 @@ def ldexp(input, other, *, out=None):
 @public(kind="inplace")
 def ldexp_(input, other):
     """Compute `ldexp` in place and return the tensor."""
-    return input.mul_(exp2_of(other))
-
-
-def exp2_of(power: Any) -> Any:
-    return exp2(power) if isinstance(power, Tensor) else 2.0**power
+    only_tensors("ldexp_", input, other)
+    if isinstance(input, Tensor) and input.dtype.category == 2:
+        need_numbers("ldexp_cpu_exp", (other,))
+    return _ldexp.inplace(input, other)
 
 
 # ------------------------------------------------------------------------------------- lerp, addcmul, addcdiv
