@@ -27,6 +27,7 @@ from .run.backward import Back
 from .run.fast_path import build_fast_path
 from .run.records import Argument, InitialGradient
 from .run.restored import launches_of
+from .run.initial_gradients import InitialGradients
 from .run.variant import RunState, Variant
 from .snapshot import snapshot
 
@@ -121,8 +122,8 @@ class Session:
             exclusive=program.writes or reach.tells_apart or capture.hashed, sharing=any(a.shares is not None for a in arguments),
             state_roots=self.before.state_roots, result=emptied(result), single=isinstance(result, Tensor), outputs=outputs, order=order,
             decided=[(s, s.__class__.__mro__[2](s.read())) for s in capture.decided if id(s) in decided], stores=stores, carried=carried,
-            carried_leaves=len(tensors_in([value for _, value in self.given])), held=held, gradients=gradients, expects_none=expects_none,
-            expects_some=expects_some, versions=versions, state=RunState(changes),
+            carried_leaves=len(tensors_in([value for _, value in self.given])), gradients=gradients, versions=versions,
+            initial=InitialGradients(held, expects_none, expects_some, self.before.state_roots), state=RunState(changes),
         )  # fmt: skip
         variant.state.fast_path = build_fast_path(variant, self.live_entries)
         self._release()

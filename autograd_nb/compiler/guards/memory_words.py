@@ -25,7 +25,7 @@ from ...tensor import Tensor
 from ..ir import address
 from .holders import KeptGradient, counting
 
-_SIZE, _VERSION, _ITEMS, _CELL, _USED = 16, 24, 24, 16, 24  #: bytes from the beginning of an object
+_SIZE, _VERSION, _ITEMS, _CELL, _USED, _DATA = 16, 24, 24, 16, 24, 16  #: bytes from the beginning of an object
 _SLOTS = ("_data", "_layout", "_rg", "_leaf_hook_set", "_grad", "_version_")
 
 #: a record: address, whether a pointer to the words stands there instead of the words, how many words, the words
@@ -117,6 +117,9 @@ def _as_described() -> bool:
         sized: Any = make(range(5))
         if word(id(sized) + _SIZE) != 5:
             return False
+    for array in (np.empty(0), np.empty(3, np.int8)[1:], np.ones(1000, np.float32)):
+        if word(id(array) + _DATA) != address(array):
+            return False
     entries, cell, numbers = [object()], types.CellType(object()), set(range(5))
     if word(word(id(entries) + _ITEMS)) != id(entries[0]) or word(id(cell) + _CELL) != id(cell.cell_contents):
         return False
@@ -188,6 +191,11 @@ def records(of: Any, part: str, values: list[Any]) -> list[Record] | None:
     if kind in (OrderedDict, list, deque) and not values:
         return [(id(of) + _SIZE, 0, 1, 0)]
     return [(id(of) + _USED, 0, 1, 0)] if kind is set and not of else None
+
+
+def data_record(array: np.ndarray) -> list[Record] | None:
+    """Return what to compare to see whether an array begins at the same place of memory."""
+    return [(id(array) + _DATA, 0, 1, address(array))] if known() and type(array) is np.ndarray else None
 
 
 def versioned(of: Any) -> bool:

@@ -60,9 +60,11 @@ def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable
 
 
 def _is_common(variant: Any) -> bool:
-    """Return whether a program is one native segment that starts from no gradients and needs no undoing."""
-    program = variant.program
-    if (variant.back is not None and variant.back.lives) or variant.held or variant.sharing or program.undone:
+    """Return whether a program is one native segment that needs no undoing, nor both reads a gradient and leaves another one for it."""
+    program, begun = variant.program, {id(h.leaf) for h in variant.initial.held}
+    if (variant.back is not None and variant.back.lives) or variant.sharing or program.undone:
+        return False
+    if any(id(g.leaf) in begun for g in variant.gradients):
         return False
     return len(program.segments) == 1 and program.segments[0].__class__ is tuple
 
@@ -207,6 +209,10 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
     sizes = [(m.size, m.carrier) for m in memories]
     taken = _Gradients(variant) if any(g.buffer is not None for g in variant.gradients) else None
     cleared = [g.leaf for g in variant.gradients if g.buffer is None]
+    initial = variant.initial
+    begin = initial.binder(program.cells, values) if initial.held else None
+    bound: Callable[[], bool] = bool  # by what to see whether the table still says where the initial gradients lie
+    grown = [(h.leaf, h.grows) for h in initial.held if h.grows]
     versions, written = variant.versions, [(i, a.written) for i, a in enumerate(variant.arguments) if a.written]
     always, read_numbers = numbers.always, numbers.read
     single = results[0] if len(results) == 1 and results[0].source is NEW and variant.single and not results[0].view else None
@@ -214,6 +220,7 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
 
     @whole
     def run(variant: Any, leaves: list[Any]) -> Any:
+        nonlocal bound
         mine = True
         with lock:
             if busy[0]:  # a signal handler has interrupted this very run
@@ -223,6 +230,9 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
                 if taken is not None and not taken.mine():
                     mine = False
                     taken.take(variant)
+                if begin is not None and (bound is not initial.same or not bound()):
+                    begin()
+                    bound = initial.same
                 outs = [empty(size, carrier) for size, carrier in sizes]
                 if bind is not None:
                     bind(values, cells, shifts, *[leaves[i]._data for i in positions], *outs)
@@ -238,6 +248,8 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
             counter[0] += by
         for i, by in written:
             leaves[i]._version_[0] += by
+        for leaf, by in grown:
+            leaf._grad._version_[0] += by
         for leaf in cleared:
             leaf._grad = None
         if not mine:

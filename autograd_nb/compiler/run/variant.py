@@ -24,13 +24,13 @@ from ..lower.executable import Executable
 from ..nested import rebuild
 from .again import Before, Changes
 from .backward import Back
+from .initial_gradients import InitialGradients
 from .records import (
     OWN,
     AnyResult,
     Argument,
     ArgumentResult,
     GradientResult,
-    InitialGradient,
     Memory,
     NewResult,
     be_view,
@@ -88,10 +88,8 @@ class Variant:
     carried_leaves: int  #: how many arguments these are
 
     # gradients and versions
-    held: list[InitialGradient]
+    initial: InitialGradients
     gradients: list[KeptGradient]
-    expects_none: list[Tensor]
-    expects_some: list[Tensor]
     versions: list[tuple[Any, int]]  #: (counter, how much it grows)
 
     state: RunState = field(default_factory=RunState)
@@ -123,8 +121,8 @@ class Variant:
             changed = guard.look()
         if changed >= 0:
             return guard.describe(changed)
-        if self.expects_none or self.expects_some or self.held:
-            left = self._left()
+        if self.initial:
+            left = self.initial.differ()
             if left:
                 return left
         for slot, value in self.decided:
@@ -157,22 +155,6 @@ class Variant:
             for i, (t, a) in enumerate(zip(leaves, self.arguments, strict=True)):
                 if (t._version_[0] < 0) is not a.inference:
                     return f"argument {i} is {'no' if a.inference else 'an'} inference tensor"
-        return ""
-
-    def _left(self) -> str:
-        """Return how the gradients of what the function reaches are other than when this was captured."""
-        for t in self.expects_none:
-            if t._grad is not None:
-                return "a gradient has been left that was None"
-        for t in self.expects_some:
-            if t._grad is None:
-                return "a gradient is None that was not"
-        for t, _, layout, _, _ in self.held:
-            g = t._grad
-            if g is None or g._layout is not layout or g._rg:
-                return "a gradient that it adds to is another"
-        if self.held and len({id(root(t._grad._data)) for t, *_ in self.held} - self.state_roots) != len(self.held):
-            return "gradients share memory"
         return ""
 
     def _shared(self, leaves: list[Tensor]) -> str:
@@ -225,7 +207,8 @@ class Variant:
             for t, a in zip(leaves, self.arguments, strict=True):
                 if a.buffer is not None:
                     program.bind(a.buffer, t._data, a.shift)
-            for leaf, buffer, _, shift, _ in self.held:
+            self.initial.same = bool  # where they lay when it was last asked is no longer what the program knows
+            for leaf, buffer, _, shift, _ in self.initial.held:
                 program.bind(buffer, leaf._grad._data, shift)
                 for g in self.gradients:  # what it reads there it must not write over
                     if g.leaf is leaf and g.tensor is leaf._grad:
@@ -240,7 +223,7 @@ class Variant:
             drawn = places(program.draws) if self.back is not None and program.draws else []
         for counter, by in self.versions:
             counter[0] += by
-        for leaf, _, _, _, by in self.held:
+        for leaf, _, _, _, by in self.initial.held:
             leaf._grad._version_[0] += by
         counters = {id(t._version_): (t._version_, a.written) for t, a in zip(leaves, self.arguments, strict=True) if a.written}
         for counter, by in counters.values():
