@@ -85,7 +85,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pipeline",),
     ),
     "compiler.lower": (("driver", "parallel_records", "memory_plan"), ("executable",)),
-    "compiler.run": (("restored", "records"), ("again",), ("backward",), ("variant",), ("fast_path", "profile", "check")),
+    "compiler.run": (("restored", "records"), ("again", "initial_gradients"), ("backward",), ("variant",), ("fast_path", "profile", "check")),
     "compiler.trace": (("picture", "source"), ("graph",), ("stored", "numba_function")),
 }
 

@@ -124,3 +124,16 @@ def test_gradients_that_stay_are_looked_at_by_their_words():
         step()
         step()
     assert not initial.same()
+
+
+@pytest.mark.parametrize("size", [100, 50_000])
+def test_the_short_way_serves(size):
+    """Small results and big ones, whose memory is pooled, and gradients that are there."""
+    p = torch.ones(size).requires_grad_()
+    p.grad = torch.ones(size)
+    step = torch.compile(lambda x: ((x + p.detach()).exp(), (x * p).sum().backward()))
+    for _ in range(4):
+        y, _ = step(torch.ones(size))
+        assert y[-1].item() == pytest.approx(float(np.exp(2.0)), rel=1e-6)
+    assert p.grad[0] == 5
+    assert all(v.state.fast_path is not None for v in step.programs)

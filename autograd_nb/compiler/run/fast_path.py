@@ -70,12 +70,11 @@ def _is_common(variant: Any) -> bool:
 
 
 def _new_memories(variant: Any) -> list[Memory] | None:
-    """Return the memory of new results; None where some is big (it is pooled) or shared, or a result is a view of an argument."""
+    """Return the memory of new results; None where some is shared, or a result is a view of an argument."""
     found: list[Memory] = []
     for output in variant.outputs:
         if isinstance(output, NewResult):
-            buffer, size, carrier = output.memory
-            if size * carrier.itemsize >= launch.BIG or buffer not in variant.program.cells or output.memory in found:
+            if output.memory.buffer not in variant.program.cells or output.memory in found:
                 return None
             found.append(output.memory)
         elif isinstance(output, ArgumentResult) and not output.whole:
@@ -205,8 +204,8 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
     table = np.array([program._records_at + 8 * start, words, program._values_at], np.int64)
     drive, resume = driver.runner(address(table)), program.drive
     bind, positions, cells, shifts = binding
-    values, draws, lock, busy, empty = program.values, program.draws, program.lock, program.busy, np.empty
-    sizes = [(m.size, m.carrier) for m in memories]
+    values, draws, lock, busy = program.values, program.draws, program.lock, program.busy
+    sizes = [(np.empty if m.size * m.carrier.itemsize < launch.BIG else launch.empty, m.size, m.carrier) for m in memories]
     taken = _Gradients(variant) if any(g.buffer is not None for g in variant.gradients) else None
     cleared = [g.leaf for g in variant.gradients if g.buffer is None]
     initial = variant.initial
@@ -233,7 +232,7 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
                 if begin is not None and (bound is not initial.same or not bound()):
                     begin()
                     bound = initial.same
-                outs = [empty(size, carrier) for size, carrier in sizes]
+                outs = [empty(size, carrier) for empty, size, carrier in sizes]
                 if bind is not None:
                     bind(values, cells, shifts, *[leaves[i]._data for i in positions], *outs)
                 for source, now in draws:
