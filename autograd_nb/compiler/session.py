@@ -25,9 +25,9 @@ from .passes.pipeline import optimize
 from .run.again import Changes, changes_of
 from .run.backward import Back
 from .run.fast_path import build_fast_path
+from .run.initial_gradients import InitialGradients
 from .run.records import Argument, InitialGradient
 from .run.restored import launches_of
-from .run.initial_gradients import InitialGradients
 from .run.variant import RunState, Variant
 from .snapshot import snapshot
 
