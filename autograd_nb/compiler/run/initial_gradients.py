@@ -54,7 +54,7 @@ class InitialGradients:
             return "a gradient is None that was not"
         found = [t._grad for t in self._leaves]
         try:
-            fit = not any([g._rg for g in found]) and all(map(operator.is_, [g._layout for g in found], self._layouts))
+            fit = True not in [g._rg for g in found] and all(map(operator.is_, [g._layout for g in found], self._layouts))
         except AttributeError:  # None
             fit = False
         if not fit:
