@@ -202,16 +202,13 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
     program, back, finish = variant.program, variant.back, _finisher(variant, results)
     start, words = program.segments[0]
     table = np.array([program._records_at + 8 * start, words, program._values_at], np.int64)
-    drive, resume = driver.runner(address(table)), program.drive
-    bind, positions, cells, shifts = binding
+    drive, resume, (bind, positions, cells, shifts) = driver.runner(address(table)), program.drive, binding
     values, draws, lock, busy = program.values, program.draws, program.lock, program.busy
     sizes = [(np.empty if m.size * m.carrier.itemsize < launch.BIG else launch.empty, m.size, m.carrier) for m in memories]
     taken = _Gradients(variant) if any(g.buffer is not None for g in variant.gradients) else None
     cleared = [g.leaf for g in variant.gradients if g.buffer is None]
-    initial = variant.initial
+    initial, grown = variant.initial, [(h.leaf, h.grows) for h in variant.initial.held if h.grows]
     begin = initial.binder(program.cells, values) if initial.held else None
-    bound: Callable[[], bool] = bool  # by what to see whether the table still says where the initial gradients lie
-    grown = [(h.leaf, h.grows) for h in initial.held if h.grows]
     versions, written = variant.versions, [(i, a.written) for i, a in enumerate(variant.arguments) if a.written]
     always, read_numbers = numbers.always, numbers.read
     single = results[0] if len(results) == 1 and results[0].source is NEW and variant.single and not results[0].view else None
@@ -219,7 +216,6 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
 
     @whole
     def run(variant: Any, leaves: list[Any]) -> Any:
-        nonlocal bound
         mine = True
         with lock:
             if busy[0]:  # a signal handler has interrupted this very run
@@ -229,9 +225,8 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
                 if taken is not None and not taken.mine():
                     mine = False
                     taken.take(variant)
-                if begin is not None and (bound is not initial.same or not bound()):
+                if begin is not None:
                     begin()
-                    bound = initial.same
                 outs = [empty(size, carrier) for empty, size, carrier in sizes]
                 if bind is not None:
                     bind(values, cells, shifts, *[leaves[i]._data for i in positions], *outs)

@@ -88,16 +88,22 @@ class InitialGradients:
             yield data_record(g._data)
 
     def binder(self, cells: dict[int, int], values: np.ndarray) -> Callable[[], None]:
-        """Return a function that writes where they lie into a program's table ``values``; ``cells``: of buffers."""
+        """Return a function that writes where they lie into a program's table ``values``, if need be; ``cells``: of buffers."""
         kinds: dict[np.dtype, list[InitialGradient]] = {}
         for h in self.held:
             if h.buffer in cells:
                 kinds.setdefault(h.layout.dtype.carrier, []).append(h)
         runs = [self._bind(carrier, part, cells) for carrier, some in kinds.items() for part in _parts(some)]
 
+        bound: Callable[[], bool] = bool  # by what to see whether the table still says so
+
         def bind() -> None:
+            nonlocal bound
+            if bound is self.same and bound():
+                return
             for entry, places, shifts, leaves in runs:
                 entry(values, places, shifts, [t._grad._data for t in leaves])
+            bound = self.same
 
         return bind
 
