@@ -296,7 +296,7 @@ KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("pools and borders that leave nothing, attention to nothing", (
             "nn.functional.fractional_max_pool* refused: *", "nn.functional.pad (replicate_negative) *", "nn.functional.scaled_dot_product_attention #*")),
         ("both refuse, by another of two faults", (
-            "index_put #*: kind: *", "nn.functional.batch_norm #*: kind: *", "nn.functional.bilinear #*: kind: *",
+            "index_put #*: kind: *", "nn.functional.batch_norm #*: kind: *",
             "nn.functional.fractional_max_pool* kind: *")),
         ("PyTorch looks at no weight where there is nothing to multiply", ("nn.functional.bilinear #0, operand 2 with a last dim * refused: *",)),
     ],

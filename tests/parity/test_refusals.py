@@ -534,4 +534,5 @@ def test_bounds_and_margins_that_are_nan_none_or_reached():
         "a number for a target": "r = F.gaussian_nll_loss(x, 0.5, t.ones(2, 3)), F.multilabel_soft_margin_loss(x, 0.5)",
         "value of a border": "r = F.pad(x, (1, 1), value=-2**63 - 1), F.pad(t.ones(2, dtype=t.int64), (1, 1), value=2**53 + 1)",
         "complex border": "r = F.pad(x, (1, 1), value=1j)",
+        "any number": "r = t.constant_pad_nd(x * 1j, (1, 1), 1j), t.constant_pad_nd(t.ones(2, dtype=t.int64), (1, 1), 2**53 + 1)",
     }, x, kinds="subclasses")  # fmt: skip

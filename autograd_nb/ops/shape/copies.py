@@ -139,12 +139,6 @@ def fill(input, value: Tensor | float):
     return _fill(x, value)
 
 
-@public(method=False)
-def constant_pad_nd(input, pad: Sequence[int], value=0):
-    """Return `nn.functional.pad` with a constant."""
-    return OPS["nn.functional.pad"].call(input, pad, value=value)
-
-
 @public()
 def nonzero_static(input, *, size, fill_value=-1):
     """Return `nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``.

@@ -9,7 +9,7 @@ from ...errors import shorten
 from ...shapes import as_ints, layout_of
 from ...tensor import Tensor, make
 from ..core.jumps import jumping
-from ..core.numbers import float_argument
+from ..core.numbers import float_argument, number_argument
 from ..core.recording import need_numbers
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -57,6 +57,21 @@ def _source(n: int, before: int, after: int, mode: str) -> Tensor:
     return (n - 1) - ((n - 1) - i).abs()
 
 
+def _lengths(x: Tensor, pad: Any) -> list[int]:
+    """Return what an op is told to put before and behind the last dims."""
+    if not isinstance(pad, (tuple, list, Tensor)) or (isinstance(pad, Tensor) and not pad.ndim):
+        raise TypeError(f"pad(): argument 'pad' must be tuple of ints, not {type(pad).__name__} (pad={shorten(pad)})")
+    pads = list(as_ints(pad.tolist() if isinstance(pad, Tensor) else pad, "pad", "pad"))
+    if len(pads) % 2:
+        raise RuntimeError(f"Padding length must be divisible by 2 (pad={pads})")
+    if len(pads) > 2 * x.ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension. Got padding length "
+            f"{len(pads)} and input of dimension {x.ndim}"
+        )
+    return pads
+
+
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.pad")
 def pad(input, pad: Sequence[int], mode="constant", value=None):
     """Pad the last dims: ``pad`` lists (before, after) from the last dim forward; negative numbers cut off.
@@ -71,17 +86,10 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
     tensor([0., 1., 2., 0., 0.])
     """
     x = tensor_argument(input, "pad")
-    if not isinstance(pad, (tuple, list, Tensor)) or (isinstance(pad, Tensor) and not pad.ndim):
-        raise TypeError(f"pad(): argument 'pad' must be tuple of ints, not {type(pad).__name__} (pad={shorten(pad)})")
-    pads = list(as_ints(pad.tolist() if isinstance(pad, Tensor) else pad, "pad", "pad"))
-    if len(pads) % 2:
-        raise RuntimeError(f"Padding length must be divisible by 2 (pad={pads})")
-    if len(pads) > 2 * x.ndim:
-        raise RuntimeError(
-            "Padding length should be less than or equal to two times the input dimension. Got padding length "
-            f"{len(pads)} and input of dimension {x.ndim}"
-        )
+    pads = _lengths(x, pad)
     if mode == "constant":
+        if type(value) is not int or abs(value) > 1 << 53:  # what a float does not hold
+            value = 0 if value is None else float_argument(value, "pad", "value")
         return _constant(x, pads, value)
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
@@ -127,9 +135,14 @@ def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
     return y if mode == "circular" else jumping(in_format_of(y, x), x)
 
 
+@public(method=False)
+def constant_pad_nd(input, pad: Sequence[int], value=0):
+    """Return `nn.functional.pad` with a constant."""
+    x = tensor_argument(input, "constant_pad_nd")
+    return _constant(x, _lengths(x, pad), number_argument(value, "constant_pad_nd", "value"))
+
+
 def _constant(x: Tensor, pads: list[int], value: Any) -> Tensor:
-    if type(value) is not int or abs(value) > 1 << 53:  # what a float does not hold
-        value = 0 if value is None else float_argument(value, "pad", "value")
     old = tuple(x._layout.shape)
     places, shape = [0] * len(old), list(old)
     for k in range(len(pads) // 2):

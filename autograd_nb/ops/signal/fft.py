@@ -14,7 +14,7 @@ from typing import Any
 from ... import config, dtypes, launch, strides
 from ...dtypes import dtype
 from ...launch import Kernel
-from ...shapes import as_int, wrap_dim
+from ...shapes import as_int, layout_of, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import several_argument, text_argument
 from ..core.recording import guarded, made_in, store
@@ -46,15 +46,24 @@ def _sorted(steps: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(dims, key=lambda d: -steps[d]))
 
 
-def _transform(kernel: Kernel, x: Tensor, shape: Sequence[int], d: dtype, order: list[int], dims: tuple[int, ...], *options: Any) -> Tensor:
-    """Run a kernel on the operand read in this order of dims; the result of ``shape`` lies in memory in the same order."""
-    out = strides.ordered(shape, order, d)
+def _in_rows(x: Tensor, dims: tuple[int, ...]) -> bool:
+    """Return whether the dims to transform are the last ones of an operand in C order."""
+    return x._layout.contiguous and dims == tuple(range(x.ndim - len(dims), x.ndim))
+
+
+def _transform(
+    kernel: Kernel, x: Tensor, shape: Sequence[int], d: dtype, order: list[int] | None, dims: tuple[int, ...], *options: Any
+) -> Tensor:  # fmt: skip
+    """Run a kernel on the operand read in this order of dims (None: in C order), in which the result of ``shape`` lies in memory."""
+    if order is None:
+        out, sizes = layout_of(shape, None, d), (tuple(shape),)
+    else:
+        out, sizes = strides.ordered(shape, order, d), (tuple([shape[i] for i in order]),)
+        dims = tuple([order.index(i) for i in dims])
+        x = make(x._data, strides.permuted(x._layout, order), x._version_)
     data = launch.empty(out.size, d.carrier)
     if out.size:
-        turned = make(x._data, strides.permuted(x._layout, order), x._version_)
-        sizes = [tuple(turned.shape), tuple([shape[i] for i in order])][: 1 if kernel is _C2C else 2]
-        axes = tuple([order.index(i) for i in dims])
-        kernel(x.dtype, *sizes, axes, *options, _workers(x), dense(turned), data)
+        kernel(x.dtype, *(sizes if kernel is _C2C else (tuple(x.shape), *sizes)), dims, *options, _workers(x), dense(x), data)
     return make(data, out, [0, 0])
 
 
@@ -72,7 +81,8 @@ def _c2c_rule(g: Tensor, x_real: bool, dims: tuple[Any, ...], scale: int, forwar
 )
 def _c2c(x, x_real, dims, scale, forward):
     steps = x._layout.strides
-    return _transform(_C2C, x, x.shape, x.dtype.to_complex(), _order(steps, _sorted(steps, dims)), dims, forward, scale)
+    order = None if _in_rows(x, dims) else _order(steps, _sorted(steps, dims))
+    return _transform(_C2C, x, x.shape, x.dtype.to_complex(), order, dims, forward, scale)
 
 
 def _r2c_rule(g: Tensor, x: Tensor, x_shape: tuple[Any, ...], dims: tuple[Any, ...], scale: int, forward: bool) -> Tensor:
@@ -86,7 +96,10 @@ def _r2c_rule(g: Tensor, x: Tensor, x_shape: tuple[Any, ...], dims: tuple[Any, .
 def _r2c(x, dims, scale, forward):
     half = [n // 2 + 1 if d == dims[-1] else n for d, n in enumerate(x.shape)]
     d, steps = x.dtype.to_complex(), x._layout.strides
-    if forward:
+    order = None
+    if _in_rows(x, dims) and (forward or len(dims) == 1):
+        pass
+    elif forward:
         order = _order(steps, (*_sorted(steps, dims[:-1]), dims[-1]))
     else:  # the last dim first, then the others
         steps = strides.ordered(half, _order(steps, dims[-1:]), d).strides
@@ -112,6 +125,8 @@ def _c2r_rule(g: Tensor, dims: tuple[Any, ...], scale: int, forward: bool, last:
 def _c2r(x, dims, scale, forward, last):
     shape = [last if d == dims[-1] else n for d, n in enumerate(x.shape)]
     steps = x._layout.strides
+    if _in_rows(x, dims):
+        return _transform(_C2R, x, shape, x.dtype.to_real(), None, dims, forward, scale)
     if len(dims) > 1:  # the last dim after the others
         steps = strides.ordered(x.shape, _order(steps, _sorted(steps, dims[:-1])), x.dtype).strides
     elif forward:  # PyTorch conjugates it first
