@@ -230,7 +230,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     dispatch[pickle.NEWOBJ[0]] = load_newobj  # type: ignore[assignment]
 
     def load_newobj_ex(self) -> None:
-        """Make the same, with keywords."""
+        """Make an object in the same way, with keywords."""
         self._new(self.stack[-3])
         super().load_newobj_ex()  # type: ignore[misc]
 
@@ -257,14 +257,14 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
                 _check_key(key)
 
     def load_setitem(self) -> None:
-        """Set a key and a value."""
+        """Set a key of a dict to a value."""
         self._with_keys(-2, 2)
         super().load_setitem()  # type: ignore[misc]
 
     dispatch[pickle.SETITEM[0]] = load_setitem  # type: ignore[assignment]
 
     def load_setitems(self) -> None:
-        """Set the keys and values."""
+        """Set keys of a dict to values."""
         self._with_keys(0, 2)
         super().load_setitems()  # type: ignore[misc]
 
@@ -278,7 +278,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     dispatch[pickle.ADDITEMS[0]] = load_additems  # type: ignore[assignment]
 
     def load_frozenset(self) -> None:
-        """Make a frozenset."""
+        """Make a frozenset of what stands there."""
         self._with_keys(0, 1)
         super().load_frozenset()  # type: ignore[misc]
 
