@@ -292,6 +292,11 @@ EXPLAINED = (
         and any(n in pair for pair in held for n in begun.groups() if n),
     ),
     Explained(
+        "products of turned operands",
+        "PyTorch's kron looks at its product as if that stood in C order, and refuses operands that make it lie otherwise.",
+        lambda c: c.kind == "not refused" and "view size is not compatible" in c.theirs and "kron(" in c.statement,
+    ),
+    Explained(
         "conjugates are computed",
         "PyTorch's conj and its kin are views of their operand, which show what is done to that (docs/design.md).",
         lambda c: c.kind == "value" and re.search(r"conj|\.mH|adjoint", c.before) and "complex" in getattr(c.known.get(c.name), "dtype", ""),
