@@ -45,6 +45,7 @@ def _jumping(y, x):
 
 @structured(
     b=lambda g, x, w: beside(g, x, w), x=lambda g: None, w=lambda g: None, node="BesideBackward0", linear="jointly", batch="shift",
+    dtypes="half float complex integer", samples="F.conv_transpose1d(x(1, 2, 4), x(2, 3, 2), x(3))",
 )
 def _alongside(b, x, w):
     return _same(b)

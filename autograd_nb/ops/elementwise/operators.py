@@ -97,33 +97,45 @@ def _install() -> None:
 _install()
 
 
+#: elements from which a kernel that overwrites pays for being compiled; fewer are added by the kernel of `add`
+WORTH = 4096
+
+
 @cache
 def _adding(name: str, target: dtype, source: dtype, once: bool) -> PointwiseKernel:
     inputs = [Input(target.name), Input(source.name)]
     return PointwiseKernel(name, lambda a, b: (a + b,), inputs, target.compute, [target.name], {0: 0} if once else {})
 
 
-def _adder(name: str, after: Sequence[str] = (), once: bool = True) -> Callable[[Tensor, Tensor], None]:
+def _adder(name: str, after: Sequence[str] = (), worth: float = WORTH) -> Callable[[Tensor, Tensor], None]:
     """add(target, source): target += source without a history; ``after``: what follows.
 
-    ``once``: the kernel is given the target once. Of two arguments LLVM sees that they overlap, and adds one element after the other.
+    A target of ``worth`` elements or more is given to the kernel once. Of two arguments LLVM sees that they overlap, and adds one
+    element after the other.
     """
     memo = Memo()
 
-    def plan(target: Layout, source: Layout) -> tuple[Any, Any]:
+    def plan(target: Layout, source: Layout) -> tuple[Any, Any, bool]:
         whole = broadcast_shapes(target.shape, source.shape)
         if whole != target.shape:
             raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(whole)}")
-        found = _adding(name, target.dtype, source.dtype, once).entry([target, source], [target])
-        return memo.keep((target, source), found)  # type: ignore[no-any-return]
+        once = target.size >= worth
+        entry, dims = _adding(name, target.dtype, source.dtype, once).entry([target, source], [target])
+        return memo.keep((target, source), (entry, dims, once))  # type: ignore[no-any-return]
 
-    again = "" if once else ", target._data"
     run = [
-        "entry, dims = plan",
+        "entry, dims, once = plan",
+        "data = target._data",
         "if dims is None:",  # a flat loop runs over all that it is given, and memory may go on behind the tensor
-        f"    entry(target._data[: target._layout.size], source._data{again}[: target._layout.size])",
+        "    data = data[: target._layout.size]",
+        "    if once:",
+        "        entry(data, source._data)",
+        "    else:",
+        "        entry(data, source._data, data)",
+        "elif once:",
+        "    entry(dims, data, source._data)",
         "else:",
-        f"    entry(dims, target._data, source._data{again})",
+        "    entry(dims, data, source._data, data)",
     ]
     return shortcut(
         "target, source", "target._layout, source._layout", [*run, *after], ["plan = _plan(target._layout, source._layout)"],
@@ -135,7 +147,7 @@ def _adder(name: str, after: Sequence[str] = (), once: bool = True) -> Callable[
 _engine_add_in_place = _adder("add_", ["target._version_[0] += 1"])
 
 #: one element after the other, where the target's elements may share memory
-add_overlapping = _adder("add_overlapping", once=False)
+add_overlapping = _adder("add_overlapping", worth=float("inf"))
 
 
 def _fitting(have: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
