@@ -305,9 +305,8 @@ def only_tensors(name: str, input: Any, other: Any, numbers: str = "none", secon
     if not first and numbers == "either" and isinstance(other, Tensor):
         return
     which, value = (second, other) if first else ("input", input)
-    raise TypeError(
-        f"{name}(): argument '{which}' must be Tensor, not {type(value).__name__} (got {shorten(value)}; use tensor({shorten(value)}))"
-    )
+    remedy = "" if isinstance(value, str) or value is None else f"; use tensor({shorten(value)})"
+    raise TypeError(f"{name}(): argument '{which}' must be Tensor, not {type(value).__name__} (got {shorten(value)}{remedy})")
 
 
 def acceptable(other: Any) -> bool:
