@@ -28,6 +28,13 @@ def need(array, rows, columns, ld, itemsize):
 
 
 @helper
+def called(failed):
+    """Raise RuntimeError where BLAS could not be called."""
+    if failed != 0:
+        raise RuntimeError("BLAS could not be called for a matrix product")
+
+
+@helper
 def gemm(a, ta, lda, b, tb, ldb, c, ldc, m, n, k, alpha, beta):
     """Row-major c (m × n) = alpha · op(a) · op(b) + beta · c; ``ta`` says that a is stored transposed. m, n, k > 0."""
     need(a, k if ta else m, m if ta else k, lda, c.itemsize)
@@ -38,12 +45,10 @@ def gemm(a, ta, lda, b, tb, ldb, c, ldc, m, n, k, alpha, beta):
     scales[0] = alpha
     scales[1] = beta
     # a row-major matrix is its transpose in column-major order: c' = b' a'
-    failed = _xxgemm(
+    called(_xxgemm(
         np.uint8(kind), np.uint8(T if tb else N), np.uint8(T if ta else N), n, m, k,
         scales.ctypes, b.ctypes, ldb, a.ctypes, lda, scales[1:].ctypes, c.ctypes, ldc,
-    )  # fmt: skip
-    if failed != 0:
-        raise RuntimeError("BLAS could not be called for a matrix product")
+    ))  # fmt: skip
 
 
 def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
