@@ -116,7 +116,7 @@ def told(programs: list[Named]) -> list[tuple[str, str]]:
 
     found = []
     for name, p in programs:
-        left, difference, why = compared(p, strides=not re.search(r"func\.(vmap|jvp)|hs = ", p.statements[-1] + p.statements[-2]))
+        left, difference, why = compared(p, strides=not re.search(r"func\.(vmap|jvp)|hs = ", "".join(p.statements[-2:])))
         found += [("explained", w) for w in set(why)]
         if difference is not None:
             found.append((difference.kind, f"{name} {difference}\n    " + "\n    ".join(left.statements)))

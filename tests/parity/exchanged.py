@@ -41,7 +41,6 @@ _LISTED: dict[str, dict[str, str]] = {
         "ormqr": "operand 0: 0 1 c0 c1; operand 1: 0 1 c0 c1; operand 2: 0 1 c0 c1; result 0: 0 1 c0 c1",
         "linalg.householder_product": "operand 0: 0 1 c0 c1; operand 1: 0 1 c0 c1; result 0: 0 1 c0 c1",
     },
-    "of a singular matrix the cofactors are computed, where PyTorch solves with its determinant": {"linalg.det": "result 0: 1 c1"},
     "the vectors' signs are free, and the gradient of their sum depends on them": {"linalg.eigh": "operand 0: 0; result 0: 0; result 1: 0"},
     "e to the power of what was changed overflows, to infinity here and to nan there": {"logcumsumexp": "result 0: c0 c1"},
     "PyTorch's e^(−x²/2 − y) subtracts large numbers, which costs digits; the rule here reads the operand alone": {
