@@ -205,3 +205,33 @@ def test_searching_what_is_not_sorted():
             ]  # fmt: skip
             for a, b in zip(*found, strict=True):
                 assert a.tolist() == b.tolist(), (edges, values, right)
+
+
+#: indices with one mask, several, and none
+MASKS = {
+    "rows": lambda m: m.tensor([True, False]), "all dims": lambda m: m.tensor([[True, False, True], [False, True, False]]),
+    "columns": lambda m: (slice(None), m.tensor([True, False, True])), "of a part": lambda m: (m.tensor([True, False]), slice(0, 2)),
+    "numbers": lambda m: m.tensor([0]), "two": lambda m: (m.tensor([True, False]), m.tensor([1])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("index", MASKS)
+@pytest.mark.parametrize("kind", ["bool", "int64", "float32"])
+def test_one_value_of_another_dtype_goes_where_one_mask_says(kind, index):
+    """It fills, as `masked_fill_` does; every other index wants the tensor's dtype."""
+
+    def assigned(m, value):
+        x = m.zeros(2, 3).to(getattr(m, kind))
+        value = m.tensor(*value[:1], dtype=getattr(m, value[1])).requires_grad_(value[1][0] == "f")
+        try:
+            x[MASKS[index](m)] = value * 1
+        except RuntimeError:
+            return "refused"
+        try:
+            x.sum().backward()
+        except RuntimeError:
+            return x.tolist(), "no gradient"
+        return x.tolist(), value.grad.tolist()
+
+    for value in ((2.5, "float64"), ([2.5], "float64"), ([[0.25]], "float64"), (2 + 1j, "complex64"), (-3, "int64")):
+        assert assigned(ag, value) == assigned(torch, value)

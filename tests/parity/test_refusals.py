@@ -536,3 +536,16 @@ def test_bounds_and_margins_that_are_nan_none_or_reached():
         "complex border": "r = F.pad(x, (1, 1), value=1j)",
         "any number": "r = t.constant_pad_nd(x * 1j, (1, 1), 1j), t.constant_pad_nd(t.ones(2, dtype=t.int64), (1, 1), 2**53 + 1)",
     }, x, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_pools_and_convolutions_of_every_dtype():
+    """What PyTorch computes of it, or that it refuses. (Three-dimensional pools of half precision are more than it has.)"""
+    kinds = ("uint8", "int8", "int16", "int32", "int64", "bool", "float32", "float64")
+    calls = {1: "x(1, 2, 4)", 2: "x(1, 2, 4, 4)", 3: "x(1, 2, 4, 4, 4)"}
+    check({
+        f"{name.format(n)} {kind}": f"r = F.{name.format(n)}(t.ones{shape[1:]}.to(t.{kind}), {more.format(shape=shape[1:], kind=kind)})"
+        for n, shape in calls.items() for kind in kinds
+        for name, more in (("avg_pool{}d", "2"), ("adaptive_avg_pool{}d", "2"), ("max_pool{}d", "2"), ("lp_pool{}d", "2, 2"),
+                           ("conv{}d", "t.ones{shape}.to(t.{kind})")) if name != "lp_pool{}d" or n < 3
+    }, kinds="subclasses")  # fmt: skip

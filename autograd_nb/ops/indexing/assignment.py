@@ -81,6 +81,12 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
     check_inplace(view)
     if number is not None:
         value = new_full((), _assigned(number, self.dtype), self.dtype)
+    elif value._layout.size == 1 and value._layout.dtype is not self._layout.dtype:
+        mask = _only_mask(view, tensors)
+        if mask is not None:
+            OPS["masked_fill_"].call(view, mask, reshape(value, ()))
+            return
+
     def fits(index: Sequence[int], dims: tuple[int, ...], pos: int) -> None:
         if 0 not in index and any(not view._layout.shape[d] for d in dims):  # which PyTorch sees first
             raise IndexError(f"index is out of bounds for dimension with size 0 (the tensor has shape {list(view.shape)})")
@@ -89,6 +95,15 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
 
     place = advanced_index(view, tensors, fits)
     put_in_place(view, *place, value, False, tensors)
+
+
+def _only_mask(view: Tensor, tensors: list[Any]) -> Tensor | None:
+    """Return the one mask of an index as it broadcasts to the view: what is assigned to it may have another dtype. None without one."""
+    shape, dims = view._layout.shape, [d for d, t in enumerate(tensors) if t is not None]
+    mask, behind = tensors[dims[0]], len(shape) - dims[-1] - 1
+    if mask._layout.dtype is not dtypes.bool_ or mask._layout.shape != shape[dims[0] : dims[-1] + 1] or mask._layout.ndim != len(dims):
+        return None
+    return reshape(mask, (*mask._layout.shape, *(1,) * behind))  # type: ignore[no-any-return]
 
 
 def _remember(key: tuple[Any, ...], x: Tensor, view: Tensor, value: Any) -> None:

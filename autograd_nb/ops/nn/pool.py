@@ -209,7 +209,11 @@ def _avg(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, ce
     if divisor is not None and as_int(divisor, "divisor_override") == 0:
         raise RuntimeError("divisor must be not zero")
     include, divisor = bool_argument(include, op, "count_include_pad"), 0 if divisor is None else divisor
-    return _average(x, how, y, n, include, divisor) if x.dtype.category > 1 else _average_of_integers(x, how, y, n, include, divisor)
+    if x.dtype.category > 1:
+        return _average(x, how, y, n, include, divisor)
+    if x.dtype is not dtypes.int64:
+        raise NotImplementedError(f"\"avg_pool{max(n, 2)}d\" not implemented for '{scalar_type(x.dtype)}' (cast it with .to(), e.g. x.float())")
+    return _average_of_integers(x, how, y, n, include, divisor)
 
 
 def _average_of_integers(x: Tensor, how: tuple[Any, ...], y_spatial: Sequence[int], n: int, include: bool, divisor: int) -> Tensor:
