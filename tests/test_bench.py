@@ -12,7 +12,7 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb.codegen.build.machine_code import store
-from bench import first_calls, report, run
+from bench import cliffs, first_calls, report, run
 from bench.case import COMPILED, OURS, PEERS, Disagreement, Program, arrays, compare, observe, peers_of, ready
 from bench.cases import CASES
 from bench.cold import __main__ as cold
@@ -185,3 +185,23 @@ def test_first_calls_of_a_compiled_step():
     found = first_calls.child("MLP 8-16-2", str(store.folder))
     assert len(found["calls"]) == 4 and found["captured"] == 1 and found["stages"]["program"] > 0
     assert found["loaded"] + len(found["kernels"]) > 5
+
+
+def test_cliffs_are_cases_that_break_the_rule(monkeypatch, capsys, unconfined):
+    monkeypatch.setattr(cliffs, "accumulation", lambda: iter([]))
+    monkeypatch.setattr(cliffs, "optimizers", lambda: iter([]))
+    monkeypatch.setattr(cliffs, "results", lambda: iter([("slower", lambda: None), ("even", lambda: None)]))
+    monkeypatch.setattr(cliffs, "measured", lambda step, found=iter([(1.0, 1.06), (1.0, 1.05)]): next(found))
+    monkeypatch.setattr("sys.argv", ["bench.cliffs"])
+    cliffs.main()
+    printed = capsys.readouterr().out
+    assert "slower" in printed and "even" not in printed and "1 of 2 cases above 1.05" in printed
+
+
+def test_cliffs_time_steps_that_run():
+    """Each step of the bench runs, eager and compiled; those on 100,000 elements and more are as those on fewer."""
+    small = [c for family in (cliffs.optimizers, cliffs.accumulation, cliffs.results) for c in family() if ",000," not in c[0]]
+    assert len(small) > 12
+    for name, step in small[:1] + small[-1:]:
+        eager, compiled = cliffs.measured(step)
+        assert eager > 0 and compiled > 0, name

@@ -9,6 +9,7 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb.codegen.build import compilation
+from autograd_nb.ops.core.registry import OPS
 from autograd_nb.ops.elementwise.operators import WORTH
 
 N = 100
@@ -53,6 +54,27 @@ def test_gradients_are_added_to_in_place(name):
         (wanted,) = torch.autograd.grad(loss(x), x)
         torch.testing.assert_close(x.grad, passes * wanted)
     assert step.programs and not repeated(step)
+
+
+POINTWISE = [n for n, o in OPS.items() if n == o.name and o.kind == "pointwise" and len(getattr(o.rule, "params", ())) in (1, 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POINTWISE)
+def test_gradients_of_every_pointwise_op_are_added_to_in_place(name):
+    operands = [(torch.rand(N, N) * 0.5 + 0.25).requires_grad_() for _ in OPS[name].rule.params]
+    try:
+        recorded = OPS[name].call(*operands).requires_grad
+    except (RuntimeError, TypeError):
+        pytest.skip("takes no floats")
+    if not recorded:
+        pytest.skip("has no derivative")
+    step = torch.compile(lambda: OPS[name].call(*operands).sum().backward())
+    for _ in range(4):
+        step()
+    assert step.programs and not repeated(step)
+    for x, wanted in zip(operands, torch.autograd.grad(OPS[name].call(*operands).sum(), operands, allow_unused=True), strict=True):
+        torch.testing.assert_close(x.grad, None if wanted is None else 4 * wanted, rtol=1e-4, atol=1e-4, equal_nan=True)
 
 
 def test_changes_in_place_are_made_in_place():
