@@ -24,7 +24,7 @@ find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
-.PHONY: help demo smoke test test-slow doctest boundscheck oldest parity fuzz stubs lint bench bench-compare docs wheel wheel-check clean
+.PHONY: help demo smoke cliffs test test-slow test-mpi test-pythons doctest boundscheck oldest parity fuzz stubs lint bench bench-compare docs wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -57,13 +57,36 @@ smoke: $(VENV)/has-test ## one of everything, in seconds
 
 test: $(VENV)/has-test ## all tests but the slow ones and those against PyTorch, and the examples in the docstrings
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal tests --ignore=tests/parity --ignore=tests/fuzz -m "not slow" $(ARGS)
-	@$(MAKE) --no-print-directory doctest
 
 test-slow: $(VENV)/has-test ## those marked slow: families of so many kernels that compiling them takes minutes where nothing is cached
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity --ignore=tests/fuzz -m slow $(ARGS)
 
+# an environment of its own: others stay without MPI, as most users' are
+test-mpi: $(VENV)/mpi/made ## the tests of several processes, on MPI, which is installed into an environment of their own
+	@$(VENV)/mpi/bin/python -m pytest -q -n $(JOBS) --dist loadfile tests/distributed $(ARGS)
+$(VENV)/mpi/made: pyproject.toml $(VENV)/made
+	@echo "installing autograd_nb with the extras test, mpi and examples"
+	@$(BIN)/python -m venv $(VENV)/mpi
+	@$(VENV)/mpi/bin/python -m pip install -qq --disable-pip-version-check --no-input -e ".[test,mpi,examples]"
+	@touch $@
+
+# Pythons to run the tests on, by name or path; of each version the first, and none that we do not support
+PYTHONS ?= python3.11 python3.12 python3.13 $(wildcard $(HOME)/.pyenv/versions/3.1[123].*/bin/python)
+# what test-pythons makes on each
+WHAT ?= test
+test-pythons: ## `make test` (or WHAT=smoke …) on every supported Python that is found, each in an environment of its own (PYTHONS="python3.12 /path/to/python")
+	@for p in $(PYTHONS); do \
+		v=$$("$$p" -c 'import sys, venv, ensurepip; v = sys.version_info; print(f"{v[0]}.{v[1]}") if (3, 11) <= v < (3, 14) else sys.exit(1)' 2>/dev/null) \
+			|| continue; \
+		[[ " $${done:-} " != *" $$v "* ]] || continue; \
+		done="$${done:-} $$v"; echo "== Python $$v: make $(WHAT)"; \
+		$(MAKE) --no-print-directory $(WHAT) VENV=$(VENV)/$$v PYTHON="$$p" || failed="$${failed:-} $$v"; \
+	done; \
+	[ -n "$${done:-}" ] || { echo "none of these is a Python that we support: $(PYTHONS)" >&2; exit 1; }; \
+	[ -z "$${failed:-}" ] || { echo "make $(WHAT) failed on Python$$failed" >&2; exit 1; }
+
 doctest: $(VENV)/has-test ## the examples in the docstrings
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --doctest-modules --doctest-ignore-import-errors --import-mode=prepend autograd_nb
+	@$(BIN)/python -m pytest -q tests/test_examples.py $(ARGS)
 
 # what is marked `formulas` would only compile the same loops around a few hundred formulas again
 boundscheck: $(VENV)/has-test ## the slow tests and those of ops and engine with every index in every kernel checked
@@ -101,6 +124,10 @@ lint: $(VENV)/has-dev ## ruff, mypy, and the share of public symbols with a know
 
 bench: $(VENV)/has-bench ## time against PyTorch, JAX, autograd, MyGrad and NumPy (ARGS="--quick conv"); leave the machine alone meanwhile
 	@$(BIN)/python -m bench.run $(ARGS)
+	@$(if $(ARGS),,$(BIN)/python -m bench.cliffs)
+
+cliffs: $(VENV)/has-parity ## look for slow cases beside PyTorch, and compiled beside eager (ARGS="--sample 60 --seed 1 --threads 2")
+	@$(BIN)/python -m bench.cliffs $(ARGS)
 
 # the revision that bench-compare compares with
 BASE ?= HEAD

@@ -4,7 +4,15 @@ import builtins as _builtins
 import math as _math
 import sys as _sys
 import typing as _typing
+from importlib.machinery import EXTENSION_SUFFIXES as _SUFFIXES
 from typing import Any as _Any
+
+# (what sysconfig says of it would cost as much as a tenth of this import)
+if _builtins.any(f"{_sys.version_info[0]}{_sys.version_info[1]}t-" in suffix for suffix in _SUFFIXES):
+    raise ImportError(
+        "autograd_nb does not run on free-threaded builds of Python (such as python3.13t), with the global interpreter lock or without: "
+        "its machine code reads objects as ordinary builds lay them out; use the ordinary build of this version"
+    )
 
 from .graph.collector import Pause as _Pause
 
@@ -110,14 +118,15 @@ from . import compiler, fft, linalg, nn, optim, special
 from .compiler import compile  # noqa: A004
 
 if _typing.TYPE_CHECKING:  # what is imported when it is asked for
-    from . import distributions, func, masked, profiler, serialization, signal, testing, types, utils, version, viz
+    from . import distributed, distributions, func, masked, profiler, serialization, signal, testing, types, utils, viz
     from .autograd.batching.vmap import vmap
     from .autograd.custom_ops import custom_op, pointwise
     from .codegen.formula.namespace import m
     from .compat import precision as amp
     from .compat import processes as multiprocessing
+    from .compat import version
     from .compat.as_torch import as_torch
-    from .compat.names import _C, accelerator, backends, cuda, distributed, hub, jit, onnx
+    from .compat.names import _C, accelerator, backends, cuda, hub, jit, onnx
     from .compat.precision import GradScaler, autocast, is_autocast_enabled
     from .compiler.trace.numba_function import numba_callable
     from .compiler.trace.stored import load_graph
@@ -135,8 +144,8 @@ _LAZY = {
     "numba_callable": "compiler.trace.numba_function", "memory": "viz",
     **dict.fromkeys(("TypedStorage", "UntypedStorage", "Storage", *_STORAGES), "ops.creation.storages"),
     **dict.fromkeys(
-        ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "profiler", "masked",
-         "signal", "types", "viz", "storage"), "",
+        ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "distributed", "profiler",
+         "masked", "signal", "types", "viz", "storage"), "",
     ),
 }  # fmt: skip
 
@@ -162,7 +171,10 @@ def _lazily(name: str) -> _Any:
     """Modules that few programs need are imported when they are asked for."""
     place = _LAZY.get(name, "")
     if name not in _LAZY and _last_finder.find_spec(f"{__name__}.{name}") is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from .compat.absent import top
+
+        found = globals()[name] = top(name)
+        return found
     from .codegen.build.apart import imported
 
     module = imported(f"{__name__}.{place or name}")
@@ -176,9 +188,9 @@ if not _typing.TYPE_CHECKING:  # a checker knows all names, and so finds wrong o
 
 def __dir__() -> list[str]:
     """Return the names that there are, those of what is imported when it is asked for among them."""
-    from .compat.table import MODULES
+    from .compat.more import MODULES, TOP
 
-    return sorted({*globals(), *_LAZY, *(name for name in MODULES if "." not in name)})
+    return sorted({*globals(), *_LAZY, *TOP, *(name for name in MODULES if "." not in name)})
 
 
 def _reduce_tensor(t: Tensor) -> tuple[_Any, ...]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .cache import commands as cache
+from .distributed import launcher
+from .distributed.mpi import launched, name_ranks
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,17 +27,26 @@ def _add_run(commands: Any) -> None:
     run = commands.add_parser(
         "run",
         help="run a program with `import torch` giving this library",
-        description="Run a PyTorch program unchanged: `import torch` gives this library, whether PyTorch is installed or not.",
+        description="Run a PyTorch program unchanged: `import torch` gives this library, whether PyTorch is installed or not; with -n on several "
+        "ranks, by MPI.",
     )
-    run.add_argument("-m", dest="module", action="store_true", help="the target is a module's name")
+    launcher.add_to(run)
+    run.add_argument("-m", "--module", dest="module", action="store_true", help="the target is a module's name")
     run.add_argument("target", help="the script")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     run.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
+    if launcher.wants_ranks(options):
+        return launcher.launch(options)
     from .compat.as_torch import run
 
+    place = launched()
+    if place is not None:  # programs read RANK and LOCAL_RANK before they make a group
+        name_ranks(*place)
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(line_buffering=True, write_through=False)  # whole lines behind their ranks
     try:
         run(options.target, options.arguments, options.module)
     except FileNotFoundError as error:

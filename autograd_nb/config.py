@@ -16,12 +16,14 @@ class _Settings:
     warn_only: bool
     warn_always: bool
 
-    __slots__ = ("deterministic", "matmul_precision", "threads", "warn_always", "warn_only")
+    reuse: bool  #: whether nodes that saved nothing may be run by any number of passes
+
+    __slots__ = ("deterministic", "matmul_precision", "reuse", "threads", "warn_always", "warn_only")
 
     threads: int
 
     def __init__(self) -> None:
-        self.deterministic = self.warn_only = self.warn_always = False
+        self.deterministic = self.warn_only = self.warn_always = self.reuse = False
         self.matmul_precision = "highest"
 
     def __getattr__(self, name: str) -> int:
@@ -84,6 +86,9 @@ def get_num_threads() -> int:
     """Return the most threads that one kernel is given.
 
     By default the cores that the process may use, or what AUTOGRAD_NB_NUM_THREADS or else OMP_NUM_THREADS says.
+
+    >>> torch.get_num_threads() > 0
+    True
     """
     return settings.threads
 
@@ -91,14 +96,18 @@ def get_num_threads() -> int:
 def set_num_threads(num: int) -> None:
     """Let one kernel have at most ``num`` threads; results are the same for any number. RuntimeError below 1."""
     if not isinstance(num, int) or isinstance(num, bool):
-        raise TypeError(f"set_num_threads expects an int, but got {type(num).__name__}")
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num < 1:
         raise RuntimeError(f"expected positive number of threads (num={num})")
     settings.threads = num
 
 
 def get_num_interop_threads() -> int:
-    """Return 1: ops run one after the other."""
+    """Return 1: ops run one after the other.
+
+    >>> torch.get_num_interop_threads() > 0
+    True
+    """
     return 1
 
 
@@ -138,7 +147,12 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Give warnings that a process sees once every time (Python's filters of warnings still choose what is shown)."""
+    """Give warnings that a process sees once every time (Python's filters of warnings still choose what is shown).
+
+    >>> torch.set_warn_always(False)
+    >>> torch.is_warn_always_enabled()
+    False
+    """
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__} (set_warn_always())")
     settings.warn_always = b
@@ -162,11 +176,18 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_default_device(device: Any) -> None:
-    """Accept the CPU; RuntimeError for any other device."""
+    """Accept the CPU; RuntimeError for any other device.
+
+    >>> torch.set_default_device("cpu")
+    """
     if device is not None and str(device).split(":")[0] != "cpu":
         raise DeviceError(str(device))
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """Return False: denormal numbers stay as they are, which PyTorch's answer says where a processor cannot flush them."""
+    """Return False: denormal numbers stay as they are, which PyTorch's answer says where a processor cannot flush them.
+
+    >>> torch.set_flush_denormal(True)
+    False
+    """
     return False

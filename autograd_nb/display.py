@@ -53,6 +53,11 @@ def set_printoptions(
     notation, None to decide by the values.
 
     Errors: ValueError for an unknown profile. Source: https://docs.pytorch.org/docs/stable/generated/torch.set_printoptions.html
+
+    >>> torch.set_printoptions(precision=2)
+    >>> torch.tensor([1 / 3])
+    tensor([0.33])
+    >>> torch.set_printoptions(profile="default")
     """
     if profile is not None:
         if profile not in _PROFILES:

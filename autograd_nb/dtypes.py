@@ -18,6 +18,9 @@ class dtype:
 
     Attributes: ``name`` ("float32"), ``itemsize`` in bytes, ``is_floating_point``, ``is_complex``, ``is_signed``, and
     ``np``, the NumPy dtype of its storage.
+
+    >>> torch.float32.itemsize, torch.int64.is_floating_point
+    (4, False)
     """
 
     aliases: tuple[str, ...]
@@ -94,9 +97,31 @@ float64: dtype = dtype("float64", 2, 3, "double")
 complex64: dtype = dtype("complex64", 3, 2, "cfloat")
 complex128: dtype = dtype("complex128", 3, 3, "cdouble")
 
-#: a name that programs give to autocast; there are no tensors of it
-bfloat16: dtype = dtype("float16", 2, 1)
-bfloat16.name = "bfloat16"
+
+
+def _without_tensors(name: str, category: int, itemsize: int, signed: bool = True) -> dtype:
+    """Return a dtype that is a name: what programs compare with, hand on to autocast, or ask for its properties."""
+    d = dtype("float32", category, 0)
+    d.name, d.itemsize, d.is_signed, d.kernel = name, itemsize, signed, ""
+    return d
+
+
+#: the dtypes of PyTorch that no tensor has here, by name
+ABSENT: dict[str, dtype] = {
+    **{name: _without_tensors(name, 2, 1) for name in ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn_x2"]},
+    **{f"uint{8 * n}": _without_tensors(f"uint{8 * n}", 1, n, False) for n in (2, 4, 8)},
+    **{f"uint{n}": _without_tensors(f"uint{n}", 1, 1, False) for n in range(1, 8)},
+    **{f"int{n}": _without_tensors(f"int{n}", 1, 1) for n in range(1, 8)},
+    **{name: _without_tensors(name, 1, 1) for name in ["qint8", "quint8", "quint4x2", "quint2x4", "bits8", "bits1x8", "bits2x4", "bits4x2"]},
+    "bfloat16": _without_tensors("bfloat16", 2, 2), "float8_e8m0fnu": _without_tensors("float8_e8m0fnu", 2, 1, False),
+    "complex32": _without_tensors("complex32", 3, 4), "qint32": _without_tensors("qint32", 1, 4), "bits16": _without_tensors("bits16", 1, 2),
+}  # fmt: skip
+bfloat16: dtype = ABSENT["bfloat16"]
+#: of floats among them: distance from 1 to the next number, largest number, smallest normal one, resolution
+_LIMITS = {
+    "bfloat16": (2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126, 0.01), "float8_e4m3fn": (0.125, 448.0, 2.0**-6, 1.0),
+    "float8_e5m2": (0.25, 57344.0, 2.0**-14, 1.0),
+}  # fmt: skip
 
 ALL = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
 BY_NAME: dict[str, dtype] = {d.name: d for d in ALL}
@@ -108,7 +133,7 @@ _default = [float32]
 
 
 def _by_name(name: str) -> dtype:
-    return bfloat16 if name == "bfloat16" else BY_NAME[name]
+    return BY_NAME[name] if name in BY_NAME else ABSENT[name]
 
 
 def get_default_dtype() -> dtype:
@@ -120,6 +145,12 @@ def set_default_dtype(d: dtype) -> None:
     """Make ``d`` (float16, float32 or float64) the dtype of floats made from Python numbers.
 
     Errors: TypeError unless ``d`` is a floating dtype.
+
+    >>> torch.set_default_dtype(torch.float64)
+    >>> x = torch.ones(1)
+    >>> torch.set_default_dtype(torch.float32)
+    >>> x.dtype
+    torch.float64
     """
     if not isinstance(d, dtype) or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got d={d!r}")
@@ -146,10 +177,9 @@ def from_numpy_dtype(d: Any) -> dtype:
 def as_dtype(value: Any, name: str = "dtype") -> dtype:
     """Return ``value`` as a dtype: one of ours, a NumPy dtype or type, or Python's bool, int, float, complex."""
     if isinstance(value, dtype):
-        if value is bfloat16:
-            raise NotImplementedError(
-                f"{name}={value!r}: there are no bfloat16 tensors here; use float32, or float16 to save memory"
-            )
+        if not value.kernel:
+            instead = "int64 or uint8" if value.category == 1 else "complex64" if value.is_complex else "float32, or float16 to save memory"
+            raise NotImplementedError(f"{name}={value!r}: there are no {value.name} tensors here; use {instead}")
         return value
     python = {bool: bool_, int: int64, float: float64, complex: complex128}.get(value) if isinstance(value, type) else None
     if python is not None:
@@ -167,11 +197,11 @@ _promotions: dict[tuple[dtype, dtype], dtype] = {}
 
 def promote_types(a: dtype, b: dtype) -> dtype:
     """Return the smallest dtype to which both ``a`` and ``b`` can be cast safely (PyTorch's table)."""
-    if a is b:
+    if a is b and a.__class__ is dtype:
         return a
     known = _promotions.get((a, b))
     if known is None:
-        known = _promotions[a, b] = _promote(a, b)
+        known = _promotions[a, b] = _promote(as_dtype(a, "type1"), as_dtype(b, "type2"))
     return known
 
 
@@ -222,7 +252,11 @@ def result_of(operands: list[tuple[dtype, int]]) -> dtype:
 
 
 class finfo:
-    """Machine limits of a floating dtype: bits, eps, max, min, tiny, smallest_normal, resolution, dtype."""
+    """Machine limits of a floating dtype: bits, eps, max, min, tiny, smallest_normal, resolution, dtype.
+
+    >>> torch.finfo(torch.float32).eps
+    1.1920928955078125e-07
+    """
 
     bits: int
     dtype: str
@@ -234,7 +268,12 @@ class finfo:
     resolution: float
 
     def __init__(self, d: DType | None = None):
-        d = d or get_default_dtype()
+        limits = _LIMITS.get(d.name) if isinstance(d, dtype) else None
+        if d is not None and limits is not None:
+            self.bits, self.dtype, (self.eps, self.max, self.tiny, self.resolution) = 8 * d.itemsize, d.name, limits
+            self.min, self.smallest_normal = -self.max, self.tiny
+            return
+        d = get_default_dtype() if d is None else as_dtype(d, "type")
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
         info = np.finfo(d.to_real().np)
@@ -248,7 +287,11 @@ class finfo:
 
 
 class iinfo:
-    """Machine limits of an integer dtype: bits, max, min, dtype."""
+    """Machine limits of an integer dtype: bits, max, min, dtype.
+
+    >>> torch.iinfo(torch.int8).max
+    127
+    """
 
     bits: int
     dtype: str
@@ -256,9 +299,10 @@ class iinfo:
     min: int
 
     def __init__(self, d: DType):
+        d = d if isinstance(d, dtype) and d.name in ("uint16", "uint32", "uint64") else as_dtype(d, "type")
         if d.category != 1:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{d!r}'")
-        info = np.iinfo(d.np)
+        info = np.iinfo(d.name)
         self.bits, self.dtype, self.max, self.min = info.bits, d.name, int(info.max), int(info.min)
 
     def __repr__(self) -> str:

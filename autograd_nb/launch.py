@@ -329,6 +329,15 @@ def argument_type(value: Any) -> str:
     raise TypeError(f"a kernel cannot take an argument of type {type(value).__name__}")
 
 
+class Alike:
+    """An observer that lets launches be: what is observed goes another way in places, with other nodes."""
+
+    draws = ()
+
+    def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
+        call.entry(*args)
+
+
 @contextmanager
 @whole
 def observe(observer: Callable[[_Observed, tuple[Any, ...]], None]) -> Iterator[None]:
@@ -483,9 +492,31 @@ def _empty_big(size: int, d: np.dtype) -> np.ndarray:
 
 
 def release_memory() -> int:
-    """Give the pooled blocks back to the system; the number of bytes."""
+    """Give the pooled blocks of memory back to the system and return the number of bytes.
+
+    >>> x = torch.ones(1 << 20)
+    >>> del x
+    >>> torch.release_memory() >= 0
+    True
+    """
     global _pooled
     with _lock:
         n, _pooled = _pooled, 0
         _pool.clear()
     return n
+
+
+def distance(whole: np.ndarray, part: np.ndarray, size: int) -> int | None:
+    """Return how many bytes lie between the beginnings of two arrays, of the second of which ``size`` elements count; None in other memory."""
+    if part is whole:
+        return 0
+    between: int = part.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    inside = between >= 0 and between + size * part.itemsize <= whole.nbytes
+    return between if inside or _owner(part) is _owner(whole) else None
+
+
+def _owner(array: Any) -> Any:
+    """Return what the memory of an array belongs to."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array

@@ -192,7 +192,10 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any =
 def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Tensor:
     """log(eˣ + eʸ), masked out elements counting as −inf."""
     x, y = tensor_argument(input, "masked.logaddexp"), tensor_argument(other, "masked.logaddexp", "other")
-    x, y = _filled(x, input_mask, -math.inf, "logaddexp"), _filled(y, other_mask, -math.inf, "logaddexp")
+    for t, mask in ((x, input_mask), (y, other_mask)):
+        if mask is not None and t.dtype is dtypes.bool_:
+            raise NotImplementedError("identity of logaddexp on torch.bool input: it has none")
+    x, y = _filled(x, input_mask, _lowest(x, False), "logaddexp"), _filled(y, other_mask, _lowest(y, False), "logaddexp")
     return cast(_op("logaddexp", x, y), _kind(x, dtype))
 
 

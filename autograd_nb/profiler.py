@@ -36,7 +36,11 @@ __all__ = [
 
 
 class ProfilerActivity(Enum):
-    """Kinds of work that may be profiled; here it is the CPU."""
+    """Kinds of work that may be profiled; here it is the CPU.
+
+    >>> torch.profiler.ProfilerActivity.CPU.name
+    'CPU'
+    """
 
     CPU = 0
     XPU = 1
@@ -47,14 +51,22 @@ class ProfilerActivity(Enum):
 
 
 class DeviceType(Enum):
-    """Devices of events."""
+    """Devices of events, of which only the CPU is there.
+
+    >>> torch.profiler.DeviceType.CPU.value
+    0
+    """
 
     CPU = 0
     CUDA = 1
 
 
 class ProfilerAction(Enum):
-    """Things that the profiler does in a step."""
+    """Things that the profiler does in a step.
+
+    >>> torch.profiler.ProfilerAction.WARMUP.name
+    'WARMUP'
+    """
 
     NONE = 0
     WARMUP = 1
@@ -63,12 +75,20 @@ class ProfilerAction(Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """Return the CPU."""
+    """Return the CPU.
+
+    >>> torch.profiler.ProfilerActivity.CPU in torch.profiler.supported_activities()
+    True
+    """
     return {ProfilerActivity.CPU}
 
 
 def kineto_available() -> bool:
-    """No."""
+    """Return False: PyTorch's tracer is not here.
+
+    >>> torch.profiler.kineto_available()
+    False
+    """
     return False
 
 
@@ -78,6 +98,10 @@ def schedule(
     """Return when to profile: of each cycle, skip ``wait`` steps, warm up in ``warmup``, record ``active``; ``repeat`` cycles (0: to the end).
 
     skip_first: steps before the first cycle. skip_first_wait: whether the first cycle leaves out its wait.
+
+    >>> when = torch.profiler.schedule(wait=1, warmup=1, active=1)
+    >>> [when(step).name for step in range(3)]
+    ['NONE', 'WARMUP', 'RECORD_AND_SAVE']
     """
     if wait < 0 or warmup < 0 or active <= 0 or repeat < 0 or skip_first < 0:
         raise ValueError(
@@ -134,6 +158,11 @@ class profile:
             options are accepted.
 
     Errors: RuntimeError when the thread is already profiled, or results are asked for before there are any.
+
+    >>> with torch.profiler.profile() as p: _ = torch.ones(2) * 3
+    ...
+    >>> "aten::mul" in [event.key for event in p.key_averages()]
+    True
     """
 
     activities: set[ProfilerActivity]

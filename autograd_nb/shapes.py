@@ -21,9 +21,21 @@ from .dtypes import DType, dtype
 
 
 class Size(tuple):
-    """The shape of a tensor: a tuple of ints with ``numel()``."""
+    """The shape of a tensor: a tuple of ints with ``numel()``.
+
+    >>> torch.Size((2, 3)).numel()
+    6
+    """
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        """Return the sizes as a shape; TypeError unless all are ints, or stand for one as a tensor of one integer does."""
+        self = tuple.__new__(cls, sizes)
+        for n in self:
+            if n.__class__ is not int:
+                return tuple.__new__(cls, [_size(n, i) for i, n in enumerate(self)])
+        return self
 
     def numel(self) -> int:
         """Return the product of the sizes."""
@@ -33,6 +45,8 @@ class Size(tuple):
         return f"torch.Size([{', '.join(map(str, self))}])"
 
     def __add__(self, other: Iterable[int]) -> Size:  # type: ignore[override]
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
         return Size(tuple.__add__(self, tuple(other)))
 
     def __radd__(self, other: Iterable[int]) -> Size:
@@ -52,6 +66,16 @@ class Size(tuple):
 
 
 _item = tuple.__getitem__
+
+
+def _size(n: Any, place: int) -> Any:
+    """Return a size as an int; those that stand for a number while a function is captured stay what they are."""
+    if isinstance(n, int):
+        return int(n) if n.__class__ is bool else n
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise TypeError(f"torch.Size() takes an iterable of 'int' (item {place} is '{type(n).__name__}')") from None
 
 
 class Layout:
@@ -349,36 +373,28 @@ def dims_array(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> np.nda
 
 
 def view_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the strides under which the same storage reads as ``shape`` (of the same size), or None where only a copy can."""
-    if layout.contiguous or layout.size == 0:
+    """Return the strides under which the same storage reads as ``shape`` (of the same size), or None where only a copy can.
+
+    Both shapes are walked from the right, in runs that the layout walks in one stride; dims of one element have PyTorch's strides.
+    """
+    if layout.usual or layout.size == 0:
         return contiguous_strides(shape)
-    # walk both shapes from the right in runs that the old layout walks in one stride
-    old = [(n, s) for n, s in zip(layout.shape, layout.strides, strict=True) if n != 1]
+    sizes, steps = layout.sizes, layout.strides
     out = [0] * len(shape)
     d = len(shape) - 1
-    i = len(old) - 1
-    while i >= 0:
-        n, base = old[i]
-        while i > 0 and old[i - 1][1] == old[i][1] * old[i][0]:
-            i -= 1
-            n *= old[i][0]
-        step, left = base, n
-        while d >= 0 and (left > 1 or shape[d] == 1):
-            if shape[d] == 1:
-                out[d] = step
-                d -= 1
-                continue
-            if left % shape[d]:
-                return None
-            out[d] = step
-            step *= shape[d]
-            left //= shape[d]
+    base, run, taken = steps[-1], 1, 1
+    for i in range(layout.ndim - 1, -1, -1):
+        run *= sizes[i]
+        if i and (sizes[i - 1] == 1 or steps[i - 1] == run * base):
+            continue
+        while d >= 0 and (taken < run or shape[d] == 1):
+            out[d] = taken * base
+            taken *= shape[d]
             d -= 1
-        if left != 1:
+        if taken != run:
             return None
-        i -= 1
-    for k in range(d, -1, -1):
-        out[k] = out[k + 1] * shape[k + 1] if k + 1 < len(shape) else 1
+        if i:
+            base, run, taken = steps[i - 1], 1, 1
     return tuple(out)
 
 

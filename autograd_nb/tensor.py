@@ -41,6 +41,7 @@ class Above:
     legacy_tensor: Callable[..., Any]
     reduce_tensor: Callable[[Any], Any]
     embed_view: Callable[..., Tensor]
+    write_view: Callable[..., Tensor]
     read_view: Callable[..., Tensor]
     without_view: Callable[..., Tensor]
     lone_base: Callable[[Tensor], Tensor]
@@ -62,10 +63,14 @@ class TensorMeta(type):
 class Tensor(_TensorMethods, metaclass=TensorMeta):
     """An n-dimensional array that records what is computed from it.
 
-    Make one with `tensor`, `zeros`, `from_numpy`, …; ``Tensor(2, 3)`` (uninitialised) and ``Tensor([1, 2])`` are PyTorch's
-    legacy constructors.
+    Make one with `tensor`, `zeros`, `from_numpy`, …; ``Tensor(2, 3)`` (uninitialised) and ``Tensor([1, 2])`` are PyTorch's legacy constructors.
 
     Source: https://docs.pytorch.org/docs/stable/tensors.html
+
+    >>> x = torch.tensor([1., 2.], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
     """
 
     __slots__ = (
@@ -249,13 +254,17 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         """Call ``hook(grad)`` when the gradient of this tensor is known; a returned tensor replaces it.
 
         Errors: TypeError when ``hook`` is not callable, RuntimeError when the tensor does not require grad.
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> _ = x.register_hook(print)
+        >>> (x * 2).backward()
+        tensor([2.])
         """
-        check_callable(hook)
         edge = self._edge  # as it was before a change of the base: as in PyTorch a second hook joins the first one, on what is gone
         if edge is None or not _has_hooks(edge):
             if not self.requires_grad:
                 raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
             edge = self.grad_fn and self._edge  # as it is now, or refused
+        check_callable(hook)
         if edge is None or edge.__class__ is Nowhere:
             return self._leaf_hooks().add_tensor(0, hook)
         node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
@@ -276,7 +285,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         return self._leaf_hook_set
 
     def detach(self) -> Tensor:
-        """Return a tensor of the same memory and version counter, outside the graph."""
+        """Return a tensor of the same memory and version counter, outside the graph; [1., 2.].detach() = [1., 2.]."""
         version = self._version_
         return make(self._data, self._layout, version if version[0] >= 0 else _apart(self))
 
@@ -285,7 +294,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         return fresh
 
     def detach_(self) -> Tensor:
-        """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views; nothing in inference."""
+        """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views; [1., 2.].detach_() = [1., 2.]."""
         if state.inference or self._version_[0] < 0:
             return self
         if self._view is not None or (above.lone_views and _is_lone(self)):
@@ -577,11 +586,9 @@ def _view_requires_grad(view: Tensor) -> bool:
 
 
 def offset_in(view: Tensor, base: Tensor) -> int:
-    """Return how many elements lie between the base's first and the view's."""
-    if view._data is base._data:
-        return 0
-    behind = view._data.__array_interface__["data"][0] - base._data.__array_interface__["data"][0]
-    return behind // view._data.itemsize
+    """Return how many elements lie between the base's first and the view's; where ``.data`` was exchanged, those between their places in memory."""
+    width, behind = view._data.itemsize, launch.distance(base._data, view._data, view._layout.extent)
+    return behind // width if behind is not None else (_storage(view)[1] * width - _storage(base)[1] * base._data.itemsize) // width
 
 
 def look_as(t: Tensor, other: Tensor) -> None:

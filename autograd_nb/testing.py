@@ -97,10 +97,17 @@ def _difference(actual: Any, expected: Any, options: dict[Any, Any], where: str)
     return text
 
 
+#: (rtol, atol) by dtype
+_OLD_TOLERANCES = {dtypes.float16: (1e-3, 1e-3), dtypes.float32: (1e-4, 1e-5), dtypes.float64: (1e-5, 1e-8)}
+
+
 def assert_allclose(
     actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
 ) -> None:
-    """Do `assert_close` under its old name: dtypes may differ, nan equals nan."""
+    """Do `assert_close` under its old name: dtypes may differ, nan equals nan, and tolerances are wider."""
+    if rtol is None and atol is None:
+        pairs = [_OLD_TOLERANCES.get(x.dtype, (0.0, 0.0)) for x in (OPS["as_tensor"].call(actual), OPS["as_tensor"].call(expected))]
+        rtol, atol = (max(values) for values in zip(*pairs, strict=True))
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
@@ -112,6 +119,9 @@ def make_tensor(
 
     What lies outside the dtype's range is cut off. Errors: ValueError for an empty interval, one outside the dtype's range, a
     gradient of integers, and ``noncontiguous`` with a ``memory_format``.
+
+    >>> torch.testing.make_tensor((2, 3), dtype=torch.float32, device="cpu", low=0, high=1).shape
+    torch.Size([2, 3])
     """
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
     if noncontiguous and memory_format is not None:

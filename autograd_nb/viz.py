@@ -38,7 +38,6 @@ def graph(loss: Any, path: Any = None, params: Any = None) -> Drawing:
     Errors: TypeError for what is no tensor, RuntimeError for a tensor without a graph, and where ``dot`` is needed and missing.
 
     Example:
-        >>> import autograd_nb as torch
         >>> w = torch.ones(3, requires_grad=True)
         >>> drawing = torch.viz.graph((w * 2).sum(), params={"w": w})
         >>> [line.split("  ")[0] for line in str(drawing).splitlines()]
@@ -63,7 +62,6 @@ def memory(loss: Any, params: Any = None) -> MemoryTable:
     Errors: TypeError for what is no tensor, RuntimeError for a tensor without a graph.
 
     Example:
-        >>> import autograd_nb as torch
         >>> w = torch.ones(1000, requires_grad=True)
         >>> table = torch.memory((w.exp() * w).sum())
         >>> table.total, table.parameters, table.activations
@@ -160,8 +158,8 @@ def _kind(layouts: Iterable[Layout | None]) -> str:
 def _arrays(node: Any) -> Iterator[np.ndarray]:
     """Yield the arrays that a node saved. What hooks packed is no longer the graph's, unless it is a tensor."""
     saved = node.saved
-    if hasattr(saved, "bound"):  # of a compiled function: (buffer, memory, bytes before it)
-        yield from [memory for _, memory, _ in saved.bound if isinstance(memory, np.ndarray)]
+    if hasattr(saved, "bound"):  # of a compiled function
+        yield from saved.bound
         return
     for item in getattr(saved, "items", saved) or ():
         if hasattr(item, "packed"):

@@ -1,6 +1,20 @@
 """What holds for all tests."""
 
+import gc
 import os
+
+import pytest
 
 #: tests run on all cores, and count kernels: who wants one compiles it, unless the test is of the workers
 os.environ.setdefault("AUTOGRAD_NB_COMPILE_WORKERS", "0")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _only_what_is_new():
+    """Set aside, file by file, the hundreds of thousands of objects that tests, libraries and Numba's results consist of.
+
+    Each capture by `compile` looks at all objects there are, and each full collection too. (Captures see the tensors that were set
+    aside: `graph.collector.living`.)
+    """
+    gc.collect()
+    gc.freeze()

@@ -12,9 +12,10 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb.codegen.build.machine_code import store
-from bench import cliffs, first_calls, report, run
+from bench import first_calls, programs, report, run
 from bench.case import COMPILED, OURS, PEERS, Disagreement, Program, arrays, compare, observe, peers_of, ready
 from bench.cases import CASES
+from bench.cliffs import __main__ as cliffs
 from bench.cold import __main__ as cold
 from bench.cold.process import Spent, stages
 from bench.cold.programs import PROGRAMS
@@ -187,21 +188,32 @@ def test_first_calls_of_a_compiled_step():
     assert found["loaded"] + len(found["kernels"]) > 5
 
 
-def test_cliffs_are_cases_that_break_the_rule(monkeypatch, capsys, unconfined):
-    monkeypatch.setattr(cliffs, "accumulation", lambda: iter([]))
-    monkeypatch.setattr(cliffs, "optimizers", lambda: iter([]))
-    monkeypatch.setattr(cliffs, "results", lambda: iter([("slower", lambda: None), ("even", lambda: None)]))
-    monkeypatch.setattr(cliffs, "measured", lambda step, found=iter([(1.0, 1.06), (1.0, 1.05)]): next(found))
+def test_steps_are_timed_by_several_interpreters(monkeypatch, capsys, unconfined):
+    monkeypatch.setattr(programs, "BLOCKS", 2)
+    programs.main(["MLP 8-16-2", "--step", "--json"])
+    (found,) = json.loads(capsys.readouterr().out).values()
+    assert 1e-7 < found < 1e-2
+    times = iter([5e-6, 7e-6, 6e-6, 6e-6] + 6 * [8e-6])
+    monkeypatch.setattr(programs, "by", lambda python, words: {words[0]: next(times)})
+    programs.main(["step", "--pythons", "one", "two"])
+    assert "one 5.0 µs  two 6.0 µs" in capsys.readouterr().out
+
+
+def test_cliffs_are_cases_that_break_a_rule(monkeypatch, capsys, unconfined):
+    rows = {"slower": [1.0, 1.06, 1.0], "even": [1.0, 1.05, 1.0], "behind": [1.21, 1.0, 1.0], "beside": [1.2, 0.5, 1.0]}
+    monkeypatch.setattr(cliffs, "all_cases", lambda torch, peer: [(name, lambda name=name: name) for name in rows])
+    monkeypatch.setattr(cliffs, "measured", rows.get)
     monkeypatch.setattr("sys.argv", ["bench.cliffs"])
     cliffs.main()
     printed = capsys.readouterr().out
-    assert "slower" in printed and "even" not in printed and "1 of 2 cases above 1.05" in printed
+    assert "slower" in printed and "behind" in printed and "even" not in printed and "beside" not in printed
+    assert "4 cases, 2 break a rule" in printed and "worst 1.06, 1 above 1.05" in printed and "worst 1.21, 1 above 1.2" in printed
 
 
 def test_cliffs_time_steps_that_run():
-    """Each step of the bench runs, eager and compiled; those on 100,000 elements and more are as those on fewer."""
-    small = [c for family in (cliffs.optimizers, cliffs.accumulation, cliffs.results) for c in family() if ",000," not in c[0]]
-    assert len(small) > 12
-    for name, step in small[:1] + small[-1:]:
-        eager, compiled = cliffs.measured(step)
+    """There are at least 400 cases, of which two are timed here; `tests/parity/test_bench.py` compares them with PyTorch."""
+    cases = cliffs.all_cases(torch, None)
+    assert len(cases) >= 400 and len({name for name, _ in cases}) == len(cases)
+    for name in ("plus a row, small, added gradient", "a + b of 100"):
+        eager, compiled = cliffs.measured(dict(cases)[name]())
         assert eager > 0 and compiled > 0, name

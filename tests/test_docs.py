@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from autograd_nb.ops.core.registry import OPS
-
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FOLDERS = sorted({path.parent for path in (ROOT / "autograd_nb").rglob("*.py")})
@@ -101,13 +99,3 @@ def test_docstrings_of_public_functions_say_something(room):
         if first and (len(first.split()) < 4 or not first.endswith((".", ":", ".)")))
     ]
     assert short == []
-
-
-def test_examples_of_ops_print_what_they_say():
-    """Those of functions that a declaration made too, whose module is not the one that `doctest` looks through."""
-    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-    examples = {op.call.__doc__: name for name, op in OPS.items() if ">>>" in (op.call.__doc__ or "")}
-    assert len(examples) > 100
-    for text, name in examples.items():
-        runner.run(doctest.DocTestParser().get_doctest(text, {}, name, None, None))
-    assert runner.failures == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import functools
+import gc
 import os
 import signal
 import subprocess
@@ -115,6 +116,57 @@ def test_no_handler_finds_recording_off_in_a_backward_pass(ticking):
         for _ in range(30):
             y = y.cumsum(0) * 0.5
         y.sum().backward()
+    assert not [place for place in seen if place]
+
+
+def collects():
+    """Set the collector to run at almost every container, with a callback of the user's that takes its time in functions of its own."""
+
+    def slow():
+        return sum(range(200))
+
+    def callback(phase, info):
+        slow()
+
+    gc.callbacks.append(callback)
+    before = gc.get_threshold()
+    gc.set_threshold(5)
+    return lambda: (gc.set_threshold(*before), gc.callbacks.remove(callback))
+
+
+def traces():
+    """Trace what follows, with a function of the user's."""
+
+    def trace(frame, event, argument):
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    return lambda: sys.settrace(before)
+
+
+def profiles():
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, argument: sum(range(50)))
+    return lambda: sys.setprofile(before)
+
+
+@pytest.mark.parametrize("begin", [collects, profiles, traces])
+def test_functions_that_python_calls_by_itself_change_no_handlers_mode(ticking, begin):
+    """The callback of a library that watches the collector ran within a backward pass; a handler that came then found recording off."""
+    x = torch.randn(8, requires_grad=True)
+    seen = []
+    end = begin()
+    try:
+        ticking(lambda: seen.append([] if torch.is_grad_enabled() else whereabouts()))
+        while len(seen) < 100:
+            y = x
+            for _ in range(10):
+                y = y.cumsum(0) * 0.5
+            y.sum().backward()
+        ticking.stop()
+    finally:
+        end()
     assert not [place for place in seen if place]
 
 

@@ -24,9 +24,13 @@ PACKAGE = Path(autograd_nb.__file__).parent
 RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
     "pointwise": {
         "ops/elementwise/unary.py": '''
-            @pointwise(lambda y, cap: 1 - (y / cap) * (y / cap))
+            @pointwise(
+                lambda y, cap: 1 - (y / cap) * (y / cap),
+                lambda x, cap, y: (y - x * (1 - (y / cap) * (y / cap))) / cap,
+                result="float", samples=((-2, 2), (0.5, 2)),
+            )
             def softcap(x, cap):
-                """cap · tanh(x / cap): x where it is small, no further than ±cap; dy/dx = 1 − (y/cap)²."""
+                """y = cap · tanh(x / cap), x where it is small, no further than ±cap; softcap([0., 2.], 2.) = [0.0000, 1.5232]."""
                 return cap * m.tanh(x / cap)
         ''',
     },
@@ -34,7 +38,7 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
         "ops/reduce/sums.py": '''
             @reduction(SUM, finish=lambda total: m.sqrt(total), grad=lambda g, x, y: g * x / y)
             def length(x):
-                """y = √Σx² over ``dim``; dy/dx = x/y."""
+                """y = √Σx² over ``dim``; dy/dx = x/y; length([3., 4.]) = tensor(5.)."""
                 return x * x
         ''',
     },
@@ -66,7 +70,7 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
 
             @public()
             def decayed_sum(input, dim, r: float):
-                """yₖ = xₖ + r · yₖ₋₁ along ``dim``."""
+                """yₖ = xₖ + r · yₖ₋₁ along ``dim``; decayed_sum([1., 1.], 0, 0.5) = [1.0000, 1.5000]."""
                 x = tensor_argument(input, "decayed_sum")
                 need_floats("decayed_sum", (x,))
                 return _decayed_sum(x, wrap_dim(dim, x.ndim), float(r), False)
@@ -77,7 +81,7 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
             from .. import init
 
             class SoftCap(Module):
-                """cap · tanh(x / cap), with one cap for each of ``features``, which is learnt."""
+                """cap · tanh(x / cap), with one cap for each of ``features``, which is learnt; SoftCap(2)([0., 1.]).detach() = [0.0000, 0.7616]."""
 
                 def __init__(self, features: int, device: Any = None, dtype: Any = None) -> None:
                     super().__init__()
@@ -116,7 +120,14 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
 
 
             class Lion(Fused):
-                """p -= lr · sign(β₁ m + (1 - β₁) g), m the moving average of gradients with β₂ (Chen et al., 2023)."""
+                """p -= lr · sign(β₁ m + (1 - β₁) g), m the moving average of gradients with β₂ (Chen et al., 2023).
+
+                >>> w = torch.ones(1, requires_grad=True)
+                >>> w.sum().backward()
+                >>> torch.optim.Lion([w], lr=0.1).step()
+                >>> w.data
+                tensor([0.9000])
+                """
 
                 def __init__(
                     self, params: ParamsT, lr: float | Tensor = 1e-4, betas: tuple[float, float] = (0.9, 0.99), weight_decay: float = 0,
@@ -153,6 +164,17 @@ assert torch.allclose(p, torch.tensor([0.7, -0.7, -0.1])), p
 assert list(optimizer.state_dict()["state"][0]) == ["exp_avg"]
 """,
 }
+
+#: what was added, whose docstring has an example
+ADDED = {
+    "pointwise": "softcap", "reduction": "length", "structured": "decayed_sum", "module": "nn.SoftCap", "optimizer": "optim.Lion",
+}  # fmt: skip
+
+EXAMPLE = """
+import doctest, inspect
+test = doctest.DocTestParser().get_doctest(inspect.getdoc(torch.{0}), {{"torch": torch}}, "{0}", None, None)
+assert test.examples and doctest.DocTestRunner().run(test).failed == 0
+"""
 
 CHECK = """
 import autograd_nb as torch
@@ -196,7 +218,7 @@ def test_the_page_shows_these_recipes():
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_what_a_recipe_adds_works_everywhere(recipe, tmp_path):
     followed(recipe, tmp_path)
-    python("-c", CHECK + USES[recipe], folder=tmp_path)
+    python("-c", CHECK + USES[recipe] + EXAMPLE.format(ADDED[recipe]), folder=tmp_path)
 
 
 @pytest.mark.slow

@@ -327,7 +327,7 @@ def test_kill_9_leaves_a_whole_file(path):
     [
         (b"", "it is empty"),
         (pickle.dumps([1], 2), "it is a bare pickle"),
-        (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", "format before 1.6"),
+        (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", "is damaged"),
     ],
 )
 def test_other_formats(path, content, text):

@@ -6,7 +6,7 @@ from typing import Any as _Any
 from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from . import function, functional, graph
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from .api import backward, get_gradient_edge, grad
+from .api import backward, get_gradient_edge, grad, set_graph_reuse
 from .function import Function
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .legacy import TYPES, Variable
@@ -21,7 +21,7 @@ _sys.modules[__name__ + ".grad_mode"] = grad_mode
 __all__ = [
     "TYPES", "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional", "get_gradient_edge",
     "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "no_grad",
-    "set_detect_anomaly", "set_grad_enabled", "variable",
+    "set_detect_anomaly", "set_grad_enabled", "set_graph_reuse", "variable",
 ]  # fmt: skip
 
 

@@ -42,7 +42,13 @@ def _watch(node: Node, gradients: tuple[Any, ...]) -> None:
 
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
-    """Switch anomaly detection on or off in this thread."""
+    """Switch anomaly detection on or off in this thread.
+
+    >>> torch.set_anomaly_enabled(True)
+    >>> torch.is_anomaly_enabled()
+    True
+    >>> torch.set_anomaly_enabled(False)
+    """
     _state.enabled, _state.check_nan = bool(mode), bool(check_nan)
     (_threads.add if mode else _threads.discard)(threading.get_ident())
     engine.watch = _watch if _threads else None  # it asks the state of the thread that it is called in
@@ -63,7 +69,11 @@ class set_detect_anomaly:
 
 
 class detect_anomaly(set_detect_anomaly):
-    """Context in which a backward pass that makes a nan is a RuntimeError naming the op and its line."""
+    """Context in which a backward pass that makes a nan is a RuntimeError naming the op and its line.
+
+    >>> with torch.autograd.detect_anomaly():  # doctest: +SKIP
+    ...     loss.backward()
+    """
 
     def __init__(self, check_nan: bool = True):
         super().__init__(True, check_nan)
@@ -75,10 +85,18 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
-    """Return whether anomaly detection is on in this thread."""
+    """Return whether anomaly detection is on in this thread.
+
+    >>> torch.is_anomaly_enabled()
+    False
+    """
     return _state.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Return whether anomaly detection, where it is on, looks for nan."""
+    """Return whether anomaly detection, where it is on, looks for nan.
+
+    >>> torch.is_anomaly_check_nan_enabled()
+    True
+    """
     return _state.check_nan

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ..config import settings
 from ..errors import AutogradError
 from ..graph import engine
 from ..graph.node import AccumulateGrad, Nowhere, Output
@@ -16,7 +17,12 @@ _TensorOrTensors = Any
 
 
 class GradientEdge:
-    """A place in the graph to start from or to differentiate by: a node and its output's index."""
+    """A place in the graph to start from or to differentiate by: a node and its output's index.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> torch.autograd.graph.get_gradient_edge(x * 2).output_nr
+    0
+    """
 
     node: Any
     output_nr: int
@@ -29,6 +35,27 @@ class GradientEdge:
         elif _edge is None:
             _edge = Output(node, output_nr) if node.several else node
         self.node, self.output_nr, self._edge, self._layout = node, output_nr, _edge, _layout
+
+
+def set_graph_reuse(mode: str) -> str:
+    """Say whether nodes that saved nothing may be run by a second backward pass: "strict" (no) or "torch" (yes); the mode before.
+
+    By default every node is run once, unless the graph is retained. Where PyTorch's programs run (`as_torch`, ``python -m autograd_nb run``)
+    the mode is "torch", as some of them convert or reshape a leaf once and differentiate through that in every step. A node that saved
+    values is run once in both modes. Errors: ValueError for another mode.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y = x.double()
+    >>> before = torch.autograd.set_graph_reuse("torch")
+    >>> for _ in range(2): (y * 2).sum().backward()
+    ...
+    >>> torch.autograd.set_graph_reuse(before), x.grad
+    ('torch', tensor([4., 4.]))
+    """
+    if mode not in ("strict", "torch"):
+        raise ValueError(f"set_graph_reuse(): mode must be 'strict' or 'torch', not {mode!r}")
+    before, settings.reuse = settings.reuse, mode == "torch"
+    return "torch" if before else "strict"
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
@@ -117,6 +144,11 @@ def backward(
 
     Errors: RuntimeError as in `Tensor.backward`; a failing call changes nothing.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> torch.autograd.backward([x * x])
+    >>> x.grad
+    tensor(6.)
     """
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
@@ -181,7 +213,6 @@ def grad(
     and so have the results: a gradient for each of their rows.
 
     Example:
-        >>> import autograd_nb as torch
         >>> x = torch.tensor(3.0, requires_grad=True)
         >>> y = x ** 3
         >>> (g,) = torch.autograd.grad(y, x, create_graph=True)
@@ -286,7 +317,6 @@ def _method(
     inputs: accumulate into these tensors only.
 
     Example:
-        >>> import autograd_nb as torch
         >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
         >>> (x * x).sum().backward()
         >>> x.grad

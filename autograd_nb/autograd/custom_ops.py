@@ -82,7 +82,6 @@ def pointwise(
 
     Example:
         >>> import math
-        >>> import autograd_nb as torch
         >>> @torch.pointwise
         ... def gaussian(x, width):
         ...     return math.exp(-(x / width) ** 2)
@@ -200,7 +199,6 @@ def custom_op(
     Errors: TypeError for operands that are not tensors, RuntimeError for a shape that is not a tuple of sizes.
 
     Example:
-        >>> import autograd_nb as torch
         >>> def forward(x, out):
         ...     for i in range(x.shape[0]):
         ...         out[i] = x[i].sum()

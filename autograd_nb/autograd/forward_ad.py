@@ -376,7 +376,6 @@ class dual_level(_Mode):
     """Context (or decorator) of a dual level.
 
     Example:
-        >>> import autograd_nb as torch
         >>> import autograd_nb.autograd.forward_ad as fwAD
         >>> with fwAD.dual_level():
         ...     x = fwAD.make_dual(torch.tensor([1., 2.]), torch.tensor([1., 0.]))

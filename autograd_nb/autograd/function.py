@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import UNTRACKED, AutogradError
+from ..errors import AutogradError
 from ..graph.modes import no_grad, state
 from ..graph.nested import users
 from ..graph.node import Node, Output, consumed_error, finish, modified_error, set_edges
@@ -49,6 +49,7 @@ class FunctionNode(Node):
         self.needs_input_grad: tuple[Any, ...] = ()
 
     several: bool = True
+    of_none = True  # its rule may make a gradient of nothing, and gets zeros by default
     function: Any = None
 
     @property
@@ -150,7 +151,7 @@ class FunctionNode(Node):
                 out.append(None)
                 continue
             if not isinstance(value, Tensor):
-                raise TypeError(f"expected Variable or None (got {type(value).__name__}) as gradient {i} of {self.name()}")
+                raise RuntimeError(f"expected Variable or None (got {type(value).__name__}) as gradient {i} of {self.name()}")
             if not self.needs_input_grad[i]:
                 out.append(None)
                 continue
@@ -192,7 +193,6 @@ class Function:
     those without). Written with this library's ops it can be differentiated again.
 
     Example:
-        >>> import autograd_nb as torch
         >>> class Cube(torch.autograd.Function):
         ...     @staticmethod
         ...     def forward(ctx, x):
@@ -277,12 +277,14 @@ class Function:
         previous = state.grad
         recording = previous and any(e is not None for e in edges)
         node.needs_input_grad = tuple(e is not None for e in edges)
+        switched = state.switched
         with no_grad():
             if separate:
                 output = cls.forward(*args)
                 cls.setup_context(node, args, output)
             else:
                 output = cls.forward(node, *args)
+        state.switched = switched  # the function has a derivative, whatever its forward does
         single = not isinstance(output, tuple)
         outs = [output] if single else list(output)
         for t in node._dirty:
@@ -291,29 +293,60 @@ class Function:
             if not any(t is o for o in outs):
                 raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output.")
         node._input_layouts = [a._layout if isinstance(a, Tensor) else None for a in args]  # type: ignore[attr-defined]
-        if not recording:
-            for t in node._dirty:
-                t._version_[0] += 1
-            for o in outs if previous else ():
-                if isinstance(o, Tensor) and not any(o is a for a in args):
-                    _mark_view(o, "function")
-            return output
-        for t in node._dirty:
+        if separate:
+            _refuse_kept_inputs(node, args, outs)
+        for t in node._dirty if previous else ():
             if t._view is None and t._rg and t._edge is None:
                 raise AutogradError("a leaf Variable that requires grad has been used in an in-place operation.")
             check_inplace(t)
+        if not recording:
+            results = [_unrecorded(node, o, args) for o in outs]
+            return results[0] if single else tuple(results)
         finish(node)
         set_edges(node, tuple(e for a, e in zip(args, edges, strict=True) if isinstance(a, Tensor)))
-        kind = "function" if single else f"multi:{cls.__name__}Backward"
+        several = sum(isinstance(o, Tensor) and _has_gradient(node, o) for o in outs) > 1
+        kind = f"multi:{cls.__name__}Backward" if several else "function"
         results = [_recorded(node, k, o, args, kind) for k, o in enumerate(outs)]
         _save(node, args, outs, results)
         return results[0] if single else tuple(results)
 
 
-def _mark_view(out: Tensor, kind: str) -> None:
-    """Let a view that a forward function made be known as such: changes in place would pass its backward function by."""
-    if out._view is not None and out._view_kind in UNTRACKED:
+def _mark_view(out: Tensor, kind: str) -> Tensor:
+    """Let what a function returned be known as such, where it is a view: changes in place would pass its backward function by."""
+    if out._view is not None:
         out._view_kind = kind
+    return out
+
+
+def _refuse_kept_inputs(node: FunctionNode, args: tuple[Any, ...], outs: list[Any]) -> None:
+    for t in node._to_save:
+        if any(t is o for o in outs) and any(t is a for a in args) and not any(t is d for d in node._dirty):
+            raise RuntimeError(
+                "A input that has been returned as-is as output is being saved for backward. This is not supported if you override "
+                "setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside the "
+                "forward function itself."
+            )
+
+
+def _has_gradient(node: FunctionNode, out: Tensor) -> bool:
+    return out.dtype.category >= 2 and not any(out is t for t in node._constant)
+
+
+def _unrecorded(node: FunctionNode, out: Any, args: tuple[Any, ...]) -> Any:
+    """Return an output without a gradient as its caller gets it: inputs that were returned stay as they are."""
+    if not isinstance(out, Tensor):
+        return out
+    changed, given = any(out is t for t in node._dirty), any(out is a for a in args)
+    if changed:
+        out._version_[0] += 1
+    if out._rg:
+        if given:
+            return out.detach()
+        if out._view is None:
+            out._edge, out._rg = None, False
+    elif given and not changed:
+        out = share_view(out, make(out._data, out._layout, out._version_))
+    return out if changed else _mark_view(out, "function")
 
 
 def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind: str) -> Any:
@@ -321,28 +354,24 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind:
     if not isinstance(out, Tensor):
         node._layouts.append((None, None))
         return out
+    node._layouts.append((out._layout, out._data))
+    if not _has_gradient(node, out):
+        return _unrecorded(node, out, args)
     if any(out is t for t in node._dirty):
         out._version_[0] += 1
-        node._layouts.append((out._layout, out._data))
         rewrite_history(out, Output(node, k))
         return out
-    o = out
     earlier = out._edge
     if earlier.__class__ is Output and earlier.node is node:  # returned twice: one tensor, the gradient of the last
-        node._layouts.append((out._layout, out._data))
         out._edge = Output(node, k)
         return out
+    o = out
     if any(out is a for a in args):  # an input returned as it is: the output is a view of it
         o = share_view(out, make(out._data, out._layout, out._version_))
     elif out._rg or out._edge is not None:
         o = out.detach()
-    _mark_view(o, kind)
-    node._layouts.append((o._layout, o._data))
-    if o.dtype.category < 2 or any(out is t for t in node._constant):
-        o._edge, o._rg = None, False
-    else:
-        o._edge, o._rg = Output(node, k), True
-    return o
+    o._edge, o._rg = Output(node, k), True
+    return _mark_view(o, kind)
 
 
 @overridable

@@ -133,7 +133,6 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     differentiated further. strict: RuntimeError where an output does not depend on an input, instead of zeros.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.autograd.functional.vjp(lambda x: x ** 2, torch.tensor([1., 3.]), torch.ones(2))[1]
         tensor([2., 6.])
 
@@ -167,6 +166,9 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Return (func(*inputs), Jv): the product of the Jacobian and a vector shaped as the inputs.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.jvp.html
+
+    >>> torch.autograd.functional.jvp(lambda x: x * x, torch.tensor([1., 2.]), torch.ones(2))
+    (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
         several_in, given = _tuple(inputs, "inputs", "jvp")
@@ -193,7 +195,6 @@ def jacobian(
     batched pass.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1., 2.]))
         tensor([[2., 0.],
                 [0., 4.]])
@@ -318,6 +319,10 @@ def hessian(
     """Return H[i][j] = d²(output)/d(input i)d(input j) of a function that returns one number: the Jacobian of its gradient.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hessian.html
+
+    >>> torch.autograd.functional.hessian(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
     """
     several, _ = _tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
@@ -349,6 +354,9 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Return (func(*inputs), vᵀH) of a function that returns one number: the derivative of the gradient's product with v.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.vhp.html
+
+    >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]), torch.ones(2))[1]
+    tensor([ 6., 12.])
     """
     return _hessian_product(func, inputs, v, create_graph, strict, "vhp")
 
@@ -357,6 +365,9 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Return (func(*inputs), Hv) of a function that returns one number; H is symmetric, so this costs what `vhp` costs.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hvp.html
+
+    >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]), torch.ones(2))[1]
+    tensor([ 6., 12.])
     """
     return _hessian_product(func, inputs, v, create_graph, strict, "hvp")
 

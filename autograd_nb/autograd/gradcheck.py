@@ -62,7 +62,6 @@ def gradcheck(
     Errors: ValueError when no input requires grad.
 
     Example:
-        >>> import autograd_nb as torch
         >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
         >>> torch.autograd.gradcheck(lambda x: x.exp().sum(), (x,))
         True
@@ -165,7 +164,7 @@ def _analytic(out: Tensor, args: tuple[Any, ...], wanted: list[int], nondet: flo
 
 
 def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarray) -> np.ndarray:
-    """Output k where input i is moved. It is moved where it lies, as in PyTorch: a function may read it elsewhere than in its arguments."""
+    """Return output k where input i is moved. It is moved where it lies, as in PyTorch: a function may read it elsewhere than in its arguments."""
     x = args[i]
     values = ndarray(x.detach())
     before = values.copy()
@@ -226,7 +225,7 @@ def _check_forward(func: Any, args: tuple[Any, ...], wanted: list[int], eps: flo
 
 
 def _check_forward_batched(func: Any, args: tuple[Any, ...], wanted: list[int]) -> None:
-    """Tangents of a batch against those of its rows."""
+    """Check tangents of a batch against those of its rows."""
     from .batching.vmap import vmap
     from .forward_ad import dual_level, make_dual, unpack_dual
 
@@ -295,6 +294,9 @@ def gradgradcheck(
     """Return `gradcheck` of the gradient itself: whether second derivatives agree with differences of the first.
 
     grad_outputs: what the first backward pass starts from (random by default).
+
+    >>> torch.autograd.gradgradcheck(lambda x: x ** 3, (torch.ones(2, dtype=torch.float64, requires_grad=True),))
+    True
     """
     args = _inputs(inputs)
     outputs = [o for o in _outputs(func(*args)) if o.requires_grad]

@@ -67,6 +67,12 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
-    """Count a change in place that was made behind the library's back."""
+    """Count a change in place that was made behind the library's back.
+
+    >>> x = torch.ones(1)
+    >>> torch.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         t._version_[0] += 1

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import _thread
 import functools
+import gc
 import os
 import signal
 import sys
@@ -67,10 +68,29 @@ _WAITING = {getattr(apart, "__wrapped__", apart).__code__, nested.elsewhere.__co
 PATIENCE = 0.5  #: seconds of this thread's work that a signal waits for a function to return
 
 
+def _called_by_nobody() -> set[Any]:
+    """Return the code of functions that Python calls by itself in the midst of others: when it collects, at lines that are traced or profiled."""
+    functions = [f for f in (*gc.callbacks, sys.gettrace(), sys.getprofile()) if f is not None]
+    called = [getattr(f, "func", f) for f in functions]
+    called = [f if hasattr(f, "__code__") or hasattr(f, "__func__") else type(f).__call__ for f in called]
+    return {getattr(getattr(f, "__func__", f), "__code__", None) for f in called}
+
+
+def _interrupted(frame: FrameType | None) -> FrameType | None:
+    """Return the frame that was running before Python called such a function by itself; without one, the given frame."""
+    found, codes = frame, _called_by_nobody()
+    while codes and frame is not None:
+        if frame.f_code in codes:
+            found = frame.f_back
+        frame = frame.f_back
+    return found
+
+
 def _standing(frame: FrameType | None) -> tuple[bool | None, bool]:
     """Return, of what the user's code that was running in or above a frame has called: the mode that he had set, None where it is the one that
     is set now; whether it is to be seen as a whole. What waits for another thread is not."""
     found, inside, waiting, blocks = None, False, False, state.blocks
+    frame = _interrupted(frame)
     while frame is not None and not _is_users(frame.f_code, frame.f_globals):
         code = frame.f_code
         name = _SWITCHES.get(code)
@@ -114,7 +134,7 @@ class _Handler:
         self.since = self.since or now
         if now - self.since > PATIENCE:
             return False
-        if sys.gettrace() is not None:  # Python 3.11 asks before each instruction that is traced, and would do nothing else
+        if sys.gettrace() or sys.getprofile():  # Python 3.11 asks before each instruction that is traced, and would do nothing else
             _thread.start_new_thread(_later, (number,))
             return True
         wakes = _Descriptor(signal.set_wakeup_fd(-1))  # who waits for signals there has been told of this one

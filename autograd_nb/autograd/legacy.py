@@ -36,7 +36,6 @@ class Variable(metaclass=_VariableMeta):
     """The old wrapper that made a tensor part of the graph; Tensors do that themselves now, and this returns one.
 
     Example:
-        >>> import autograd_nb as torch
         >>> x = torch.autograd.Variable(torch.ones(2), requires_grad=True)
         >>> isinstance(x, torch.Tensor), x.requires_grad
         (True, True)
@@ -86,7 +85,7 @@ _NAMES = {d: f"torch.{name}" for name, d in _TYPES.items()}
 
 @public()
 def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:  # noqa: A001
-    """Return the tensor's type name ("torch.FloatTensor"), or the tensor cast to a dtype, a type or its name."""
+    """Return the tensor's type name ("torch.FloatTensor"), or the tensor cast to a dtype, a type or its name; [1.].type() = 'torch.FloatTensor'."""
     if dtype is None:
         return f"torch.{tensor_type(input.dtype)}"
     if isinstance(dtype, str):
@@ -96,12 +95,14 @@ def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:  
         return cast(input, found)
     if isinstance(dtype, _TypeMeta):
         return cast(input, dtype.dtype)
+    if isinstance(dtype, _Type):
+        raise ValueError(f"invalid type: {dtype.__name__!r}; a dtype, or one of {', '.join(_NAMES.values())}")
     return cast(input, dtypes.as_dtype(dtype))
 
 
 @public(method=False)
 def is_tensor(obj: Any) -> bool:
-    """Return whether ``obj`` is a Tensor."""
+    """Return whether ``obj`` is a Tensor; is_tensor([1.]) = True."""
     return isinstance(obj, Tensor)
 
 
@@ -110,7 +111,12 @@ _default_type = ["torch.FloatTensor"]
 
 @public(method=False)
 def set_default_tensor_type(t: Any) -> None:
-    """Set the default dtype by a type or its name (floating types only)."""
+    """Set the default dtype by a type or its name (floating types only).
+
+    >>> torch.set_default_tensor_type(torch.FloatTensor)
+    >>> torch.ones(1).dtype
+    torch.float32
+    """
     name = t if isinstance(t, str) else f"torch.{t.__name__}"
     found = _TYPES.get(name.removeprefix("torch."))
     if found is None:

@@ -302,8 +302,9 @@ _OVERRIDES.opened, _OVERRIDES.closed = _opened, _closed  # type: ignore[method-a
 
 class record_function:
     """A named span of the profile: a ``with`` block, or a decorator. It costs next to nothing while nothing is profiled.
-
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.profiler.record_function.html
+    >>> with torch.profiler.record_function("forward"): print(torch.ones(1) * 2)
+    tensor([2.])
     """
 
     name: str

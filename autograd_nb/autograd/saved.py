@@ -79,6 +79,17 @@ def _restore(stack: list[Any]) -> None:
     _state.stack = stack
 
 
+@contextmanager
+def unhooked() -> Iterator[None]:
+    """Save without hooks within the context: what a compiled call runs a second time is not what the user's hooks are meant for."""
+    before = _state.stack
+    _restore([])
+    try:
+        yield
+    finally:
+        _restore(before)
+
+
 class Packed(Sequence[Any]):
     """Saved items that are unpacked whenever they are read."""
 
@@ -146,7 +157,7 @@ def _as_laid_out(t: Tensor, layout: Layout) -> Any:
     return room._data
 
 
-def _layouts(node: Any) -> list[tuple[Any, Layout] | None]:
+def arrays_of(node: Any) -> list[tuple[Any, Layout] | None]:
     """Return (array, layout) of each saved item of a node, None for what is no array."""
     if hasattr(node, "spec"):
         spec = node.spec
@@ -172,7 +183,7 @@ def replace_saved(node: Any, packed: Callable[[Tensor], Any], unpack: Callable[.
     if not node.saved or isinstance(node.saved, Packed):
         return
     items: list[Any] = []
-    for item, found in zip(node.saved, _layouts(node), strict=True):
+    for item, found in zip(node.saved, arrays_of(node), strict=True):
         if found is None:
             items.append(item)
             continue
@@ -195,9 +206,15 @@ def _recorded(node: Any) -> None:
     def checked(t: Tensor) -> Any:
         stack, _state.stack = _state.stack, []  # what the hook computes is its own affair
         try:
-            return pack(t)
+            made = pack(t)
         finally:
             _state.stack = stack
+        if t._version_[0]:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by "
+                "in-place operations as this can lead to unexpected side-effects: let the hook compute a new tensor."
+            )
+        return made
 
     replace_saved(node, checked, unpack)
 
@@ -263,7 +280,6 @@ class saved_tensors_hooks:
     """Context in which what ops save for backward goes through ``pack_hook(tensor)``, and comes back by ``unpack_hook(packed)``.
 
     Example:
-        >>> import autograd_nb as torch
         >>> x = torch.ones(2, requires_grad=True)
         >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), torch.from_numpy):
         ...     y = (x * x).sum()
@@ -292,7 +308,15 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Context that keeps copies of what ops save; here all is on the CPU, so it only shields it from later changes in place."""
+    """Context that keeps copies of what ops save; here all is on the CPU, so it only shields it from later changes in place.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.autograd.graph.save_on_cpu(): y = x * x
+    ...
+    >>> y.backward()
+    >>> x.grad
+    tensor([2.])
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         super().__init__(lambda t: t.clone(), lambda t: t)
@@ -311,6 +335,12 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
     """Context in which tensors that were saved for backward may be changed in place: copies are saved, and dropped when it is left.
 
     Errors: AssertionError in a backward pass outside of the context in which the graph was recorded, RuntimeError in a context in another.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.autograd.graph.allow_mutation_on_saved_tensors(): y = x * 2; z = y * y; _ = y.add_(1); z.backward()
+    ...
+    >>> x.grad
+    tensor([8.])
     """
 
     copies: WeakSet[_Copy]

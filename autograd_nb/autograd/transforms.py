@@ -93,12 +93,13 @@ class _Trace:
                     self.leaves.append(leaf)
             self.given = [self._changeable(t) for t in self.leaves] if forward else self.leaves
             new = tree_unflatten([_wrap(t, self.base) for t in self.given], self.spec)
-            outer = running.only
+            outer, switched = running.only, state.switched
             try:
                 running.only = self._moved_alone(outer) if forward else None
                 result = func(*new)
             finally:
                 call.running, running.only = False, outer
+            self.cut = state.switched != switched
         self.aux: Any = None
         if has_aux:
             if not (isinstance(result, tuple) and len(result) == 2):
@@ -111,6 +112,9 @@ class _Trace:
                 if name.startswith("grad"):
                     raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(t)}")
                 raise RuntimeError(f"{name}: expected f(*args) to return only tensors, got unsupported type {type(t)}")
+        if not outputs and name.startswith(("jvp", "vjp", "jac")):
+            name = "jvp(f, primals, tangents)" if forward else "vjp(f, *primals)"
+            raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = [])")
         self.outputs = [_peel(t, self.base) for t in outputs]
         self.like = outputs
         self.outside = recording and (connected or _reaches([edge(t) for t in self.outputs], set(self.leaves)))
@@ -291,6 +295,9 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     """Return a function that gives (gradient, value) of ``func``, which returns one number; with ``has_aux`` (gradient, (value, aux)).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.grad_and_value.html
+
+    >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.0))
+    (tensor(6.), tensor(9.))
     """
 
     @functools.wraps(func)
@@ -322,7 +329,6 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     derivatives, and mapped over samples with `vmap`.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.func.grad(torch.func.grad(torch.sin))(torch.tensor(0.0))
         tensor(-0.)
 
@@ -343,6 +349,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     With ``has_aux`` func returns (output, aux), and the result is (output, vjp function, aux).
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.vjp.html
+
+    >>> torch.func.vjp(lambda x: x * x, torch.tensor([1., 2.]))[1](torch.ones(2))
+    (tensor([2., 4.]),)
     """
     trace = _Trace(func, primals, has_aux, "vjp(f, *primals)")
     for t in trace.like:
@@ -392,12 +401,15 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     """Return (func(*primals), J · tangents), and with ``has_aux`` also aux: the derivative in one direction.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jvp.html
+
+    >>> torch.func.jvp(lambda x: x * x, (torch.tensor([1., 2.]),), (torch.ones(2),))
+    (tensor([1., 4.]), tensor([2., 4.]))
     """
     flat, _ = _jvp_inputs(primals, tangents)
-    for t in flat:
-        if t.dtype.category < 2:
-            raise ValueError(f"Expected tangent to be floating point or complex, but got: {t.dtype} (jvp(f, primals, tangents))")
     for p, t in zip(tree_flatten(primals)[0], flat, strict=True):
+        for x, what in ((p, "primal"), (t, "tangent")):
+            if x.dtype.category < 2:
+                raise ValueError(f"Expected {what} to be floating point or complex, but got: {x.dtype} (jvp(f, primals, tangents))")
         if p.shape != t.shape:
             raise RuntimeError(
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
@@ -428,9 +440,11 @@ def pushed(
 
 
 def _pusher(trace: _Trace, func: Callable[..., Any], primals: Any, has_aux: bool) -> Callable[[Sequence[Tensor]], list[Tensor]]:
-    """Return tangents -> J · tangents: by backward passes, or where what they need was changed in place by calling ``func`` again, in forward mode."""
+    """Return tangents -> J · tangents: by backward passes, or in forward mode, from ``func`` called again, where these lack what was changed
+    in place, or computed under `no_grad`, which does not hold for tangents."""
     try:
-        return trace.pusher()
+        if not trace.cut or trace.changed() or not by_duals:
+            return trace.pusher()
     except ModifiedError:
         if trace.changed() or not by_duals:
             raise
@@ -456,6 +470,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """Return (func(*primals), the linear function of tangents that gives J · tangents without calling func again).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.linearize.html
+
+    >>> output, tangent = torch.func.linearize(lambda x: x * x, torch.tensor([1., 2.]))
+    >>> tangent(torch.ones(2))
+    tensor([2., 4.])
     """
     trace = _Trace(func, primals, False, "linearize(f, *primals)")
     push = trace.pusher()
@@ -495,7 +513,6 @@ def jacrev(
     All rows come from one batched backward pass, or ``chunk_size`` at a time.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.func.jacrev(lambda x: x ** 2)(torch.tensor([1., 2.]))
         tensor([[2., 0.],
                 [0., 4.]])
@@ -521,16 +538,10 @@ def jacrev(
 
             if output._layout.size:
                 found = vmap(rows, chunk_size=chunk_size)(_basis(output))
-            else:
-                found = [new_full([0, *t.shape], 0, t.dtype) for t in leaves]
-            blocks.append(
-                _single(
-                    tree_unflatten(
-                        [g.reshape(*output.shape, *t.shape) for g, t in zip(found, leaves, strict=True)], trace.spec
-                    ),
-                    argnums,
-                )
-            )
+            else:  # no rows, with the history that one would have
+                found = [g.unsqueeze(0)[:0] for g in rows(zeros[k])]
+            rows_of = [g.reshape(*output.shape, *t.shape) for g, t in zip(found, leaves, strict=True)]
+            blocks.append(_single(tree_unflatten(rows_of, trace.spec), argnums))
         out = tree_unflatten(blocks, trace.out_spec)
         return (out, trace.released(trace.aux)) if has_aux else out
 
@@ -543,6 +554,10 @@ def jacfwd(
     """Return a function that gives the Jacobian of ``func`` by its arguments ``argnums``, column by column: good for few inputs.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jacfwd.html
+
+    >>> torch.func.jacfwd(lambda x: x * x)(torch.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacfwd: `chunk_size` should be greater than 0.")
@@ -577,5 +592,9 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     """Return a function that gives the matrix of second derivatives: ``jacfwd(jacrev(func))``.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.hessian.html
+
+    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
     """
     return jacfwd(jacrev(func, argnums), argnums)

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .. import __version__
 from ..codegen.build import cache, machine_code, pack, packs
 from ..codegen.build.requests import untouched
 from ..codegen.processor import LEVELS, features
-from ..version import __version__
 from . import warm
 
 HOST = "host"

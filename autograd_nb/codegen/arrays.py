@@ -55,12 +55,12 @@ def _nth(typingctx, arrays, k):
 
 
 def count(arrays: list[np.ndarray]) -> int:
-    """How many arrays there are."""
+    """Return how many arrays there are."""
     return len(arrays)
 
 
 def nth(arrays: list[np.ndarray], k: int) -> np.ndarray:
-    """Array ``k``, which is not checked."""
+    """Return array ``k``, which is not checked."""
     return arrays[k]
 
 

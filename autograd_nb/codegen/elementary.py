@@ -19,7 +19,7 @@ from .templates.loops import HEADER
 
 
 def _text(name: str, dtype: str) -> str:
-    """The formula ``name`` as the text of a function ``f(x)``."""
+    """Return the formula ``name`` as the text of a function ``f(x)``."""
     _ = getattr(m, name)  # loads the formulas
     trace = Trace(dtype)
     y = FORMULAS[name](trace.input("x", dtype))
@@ -40,19 +40,19 @@ def _defined(name: str, dtype: str) -> Any:
 
 
 def exp(x: Any) -> Any:
-    """e^x."""
+    """y = e^x."""
     assert TEXTS
     return type(x)(math.exp(x))
 
 
 def tanh(x: Any) -> Any:
-    """Hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     assert TEXTS
     return type(x)(math.tanh(x))
 
 
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + e^−x)."""
+    """y = 1 / (1 + e^−x)."""
     assert TEXTS
     return type(x)(0.5 + 0.5 * math.tanh(0.5 * x))
 

@@ -14,6 +14,7 @@ import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,27 @@ from numba.core import base, errors, event, transforms, types
 from numba.core.base import BaseContext
 from numba.core.compiler_machinery import PassManager, _pass_registry
 from numba.core.types.functions import BaseFunction
+
+
+def _overloads_without_scipy() -> None:
+    """Import Numba's overloads of NumPy's functions of arrays; they only look whether SciPy has a BLAS, which takes a tenth of a second.
+
+    Where products of matrices are compiled Numba looks again, and finds it: SciPy is installed with this library.
+    """
+    from numba.np import linalg
+
+    look = getattr(linalg, "ensure_blas", None)
+    if look is None or "numba.np.arraymath" in sys.modules:
+        return
+    linalg.ensure_blas = lambda: None  # type: ignore[attr-defined]
+    try:
+        arraymath = import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = look  # type: ignore[attr-defined]
+    arraymath.ensure_blas = look  # type: ignore[attr-defined]
+
+
+_overloads_without_scipy()
 
 
 class Passes(PassManager):
@@ -89,7 +111,7 @@ _seen = 0
 
 
 def _refreshed(self: Any) -> None:
-    """What is looked for in vain may have been registered since: entries of registries are counted, and modules."""
+    """Refresh the registries if they may have what is looked for in vain: if there are more entries, or more modules, than the last time."""
     global _seen
     count = len(sys.modules)
     known: list[Any] = [getattr(context, "_registries", None) for context in (self, self.typing_context)]
@@ -108,7 +130,7 @@ def _refreshed(self: Any) -> None:
 
 
 def fits(place: Any, name: str, function: Callable) -> bool:
-    """Whether this version of Numba has such a function with as many parameters; otherwise it keeps its own."""
+    """Return whether this version of Numba has such a function with as many parameters; otherwise it keeps its own."""
     own = vars(place).get(name)
     return callable(own) and len(inspect.signature(own).parameters) == len(inspect.signature(function).parameters)
 
@@ -127,7 +149,7 @@ _PLACES: tuple[tuple[Any, str, Callable], ...] = tuple(
 
 @contextlib.contextmanager
 def brief() -> Iterator[None]:
-    """Within it Numba compiles without what it does in vain; under its lock, and in one thread."""
+    """Let Numba compile, within the block, without what it does in vain; under its lock, and in one thread."""
     before = [(place, name, place.__dict__[name]) for place, name, _ in _PLACES]
     global _seen
     _seen = 0

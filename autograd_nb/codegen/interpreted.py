@@ -26,7 +26,7 @@ class Integers(np.ndarray):
 
 
 def last_bits(value: Any, dtype: np.dtype) -> Any:
-    """A number or an array in a type of integers, as machine code converts it."""
+    """Return a number or an array in a type of integers, as machine code converts it."""
     if isinstance(value, int):  # one that may have outgrown all types
         value = np.uint64(value & 0xFFFFFFFFFFFFFFFF)
     elif isinstance(value, (float, complex)) and not isinstance(value, np.generic):
@@ -35,7 +35,7 @@ def last_bits(value: Any, dtype: np.dtype) -> Any:
 
 
 def plainly(function: Callable) -> Callable:
-    """The function, from now on with numbers of the types that its literals have in a compiled one."""
+    """Return the function, from now on with numbers of the types that its literals have in a compiled one."""
     function.__code__ = _typed(function.__code__)  # type: ignore[attr-defined]
     return function
 
@@ -49,7 +49,7 @@ def _typed(value: Any) -> Any:
 
 
 def argument(value: Any) -> Any:
-    """What a kernel gets for an argument of its entry point."""
+    """Return what a kernel gets for an argument of its entry point."""
     if isinstance(value, np.ndarray):
         return value.view(Integers) if value.dtype.kind in "iu" else value
     if isinstance(value, list):

@@ -24,7 +24,7 @@ TERMS = 10  #: of the sum before the Euler-Maclaurin formula takes over
 
 @helper
 def zeta(s, q):
-    """Hurwitz's zeta: the sum over k of (q + k)^-s. s = 1: inf; s < 1: NaN; a pole of q: inf; q < 0 needs an integer s."""
+    """Return Hurwitz's zeta: the sum over k of (q + k)^-s. s = 1: inf; s < 1: NaN; a pole of q: inf; q < 0 needs an integer s."""
     s, q = np.float64(s), np.float64(q)
     if s == 1.0:
         return INF
@@ -97,7 +97,7 @@ GAMMA_TWO = (
 
 @helper
 def log1p_less(mu):
-    """log(1 + mu) - mu without cancellation."""
+    """Return log(1 + mu) - mu without cancellation."""
     if abs(mu) > 0.4:
         return math.log1p(mu) - mu
     # log(1 + mu) = 2 artanh(r), r = mu / (2 + mu); the first term less mu is -mu r
@@ -115,7 +115,7 @@ def log1p_less(mu):
 
 @helper
 def gamma_density(a, x):
-    """x^a e^-x / Gamma(a)."""
+    """Return x^a e^-x / Gamma(a)."""
     if a < 10.0:
         if x > 740.0:
             return 0.0 if x > 900.0 else math.exp(a * math.log(x) - x - math.lgamma(a))
@@ -146,7 +146,7 @@ def gamma_uniform(a, x, sign):
 
 @helper
 def gamma_series(a, x):
-    """The lower function as a power series: terms decrease while x < a + n."""
+    """Return the lower function as a power series: terms decrease while x < a + n."""
     term, total, n = 1.0, 1.0, a
     for _ in range(5000):
         n += 1.0
@@ -159,7 +159,7 @@ def gamma_series(a, x):
 
 @helper
 def gamma_fraction(a, x):
-    """The upper function as a continued fraction (Lentz's method); for x above about a + 1."""
+    """Return the upper function as a continued fraction (Lentz's method); for x above about a + 1."""
     b = x + 1.0 - a
     c = 1.0 / TINY
     d = 1.0 / b
@@ -183,7 +183,7 @@ def gamma_fraction(a, x):
 
 @helper
 def log_gamma_one(a):
-    """log Gamma(1 + a) for a > 0, to its last digits also where it is small."""
+    """Return log Gamma(1 + a) for a > 0, to its last digits also where it is small."""
     if a > 0.5:
         return math.lgamma(1.0 + a)
     total = 0.0
@@ -194,7 +194,7 @@ def log_gamma_one(a):
 
 @helper
 def gamma_upper_small(a, x):
-    """The upper function for x below about 1.1 and small a: 1 - P, of P the first term and the rest apart."""
+    """Return the upper function for x below about 1.1 and small a: 1 - P, of P the first term and the rest apart."""
     total, term = 0.0, 1.0
     for n in range(1, 200):
         term *= -x / n
@@ -208,7 +208,7 @@ def gamma_upper_small(a, x):
 
 @helper
 def igamma(a, x):
-    """The regularised lower incomplete gamma function P(a, x); NaN for a negative argument."""
+    """Return the regularised lower incomplete gamma function P(a, x); NaN for a negative argument."""
     a, x = np.float64(a), np.float64(x)
     if math.isnan(a) or math.isnan(x) or a < 0.0 or x < 0.0:
         return NAN
@@ -229,13 +229,13 @@ def igamma(a, x):
 
 @helper
 def igammac_tail(a, x):
-    """Q(a, x) for x > a or x > 1.1, where it is not near 1 (x > a), or x small."""
+    """Return Q(a, x) for x > a or x > 1.1, where it is not near 1 (x > a), or x small."""
     return gamma_upper_small(a, x) if x <= 1.1 else gamma_fraction(a, x)
 
 
 @helper
 def igammac(a, x):
-    """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x); NaN for a negative argument."""
+    """Return the regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x); NaN for a negative argument."""
     a, x = np.float64(a), np.float64(x)
     if math.isnan(a) or math.isnan(x) or a < 0.0 or x < 0.0:
         return NAN
@@ -280,13 +280,13 @@ def chebyshev(x, n, slope, first):
 
 @helper
 def sine_ratio(k, theta):
-    """sin(k theta) / sin(theta)."""
+    """Return sin(k theta) / sin(theta)."""
     return math.sin(k * theta) / math.sin(theta)
 
 
 @helper
 def chebyshev_t(x, n):
-    """First kind: cos(n arccos x)."""
+    """Return the first kind: cos(n arccos x)."""
     x = np.float64(x)
     if abs(x) < 1.0 and n > 6:
         return math.cos(math.floor(n) * math.acos(x))

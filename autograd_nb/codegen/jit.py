@@ -65,7 +65,7 @@ _CTYPES = {POINTER: ctypes.c_void_p, SIZE: ctypes.c_ssize_t, LETTER: ctypes.c_ch
 
 
 def external(name: str, *arguments: Any) -> Any:
-    """A C function that returns an int, of those that Numba brings along, for kernels to call; arrays go as ``array.ctypes``.
+    """Return a C function that returns an int, of those that Numba brings along, for kernels to call; arrays go as ``array.ctypes``.
 
     It is named as an external symbol, not by its address, so that compiled kernels can be kept on disk.
     """

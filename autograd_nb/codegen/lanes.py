@@ -22,7 +22,7 @@ LEFT, RIGHT = (Sized(n, __name__, REGISTERS) for n in ((4, 6) if REGISTERS == 32
 
 
 def _given(context: Any, builder: Any, signature: Any, args: Any, first: int, last: int) -> tuple[Vectors, list, list]:
-    """The vectors of the arrays ``args[first:last]``, the addresses of these, and the ints after them."""
+    """Return the vectors of the arrays ``args[first:last]``, the addresses of these, and the ints after them."""
     vec = Vectors(context, builder, signature.args[first])
     pairs = list(zip(signature.args, args, strict=True))
     return (
@@ -100,7 +100,7 @@ def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, l
         at, sub = vec.at, builder.sub
 
         def inside(first, scale):
-            """The mask of the elements from ``first`` on that are copied, ``scale`` elements of x to one of them."""
+            """Return the mask of the elements from ``first`` on that are copied, ``scale`` elements of x to one of them."""
             bounds = vec.times(sub(low, first), scale), sub(vec.times(sub(high, first), scale), int64(scale - 1))
             outside, under = (vec.before(bound) for bound in bounds)
             return builder.and_(builder.not_(outside), under)
@@ -131,7 +131,7 @@ def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, l
 
 
 def _part(array, start, size, step=1):
-    """``array[start]`` and so on, ``size`` elements, each of which must be there."""
+    """Return ``array[start]`` and so on, ``size`` elements, each of which must be there."""
     if size <= 0:
         return array[:0]
     if start < 0 or start + (size - 1) * step >= array.size:

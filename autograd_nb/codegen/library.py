@@ -25,7 +25,7 @@ class Code(JITCodeLibrary):
     _object = b""
 
     def _optimize_final_module(self) -> None:
-        """Numba's two rounds of passes, but the second one at LLVM's first level.
+        """Run Numba's two rounds of passes, but the second one at LLVM's first level.
 
         Every function has been through the third one by itself. What is left to do is done by all levels: to inline, to vectorise, and
         to clean up behind both.

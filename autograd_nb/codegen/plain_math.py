@@ -20,12 +20,12 @@ isnan, isinf, isfinite = np.isnan, np.isinf, np.isfinite
 
 
 def _whole(function: Callable) -> Callable:
-    """An integer of what is rounded, the least one for nan and infinity."""
+    """Return an integer of what is rounded, the least one for nan and infinity."""
     return lambda x: int(function(x)) if np.isfinite(x) else -(1 << 63)
 
 
 def _quiet(function: Callable, wrong: float) -> Callable:
-    """A function that gives ``wrong`` where Python's raises, in the type of its argument."""
+    """Return a function that gives ``wrong`` where Python's raises, in the type of its argument."""
 
     def call(x: Any) -> Any:
         try:

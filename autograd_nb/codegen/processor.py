@@ -12,7 +12,7 @@ class Sized(int):
     modules: tuple[str, ...]
 
     def __new__(cls, value: int, module: str, *sources: Sized) -> Sized:
-        """``sources``: numbers that it is computed from."""
+        """Make one; ``sources``: numbers that it is computed from."""
         made = super().__new__(cls, value)
         made.modules = tuple(sorted({module, *(m for s in sources for m in s.modules)}))
         return made

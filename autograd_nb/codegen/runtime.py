@@ -27,13 +27,13 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from .vectors import independent as independent
-from .vectors import unknown
+from .vectors import stay_rolled, unknown
 
 LOOPS = 6  #: the loops of every iteration space
 
 
 def _free(typingctx, a, b, op, float_op):
-    """The signature of ``a op b``, and its code with leave to reassociate."""
+    """Return the signature of ``a op b``, and its code with leave to reassociate."""
     if not (isinstance(a, types.Number | types.Boolean) and isinstance(b, types.Number | types.Boolean)):
         return None
     result = typingctx.resolve_function_type(op, (a, b), {}).return_type
@@ -167,7 +167,7 @@ def _entry(typingctx, dims, k):
 
 
 def _window(context, builder, kind, data, size):
-    """An array that owns nothing: no reference counts to keep."""
+    """Return an array that owns nothing: no reference counts to keep."""
     array = context.make_array(kind)(context, builder)
     itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     array.meminfo = cgutils.get_null_value(array.meminfo.type)
@@ -179,7 +179,7 @@ def _window(context, builder, kind, data, size):
 
 
 def _bare(dtype):
-    """The type of rows as bare pointers, which compile in half the time; None where indices are to be checked.
+    """Return the type of rows as bare pointers, which compile in half the time; None where indices are to be checked.
 
     Booleans are read and written as bytes: another form than that of their values, which Numba's pointers miss.
     """
@@ -205,7 +205,7 @@ def _row(typingctx, array, start, size, step):
 
 
 def _checked(context, builder, whole, first, n, step):
-    """How many elements the ``n`` at multiples of ``step`` span, after a look at the bounds of both ends where that is asked for."""
+    """Return how many elements the ``n`` at multiples of ``step`` span, after a look at the bounds of both ends where that is asked for."""
     one = _constant(context, 1)
     extent = builder.add(builder.mul(builder.sub(n, one), step), one)
     if config.BOUNDSCHECK:
@@ -216,7 +216,7 @@ def _checked(context, builder, whole, first, n, step):
 
 
 def _words(context, builder, kind, pointer):
-    """A pointer to elements as one to integers of their size."""
+    """Return a pointer to elements as one to integers of their size."""
     return builder.bitcast(pointer, ir.IntType(8 * _itemsize(context, kind)).as_pointer())
 
 
@@ -229,16 +229,16 @@ def _steps_of(context, builder, begin, end, step):
 
 
 @intrinsic
-def _copy(typingctx, target, source):
-    if target.dtype != source.dtype or target.layout != "C" or source.layout != "C":
+def _copy(typingctx, target, source, size):
+    if target.dtype != source.dtype or any(getattr(kind, "layout", "C") != "C" for kind in (target, source)):
         return None
 
     def codegen(context, builder, signature, args):
-        into, of = (context.make_array(t)(context, builder, value=a) for t, a in zip(signature.args, args, strict=True))
-        cgutils.raw_memmove(builder, into.data, of.data, into.nitems, _itemsize(context, target.dtype))
+        into, of = (_pointer(context, builder, kind, a) for kind, a in zip(signature.args[:2], args[:2], strict=True))
+        cgutils.raw_memmove(builder, into, of, _int(context, builder, args[2], size), _itemsize(context, target.dtype))
         return context.get_dummy_value()
 
-    return types.none(target, source), codegen
+    return types.none(target, source, size), codegen
 
 
 @intrinsic
@@ -263,8 +263,14 @@ def _pack(typingctx, buffer, array, start, size, step):
             pair = [builder.load(builder.gep(at, [_constant(context, k)]), align=size) for k in (0, 1)]
             line = builder.shuffle_vector(*pair, even)
             builder.store(line, builder.bitcast(builder.gep(target, [i]), vector), align=size)
-        with steps(done, n, 1) as (i, _):
-            builder.store(builder.load(builder.gep(source, [builder.mul(i, s)])), builder.gep(target, [i]))
+        eights = builder.add(done, builder.and_(builder.sub(n, done), _constant(context, -8)))
+        for begin, end, together in ((done, eights, 8), (eights, n, 1)):
+            with steps(begin, end, together) as (i, _):
+                stay_rolled(builder)  # what LLVM makes of a loop of any step is long, and no faster
+                places = [builder.add(i, _constant(context, k)) for k in range(together)]
+                found = [builder.load(builder.gep(source, [builder.mul(k, s)])) for k in places]
+                for k, value in zip(places, found, strict=True):
+                    builder.store(value, builder.gep(target, [k]))
         return context.get_dummy_value()
 
     return types.void(buffer, array, start, size, step), codegen
@@ -292,6 +298,7 @@ def _turn(typingctx, buffer, width, array, start, rows, columns, step):
 
         def copy(r0, r1, c0, c1):  # one by one
             with steps(r0, r1, 1) as (r, _), steps(c0, c1, 1) as (c, _):
+                stay_rolled(builder)
                 x = builder.load(builder.gep(source, [builder.add(builder.mul(c, s), r)]))
                 builder.store(x, builder.gep(target, [builder.add(builder.mul(r, across), c)]))
 
@@ -316,7 +323,7 @@ def _turn(typingctx, buffer, width, array, start, rows, columns, step):
 
 
 def _transposed(builder, lines):
-    """The columns of a square block of vectors: at each stage halves of pairs of vectors change places."""
+    """Return the columns of a square block of vectors: at each stage halves of pairs of vectors change places."""
     n = len(lines)
     index = ir.VectorType(ir.IntType(32), n)
     half = n // 2
@@ -347,27 +354,27 @@ def _scratch(typingctx, size, dtype):
 
 
 def radd(a: Any, b: Any) -> Any:
-    """a + b, to be added in any order."""
+    """Return a + b, to be added in any order."""
     return a + b
 
 
 def rmul(a: Any, b: Any) -> Any:
-    """a · b, to be multiplied in any order."""
+    """Return a · b, to be multiplied in any order."""
     return a * b
 
 
 def start(operands: int) -> list[int]:
-    """A place: the positions of so many operands (a literal), and the loops' counters."""
+    """Return a place: the positions of so many operands (a literal), and the loops' counters."""
     return [0] * (operands + LOOPS)
 
 
 def steps(dims: np.ndarray, first: int, last: int) -> int:
-    """How many steps the loops from ``first`` up to ``last`` (literals) make together."""
+    """Return how many steps the loops from ``first`` up to ``last`` (literals) make together."""
     return int(np.prod(dims[first:last]))
 
 
 def advance(place: list[int], dims: np.ndarray, operands: int, first: int, last: int) -> None:
-    """One step through the loops from ``first`` up to ``last`` (literals); after the last step all is as at the first."""
+    """Take one step through the loops from ``first`` up to ``last`` (literals); after the last step all is as at the first."""
     for d in range(last - 1, first - 1, -1):
         place[operands + d] += 1
         more = place[operands + d] < dims[d]
@@ -379,17 +386,17 @@ def advance(place: list[int], dims: np.ndarray, operands: int, first: int, last:
 
 
 def position(place: list[int], operand: int) -> int:
-    """Where an operand (a literal) stands."""
+    """Return where an operand (a literal) stands."""
     return place[operand]
 
 
 def entry(dims: np.ndarray, k: int) -> int:
-    """``dims[k]`` for a literal ``k``."""
+    """Return ``dims[k]`` for a literal ``k``."""
     return dims[k]
 
 
 def row(array: np.ndarray, start: int, size: int, step: int) -> np.ndarray:
-    """What begins at ``start``: the caller reads ``size`` elements at multiples of ``step`` from there.
+    """Return what begins at ``start``: the caller reads ``size`` elements at multiples of ``step`` from there.
 
     Read the elements of a row of booleans as ``row[i] != 0``: they come as bytes.
     """
@@ -397,23 +404,23 @@ def row(array: np.ndarray, start: int, size: int, step: int) -> np.ndarray:
 
 
 def scratch(size: int, dtype: type) -> np.ndarray:
-    """An uninitialised array of a literal size, on the stack."""
+    """Return an uninitialised array of a literal size, on the stack."""
     return np.empty(size, dtype)
 
 
-def copy(target: np.ndarray, source: np.ndarray) -> None:
-    """``target[:] = source[:target.size]``, of flat arrays. (For what Numba makes of an assignment of arrays it compiles how to
+def copy(target: np.ndarray, source: np.ndarray, size: int) -> None:
+    """Do ``target[:size] = source[:size]``, of flat arrays or rows. (For what Numba makes of an assignment of arrays it compiles how to
     say that their sizes differ: two seconds, once a process.)"""
-    target[:] = source[: target.size]
+    target[:size] = source[:size]
 
 
 def pack(buffer: np.ndarray, array: np.ndarray, start: int, size: int, step: int) -> None:
-    """``buffer[i] = array[start + i * step]`` for ``size`` > 0: what a vectorised loop is to read."""
+    """Do ``buffer[i] = array[start + i * step]`` for ``size`` > 0: what a vectorised loop is to read."""
     buffer[:size] = row(array, start, size, step)[::step] if step else array[start]
 
 
 def turn(buffer: np.ndarray, width: int, array: np.ndarray, start: int, rows: int, columns: int, step: int) -> None:
-    """``buffer[r * width + c] = array[start + c * step + r]``: a block of an array that lies the other way (``width``: a literal)."""
+    """Do ``buffer[r * width + c] = array[start + c * step + r]``: a block of an array that lies the other way (``width``: a literal)."""
     for r in range(rows):
         pack(buffer[r * width :], array, start + r, columns, step)
 

@@ -22,7 +22,7 @@ WIDE = 2  #: vectors in a row of the larger one
 
 
 def _block(vec, rows, masks, k, a, a_row, a_col, b, b_row, c, c_row, add, below=None):
-    """The code of a block of a product: its rows, and for each vector of columns which ones it has (None for all).
+    """Return the code of a block of a product: its rows, and for each vector of columns which ones it has (None for all).
 
     With ``below`` (a position in a, elements between its lines of memory) memory is asked for before it is needed: the block of c,
     and that of a which begins there.
@@ -99,7 +99,7 @@ def _multiply_whole(typingctx, rows, vectors, k, a, at, a_row, a_col, b, bt, b_r
 
 
 def _moving(body: Callable) -> Callable:
-    """The intrinsic on m × n elements of ``a`` that go to ``out``, each in rows that stand ``a_row`` and ``out_row`` apart."""
+    """Return the intrinsic on m × n elements of ``a`` that go to ``out``, each in rows that stand ``a_row`` and ``out_row`` apart."""
 
     @intrinsic
     def move(typingctx, m, n, a, at, a_row, out, ot, out_row):
@@ -174,7 +174,7 @@ def multiply_whole(
     rows: int, vectors: int, k: int, a: np.ndarray, at: int, a_row: int, a_col: int,
     b: np.ndarray, bt: int, b_row: int, c: np.ndarray, ct: int, c_row: int, add: bool,
 ) -> None:  # fmt: skip
-    """`multiply` of a block that is not at a border: without masks it takes 5 % less time. The rows of a below are asked for."""
+    """Do `multiply` of a block that is not at a border: without masks it takes 5 % less time. The rows of a below are asked for."""
     columns = vectors * BYTES // c.itemsize
     multiply(rows, vectors, rows, columns, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
 

@@ -22,7 +22,7 @@ types.Literal.ctor_map[Sized] = lambda value: types.IntegerLiteral(int(value))  
 
 
 def _registers() -> tuple[int, int]:
-    """How many bytes a vector register of the processor compiled for has, and how many registers it has."""
+    """Return how many bytes a vector register of the processor compiled for has, and how many registers it has."""
     given = config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()
     features = set(given.split(","))
     if "+avx512f" in features:
@@ -38,7 +38,7 @@ FIRST_CACHE, SECOND_CACHE = 3, 2  #: LLVM's numbers of locality
 
 
 def int64(value: Any) -> Any:
-    """A constant of a number, anything else as it is."""
+    """Return a constant of a number, anything else as it is."""
     return ir.Constant(ir.IntType(64), value) if isinstance(value, int) else value
 
 
@@ -62,11 +62,11 @@ class Vectors:
     # ------------------------------------------------------------------------------------------ scalars and places
 
     def data(self, array_type: Any, array: Any, *indices: Any) -> Any:
-        """The address of an array's element (see `at`)."""
+        """Return the address of an array's element (see `at`)."""
         return self.at(self.context.make_array(array_type)(self.context, self.builder, value=array).data, *indices)
 
     def at(self, pointer: Any, *indices: Any) -> Any:
-        """So many elements beyond ``pointer``."""
+        """Return the address so many elements beyond ``pointer``."""
         for i in indices:
             pointer = self.builder.gep(pointer, [int64(i)])
         return pointer
@@ -86,18 +86,18 @@ class Vectors:
     # ------------------------------------------------------------------------------------------ vectors
 
     def spread(self, value: Any) -> Any:
-        """The vector of one value over and over."""
+        """Return the vector of one value over and over."""
         kind = ir.VectorType(value.type, self.lanes)
         one = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, int64(0))
         return self.shuffle(one, ir.Constant(kind, ir.Undefined), [0] * self.lanes)
 
     def before(self, count: Any) -> Any:
-        """The mask of the first ``count`` lanes."""
+        """Return the mask of the first ``count`` lanes."""
         order = ir.Constant(ir.VectorType(ir.IntType(64), self.lanes), list(range(self.lanes)))
         return self.builder.icmp_signed("<", order, self.spread(count))
 
     def load(self, pointer: Any, mask: Any = None) -> Any:
-        """The vector that begins at any element; where there is a mask only what it has set is read, the rest is 0."""
+        """Return the vector that begins at any element; where there is a mask only what it has set is read, the rest is 0."""
         pointer = self.builder.bitcast(pointer, self._pointer)
         if mask is None:
             return self.builder.load(pointer, align=self.itemsize)
@@ -105,7 +105,7 @@ class Vectors:
         return self.builder.call(load, [pointer, self._align, mask, self.zero])
 
     def store(self, value: Any, pointer: Any, mask: Any = None) -> None:
-        """To any element on; where there is a mask only what it has set is written."""
+        """Write a vector from any element on; where there is a mask only what it has set is written."""
         pointer = self.builder.bitcast(pointer, self._pointer)
         if mask is None:
             self.builder.store(value, pointer, align=self.itemsize)
@@ -122,15 +122,15 @@ class Vectors:
         self.builder.call(fetch, [self.builder.bitcast(pointer, byte), to_read, number(level), data])
 
     def shuffle(self, a: Any, b: Any, lanes: list[int]) -> Any:
-        """The vector of these elements of a and b, one after the other."""
+        """Return the vector of these elements of a and b, one after the other."""
         return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), lanes))
 
     def evens(self, a: Any, b: Any) -> Any:
-        """Every other element of two vectors."""
+        """Return every other element of two vectors."""
         return self.shuffle(a, b, list(range(0, 2 * self.lanes, 2)))
 
     def transpose(self, rows: list) -> list:
-        """The columns of as many rows as a vector has lanes."""
+        """Return the columns of as many rows as a vector has lanes."""
         half = self.lanes // 2
         halves = [[i // 2 + start + (self.lanes if i % 2 else 0) for i in range(self.lanes)] for start in (0, half)]
         for _ in range(half.bit_length()):  # each pass interleaves the first half of the rows with the second
@@ -138,7 +138,7 @@ class Vectors:
         return rows
 
     def fold(self, vectors: list) -> Any:
-        """The vector of the sums over each of as many vectors as it has lanes: a transpose that adds as it goes."""
+        """Return the vector of the sums over each of as many vectors as it has lanes: a transpose that adds as it goes."""
         step = self.lanes // 2
         while step:
             half, lanes = len(vectors) // 2, range(self.lanes)
@@ -152,7 +152,7 @@ class Vectors:
     # ------------------------------------------------------------------------------------------ sums that stay in registers
 
     def sums(self, count: int) -> list:
-        """Variables that begin at 0."""
+        """Return variables that begin at 0."""
         found = [cgutils.alloca_once(self.builder, self.type) for _ in range(count)]
         for place in found:
             self.builder.store(self.zero, place)
@@ -166,14 +166,14 @@ class Vectors:
 
     @contextmanager
     def loop(self, stop: Any, step: int = 1) -> Iterator[Any]:
-        """The code within is that of a loop over the index that it is given: every ``step``-th below ``stop``; it stays rolled."""
+        """Let the code within be that of a loop over the index that it is given: every ``step``-th below ``stop``; it stays rolled."""
         with cgutils.for_range_slice(self.builder, int64(0), stop, int64(step), intp=ir.IntType(64)) as (index, _):
             stay_rolled(self.builder)
             yield index
 
 
 def stay_rolled(builder: Any) -> None:
-    """Empty assembly in a loop's body: LLVM leaves the loop as it is.
+    """Put empty assembly in a loop's body: LLVM leaves the loop as it is.
 
     For some processors it unrolls short loops many times over, which makes compiling several times slower.
     """
@@ -181,7 +181,7 @@ def stay_rolled(builder: Any) -> None:
 
 
 def unknown(builder: Any, value: Any) -> Any:
-    """The integer ``value``, of which LLVM knows nothing from here on."""
+    """Return the integer ``value``, of which LLVM knows nothing from here on."""
     return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
 
 
@@ -195,7 +195,7 @@ def _rolled(typingctx):
 
 
 def rolled():
-    """To stand in the body of a loop that is not worth being vectorised or unrolled."""
+    """Stand in the body of a loop that is not worth being vectorised or unrolled."""
 
 
 @intrinsic
@@ -208,7 +208,7 @@ def _one_copy(typingctx):
 
 
 def one_copy():
-    """To stand in a helper that is called from several places of a kernel, and does so much each time that one copy of it will do."""
+    """Stand in a helper that is called from several places of a kernel, and does so much each time that one copy of it will do."""
 
 
 @intrinsic
@@ -223,7 +223,7 @@ def _larger(typingctx, a, b):
 
 
 def larger(a, b):
-    """The larger of two floats, by a loop in any order; of no use where one is nan."""
+    """Return the larger of two floats, by a loop in any order; of no use where one is nan."""
     return a if a > b else b
 
 
@@ -231,7 +231,7 @@ def larger(a, b):
 
 
 def _marking(masked: bool) -> Any:
-    """The intrinsic that marks the block which it stands in."""
+    """Return the intrinsic that marks the block which it stands in."""
 
     @intrinsic
     def mark(typingctx):
@@ -245,7 +245,7 @@ def _marking(masked: bool) -> Any:
 
 
 def independent():
-    """To stand first in the body of a loop of which no round reads or writes what another one writes.
+    """Stand first in the body of a loop of which no round reads or writes what another one writes.
 
     Left to itself LLVM makes four pieces of a loop over elements: tests of whether arrays overlap, a body of several vectors, one of
     a vector, and one of an element for what is left, or where arrays do overlap. With this it makes the second and the last one.
@@ -253,7 +253,7 @@ def independent():
 
 
 def masked():
-    """`independent`, for a long body: what is left over is done by the body too, under a mask. That takes a few percent of a short one."""
+    """Do as `independent`, for a long body: what is left over is done by the body too, under a mask. That takes a few percent of a short one."""
 
 
 if not config.DISABLE_JIT:

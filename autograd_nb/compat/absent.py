@@ -9,7 +9,8 @@ from contextlib import nullcontext
 from types import ModuleType
 from typing import Any
 
-from .table import MODULES, Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value
+from .more import MODULES, TOP
+from .table import Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value
 
 PACKAGE = __name__.split(".")[0]
 
@@ -66,6 +67,13 @@ def made(name: str, answer: Answer, module: str) -> Any:
         case Sets():
             return _function(name, module, lambda *args, **kwargs: _sets(), "Nothing is set; also a context in which nothing changes.")
     raise TypeError(f"no answer: {answer!r}")
+
+
+def top(name: str) -> Any:
+    """Return what stands for a name of the package itself, if the table has one. AttributeError else."""
+    if name not in TOP:
+        raise AttributeError(f"module {PACKAGE!r} has no attribute {name!r}")
+    return made(name, TOP[name], PACKAGE)
 
 
 class AbsentModule(ModuleType):

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from ..config import settings
 from .import_aliases import Finder
 
 PACKAGE = __name__.split(".")[0]
@@ -36,6 +37,8 @@ _finder: Finder | None = None
 def as_torch() -> ModuleType:
     """Let ``import torch`` (and ``import torch.nn`` …) in this process give this library from now on, and return it.
 
+    Nodes of the graph that saved nothing can be run again then: see `autograd.set_graph_reuse`.
+
     Errors: RuntimeError when the real PyTorch is already imported.
 
     Example:
@@ -52,6 +55,7 @@ def as_torch() -> ModuleType:
             "anything imports it"
         )
     if _finder is None:
+        settings.reuse = True  # programs for PyTorch are lenient, some of them without knowing it
         _finder = Finder("torch", _own_name)
         sys.meta_path.insert(0, _finder)
     sys.modules["torch"] = package

@@ -28,12 +28,15 @@ MOVED = {
     **{f"optim.{name}": "optim.adaptive" for name in ("rmsprop", "adagrad", "adadelta", "rprop", "asgd")},
     **{f"optim.{name}": "optim.matrices" for name in ("_adafactor", "_muon")},
     "utils.data.distributed": "utils.data.sampler",
+    "distributed.nn.functional": "distributed.nn",
+    "distributed.distributed_c10d": "distributed",
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",
     "functional": "",
     "storage": "ops.creation.storages",
     "amp": "compat.precision",
     "multiprocessing": "compat.processes",
+    "version": "compat.version",
     "amp.autocast_mode": "amp",
     "amp.grad_scaler": "amp",
     "cuda.amp.autocast_mode": "cuda.amp",
@@ -43,7 +46,6 @@ MOVED = {
     "utils.model_zoo": "hub",
     "autograd.anomaly_mode": "autograd.anomaly",
     "nn.parallel.data_parallel": "nn.parallel",
-    "nn.parallel.distributed": "nn.parallel",
 }
 
 

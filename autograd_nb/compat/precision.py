@@ -20,6 +20,10 @@ class autocast:
     """A context (or decorator) in which nothing is cast: results are at least as exact as PyTorch's.
 
     Errors: RuntimeError for a device type that PyTorch does not know.
+
+    >>> with torch.autocast("cpu"):
+    ...     (torch.ones(1, 1) @ torch.ones(1, 1)).dtype
+    torch.float32
     """
 
     fast_dtype: Any
@@ -60,7 +64,11 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """False: nothing is cast."""
+    """False: nothing is cast.
+
+    >>> torch.is_autocast_enabled("cpu")
+    False
+    """
     return False
 
 

@@ -24,7 +24,6 @@ class GradScaler:
     such it is made larger.
 
     Example:
-        >>> import autograd_nb as torch
         >>> w = torch.tensor([1.0], requires_grad=True)
         >>> optimizer, scaler = torch.optim.SGD([w], lr=0.5), torch.amp.GradScaler("cpu", init_scale=8.0)
         >>> scaler.scale((w * w).sum()).backward()

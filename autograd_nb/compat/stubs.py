@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from .table import MODULES, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value
+from .more import MODULES
+from .table import Answer, At, NoClass, Refuses, Returns, Says, Sets, Value
 
 FILE = Path(__file__).parent / "names.pyi"
 

@@ -1,7 +1,7 @@
 """The names, and what they answer: modules of PyTorch that programs ask, whose work is not done here.
 
 An answer is a kind with what it says; `absent` makes functions and classes of them. The message of a refusal names the remedy.
-Sources: https://docs.pytorch.org/docs/stable/cuda.html, accelerator.html, backends.html, distributed.html, hub.html, jit.html, onnx.html
+Sources: https://docs.pytorch.org/docs/stable/cuda.html, accelerator.html, backends.html, hub.html, jit.html, onnx.html
 """
 
 from __future__ import annotations
@@ -85,9 +85,6 @@ _GPU = Refuses(DeviceError, "cuda")
 _ACCELERATOR = Refuses(
     RuntimeError, "no accelerator is available: this library computes on the CPU only (test accelerator.is_available() first)"
 )
-_GROUPS = Refuses(
-    RuntimeError, "torch.distributed is not available: this library trains in one process (test distributed.is_available() first)"
-)
 _DOWNLOAD = Refuses(
     NotImplementedError, "nothing is downloaded by this library{first}: fetch the file by other means and read it with load(path)"
 )
@@ -170,14 +167,6 @@ MODULES: dict[str, Absent] = {
     "backends.mkldnn": Absent("oneDNN, which is not there: this library has its own kernels.", {**_NOT_THERE, "enabled": Value(False)}),
     "backends.mps": Absent("Apple's GPUs, which are not there: this library computes on the CPU.", _NOT_THERE),
     "backends.openmp": Absent("OpenMP, which is not there: this library has its own threads.", _NOT_THERE),
-    "distributed": Absent(
-        "What programs ask about process groups, answered: this is one process.",
-        {
-            **each(_NO, "is_available is_initialized is_nccl_available is_gloo_available is_mpi_available is_torchelastic_launched"),
-            **each(_GROUPS, "init_process_group get_rank get_world_size barrier all_reduce all_gather broadcast reduce"),
-            "destroy_process_group": _NONE,
-        },
-    ),
     "hub": Absent(
         "Weights from the net, which this library does not fetch: the names that programs import, with errors that tell the remedy.",
         each(_DOWNLOAD, "load_state_dict_from_url load_url download_url_to_file load list help"),

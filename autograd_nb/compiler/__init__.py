@@ -33,7 +33,6 @@ def compile(
         dynamic, backend, mode, options: accepted for programs that give them. disable: give the function back as it is.
 
     Example:
-        >>> import autograd_nb as torch
         >>> @torch.compile
         ... def f(x):
         ...     return (x * 2).sum()
@@ -94,6 +93,16 @@ def is_compiling() -> bool:
 
 
 is_dynamo_compiling = is_compiling
+
+
+def is_exporting() -> bool:
+    """Return False: nothing is exported here; is_exporting() = False."""
+    return False
+
+
+def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, which is captured as any other."""
+    return fn
 
 
 def reset() -> None:

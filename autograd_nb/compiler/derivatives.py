@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,9 @@ from ..shapes import Layout
 from ..tensor import Tensor, edge, make
 from .capture.effects import watching
 from .capture.recorder import Problem
-from .capture.sections import Key, Section, divide, gradients
-from .ir import Buffer, Step, address, needed, written
+from .capture.sections import Key, Section, behind, divide, gradients
+from .capture.unasked import State
+from .ir import Buffer, Step, address, needed
 from .lower.executable import Executable
 from .passes.pipeline import optimize
 from .run.backward import Back, Part, Run, SpentPart, back_of, spent_class
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 class Derivatives:
     """This is what a `Session` knows of the backward pass of its results, while it is captured."""
 
-    def __init__(self, session: Session, flat: list[Tensor], forward: list[Step], ends: dict[int, int]):
-        self.session, self.capture, self.flat, self.forward = session, session.capture, flat, forward
+    def __init__(self, session: Session, flat: list[Tensor], forward: list[Step], ends: dict[int, int], state: State):
+        self.session, self.capture, self.flat, self.forward, self.state = session, session.capture, flat, forward, state
         self.ends = ends  # ids of the nodes that stand before arguments with a graph of their own -> which argument
         self.made = {u.buffer.number for s in forward for u, writes in s.uses() if writes}
         self.incoming: dict[Key, Layout] = {}  # what gradients that come in look like
@@ -51,7 +53,9 @@ class Derivatives:
             e = edge(self.flat[i])
             roots.append((e.node, e.index) if e.__class__ is Output else (e, 0))
             self.incoming[roots[-1]] = strides.like(self.flat[i]._layout)
-        sections = divide(roots, self.ends, session.before.began)
+        self.state.before(behind(roots, self.ends, session.before.began))
+        with self._watching():
+            sections = divide(roots, self.ends, session.before.began)
         self.places = {key: (k, slot) for k, s in enumerate(sections) for key, slot in s.slots.items()}
         before = [(t, t._grad) for t in (*session.before.reached, *session.leaves)]
         try:
@@ -114,7 +118,7 @@ class Derivatives:
     def _run(self, section: Section, given: Collection[Key]) -> tuple[Run, tuple]:
         """Return the program for gradients that come in at some slots, and the gradients that it makes of ones."""
         capture = self.capture
-        first, draws = len(capture.steps), len(capture.draws)
+        first = len(capture.steps)
         seeds: list[Tensor | None] = []
         into: list[tuple[int, int, Layout]] = []
         for slot, key in enumerate(section.slots):
@@ -125,19 +129,10 @@ class Derivatives:
             seed = make(np.ones(max(layout.size, 1), layout.dtype.carrier), layout, [0, 0])
             seeds.append(seed)
             into.append((slot, capture.buffer_of(seed._data, "argument", "an incoming gradient").number, layout))
-        try:
-            with watching(capture, (), self.session.reach.codes):
-                found = gradients(section, seeds, create_graph=False)
-        except Exception as error:
-            raise Problem(f"the backward pass of its results raises {type(error).__name__}") from error
-        if capture.problems:
-            raise capture.problems[0]
-        if len(capture.draws) != draws:
-            raise Problem("the backward pass of its results draws random numbers")
+        with self._watching():
+            found = gradients(section, seeds, create_graph=False)
         steps = capture.steps[first:]
         specs, fresh = self._specs(found, into, seeds)
-        if any(True for s in steps for _ in written(s)):
-            raise Problem("the backward pass of its results changes tensors")
         steps = needed(steps, fresh)
         mine = {u.buffer.number for s in steps for u, writes in s.uses() if writes}
         read = {u.buffer.number: u.buffer for s in steps for u, _ in s.uses()}
@@ -149,6 +144,19 @@ class Derivatives:
         steps = optimize(steps, fresh, self.session.numbers)
         program = Executable(steps, [], fresh, {n for n, *_ in keep} | {n for _, n, _ in into})
         return Run(into, specs, keep, program), found
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Watch rules run. Problem where a program cannot do the same."""
+        capture = self.capture
+        try:
+            with watching(capture, (), self.session.reach.codes):
+                yield
+        except Exception as error:
+            if not capture.problems:
+                raise Problem(f"the backward pass of its results raises {type(error).__name__}") from error
+        if capture.problems:
+            raise capture.problems[0]
 
     def _specs(self, found: tuple, into: list[tuple], seeds: list[Tensor | None]) -> tuple[list[Gradient], set[int]]:
         """Return how a run tells of the gradients that it has made, and the buffers of those."""

@@ -12,6 +12,7 @@ from ..tensor import Tensor
 from .capture.effects import watching, watching_passes
 from .capture.recorder import Problem, in_order
 from .capture.sections import Standing
+from .capture.unasked import unasked
 from .derivatives import Derivatives
 from .guards.carried_state import Kept, form, keepable
 from .guards.guard import Guard, build_guard
@@ -28,6 +29,7 @@ from .run.fast_path import build_fast_path
 from .run.initial_gradients import InitialGradients
 from .run.records import Argument, InitialGradient
 from .run.restored import launches_of
+from .run.serving import build_test
 from .run.variant import RunState, Variant
 from .snapshot import snapshot
 
@@ -107,10 +109,11 @@ class Session:
         flat, order = outcome.results(result, {id(c) for c in containers(given)})
         outputs, fresh = outcome.outputs(flat, gradients)
         forward = list(capture.steps)  # (the backward pass is captured behind it)
-        back = Derivatives(self, flat, forward, self.standing.ends).back()
+        with unasked(capture, reach, [*self.before.reached, *self.leaves]) as state:
+            back = Derivatives(self, flat, forward, self.standing.ends, state).back()
+            self._unchanged(guard)
         held, expects_some = outcome.initial_gradients()
         program = self._program(forward, gradients, fresh if back is None else fresh | {m.buffer for m in back.saved}, held)
-        self._unchanged(guard)
         versions = self.before.growing_versions(held)
         carried = [(k, emptied(value)) for k, value in self.given]
         changes = None
@@ -125,7 +128,8 @@ class Session:
             carried_leaves=len(tensors_in([value for _, value in self.given])), gradients=gradients, versions=versions,
             initial=InitialGradients(held, expects_none, expects_some, self.before.state_roots), state=RunState(changes),
         )  # fmt: skip
-        variant.state.fast_path = build_fast_path(variant, self.live_entries)
+        variant.state.serves = build_test(variant)
+        build_fast_path(variant, self.live_entries)
         self._release()
         return variant
 

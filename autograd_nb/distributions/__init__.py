@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/distributions.html
 
 import sys as _sys
 
+from ..ops.core.registry import show_examples as _show_examples
 from . import (
     common,
     composed,
@@ -43,6 +44,8 @@ __all__ = [
     "Distribution", "ExponentialFamily", "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms",
     *_composed, *_continuous, *_discrete, *_gammas, *_multivariate, *_relaxed, *_transformed, *_transforms,
 ]  # fmt: skip
+
+_show_examples(globals(), "distributions")
 
 # PyTorch has a module for each: `from torch.distributions.normal import Normal`
 for _name, _module in (

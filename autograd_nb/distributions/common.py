@@ -17,7 +17,7 @@ F = SimpleNamespace(**functions("nn.functional"))
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Numbers and tensors as tensors of one shape. ValueError for anything else."""
+    """Return numbers and tensors as tensors of one shape. ValueError for anything else."""
     if not all(isinstance(v, (Tensor, int, float)) for v in values):
         raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.")
     like = next((v for v in values if isinstance(v, Tensor) and v.dtype.is_floating_point), None)
@@ -48,18 +48,18 @@ class lazy_property:
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """ln p, or ln(p/(1 − p)); p is kept away from 0 and 1 by the dtype's precision."""
+    """Return ln p, or ln(p/(1 − p)); p is kept away from 0 and 1 by the dtype's precision."""
     p = clamp_probs(probs)
     return p.log() - (-p).log1p() if is_binary else p.log()
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """σ(logits), or their softmax along the last dim."""
+    """Return σ(logits), or their softmax along the last dim."""
     return T.sigmoid(logits) if is_binary else F.softmax(logits, dim=-1)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """p in [eps, 1 − eps]."""
+    """Return p kept within [eps, 1 − eps]."""
     eps = dtypes.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
@@ -81,7 +81,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Lower triangular matrices from their elements: the inverse of `tril_matrix_to_vec`."""
+    """Return lower triangular matrices from their elements: the inverse of `tril_matrix_to_vec`."""
     shift = 1 + 2 * diag
     n = (-shift + (shift**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
     if not round(n - 1e-9) - 1e-6 <= n <= round(n) + 1e-6:
@@ -91,3 +91,11 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     out = T.zeros((*vec.shape[:-1], size, size), dtype=vec.dtype)
     out[..., places < places.view(-1, 1) + (diag + 1)] = vec
     return out
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any = None) -> Tensor:
+    """Return standard normal numbers, as packages take them from PyTorch."""
+    return T.randn(tuple(shape), dtype=dtype)
+
+
+_sum_rightmost = sum_rightmost

@@ -15,7 +15,11 @@ from .transform import ComposeTransform, Transform
 
 
 class Independent(Distribution):
-    """Another distribution with some batch dims counted as part of one value."""
+    """Another distribution with some batch dims counted as part of one value.
+
+    >>> torch.distributions.Independent(torch.distributions.Normal(torch.tensor([0., 0.]), 1.), 1).event_shape
+    torch.Size([2])
+    """
 
     base_dist: Distribution
     reinterpreted_batch_ndims: int
@@ -86,7 +90,12 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of t(X) for invertible maps t."""
+    """The distribution of t(X) for invertible maps t.
+
+    >>> uniform = torch.distributions.Uniform(0., 1.)
+    >>> torch.distributions.TransformedDistribution(uniform, [torch.distributions.AffineTransform(1., 2.)]).log_prob(torch.tensor(2.))
+    tensor(-0.6931)
+    """
 
     transforms: list[Transform] | list[Any]
 
@@ -211,7 +220,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def support(self) -> Any:  # type: ignore[override]
-        """That of the components, where it is one for all."""
+        """Return that of the components, where it is one for all."""
         return None if constraints.is_dependent(self._component_distribution.support) else self._component_distribution.support
 
     def _weights(self) -> Tensor:

@@ -162,7 +162,7 @@ def less_than(upper_bound: Any) -> Constraint:
 
 
 def multinomial(upper_bound: Any) -> Constraint:
-    """Counts with a given sum."""
+    """Return the constraint of counts with a given sum."""
     return _Test(f"Multinomial({upper_bound})", lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), True, 1)
 
 

@@ -16,7 +16,7 @@ EULER = 0.57721566490153286061
 
 
 def _open_uniform(shape: Any, like: Tensor) -> Tensor:
-    """Uniform numbers in (0, 1), kept away from both ends by the dtype."""
+    """Return uniform numbers in (0, 1), kept away from both ends by the dtype."""
     info = dtypes.finfo(like.dtype)
     return T.rand(shape, dtype=like.dtype).clamp(min=info.tiny, max=1 - info.eps / 2)
 
@@ -47,7 +47,6 @@ class _LocationScale(Distribution):
 class Normal(_LocationScale, ExponentialFamily):
     """N(loc, scale²): ln p = −(x − loc)²/(2 scale²) − ln scale − ½ ln 2π.
 
-    >>> import autograd_nb as torch
     >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor([0.0, 1.0]))
     tensor([-0.9189, -1.4189])
     """
@@ -80,7 +79,7 @@ class Normal(_LocationScale, ExponentialFamily):
 
 
 class Uniform(Distribution):
-    """Uniform on [low, high)."""
+    """Uniform on [low, high); Uniform(0., 4.).mean = tensor(2.)."""
 
     low: Tensor
     high: Tensor
@@ -136,7 +135,7 @@ class Uniform(Distribution):
 
 
 class Exponential(ExponentialFamily):
-    """p = rate·e^(−rate·x) for x ≥ 0."""
+    """p = rate·e^(−rate·x) for x ≥ 0; Exponential(2.).mean = 0.5000."""
 
     rate: Tensor
 
@@ -183,7 +182,7 @@ class Exponential(ExponentialFamily):
 
 
 class Laplace(_LocationScale):
-    """p = e^(−|x − loc|/scale) / (2 scale)."""
+    """p = e^(−|x − loc|/scale) / (2 scale); Laplace(0., 1.).variance = tensor(2.)."""
 
     @property
     def variance(self) -> Tensor:
@@ -216,7 +215,7 @@ class Laplace(_LocationScale):
 
 
 class Cauchy(_LocationScale):
-    """p = 1 / (π scale (1 + ((x − loc)/scale)²))."""
+    """p = 1 / (π scale (1 + ((x − loc)/scale)²)); Cauchy(0., 1.).log_prob([0.]) = [-1.1447]."""
 
     @property
     def mean(self) -> Tensor:
@@ -245,7 +244,7 @@ class Cauchy(_LocationScale):
 
 
 class VonMises(Distribution):
-    """p = e^(κ cos(x − loc)) / (2π I₀(κ)) on the circle."""
+    """p = e^(κ cos(x − loc)) / (2π I₀(κ)) on the circle; VonMises(0., 1.).log_prob([0.]) = [-1.0738]."""
 
     loc: Tensor
     concentration: Tensor
@@ -274,7 +273,7 @@ class VonMises(Distribution):
         return k * (T.cos(value - self.loc) - 1) - math.log(2 * math.pi) - OPS["i0e"].call(k).log()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Best and Fisher's rejection (1979), vectorised: rounds until every place has been accepted."""
+        """Draw by Best and Fisher's rejection (1979), vectorised: rounds until every place has been accepted."""
         shape = self._extended_shape(sample_shape)
         k = self.concentration.detach().expand(shape).double()
         tau = 1 + (1 + 4 * k**2).sqrt()
@@ -293,7 +292,7 @@ class VonMises(Distribution):
 
 
 class ContinuousBernoulli(Binary, ExponentialFamily):
-    """p ∝ λ^x (1−λ)^(1−x) on [0, 1] (Loaiza-Ganem and Cunningham 2019)."""
+    """p ∝ λ^x (1−λ)^(1−x) on [0, 1] (Loaiza-Ganem and Cunningham 2019); ContinuousBernoulli(0.3).mean = 0.4302."""
 
     arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval

@@ -15,7 +15,7 @@ from .distribution import Binary, Distribution, ExponentialFamily, one_of
 
 
 class Bernoulli(Binary, ExponentialFamily):
-    """1 with probability p, else 0."""
+    """1 with probability p, else 0; Bernoulli(0.25).variance = 0.1875."""
 
     arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
@@ -54,7 +54,7 @@ class Bernoulli(Binary, ExponentialFamily):
 
 
 class Geometric(Binary):
-    """The number of failures before the first success: p (1 − p)^k."""
+    """The number of failures before the first success: p (1 − p)^k; Geometric(0.25).mean = tensor(3.)."""
 
     arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
@@ -197,7 +197,7 @@ class NegativeBinomial(Binary):
 
 
 class Poisson(ExponentialFamily):
-    """rate^k e^(−rate) / k!."""
+    """rate^k e^(−rate) / k!; Poisson(2.).log_prob([0.]) = [-2.]."""
 
     rate: Tensor
 
@@ -233,7 +233,6 @@ class Poisson(ExponentialFamily):
 class Categorical(Distribution):
     """0 … K−1 with given probabilities (normalised) or logits along the last dim.
 
-    >>> import autograd_nb as torch
     >>> p = torch.distributions.Categorical(torch.tensor([1.0, 3.0]))
     >>> p.probs, p.log_prob(torch.tensor(1))
     (tensor([0.2500, 0.7500]), tensor(-0.2877))
@@ -278,7 +277,7 @@ class Categorical(Distribution):
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> Any:
-        """0 … categories − 1."""
+        """Return the constraint 0 … categories − 1."""
         return constraints.integer_interval(0, self._num_events - 1)
 
     @property
@@ -400,7 +399,7 @@ class Multinomial(OfCategories):
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
-        """Counts that add up to total_count."""
+        """Return the constraint of counts that add up to total_count."""
         return constraints.multinomial(self.total_count)
 
     @property

@@ -36,6 +36,9 @@ class Distribution:
     """Draws of shape ``sample_shape + batch_shape + event_shape``; ``batch_shape`` counts independent ones, an event is one value.
 
     Source: https://docs.pytorch.org/docs/stable/distributions.html
+
+    >>> torch.distributions.Normal(torch.zeros(2), 1.0).sample((3,)).shape
+    torch.Size([3, 2])
     """
 
     has_rsample = False
@@ -215,7 +218,7 @@ class Binary(Distribution):
 
     @lazy_property
     def logits(self) -> Tensor:
-        """ln p/(1 − p)."""
+        """Return ln p/(1 − p)."""
         return probs_to_logits(self.probs, is_binary=True)
 
     @lazy_property

@@ -23,7 +23,14 @@ _REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: enter a function of (p, q) for two families, subclasses included."""
+    """Decorator: enter a function of (p, q) for two families, subclasses included.
+
+    >>> class Point(torch.distributions.Normal): pass
+    >>> @torch.distributions.register_kl(Point, Point)
+    ... def kl_point(p, q): return torch.zeros(())
+    >>> torch.distributions.kl_divergence(Point(0.0, 1.0), Point(1.0, 1.0))
+    tensor(0.)
+    """
     if not (isinstance(type_p, type) and issubclass(type_p, Distribution)):
         raise TypeError(f"Expected type_p to be a Distribution subclass but got {type_p}")
     if not (isinstance(type_q, type) and issubclass(type_q, Distribution)):
@@ -37,9 +44,8 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable[..., Any]], Ca
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """KL(p ‖ q) for each member of the batch. NotImplementedError for a pair without a formula.
+    """Return KL(p ‖ q) for each member of the batch. NotImplementedError for a pair without a formula.
 
-    >>> import autograd_nb as torch
     >>> from autograd_nb.distributions import Normal, kl_divergence
     >>> kl_divergence(Normal(1.0, 1.0), Normal(0.0, 1.0))
     tensor(0.5000)
@@ -209,7 +215,7 @@ def _with_entropy(p_type: type, q_type: type, expected: Callable[[Any, Any], Ten
 
 
 def _mean_log(p: Any) -> Tensor:
-    """E_p[ln x]; for one on an interval that begins below 0 it is nan."""
+    """Return E_p[ln x]; for one on an interval that begins below 0 it is nan."""
     if isinstance(p, Beta):
         return T.digamma(p.concentration1) - T.digamma(p.concentration1 + p.concentration0)
     if isinstance(p, Pareto):
@@ -224,7 +230,7 @@ def _mean_log_between(low: Tensor, high: Tensor) -> Tensor:
 
 
 def _mean_exp(p: Any, t: Tensor) -> Tensor:
-    """E_p[e^(−x/t)]."""
+    """Return E_p[e^(−x/t)]."""
     if isinstance(p, Normal):
         return T.exp(-p.loc / t + 0.5 * (p.scale / t).pow(2))
     if isinstance(p, Uniform):

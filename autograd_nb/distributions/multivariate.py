@@ -33,8 +33,11 @@ def _precision_to_lower(precision: Tensor) -> Tensor:
     return _solve_lower(upper, T.eye(precision.shape[-1], dtype=precision.dtype))
 
 
+_precision_to_scale_tril = _precision_to_lower  # PyTorch's name, which packages take
+
+
 class MultivariateNormal(Distribution):
-    """N(loc, Σ), Σ given as a covariance, a precision, or a lower Cholesky factor."""
+    """N(loc, Σ), Σ given as a covariance, a precision, or a lower Cholesky factor; MultivariateNormal([0.], [[4.]]).variance = [4.]."""
 
     loc: Tensor
 
@@ -138,7 +141,7 @@ class MultivariateNormal(Distribution):
 
 
 class LowRankMultivariateNormal(Distribution):
-    """N(loc, W·Wᵀ + diag(d))."""
+    """N(loc, W·Wᵀ + diag(d)); LowRankMultivariateNormal([0.], [[1.]], [1.]).variance = [2.]."""
 
     loc: Tensor
     cov_factor: Tensor
@@ -312,7 +315,11 @@ class Wishart(ExponentialFamily):
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of correlation matrices, density ∝ det^(η − 1) (Lewandowski, Kurowicka and Joe 2009)."""
+    """Cholesky factors of correlation matrices, density ∝ det^(η − 1) (Lewandowski, Kurowicka and Joe 2009).
+
+    >>> torch.distributions.LKJCholesky(2).sample().shape
+    torch.Size([2, 2])
+    """
 
     concentration: Any
 

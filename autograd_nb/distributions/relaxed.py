@@ -51,7 +51,7 @@ class LogitRelaxedBernoulli(Binary):
 
 
 class RelaxedBernoulli(_Relaxed):
-    """Bernoulli made continuous, at a temperature (Maddison et al. 2017)."""
+    """Bernoulli made continuous, at a temperature (Maddison et al. 2017); RelaxedBernoulli(0.5, 0.5).sample().shape = torch.Size([])."""
 
     arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
     support: Any = constraints.unit_interval  # type: ignore[assignment]
@@ -95,7 +95,7 @@ class ExpRelaxedCategorical(OfCategories):
 
 
 class RelaxedOneHotCategorical(_Relaxed):
-    """OneHotCategorical made continuous, at a temperature (Jang et al. 2017)."""
+    """OneHotCategorical made continuous, at a temperature (Jang et al. 2017); RelaxedOneHotCategorical(0.5, [0.3, 0.7]).sample().shape = torch.Size([2])."""
 
     arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support: Any = constraints.simplex  # type: ignore[assignment]

@@ -37,7 +37,7 @@ class Transform:
 
     @property
     def sign(self) -> Any:
-        """+1 for increasing maps of one number, −1 for decreasing ones."""
+        """Return +1 for increasing maps of one number, −1 for decreasing ones."""
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -151,7 +151,7 @@ class _Inverse(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several maps, the first one first."""
+    """Several maps, the first one first; ComposeTransform((torch.distributions.ExpTransform(), torch.distributions.AffineTransform(1., 2.)))([0.]) = [3.]."""
 
     parts: list[Transform]
 
@@ -236,7 +236,11 @@ identity_transform: ComposeTransform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A map whose volume is summed over more dims."""
+    """A map whose volume is summed over more dims.
+
+    >>> torch.distributions.IndependentTransform(torch.distributions.ExpTransform(), 1).log_abs_det_jacobian(torch.tensor([1., 2.]), torch.tensor([1., 2.]))
+    tensor(3.)
+    """
 
     base_transform: Transform
 
@@ -273,7 +277,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """The last dims in another shape."""
+    """The last dims in another shape; ReshapeTransform((2,), (1, 2))([1., 2.]) = [[1., 2.]]."""
 
     in_shape: tuple[Any, ...]
     out_shape: tuple[Any, ...]

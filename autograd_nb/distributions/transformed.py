@@ -17,7 +17,7 @@ from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransf
 
 
 class LogNormal(TransformedDistribution):
-    """e^X, X ~ N(loc, scale²)."""
+    """e^X, X ~ N(loc, scale²); LogNormal(0., 1.).mean = 1.6487."""
 
     arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
     support: Any = constraints.positive  # type: ignore[assignment]
@@ -73,7 +73,7 @@ class _Half(TransformedDistribution):
 
 
 class HalfNormal(_Half):
-    """|X|, X ~ N(0, scale²)."""
+    """|X|, X ~ N(0, scale²); HalfNormal(1.).mean = 0.7979."""
 
     def __init__(self, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
@@ -88,7 +88,7 @@ class HalfNormal(_Half):
 
 
 class HalfCauchy(_Half):
-    """|X|, X Cauchy with a scale."""
+    """|X|, X Cauchy with a scale; HalfCauchy(1.).log_prob([1.]) = [-1.1447]."""
 
     def __init__(self, scale: Any, validate_args: bool | None = None):
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
@@ -106,7 +106,7 @@ class HalfCauchy(_Half):
 
 
 class Gumbel(TransformedDistribution):
-    """The distribution of maxima: F = e^(−e^(−(x − loc)/scale))."""
+    """The distribution of maxima: F = e^(−e^(−(x − loc)/scale)); Gumbel(0., 1.).mean = 0.5772."""
 
     loc: Tensor
     scale: Tensor
@@ -155,7 +155,7 @@ class Gumbel(TransformedDistribution):
 
 
 class Weibull(TransformedDistribution):
-    """F = 1 − e^(−(x/scale)^concentration)."""
+    """F = 1 − e^(−(x/scale)^concentration); Weibull(1., 1.).mean = tensor(1.)."""
 
     scale: Tensor
     concentration: Tensor
@@ -190,7 +190,7 @@ class Weibull(TransformedDistribution):
 
 
 class Pareto(TransformedDistribution):
-    """p = α scale^α / x^(α+1) for x ≥ scale."""
+    """p = α scale^α / x^(α+1) for x ≥ scale; Pareto(1., 2.).mean = tensor(2.)."""
 
     scale: Tensor
     alpha: Tensor
@@ -226,7 +226,7 @@ class Pareto(TransformedDistribution):
 
 
 class Kumaraswamy(TransformedDistribution):
-    """F = 1 − (1 − x^a)^b on [0, 1]."""
+    """F = 1 − (1 − x^a)^b on [0, 1]; Kumaraswamy(1., 1.).mean = 0.5000."""
 
     concentration1: Tensor
     concentration0: Tensor
@@ -268,7 +268,7 @@ class Kumaraswamy(TransformedDistribution):
 
 
 class LogisticNormal(TransformedDistribution):
-    """A normal vector broken into sticks: a distribution on the simplex."""
+    """A normal vector broken into sticks: a distribution on the simplex; LogisticNormal([0.], [1.]).sample().shape = torch.Size([2])."""
 
     arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
     support: Any = constraints.simplex  # type: ignore[assignment]
@@ -283,7 +283,7 @@ class LogisticNormal(TransformedDistribution):
 
 
 class InverseGamma(TransformedDistribution):
-    """1/X, X ~ Gamma."""
+    """1/X, X ~ Gamma; InverseGamma(3., 4.).mean = tensor(2.)."""
 
     arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
     support: Any = constraints.positive  # type: ignore[assignment]

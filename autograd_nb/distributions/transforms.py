@@ -34,7 +34,7 @@ class _Map(Transform):
 
 
 class ExpTransform(_Map):
-    """y = e^x."""
+    """y = e^x; ExpTransform()([0., 1.]) = [1.0000, 2.7183]."""
 
     codomain = constraints.positive
 
@@ -49,7 +49,7 @@ class ExpTransform(_Map):
 
 
 class PowerTransform(_Map):
-    """y = x^exponent, x > 0."""
+    """y = x^exponent, x > 0; PowerTransform(2.)([2., 3.]) = [4., 9.]."""
 
     exponent: Any
 
@@ -80,7 +80,7 @@ class PowerTransform(_Map):
 
 
 class SigmoidTransform(_Map):
-    """y = 1/(1 + e^−x)."""
+    """y = 1/(1 + e^−x); SigmoidTransform()([0., 2.]) = [0.5000, 0.8808]."""
 
     codomain = constraints.unit_interval
 
@@ -98,7 +98,7 @@ class SigmoidTransform(_Map):
 
 
 class SoftplusTransform(_Map):
-    """y = ln(1 + e^x)."""
+    """y = ln(1 + e^x); SoftplusTransform()([0., 1.]) = [0.6931, 1.3133]."""
 
     codomain = constraints.positive
 
@@ -113,7 +113,7 @@ class SoftplusTransform(_Map):
 
 
 class TanhTransform(_Map):
-    """y = tanh x."""
+    """y = tanh x; TanhTransform()([0., 1.]) = [0.0000, 0.7616]."""
 
     codomain: Any = constraints.interval(-1.0, 1.0)
 
@@ -128,7 +128,7 @@ class TanhTransform(_Map):
 
 
 class AbsTransform(Transform):
-    """y = |x|; not invertible."""
+    """y = |x|; not invertible; AbsTransform()([-1., 2.]) = [1., 2.]."""
 
     codomain = constraints.positive
 
@@ -145,7 +145,7 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale·x."""
+    """y = loc + scale·x; AffineTransform(1., 2.)([0., 1.]) = [1., 3.]."""
 
     loc: Any
     scale: Any
@@ -193,7 +193,7 @@ class AffineTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """y = softmax x; not invertible as a map of the whole space."""
+    """y = softmax x; not invertible as a map of the whole space; SoftmaxTransform()([0., 1.]) = [0.2689, 0.7311]."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -212,7 +212,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """A map from K − 1 numbers to K that are positive and sum to 1."""
+    """A map from K − 1 numbers to K that are positive and sum to 1; StickBreakingTransform()([0., 0.]) = [0.3333, 0.3333, 0.3333]."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -249,7 +249,7 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """A map from any matrix to a lower triangular one with a positive diagonal."""
+    """A map from any matrix to a lower triangular one with a positive diagonal; LowerCholeskyTransform()([[0., 5.], [1., 0.]]) = [[1., 0.], [1., 1.]]."""
 
     domain: Any = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -267,7 +267,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """A map from any matrix to a positive definite one."""
+    """A map from any matrix to a positive definite one; PositiveDefiniteTransform()([[0., 5.], [1., 0.]]) = [[1., 1.], [1., 2.]]."""
 
     domain: Any = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
@@ -286,7 +286,7 @@ class PositiveDefiniteTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """A map from D(D − 1)/2 numbers to the Cholesky factor of a D × D correlation matrix."""
+    """A map from D(D − 1)/2 numbers to the Cholesky factor of a D × D correlation matrix; CorrCholeskyTransform()([0.]) = [[1., 0.], [0., 1.]]."""
 
     domain = constraints.real_vector
     codomain = constraints.corr_cholesky
@@ -333,7 +333,7 @@ class CorrCholeskyTransform(Transform):
 
 
 def _at(x: Tensor, rows: Tensor, columns: Tensor) -> tuple[Any, ...]:
-    """Indices of the places (…, row, column) for every batch element of x."""
+    """Return indices of the places (…, row, column) for every batch element of x."""
     batch = x.shape[:-1]
     grids = []
     for k, n in enumerate(batch):
@@ -342,7 +342,7 @@ def _at(x: Tensor, rows: Tensor, columns: Tensor) -> tuple[Any, ...]:
 
 
 class CatTransform(Transform):
-    """Maps for parts along a dim."""
+    """Maps for parts along a dim; CatTransform((torch.distributions.ExpTransform(), torch.distributions.AbsTransform()))([0., -1.]) = [1., 1.]."""
 
     transforms: list[Transform]
     dim: int
@@ -377,7 +377,7 @@ class CatTransform(Transform):
 
 
 class StackTransform(Transform):
-    """Maps for slices along a dim."""
+    """Maps for slices along a dim; StackTransform((torch.distributions.ExpTransform(), torch.distributions.AbsTransform()))([0., -1.]) = [1., 1.]."""
 
     transforms: list[Transform]
     dim: int
@@ -410,7 +410,7 @@ class StackTransform(Transform):
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = F(x), F the cumulative distribution function."""
+    """y = F(x), F the cumulative distribution function; CumulativeDistributionTransform(torch.distributions.Uniform(0., 4.))([1.]) = [0.2500]."""
 
     bijective = True
     codomain = constraints.unit_interval
@@ -438,7 +438,7 @@ class CumulativeDistributionTransform(Transform):
 
 
 def transform_to(constraint: Any) -> Transform:
-    """Return a map from unconstrained numbers onto a constraint."""
+    """Return a map from unconstrained numbers onto a constraint; transform_to(torch.distributions.constraints.positive)([0., 1.]) = [1.0000, 2.7183]."""
     name = repr(constraint).partition("(")[0]
     if name in ("Real", "IndependentConstraint") and "Positive" not in repr(constraint):
         return identity_transform
@@ -464,7 +464,11 @@ def transform_to(constraint: Any) -> Transform:
 
 
 def biject_to(constraint: Any) -> Transform:
-    """Return an invertible map from unconstrained numbers onto a constraint."""
+    """Return an invertible map from unconstrained numbers onto a constraint.
+
+    >>> torch.distributions.biject_to(torch.distributions.constraints.positive)(torch.tensor([0., 1.]))
+    tensor([1.0000, 2.7183])
+    """
     if repr(constraint).startswith("Simplex"):
         return StickBreakingTransform()
     return transform_to(constraint)

@@ -11,6 +11,15 @@ from typing import Any
 #: blocks of memory that a program has at most none of which is worth being looked for; NumPy's import leaves 75,000
 FEW = 150_000
 
+#: objects that no program has set aside: Python 3.12 begins with 375 of its own
+OWN = 1_000
+
+
+class _Witness:
+    """An object that the collector tells of until something is set aside after it was made."""
+
+
+_witness = _Witness()  #: made after the package has set aside what it consists of
 _marks: set[weakref.ref[Any]] = set()
 _frozen = False
 _imported = 0  #: what the package's import has set aside are fewer objects
@@ -34,10 +43,11 @@ class Pause:
         Nothing of the package ever goes, yet the collector would visit all of it in each full pass. A program that had more than a few
         objects keeps them all in sight, as there may be cycles to be found among them.
         """
-        global _imported
-        if self.before < FEW and gc.get_freeze_count() == 0:
+        global _imported, _witness
+        if self.before < FEW and gc.get_freeze_count() < OWN:
             _imported = self.before + gc.get_count()[0]  # counting them would take as long as many a module
             gc.freeze()
+            _witness = _Witness()
 
 
 def spare(node: Any) -> None:
@@ -58,9 +68,38 @@ def spare(node: Any) -> None:
 
     grown = any(mark() is not None for mark in _marks)
     _marks.add(weakref.ref(node, died))
-    if grown and gc.isenabled() and (_frozen or gc.get_freeze_count() <= _imported):
+    if grown and gc.isenabled() and (_frozen or gc.get_freeze_count() <= max(_imported, OWN)):
         _frozen = True
         gc.freeze()
+
+
+_aside: list[weakref.ref[Any]] = []  #: what `living` found set aside
+
+
+def living(kind: type) -> list[Any]:
+    """Return all objects of a class and its subclasses, also of those that were set aside, which the collector does not tell of.
+
+    Where the program has set objects aside since the last time, everything is brought back, looked through and set aside again.
+    (No object is asked for anything: a dead weak proxy would answer with an error.)
+    """
+    global _witness
+    kinds = [kind]
+    for known in kinds:
+        kinds += type.__subclasses__(known)
+    wanted = set(map(id, kinds))
+
+    def seen() -> list[Any]:
+        return [o for o in gc.get_objects() if id(type(o)) in wanted or o is _witness]
+
+    found = seen()
+    if not any(o is _witness for o in found):
+        _aside.clear()
+        if gc.get_freeze_count():
+            gc.unfreeze()
+            _aside.extend([weakref.ref(o) for o in seen() if o is not _witness])
+            gc.freeze()
+        _witness = _Witness()
+    return [o for o in found if o is not _witness] + [o for o in (known() for known in _aside) if o is not None]
 
 
 @atexit.register

@@ -1,7 +1,8 @@
 """The engine: one backward pass over a recorded graph.
 
 Collect what can be reached, check all of it (consumed nodes, changed arrays), and only then run, youngest node first.
-Iterative throughout; arrays are freed as nodes are passed. Every node that ran is consumed, unless the graph is retained.
+Iterative throughout; arrays are freed as nodes are passed. Every node that ran is consumed, unless the graph is retained, or
+the node saved nothing and `autograd.set_graph_reuse` lets such nodes run again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from .. import launch
+from ..config import settings
 from ..overriding import overridable, whole
 from .modes import state
 from .nested import DEEP, elsewhere
@@ -183,9 +185,9 @@ class Pass:
     def finish(self, leaf: Any) -> None:
         """Run the hooks of a leaf of which all gradients are there, and accumulate or capture the gradient."""
         g = self.pending.pop(leaf, None)
-        if g is None:
-            return
         hooks = leaf._leaf_hook_set
+        if g is None and hooks is None:
+            return
         if hooks is not None:
             # the node that accumulates does not run where the gradient is captured, nor do its own hooks
             (g,) = (hooks.grad_outputs if self.accumulate else hooks.beside)([g], self.create_graph)
@@ -238,15 +240,20 @@ class Pass:
         several = node.several
         if self.inner and not self.accumulate:
             self.capture(node, g, True)  # as it arrived: hooks see and replace what the node is given
+        if several and g is None:
+            g = [None] * node.outputs
         if hooks is not None:
-            whole = (list(g) if g is not None else [None] * node.outputs) if several else [g]
+            whole = list(g) if several else [g]
             grads = hooks.grad_outputs(whole, self.create_graph, node.shown)
             if hooks.post:  # they will see it, as it is now
                 grads = [handed(value, self.create_graph) for value in grads]
             g = grads if several else grads[0]
         if self.inner and self.accumulate:
             self.capture(node, g, True)
-        result = node.run_graph(g) if self.create_graph else node.run(g)
+        if node.of_none or any(value is not None for value in g) if several else g is not None:
+            result = node.run_graph(g) if self.create_graph else node.run(g)
+        else:
+            result = (None,) * len(node.edges)
         if watch is not None:
             watch(node, result)
         if hooks is not None and hooks.post:
@@ -263,10 +270,11 @@ def _deliver(e: str, value: str, wanted: str) -> list[str]:
     return [f"if {wanted}:", *["    " + line for line in lines]] if wanted else lines
 
 
-def _walker(targeted: bool) -> Callable[..., None]:
+def _walker(targeted: bool, reuse: bool) -> Callable[..., None]:
     """Return ``walk(work, nodes, fast, consumer, create_graph)``: run the ``nodes`` from the last to the first, which lets them go.
 
     ``fast``: nodes without hooks and special edges run at once. ``consumer``: where the user's line is that consumes them, or None.
+    ``reuse``: nodes that saved nothing are not consumed.
     ``targeted``: one more argument, ``running``, has the edges that lead to targets; all others get nothing. It is text for what each
     node of each pass goes through: one frame for all of them.
     """
@@ -291,7 +299,7 @@ def _walker(targeted: bool) -> Callable[..., None]:
             "else:",
             *["    " + line for line in loop("e is not None and value is not None")],
         ]
-    consumed = ["if consumer is not None:", "    node.consumed = consumer", "    node.saved = None"]
+    consumed = [f"if consumer is not None{' and (node.versions or node.saved)' if reuse else ''}:", "    node.consumed = consumer", "    node.saved = None"]
     lines = [
         "pending, finals, add_to = work.pending, work.finals, work.add",
         "take = pending.pop",
@@ -307,7 +315,7 @@ def _walker(targeted: bool) -> Callable[..., None]:
         *["        " + line for line in consumed],
         f"        if kind >= {NODES}:",
         "            continue",  # no leaf can be complete now
-        "    elif g is not None or node.hooks is not None:",
+        "    elif g is not None or node.hooks is not None or node.of_none:",
         "        work.run_node(node, g)",
         "        g = None",
         *["    " + line for line in consumed],
@@ -319,7 +327,8 @@ def _walker(targeted: bool) -> Callable[..., None]:
     return written("walk", parameters, lines, __file__)  # type: ignore[no-any-return]
 
 
-_walk, _walk_to_targets = _walker(False), _walker(True)
+#: (to leaves, to targets) by whether nodes that saved nothing stay as they are
+_WALKS = tuple([(_walker(False, reuse), _walker(True, reuse)) for reuse in (False, True)])
 
 
 @whole
@@ -359,10 +368,11 @@ def run(
                 work.finish(leaf)
         nodes.reverse()
         fast = watch is None and not work.inner
+        to_leaves, to_targets = _WALKS[settings.reuse]
         if running is None:
-            _walk(work, nodes, fast, consumer, create_graph)
+            to_leaves(work, nodes, fast, consumer, create_graph)
         else:
-            _walk_to_targets(work, nodes, fast, consumer, create_graph, running)
+            to_targets(work, nodes, fast, consumer, create_graph, running)
             work.leave()
     finally:
         state.grad = previous
@@ -373,7 +383,7 @@ def run(
 
 
 #: frames that know of a pass
-_FRAMES = {run.__code__, _walk.__code__, _walk_to_targets.__code__}
+_FRAMES = {run.__code__, *(walk.__code__ for walks in _WALKS for walk in walks)}
 
 
 def current_pass() -> tuple[Any, Callable[[Any], bool]] | None:

@@ -92,7 +92,7 @@ class NodeHooks:
             if grads[index] is not None:
                 grads[index] = fitted(grads[index], shape).to(dtype)
         for index, hooks in self.tensor.items():
-            if hooks and grads[index] is not None:
+            if hooks:  # also where no gradient has come
                 grads[index] = handed(grads[index], recorded)
                 for hook in list(hooks.values()):
                     grads[index] = replaced(hook, hook(grads[index]), grads[index])
@@ -133,12 +133,13 @@ def fitted(g: Any, shape: tuple[int, ...]) -> Any:
 def _replaced_all(hook: Callable[..., Any], result: Any, grads: list[Any]) -> list[Any]:
     if result is None:
         return grads
-    new = list(result) if isinstance(result, (tuple, list)) else [result]
-    if len(new) != len(grads):
+    if result.__class__ is not tuple:
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}' (hook '{_name(hook)}')")
+    if len(result) != len(grads):
         raise RuntimeError(
-            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected {len(grads)})"
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(result)}, but expected {len(grads)})"
         )
-    return [replaced(hook, n, g) if n is not None else None for n, g in zip(new, grads, strict=True)]
+    return [replaced(hook, n, g) if n is not None else None for n, g in zip(result, grads, strict=True)]
 
 
 def replaced(hook: Callable[..., Any], result: Any, grad: Any) -> Any:
@@ -147,13 +148,12 @@ def replaced(hook: Callable[..., Any], result: Any, grad: Any) -> Any:
         return grad
     if not hasattr(result, "_layout"):
         raise TypeError(f"expected Variable, but hook '{_name(hook)}' returned '{type(result).__name__}'")
-    if grad is not None:
-        if result.shape != grad.shape:
-            raise RuntimeError(
-                f"hook '{_name(hook)}' has changed the size of value (from {list(grad.shape)} to {list(result.shape)})"
-            )
-        if result.dtype is not grad.dtype:
-            raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (from {grad.dtype} to {result.dtype})")
+    if grad is None:
+        raise RuntimeError(f"can't replace a None gradient with a non-None value (hook '{_name(hook)}')")
+    if result.shape != grad.shape:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value (from {list(grad.shape)} to {list(result.shape)})")
+    if result.dtype is not grad.dtype:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (from {grad.dtype} to {result.dtype})")
     return result
 
 

@@ -45,6 +45,7 @@ class _State(PerThread):
     grad = True  # record ops
     inference = False  # new tensors are inference tensors
     blocks: tuple[unrecorded, ...] = ()  # that the thread is in, the outermost first
+    switched = 0  # how often recording was switched off by `no_grad`: forward mode goes on within
     passes = 0  # backward passes that have called users' code and wait for it, one within the other
 
 
@@ -130,7 +131,6 @@ class no_grad(_GradMode):
     """Context or decorator in which ops are not recorded: their results have ``requires_grad=False``.
 
     Example:
-        >>> import autograd_nb as torch
         >>> x = torch.tensor([1.0], requires_grad=True)
         >>> with torch.no_grad():
         ...     y = x * 2
@@ -144,6 +144,7 @@ class no_grad(_GradMode):
     def __enter__(self) -> None:
         self._previous = state.grad
         state.grad = False
+        state.switched += 1
 
 
 class unrecorded(no_grad):
@@ -178,6 +179,7 @@ class set_grad_enabled(_Mode):
         self._mode = bool(mode)
         self._previous = state.grad
         state.grad = self._mode
+        state.switched += not self._mode
 
     def __call__(self, function: Function) -> Function:
         state.grad = self._previous
@@ -199,6 +201,11 @@ class inference_mode(_Mode):
     """Context or decorator without recording whose new tensors never take part in recording later.
 
     Errors: using such a tensor where it must be saved for backward, or changing it in place outside, is a RuntimeError.
+
+    >>> with torch.inference_mode(): x = torch.ones(2)
+    ...
+    >>> x.is_inference()
+    True
     """
 
     def __new__(cls, mode: Any = True) -> Self:
@@ -226,7 +233,12 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Return whether ops are being recorded in this thread."""
+    """Return whether ops are being recorded in this thread.
+
+    >>> with torch.no_grad(): print(torch.is_grad_enabled())
+    ...
+    False
+    """
     return state.grad
 
 

@@ -17,7 +17,9 @@ from typing import Any
 
 from ..errors import ConsumedGraphError, ModifiedError
 from .collector import spare
-from .hooks import NodeHooks
+from .hooks import NodeHooks, check_callable
+from .modes import state
+from .ownership import handed
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _internal: dict[str, bool] = {}
@@ -41,6 +43,10 @@ class Node:
     version counters they were saved under and ``stamp`` the sum of the counts at that time (counts only grow). ``edge_kind``: one of
     the kinds of edges above; where it is `ONE_NODE` the edge is kept as ``edge``. Few objects are kept per node, and one counter
     stands in ``versions`` without a tuple: what the garbage collector has to visit is what a graph of a million nodes costs.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> (x * 2).grad_fn.name()
+    'MulBackward0'
     """
 
     __slots__ = (
@@ -61,6 +67,9 @@ class Node:
     is_leaf_edge = False
     outputs = 1
     several = False  # whether gradients come as a list, one for each output
+    of_none = False  # whether it is run although no gradient has come: other nodes have none to pass on then
+    #: how PyTorch shows the edges: for each the edge's number, and whether a TBackward0 stands before it; None: as they are
+    shown_edges: tuple[tuple[int, bool], ...] | None = None
 
     @property
     def shown(self) -> int | None:
@@ -92,7 +101,15 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """Return ((node, output index), …) of the inputs; (None, 0) where an input needs no gradient."""
-        return tuple(_public_edge(e) for e in self.edges)
+        if self.shown_edges is None:
+            return tuple(_public_edge(e) for e in self.edges)
+        return tuple(self._turned(i) if turned else _public_edge(self.edges[i]) for i, turned in self.shown_edges)
+
+    def _turned(self, i: int) -> tuple[Any, int]:
+        """Return what stands for the transpose of an operand: there is no such node, as kernels read matrices both ways."""
+        if self.edges[i] is None:
+            return (None, 0)
+        return (self.__dict__.setdefault("_shown", Turned((_public_edge(self.edges[i]),))), 0)
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -109,17 +126,70 @@ class Node:
 
     def register_hook(self, hook: Any) -> Any:
         """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; it may return replacement grad_inputs."""
-        return self._hooks().add("post", hook)
+        return self._hooks().add("post", hook if self.shown_edges is None else _reordered(hook, self.shown_edges))
 
     def register_prehook(self, hook: Any) -> Any:
         """Call ``hook(grad_outputs)`` before the node runs; it may return replacement grad_outputs."""
         return self._hooks().add("pre", hook)
+
+    def __call__(self, *gradients: Any) -> Any:
+        """Return the gradients of the inputs for those of the outputs: one, or a tuple. Hooks are not called, and nothing is consumed."""
+        if self.consumed is not None:
+            raise consumed_error(self)
+        counters = self.counters()
+        if sum(v[0] for v in counters) != self.stamp:
+            raise modified_error(self)
+        g = list(gradients) if self.several else gradients[0]
+        result = tuple([handed(r, state.grad) for r in (self.run_graph(g) if state.grad else self.run(g))])
+        result = result if self.shown_edges is None else _as_shown(result, self.shown_edges)
+        return result[0] if len(result) == 1 else result
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"
 
     def __lt__(self, other: Node) -> bool:
         return self.seq < other.seq
+
+
+class Turned:
+    """Stands, as in PyTorch's graphs, between a product and an operand that it reads transposed, such as the weight of a linear layer."""
+
+    def __init__(self, next_functions: tuple[tuple[Any, int], ...]):
+        self.next_functions = next_functions
+
+    def name(self) -> str:
+        return "TBackward0"
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        return self.__dict__.setdefault("_metadata", {})
+
+    def __repr__(self) -> str:
+        return f"<TBackward0 object at {hex(id(self))}>"
+
+
+Turned.__name__ = Turned.__qualname__ = "TBackward0"  # which is what drawings of graphs read
+
+
+def _as_shown(grads: Sequence[Any], shown: tuple[tuple[int, bool], ...]) -> tuple[Any, ...]:
+    return tuple([grads[i].t() if turned and grads[i] is not None else grads[i] for i, turned in shown])
+
+
+def _reordered(hook: Any, shown: tuple[tuple[int, bool], ...]) -> Callable[..., Any]:
+    """Return a hook of a node that sees the gradients as PyTorch shows the edges."""
+    check_callable(hook)
+
+    def reordered(grads: tuple[Any, ...], outputs: Any) -> Any:
+        found = hook(_as_shown(grads, shown), outputs)
+        if not isinstance(found, tuple) or len(found) != len(shown):
+            return found  # nothing, or refused
+        new = list(grads)
+        for (i, turned), g in zip(shown, found, strict=True):
+            new[i] = g.t() if turned and g is not None else g
+        return tuple(new)
+
+    reordered.__name__ = getattr(hook, "__name__", type(hook).__name__)  # which errors tell
+    return reordered
 
 
 def finishing(node: str, depth: str) -> list[str]:
@@ -144,7 +214,7 @@ def written(name: str, parameters: str, lines: list[str], file: str = __file__, 
     """Return the function of this text, whose frames count as the library's and not as the user's."""
     text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
     exec(compile(text, f"{file} <{name}>", "exec"), names)
-    return names[name]
+    return names.pop(name)  # (it would hold itself)
 
 
 def set_edges(node: Node, edges: tuple[Any, ...]) -> None:
@@ -311,11 +381,12 @@ finish = written("finish", "node, depth=2", finishing("node", "depth"), **FINISH
 
 
 def consumed_error(node: Node) -> ConsumedGraphError:
+    again = "" if node.versions else " This node saved nothing: autograd.set_graph_reuse('torch') lets such nodes run again, as PyTorch does."
     return ConsumedGraphError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
         f"freed). {recorded_at(node)}, was consumed by the backward pass at {place(*(node.consumed or (None, 0)))}. "
         "Specify retain_graph=True in that first backward pass if you need another one, add the losses and call backward "
-        "once, or compute the forward pass again. Nothing was changed by this call."
+        "once, or compute the forward pass again. Nothing was changed by this call." + again
     )
 
 

@@ -1,4 +1,4 @@
-"""Fourier transforms over axes of a dense array, by SciPy's pocketfft.
+"""Fourier transforms over axes of a dense array, by what SciPy does them with: DUCC, or pocketfft before SciPy 1.18.
 
 It is called below SciPy's public functions, as those allocate their result and cost more than a small transform does.
 ``scale``: 0 leaves sums as they are, 1 divides by √n, 2 by n, the number of points transformed. ``forward``: the exponent's
@@ -7,16 +7,19 @@ sign is negative. ``workers``: threads, for which the result is the same.
 
 from __future__ import annotations
 
-from scipy.fft._pocketfft import pypocketfft
-
 from ..codegen.build.compilation import foreign
+
+try:
+    from scipy.fft._duccfft import pyduccfft as transforms
+except ImportError:
+    from scipy.fft._pocketfft import pypocketfft as transforms
 
 
 @foreign
 def c2c(shape, axes, forward, scale, workers, x, out):
     """Write the whole transform of a complex or real array."""
     found = out.reshape(shape)
-    pypocketfft.c2c(x.reshape(shape), axes, forward, scale, found, workers)
+    transforms.c2c(x.reshape(shape), axes, forward, scale, found, workers)
     if x.dtype.kind == "c":
         return
     if len(axes) > 1:  # zeros as those of a complex transform
@@ -30,10 +33,10 @@ def c2c(shape, axes, forward, scale, workers, x, out):
 @foreign
 def r2c(shape, half, axes, forward, scale, workers, x, out):
     """Write the transform of a real array, the last of ``axes`` up to the middle frequency."""
-    pypocketfft.r2c(x.reshape(shape), axes, forward, scale, out.reshape(half), workers)
+    transforms.r2c(x.reshape(shape), axes, forward, scale, out.reshape(half), workers)
 
 
 @foreign
 def c2r(half, shape, axes, forward, scale, workers, x, out):
     """Write the real array whose transform is given up to the middle frequency of the last of ``axes``."""
-    pypocketfft.c2r(x.reshape(half), axes, shape[axes[-1]], forward, scale, out.reshape(shape), workers)
+    transforms.c2r(x.reshape(half), axes, shape[axes[-1]], forward, scale, out.reshape(shape), workers)

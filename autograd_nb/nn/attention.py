@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
+__path__: list[str] = []  # PyTorch has modules below this one: see compat/more.py
+
 
 class SDPBackend(IntEnum):
     """PyTorch's names of implementations."""

@@ -12,9 +12,10 @@ from importlib import import_module
 from typing import Any
 
 from ..codegen.build import workers
-from ..dtypes import get_default_dtype, int64
+from ..dtypes import float64, get_default_dtype, int64
 from ..ops.core.foreseen import Opaque, described, hollow, note
-from ..shapes import layout_of
+from ..ops.core.registry import OPS
+from ..shapes import Layout, layout_of
 from ..tensor import Tensor
 
 ROWS = 32  #: samples, or pixels along a side
@@ -52,6 +53,15 @@ MENTIONED: dict[str, tuple[tuple[Any, ...], tuple[tuple[int, ...], ...], bool]] 
     ),
     **dict.fromkeys(("ReLU", "LeakyReLU", "ELU", "SiLU", "GELU", "Tanh", "Sigmoid", "Softplus"), ((), ((ROWS, ROWS),), False)),
     **dict.fromkeys(("Softmax", "LogSoftmax"), ((-1,), ((ROWS, ROWS),), False)),
+}
+#: functions whose kernels take long to compile, foreseen when a program's code mentions them: the shapes of their operands, and whether
+#: they are float64 where the code mentions that too
+FUNCTIONS: dict[str, tuple[tuple[tuple[int, ...], ...], bool]] = {
+    "scaled_dot_product_attention": (((FEW, FEW, ROWS, FEW),) * 3, False),
+    "conv2d": (((FEW, FEW, ROWS, ROWS), (FEW, FEW, 3, 3)), False),
+    **dict.fromkeys(("cholesky", "inv", "slogdet", "logdet"), (((ROWS, ROWS),), True)),
+    "cholesky_solve": (((ROWS, 1), (ROWS, ROWS)), True),
+    "solve": (((ROWS, ROWS), (ROWS, 1)), True),
 }
 _APART = ("_parameters", "_buffers", "_modules")  #: attributes that are described by themselves
 _INDICES = ("Embedding", "EmbeddingBag")
@@ -113,6 +123,26 @@ def mentioned(names: Collection[str]) -> Iterator[Callable[[], tuple[list[Tensor
         calls = [n for n in kind.forward.__code__.co_names if callable(getattr(functional, n, None))]
         if name.lower() in plain or any(n in names for n in calls):
             yield partial(_called, kind, given, shapes, indices)
+    for name, (sizes, exact) in FUNCTIONS.items():
+        if name in names:
+            d = float64 if exact and "float64" in names else get_default_dtype()
+            yield partial(_applied, name, [layout_of(shape, None, d) for shape in sizes])
+    if "clip_grad_norm_" in names:
+        yield _clipped
+
+
+def _applied(name: str, layouts: list[Layout]) -> tuple[list[Tensor], Any]:
+    """Return (operands, result) of a function of this library, of hollow operands."""
+    operands = [hollow(layout, True) for layout in layouts]
+    return operands, (OPS.get(name) or OPS[f"linalg.{name}"]).call(*operands)
+
+
+def _clipped() -> tuple[list[Tensor], Any]:
+    """Clip a hollow gradient."""
+    given = hollow(layout_of((ROWS,), None, get_default_dtype()), True)
+    given._grad = hollow(given._layout)
+    import_module(f"{__package__}.utils").clip_grad_norm_([given], 1.0)
+    return [given], None
 
 
 def _called(kind: Any, given: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], indices: bool) -> tuple[list[Tensor], Any]:

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from ..graph.modes import no_grad
-from ..ops.core.registry import OPS
+from ..ops.core.registry import OPS, show_examples
 from ..ops.creation.create import new_empty, new_full
 from ..ops.creation.ranges import eye
 from ..tensor import Tensor
@@ -21,7 +21,11 @@ _LINEAR = (
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return the factor by which weights before a nonlinearity are scaled. ValueError for unknown ones."""
+    """Return the factor by which weights before a nonlinearity are scaled. ValueError for unknown ones.
+
+    >>> torch.nn.init.calculate_gain("tanh")
+    1.6666666666666667
+    """
     if nonlinearity in _LINEAR or nonlinearity == "sigmoid":
         return 1
     if nonlinearity == "tanh":
@@ -43,13 +47,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with numbers uniform on [a, b)."""
+    """Fill with numbers uniform on [a, b); uniform_([0., 0.], 1., 1.) = [1., 1.]."""
     return tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill the tensor with normal numbers, in place."""
+    """Fill the tensor with normal numbers, in place; normal_([0., 0.]).shape = torch.Size([2])."""
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -57,7 +61,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Fill with normal numbers, cut off outside [a, b]; by the inverse of the distribution function."""
+    """Fill with normal numbers, cut off outside [a, b]; by the inverse of the distribution function; trunc_normal_([0., 0.]).shape = torch.Size([2])."""
 
     def below(x: float) -> float:
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
@@ -81,18 +85,18 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill the tensor with 1, in place."""
+    """Fill the tensor with 1, in place; ones_([0., 0.]) = [1., 1.]."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill the tensor with 0, in place."""
+    """Fill the tensor with 0, in place; zeros_([1., 2.]) = [0., 0.]."""
     return constant_(tensor, 0.0)
 
 
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
-    """Write the identity matrix; ValueError unless 2-d."""
+    """Write the identity matrix; ValueError unless 2-d; eye_([[0., 0.], [0., 0.]]) = [[1., 0.], [0., 1.]]."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype))
@@ -100,7 +104,11 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Write the kernel of a convolution that returns its input, as far as there are channels. ValueError unless 3- to 5-d."""
+    """Write the kernel of a convolution that returns its input, as far as there are channels. ValueError unless 3- to 5-d.
+
+    >>> torch.nn.init.dirac_(torch.tensor([[[0., 0., 0.]]]))
+    tensor([[[0., 1., 0.]]])
+    """
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups:
@@ -129,20 +137,20 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with numbers uniform within ±gain √(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
+    """Fill with numbers uniform within ±gain √(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010); xavier_uniform_([[0., 0.]]).shape = torch.Size([1, 2])."""
     bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with normal numbers of std gain √(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
+    """Fill with normal numbers of std gain √(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010); xavier_normal_([[0., 0.]]).shape = torch.Size([1, 2])."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Fill with numbers uniform within ±gain √(3 / fan) (He et al., 2015)."""
+    """Fill with numbers uniform within ±gain √(3 / fan) (He et al., 2015); kaiming_uniform_([[0., 0.]]).shape = torch.Size([1, 2])."""
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -153,7 +161,7 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Fill with normal numbers of std gain / √fan (He et al., 2015)."""
+    """Fill with normal numbers of std gain / √fan (He et al., 2015); kaiming_normal_([[0., 0.]]).shape = torch.Size([1, 2])."""
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -162,7 +170,7 @@ def kaiming_normal_(
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """Write a (semi-)orthogonal matrix, by QR of a normal one (Saxe et al., 2013). ValueError below 2 dims."""
+    """Write a (semi-)orthogonal matrix, by QR of a normal one (Saxe et al., 2013). ValueError below 2 dims; orthogonal_([[0.]]).abs() = [[1.]]."""
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor._layout.size == 0:
@@ -219,3 +227,8 @@ sparse: Any
 xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal, orthogonal, sparse = map(
     _old_name, (xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_, orthogonal_, sparse_)
 )
+show_examples(globals(), "nn.init")
+
+
+# PyTorch's names of these, which packages take
+_no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_, _no_grad_fill_, _no_grad_zero_ = uniform_, normal_, trunc_normal_, constant_, zeros_

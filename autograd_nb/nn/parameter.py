@@ -20,7 +20,6 @@ class Parameter(Tensor):
     data: the tensor whose memory it takes over; requires_grad: whether it is learned.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.nn.Parameter(torch.zeros(2)).requires_grad
         True
     """
@@ -56,6 +55,11 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     """A tensor that a `Module` registers as a buffer when it is assigned as an attribute.
 
     persistent: whether it is part of the module's state_dict.
+
+    >>> m = torch.nn.Module()
+    >>> m.mean = torch.nn.Buffer(torch.zeros(1))
+    >>> list(m.state_dict())
+    ['mean']
     """
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
@@ -165,7 +169,11 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer whose shape is known only after the first forward call."""
+    """A buffer whose shape is known only after the first forward call.
+
+    >>> torch.nn.UninitializedBuffer().requires_grad
+    False
+    """
 
     def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
         t = adopt(cls, new_empty((0,), get_default_dtype() if dtype is None else as_dtype(dtype)))

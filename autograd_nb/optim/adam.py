@@ -31,6 +31,12 @@ class Adam(Fused):
 
     amsgrad: divide by the largest v so far. decoupled_weight_decay: as `AdamW`.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.Adam([w], lr=0.1).step()
+    >>> w.data
+    tensor([0.9000])
     """
 
     def __init__(
@@ -53,6 +59,12 @@ class AdamW(Adam):
     """`Adam` with weight decay apart from the gradient: p shrinks by lr · weight_decay · p.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.AdamW([w], lr=0.1, weight_decay=0.1).step()
+    >>> w.data
+    tensor([0.8900])
     """
 
     def __init__(
@@ -73,6 +85,12 @@ class NAdam(Fused):
     """`Adam` with Nesterov's momentum.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.NAdam.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.NAdam([w], lr=0.1).step()
+    >>> w.data
+    tensor([0.8944])
     """
 
     def __init__(
@@ -93,6 +111,12 @@ class RAdam(Fused):
     """`Adam` whose adaptive rate is rectified at the start.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.RAdam.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.RAdam([w], lr=0.1).step()
+    >>> w.data
+    tensor([0.9000])
     """
 
     def __init__(
@@ -110,6 +134,12 @@ class Adamax(Fused):
     """`Adam` with the infinity norm in the place of the second moment.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adamax.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.Adamax([w], lr=0.1).step()
+    >>> w.data
+    tensor([0.9000])
     """
 
     def __init__(

@@ -23,6 +23,12 @@ class RMSprop(Fused):
     """p -= lr · g / (√E[g²] + eps), optionally with momentum, and with the variance in the place of E[g²] (``centered``).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.RMSprop.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.RMSprop([w], lr=0.1).step()
+    >>> w.data
+    tensor([5.9605e-08])
     """
 
     def __init__(
@@ -43,6 +49,12 @@ class Adagrad(Fused):
     """p -= lr · g / (√Σg² + eps), the rate falling as 1 / (1 + t · lr_decay).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adagrad.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.Adagrad([w], lr=0.1).step()
+    >>> w.data
+    tensor([0.9000])
     """
 
     def __init__(
@@ -56,7 +68,7 @@ class Adagrad(Fused):
                 self._begin(p, self.state[p], group)
 
     def share_memory(self) -> None:
-        """Nothing to do: the state is in memory already."""
+        """Do nothing: the state is in memory already."""
 
     def _kernel(self, group: dict[str, Any]) -> Update:
         return _adagrad
@@ -69,6 +81,12 @@ class Adadelta(Fused):
     """Steps scaled by the ratio of the running sizes of past steps and gradients.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adadelta.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.Adadelta([w], lr=1.0).step()
+    >>> w.data
+    tensor([0.9968])
     """
 
     def __init__(
@@ -87,6 +105,12 @@ class Rprop(Fused):
     """Step sizes of their own for each element, by the sign of the gradient alone.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Rprop.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.Rprop([w], lr=0.1).step()
+    >>> w.data
+    tensor([0.9000])
     """
 
     def __init__(
@@ -112,6 +136,12 @@ class ASGD(Fused):
     """Averaged gradient descent: ``ax`` of the state is the average of the parameters from step ``t0`` on.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.ASGD.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.ASGD([w], lr=0.1).step()
+    >>> w.data
+    tensor([0.9000])
     """
 
     def __init__(

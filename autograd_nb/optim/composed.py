@@ -61,7 +61,13 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules that all step at once."""
+    """Several schedules that all step at once.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> s = torch.optim.lr_scheduler.ChainedScheduler([torch.optim.lr_scheduler.ConstantLR(optimizer, 0.5)])
+    >>> s.get_last_lr()
+    [0.5]
+    """
 
     optimizer: Optimizer
 

@@ -15,6 +15,10 @@ class OneCycleLR(LRScheduler):
     """Up from max_lr / div_factor to max_lr and down to nearly 0 in one cycle of batches (Smith and Topin, 2018).
 
     Momentum (or beta1) goes the other way if ``cycle_momentum``. Step after every batch.
+
+    >>> s = torch.optim.lr_scheduler.OneCycleLR(torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9), 1.0, total_steps=10)
+    >>> s.get_last_lr()
+    [0.040000000000000036]
     """
 
     optimizer: Optimizer
@@ -120,6 +124,10 @@ class CyclicLR(LRScheduler):
     """Up and down between ``base_lr`` and ``max_lr`` (Smith, 2017); step after every batch.
 
     mode: "triangular", "triangular2" (the amplitude halves each cycle), "exp_range" (it shrinks by gamma each batch).
+
+    >>> s = torch.optim.lr_scheduler.CyclicLR(torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9), 0.1, 1.0)
+    >>> s.get_last_lr()
+    [0.1]
     """
 
     max_lrs: list[Any]
@@ -169,7 +177,7 @@ class CyclicLR(LRScheduler):
         return 1 / (2.0 ** (x - 1)) if self.mode == "triangular2" else self.gamma**x
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and a plain function."""
+        """Return everything but the optimizer and a plain function."""
         out = super().state_dict()
         f = out.pop("_scale_fn_custom")
         out["_scale_fn_custom"] = None if f is None or isinstance(f, types.FunctionType) else f.__dict__.copy()

@@ -149,7 +149,7 @@ class Fused(Stepping):
         raise NotImplementedError
 
     def _first(self, group: dict[str, Any]) -> dict[str, float]:
-        """state -> the number that it is filled with at first."""
+        """Return state -> the number that it is filled with at first."""
         return {}
 
     def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:

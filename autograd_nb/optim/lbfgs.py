@@ -120,6 +120,14 @@ class LBFGS(Optimizer):
     early where no element of the gradient exceeds tolerance_grad, or parameters or loss change by less than tolerance_change.
     line_search_fn: None for steps of ``lr``, or "strong_wolfe".
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.LBFGS.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.LBFGS([w])
+    >>> def closure(): optimizer.zero_grad(); loss = (w * w).sum(); loss.backward(); return loss
+    ...
+    >>> _ = optimizer.step(closure)
+    >>> bool(w.abs() < 0.1)
+    True
     """
 
     def __init__(
@@ -161,7 +169,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
-        """Iterate; ``closure`` computes loss and gradients anew. Returns the loss before."""
+        """Run iterations; ``closure`` computes loss and gradients anew. Returns the loss before."""
         compute = enable_grad()(closure)
         group = self.param_groups[0]
         lr, search = number(group["lr"]), group["line_search_fn"]
@@ -187,7 +195,8 @@ class LBFGS(Optimizer):
             state["prev_loss"] = before = loss
             t = lr
             if state["n_iter"] == 1:
-                t = min(1.0, 1.0 / OPS["abs"].call(gradient).sum().item()) * lr
+                total = OPS["abs"].call(gradient).sum().item()
+                t = lr / max(total, 1.0) if total == total else lr
             state["t"] = t
             slope = _dot(gradient, d)
             if slope > -tolerance:
@@ -230,7 +239,7 @@ class LBFGS(Optimizer):
 
     @staticmethod
     def _direction(state: dict[str, Any], gradient: Tensor, history: int) -> Tensor:
-        """- H · gradient, H being the inverse Hessian that the remembered changes approximate."""
+        """Return −H · gradient, H being the inverse Hessian that the remembered changes approximate."""
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return OPS["neg"].call(gradient)

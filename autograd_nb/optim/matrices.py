@@ -36,6 +36,12 @@ class Adafactor(Stepping):
     lr bounds the relative step; beta2_decay: 1 - t^beta2_decay averages; eps: the least second moment's root (None: the dtype's eps)
     and the least scale of a parameter; d: updates' root mean square is clipped here; weight_decay is decoupled.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adafactor.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.Adafactor([w], lr=0.1).step()
+    >>> w.data
+    tensor([0.9000])
     """
 
     def __init__(
@@ -98,6 +104,12 @@ class Muon(Stepping):
     ns_coefficients, ns_steps and eps: of the Newton-Schulz iteration, which runs on numbers rounded to bfloat16. adjust_lr_fn:
     "original" (None) scales the rate of a matrix with A rows and B columns by √max(1, A/B), "match_rms_adamw" by 0.2 √max(A, B).
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Muon.html
+
+    >>> w = torch.ones(1, 1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.Muon([w], lr=0.1, weight_decay=0.).step()
+    >>> bool(w < 1)
+    True
     """
 
     def __init__(
@@ -152,7 +164,7 @@ def _rounded(x: Tensor) -> Tensor:
 
 
 def _orthogonal(direction: Tensor, coefficients: tuple[Any, ...], steps: int, eps: float) -> Tensor:
-    """About UVᵀ of the singular value decomposition, by a quintic iteration.
+    """Return about UVᵀ of the singular value decomposition, by a quintic iteration.
 
     Products are of float32 and what they give is rounded to bfloat16, as where PyTorch runs it.
     """

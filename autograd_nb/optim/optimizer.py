@@ -68,6 +68,10 @@ class Optimizer:
 
     Errors: TypeError for what are not Tensors, ValueError for none at all and for non-leaf tensors.
     Source: https://docs.pytorch.org/docs/stable/optim.html#torch.optim.Optimizer
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> torch.optim.SGD([{"params": [w], "lr": 0.5}]).param_groups[0]["lr"]
+    0.5
     """
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
@@ -168,7 +172,7 @@ class Optimizer:
 
     # ---- saving and loading
     def state_dict(self) -> dict[str, Any]:
-        """{"state": number of the parameter -> its state, "param_groups": the groups with parameters as numbers}."""
+        """Return {"state": number of the parameter -> its state, "param_groups": the groups with parameters as numbers}."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         numbers: dict[int, int] = {}

@@ -16,6 +16,12 @@ class ReduceLROnPlateau(LRScheduler):
     """lr · factor when a metric has not improved for ``patience`` epochs; ``step`` takes the metric.
 
     mode: "min" or "max". threshold: by how much it must improve ("rel" or "abs"). cooldown: epochs to wait after a change.
+
+    >>> s = torch.optim.lr_scheduler.ReduceLROnPlateau(torch.optim.SGD([torch.zeros(1)], lr=1.0), patience=0)
+    >>> for loss in (1.0, 1.0): s.step(loss)
+    ...
+    >>> s.get_last_lr()
+    [0.1]
     """
 
     factor: float

@@ -40,6 +40,10 @@ class LRScheduler:
     """Base of the schedules: a subclass defines ``get_lr()``, the rates of all groups for ``self.last_epoch``.
 
     last_epoch: -1 to begin; another number goes on from there, the groups having "initial_lr".
+
+    >>> s = torch.optim.lr_scheduler.StepLR(torch.optim.SGD([torch.zeros(1)], lr=0.1), 1)
+    >>> s.get_last_lr()
+    [0.1]
     """
 
     optimizer: Optimizer
@@ -90,7 +94,7 @@ class LRScheduler:
             self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer."""
+        """Return everything but the optimizer."""
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -120,9 +124,10 @@ class LRScheduler:
                 )
             elif not getattr(self.optimizer, "_opt_called", False):
                 warnings.warn(
-                    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. You should call them in the opposite order: "
-                    "`optimizer.step()` before `lr_scheduler.step()`. Failure to do this will result in skipping the first value of the "
-                    "learning rate schedule.",
+                    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in the "
+                    "opposite order: `optimizer.step()` before `lr_scheduler.step()`. Failure to do this will result in skipping the first "
+                    "value of the learning rate schedule. See "
+                    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -162,7 +167,7 @@ class _Lambdas(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and plain functions; callable objects keep their attributes."""
+        """Return everything but the optimizer and plain functions; callable objects keep their attributes."""
         out = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
         out["lr_lambdas"] = [None if isinstance(f, types.FunctionType) else f.__dict__.copy() for f in self.lr_lambdas]
         return out
@@ -178,14 +183,24 @@ class _Lambdas(LRScheduler):
 
 
 class LambdaLR(_Lambdas):
-    """initial_lr · lr_lambda(epoch)."""
+    """initial_lr · lr_lambda(epoch).
+
+    >>> s = torch.optim.lr_scheduler.LambdaLR(torch.optim.SGD([torch.zeros(1)], lr=1.0), lambda epoch: 0.5 ** epoch)
+    >>> s.get_last_lr()
+    [1.0]
+    """
 
     def get_lr(self) -> list[Any]:
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
 class MultiplicativeLR(_Lambdas):
-    """lr · lr_lambda(epoch), epoch after epoch."""
+    """lr · lr_lambda(epoch), epoch after epoch.
+
+    >>> s = torch.optim.lr_scheduler.MultiplicativeLR(torch.optim.SGD([torch.zeros(1)], lr=1.0), lambda epoch: 0.5)
+    >>> s.get_last_lr()
+    [1.0]
+    """
 
     def get_lr(self) -> list[Any]:
         if self._is_initial:
@@ -196,7 +211,6 @@ class MultiplicativeLR(_Lambdas):
 class StepLR(LRScheduler):
     """lr · gamma every ``step_size`` epochs.
 
-    >>> import autograd_nb as torch
     >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
     >>> for _ in range(4):
@@ -298,7 +312,12 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """lr · gamma every epoch."""
+    """lr · gamma every epoch.
+
+    >>> s = torch.optim.lr_scheduler.ExponentialLR(torch.optim.SGD([torch.zeros(1)], lr=1.0), 0.9)
+    >>> s.get_last_lr()
+    [1.0]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -314,7 +333,12 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """initial_lr · (1 - epoch / total_iters)^power, 0 from there on."""
+    """initial_lr · (1 - epoch / total_iters)^power, 0 from there on.
+
+    >>> s = torch.optim.lr_scheduler.PolynomialLR(torch.optim.SGD([torch.zeros(1)], lr=1.0), 10)
+    >>> s.get_last_lr()
+    [1.0]
+    """
 
     total_iters: int
     power: float

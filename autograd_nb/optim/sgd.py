@@ -21,6 +21,12 @@ class SGD(Fused):
 
     nesterov: step along d + momentum · b. maximize: climb instead.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html
+
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.optim.SGD([w], lr=0.1).step()
+    >>> w.data
+    tensor([0.9000])
     """
 
     def __init__(

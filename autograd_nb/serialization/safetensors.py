@@ -17,7 +17,7 @@ from .. import dtypes
 from ..codegen.build.files import reading, replacing
 from ..shapes import layout_of, numel
 from ..tensor import Tensor, make
-from .loading import storage_array
+from .unpickling import storage_array
 
 _SAFE_NAMES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8",
@@ -27,7 +27,14 @@ _SAFE_CODES = {name: code for code, name in _SAFE_NAMES.items()}
 
 
 def save_safetensors(tensors: Mapping[str, Tensor], filename: Any, metadata: Mapping[str, str] | None = None) -> None:
-    """Write named tensors as a safetensors file, whole or not at all. TypeError for what are not Tensors."""
+    """Write named tensors as a safetensors file, whole or not at all. TypeError for what are not Tensors.
+
+    >>> import os, tempfile
+    >>> name = os.path.join(tempfile.mkdtemp(), "weights.safetensors")
+    >>> torch.serialization.save_safetensors({"w": torch.ones(2)}, name)
+    >>> torch.serialization.load_safetensors(name)
+    {'w': tensor([1., 1.])}
+    """
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     arrays, place = [], 0
     for name, t in tensors.items():
@@ -50,7 +57,7 @@ def save_safetensors(tensors: Mapping[str, Tensor], filename: Any, metadata: Map
 
 
 def load_safetensors(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
-    """Read a safetensors file. RuntimeError that names the file when it is truncated or damaged, or has other dtypes."""
+    """Read a safetensors file of `save_safetensors` or another program. RuntimeError that names it if truncated or damaged, or of other dtypes."""
     name = os.fspath(filename)
     with reading(name) as file:
         data = file.read()

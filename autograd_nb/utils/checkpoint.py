@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from .. import launch
 from ..autograd.pytree import tree_flatten
-from ..autograd.saved import Packed
+from ..autograd.saved import Packed, arrays_of
 from ..graph.modes import enable_grad, no_grad, state
 from ..graph.node import Node, Output, sequence
 from ..ops.core.recording import refuse_inference
@@ -73,6 +74,8 @@ class _Block:
             if saved:
                 if isinstance(saved, Packed):
                     continue  # hooks of the user's take care of it
+                if not any(arrays_of(node)):
+                    continue  # numbers alone, for which nothing has to be computed again
                 # of other tensors the second computation reads what they hold by then
                 node.versions = (*[[0, 0] for _ in saved], *given)
                 node.stamp = stamp
@@ -191,6 +194,11 @@ def checkpoint(
 
     Errors: CheckpointError where the second computation differs; ValueError for unknown arguments with ``use_reentrant=True``.
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint
+
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> torch.utils.checkpoint.checkpoint(lambda x: x * x, x, use_reentrant=False).backward()
+    >>> x.grad
+    tensor(4.)
     """
     use_reentrant = _reentrant("torch.utils.checkpoint", use_reentrant)
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -214,8 +222,11 @@ def checkpoint(
         refuse_inference()
     stamp = sum(v[0] for v in given)
 
+    observed = launch.observer() is not None
+
     def run() -> Any:
-        with _generator_at(place), enable_grad(), second:
+        alike = launch.observe(launch.Alike()) if observed and launch.observer() is None else nullcontext()
+        with _generator_at(place), enable_grad(), second, alike:
             return function(*args, **kwargs)
 
     after = sequence()
@@ -231,6 +242,10 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     """Run a Sequential (or a list of functions) in ``segments`` parts, all but the last of them checkpointed.
 
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint_sequential
+
+    >>> layers = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+    >>> torch.utils.checkpoint.checkpoint_sequential(layers, 2, torch.ones(1, 2), use_reentrant=False).shape
+    torch.Size([1, 3])
     """
     use_reentrant = _reentrant("torch.utils.checkpoint.checkpoint_sequential", use_reentrant)
     preserve = kwargs.pop("preserve_rng_state", True)

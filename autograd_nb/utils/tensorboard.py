@@ -70,7 +70,7 @@ class SummaryWriter:
     def add_scalars(
         self, main_tag: str, tag_scalar_dict: dict[str, Any], global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """Several numbers in one chart."""
+        """Write several numbers in one chart."""
         for tag, value in tag_scalar_dict.items():
             folder = f"{main_tag.replace('/', '_')}_{tag}"
             self._add(summary_pb2.Summary.Value(tag=main_tag, simple_value=_number(value)), global_step, walltime, folder)
@@ -121,7 +121,7 @@ class SummaryWriter:
     def add_images(
         self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "NCHW"
     ) -> None:
-        """Several pictures, side by side."""
+        """Write several pictures, side by side."""
         import numpy as np
 
         a = _array(img_tensor)
@@ -149,7 +149,7 @@ class SummaryWriter:
         self._add(summary_pb2.Summary.Value(tag=f"{tag}/text_summary", metadata=meta, tensor=tensor), global_step, walltime)
 
     def add_hparams(self, hparam_dict: dict[Any, Any], metric_dict: dict[Any, Any], *args: Any, **kwargs: Any) -> None:
-        """Hyperparameters as a text, and the metrics as scalars."""
+        """Write hyperparameters as a text, and the metrics as scalars."""
         self.add_text("hparams", "\n".join(f"    {k}: {v}" for k, v in hparam_dict.items()))
         for tag, value in metric_dict.items():
             self.add_scalar(tag, value)

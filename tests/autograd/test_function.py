@@ -175,7 +175,7 @@ def test_errors():
         broken(lambda g: (g, g)).backward()
     with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[2\] but expected shape compatible with \[3\]"):
         broken(lambda g: g[:2]).backward()
-    with pytest.raises(TypeError, match="expected Variable or None"):
+    with pytest.raises(RuntimeError, match="expected Variable or None"):
         broken(lambda g: 1.0).backward()
 
     class NoBackward(Function):

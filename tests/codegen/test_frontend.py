@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -114,3 +116,22 @@ def test_what_another_numba_lacks_is_left_alone():
     assert frontend.fits(BaseContext, "refresh", lambda context: None)
     assert not frontend.fits(BaseContext, "refresh", lambda context, registries: None)
     assert not frontend.fits(BaseContext, "refreshed", lambda context: None)
+
+
+ALONE = """
+import sys
+import autograd_nb.codegen.frontend
+from numba import njit
+from numba.core.registry import cpu_target
+cpu_target.target_context
+assert "numba.np.arraymath" in sys.modules and "scipy.linalg" not in sys.modules
+
+import numpy as np
+product = njit(lambda a, b: np.dot(a, b))
+assert product(np.eye(2), np.full((2, 2), 3.0)).sum() == 12 and "scipy.linalg" in sys.modules
+"""
+
+
+def test_scipys_linear_algebra_is_imported_where_a_kernel_multiplies_matrices():
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

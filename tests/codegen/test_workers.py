@@ -418,6 +418,12 @@ for name in foreseen.MENTIONED:
             leaves, out = rehearsal()
         compiling._differentiate(leaves, out)
     print(name)
+for name in (*foreseen.FUNCTIONS, "clip_grad_norm_"):
+    (rehearsal,) = foreseen.mentioned({name, "float64"})
+    with compiling._kernels(0):
+        given, out = rehearsal()
+    compiling._differentiate(given, out)
+    print(name)
 compiling._again[0] = True
 compiling._differentiate(leaves, torch.nn.Tanh()(leaves[0]))
 print({order[0] for order in [k.order for k in compiling._queue.left]} == {0, 1})
@@ -429,8 +435,9 @@ def test_what_is_mentioned_is_rehearsed():
     """By its class or its function, forwards and backwards, in a process of its own: here kernels shall do something."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": "1"}
     found = subprocess.check_output([sys.executable, "-c", REHEARSALS], env=env, text=True).split()
-    count = len(modules.MENTIONED)
-    assert found[: count + 1] == [*modules.MENTIONED, "True"] and "first_outside" in found[count:]
+    names = [*modules.MENTIONED, *modules.FUNCTIONS, "clip_grad_norm_"]
+    count = len(names)
+    assert found[: count + 1] == [*names, "True"] and "first_outside" in found[count:]
 
 
 def test_where_there_can_be_none(monkeypatch, mine, tmp_path):

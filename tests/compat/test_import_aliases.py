@@ -33,6 +33,7 @@ def test_under_the_name_of_torch():
         "from torch.nn.modules.batchnorm import _BatchNorm; from torch.optim.adamw import AdamW;"
         "import torch.utils.model_zoo as zoo; from torch.cuda.amp.grad_scaler import GradScaler;"
         "from torch.autograd.gradcheck import gradcheck; assert torch.autograd.gradcheck is gradcheck and callable(gradcheck);"
+        "x = torch.ones(2, requires_grad=True); y = x.double(); y.sum().backward(); y.sum().backward(); assert x.grad.tolist() == [2.0, 2.0];"
         "import torch.nn as nn; assert isinstance(nn.BatchNorm2d(1), _BatchNorm) and AdamW is torch.optim.AdamW"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,7 +10,8 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb.compat import stubs
-from autograd_nb.compat.table import MODULES, NoClass, Refuses, Says
+from autograd_nb.compat.more import MODULES, TOP
+from autograd_nb.compat.table import NoClass, Refuses, Says
 
 NAMES = [(module, name) for module, absent in MODULES.items() for name in absent.names]
 
@@ -43,6 +44,17 @@ def test_answers(module, name):
             assert isinstance(made, type)
             with pytest.raises(refusal.error):
                 made()
+
+
+@pytest.mark.parametrize("name", TOP)
+def test_names_of_the_package_itself(name):
+    made = getattr(torch, name)
+    assert name in dir(torch)
+    assert made.__doc__
+    if isinstance(TOP[name], (Refuses, NoClass)):
+        refusal = TOP[name] if isinstance(TOP[name], Refuses) else TOP[name].refusal
+        with pytest.raises(refusal.error, match="this library"):
+            made()
 
 
 def test_switches_can_be_set():
@@ -97,3 +109,25 @@ def test_what_is_imported_when_it_is_asked_for_is_listed():
         assert name in dir(torch)
     assert [name for name in dir(torch) if not hasattr(torch, name)] == []
     assert not hasattr(torch, "nothing_of_this_name")
+
+
+def test_private_names_that_stand_beside_what_they_name():
+    from autograd_nb.distributions.multivariate_normal import _precision_to_scale_tril
+    from autograd_nb.distributions.utils import _standard_normal, _sum_rightmost
+    from autograd_nb.nn.init import _no_grad_fill_, _no_grad_normal_, _no_grad_trunc_normal_, _no_grad_uniform_, _no_grad_zero_
+    from autograd_nb.nn.modules.module import _IncompatibleKeys
+    from autograd_nb.serialization import FILE_LIKE, MAP_LOCATION
+
+    assert _IncompatibleKeys([], []).missing_keys == []
+    assert torch.compiler.allow_in_graph(sum) is sum
+    assert torch.compiler.is_exporting() is False
+    assert FILE_LIKE is MAP_LOCATION
+    x = torch.ones(2, requires_grad=True)
+    assert _no_grad_fill_(x, 3.0).tolist() == [3.0, 3.0]
+    assert _no_grad_zero_(x).tolist() == [0.0, 0.0]
+    for fill in (lambda: _no_grad_uniform_(x, 1.0, 1.0), lambda: _no_grad_normal_(x, 1.0, 0.0)):
+        assert fill().tolist() == [1.0, 1.0]
+    assert _no_grad_trunc_normal_(x, 0.0, 1.0, -0.5, 0.5).abs().max() <= 0.5
+    assert _standard_normal((3, 2), torch.float64, None).dtype is torch.float64
+    assert _sum_rightmost(torch.ones(2, 3), 1).tolist() == [3.0, 3.0]
+    assert torch.allclose(_precision_to_scale_tril(torch.eye(2) * 4), torch.eye(2) / 2)

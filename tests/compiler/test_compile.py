@@ -15,6 +15,7 @@ import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import compiler, nn
 from autograd_nb.compiler import dispatch
+from autograd_nb.compiler.capture.recorder import Capture
 from autograd_nb.compiler.run.check import CompileError
 
 from .common import in_threads, same, training
@@ -223,6 +224,12 @@ def test_a_weight_changed_before_backward_is_an_error():
         w.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward()
+
+
+def test_a_number_of_repeats_is_no_value_that_python_reads():
+    c = torch.compile(lambda x: x.repeat_interleave(2, 0) + 1, fullgraph=True)
+    x = torch.arange(6.0).reshape(2, 3)
+    assert all(torch.equal(c(x * k), torch.cat([x * k, x * k], 1).reshape(4, 3) + 1) for k in (1, 2, 3))
 
 
 def test_random_numbers_are_the_eager_stream():
@@ -527,6 +534,20 @@ def test_a_tensor_that_cannot_be_found():
         c(torch.zeros(2, 7))
     assert table and hidden
     assert captures(c) == 0
+
+
+EARLY = torch.ones(2, 7)  #: made before `tests/conftest.py` sets aside what there is
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+def test_a_capture_knows_tensors_that_were_set_aside(times):
+    later = torch.ones(3)
+    for _ in range(times):
+        gc.freeze()
+        assert Capture([]).buffer_of(later._data).kind == "foreign"
+        later = torch.ones(3)
+    assert Capture([]).buffer_of(EARLY._data).kind == Capture([]).buffer_of(later._data).kind == "foreign"
+    assert Capture([]).buffer_of(np.ones(3)).kind == "temporary"
 
 
 def test_an_error_in_the_function_leaves_it_usable():

@@ -10,7 +10,9 @@ import io
 import logging
 import math
 import random
+import sys
 import time
+import types
 
 import numpy as np
 import pytest
@@ -584,3 +586,67 @@ def test_views_whose_base_changes(view, change):
     for base in ("leaf", "plain"):
         for use in (lambda v: lambda x: v.view(-1)[:2] * x, lambda v: lambda x: x * v.requires_grad, lambda v: lambda x: v.mul_(2)):
             assert calls(base, use, True) == calls(base, use, False), base
+
+
+def python_calls(function):
+    """How many Python functions a call runs, itself included."""
+    count = 0
+
+    def watch(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_a_dict_that_changes_is_looked_into_alone():
+    """Of two dicts and an object: what was there before, new keys, equal values of another type, both at once, and back."""
+    d, e, o = {"scale": 2.0, "name": "x"}, {"power": 2}, types.SimpleNamespace(shift=1)
+    x = torch.tensor([1.0, 2.0])
+
+    def function(x):
+        return (x * d["scale"]) ** e["power"] + o.shift + len(d["name"])
+
+    compiled = torch.compile(function)
+    changes = [
+        lambda: None, lambda: None, lambda: d.update(unread=1), lambda: d.update(scale=3.0), lambda: d.update(unread=2), lambda: e.update(power=3),
+        lambda: (d.update(scale=0.5), e.update(power=1)), lambda: setattr(o, "shift", 2), lambda: d.update(name="xy"), lambda: d.update(scale=2),
+        lambda: (d.update(unread=3), e.update(unread=1), setattr(o, "unread", 1)), lambda: e.update(power=2), lambda: d.update(name="ab"),
+    ]  # fmt: skip
+    for change in changes:
+        change()
+        assert torch.equal(compiled(x), function(x))
+        assert torch.equal(compiled(x), function(x))
+
+
+def test_what_a_compiled_call_costs_in_python():
+    """A call that comes as the last one did runs one function that was written for it; a new learning rate does not mean to look at everything."""
+    a, b = torch.ones(3), torch.ones(3)
+    add = torch.compile(lambda a, b: a + b)
+    for _ in range(5):
+        add(a, b)
+    assert min(python_calls(lambda: add(a, b)) for _ in range(5)) <= 9  # one of which is asked where inference mode was ever used
+    model = torch.nn.Sequential(*[torch.nn.Linear(3, 3) for _ in range(8)])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torch.compile
+    def step():
+        optimizer.zero_grad()
+        loss = model(a).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for k in range(5):
+        optimizer.param_groups[0]["lr"] = 0.1 / (k + 1)
+        step()
+    few = python_calls(step)
+    optimizer.param_groups[0]["lr"] = 0.2
+    assert few <= 10 and python_calls(step) <= few + 20
+    assert len(step.programs) == 1

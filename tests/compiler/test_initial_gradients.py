@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from autograd_nb.compiler.guards import memory_words
+from autograd_nb.compiler.guards import interpreter
 
 
 def exchanged(p):
@@ -101,7 +101,7 @@ def test_two_leaves_come_to_share_a_gradient():
     assert p.grad is q.grad
 
 
-@pytest.mark.skipif(not memory_words.known(), reason="words of memory tell nothing here")
+@pytest.mark.skipif(not interpreter.known(), reason="words of memory tell nothing here")
 def test_gradients_that_stay_are_looked_at_by_their_words():
     p = torch.ones(4).requires_grad_()
     step = torch.compile(lambda: p.tanh().sum().backward())

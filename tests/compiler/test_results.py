@@ -626,6 +626,7 @@ def test_checked_calls_compare_strides(monkeypatch):
     right = variant.Variant._results
     monkeypatch.setattr(variant.Variant, "_results", lambda *args: [t.contiguous() for t in right(*args)])
     monkeypatch.setattr(compiled.programs[0].state, "fast_path", None)
+    monkeypatch.setattr(compiled.programs[0].state, "call", None)
     with pytest.raises(CompileError, match="differ in the strides of a result"):
         compiled(torch.ones(2, 2))
 

@@ -17,6 +17,7 @@ import weakref
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.compiler.guards import interpreter
 
 settings = types.ModuleType("settings")
 SCALE = 1.0
@@ -253,7 +254,11 @@ def test_what_the_standard_library_does_inside_itself_is_its_own_affair():
     assert torch.compile(step, fullgraph=True)(torch.ones(1)).item() == 2
 
 
-def test_methods_of_tensors_that_a_program_replaces(monkeypatch):
+@pytest.mark.parametrize("words", [True, False])
+def test_methods_of_tensors_that_a_program_replaces(monkeypatch, words):
+    """Also where words of memory tell nothing, as of another interpreter."""
+    if not words:
+        monkeypatch.setattr(interpreter, "_offsets", {})
     factor = torch.tensor(3.0)
     layer = torch.nn.Flatten()
     named = torch.compile(lambda x: x.sin() + 1, fullgraph=True)
@@ -275,3 +280,62 @@ def test_methods_of_tensors_that_a_program_replaces(monkeypatch):
     for f, before in zip((named, operator, within), plain, strict=True):
         assert f(x).tolist() == before.tolist()
         assert len(f.programs) == 2
+
+
+@pytest.fixture(params=[True, False], ids=["words", "no words"])
+def words(request, monkeypatch):
+    """Whether words of memory tell of changes; where they do not, Python compares everything."""
+    if not request.param:
+        monkeypatch.setattr(interpreter, "_offsets", {})
+
+
+class Base:
+    size = 2.0
+
+
+def new_attribute_in_between(derived, thing):
+    derived.size = 5.0
+
+
+def other_class(derived, thing):
+    thing.__class__ = type("Other", (Base,), {"size": 5.0})
+
+
+def other_bases(derived, thing):
+    derived.__bases__ = (type("Other", (Base,), {"size": 5.0}),)
+
+
+def other_attributes(derived, thing):
+    thing.__dict__ = {"size": 5.0}
+
+
+def attribute_for_attribute(derived, thing):
+    del thing.other
+    thing.size = 5.0
+
+
+@pytest.mark.parametrize("change", [new_attribute_in_between, other_class, other_bases, other_attributes, attribute_for_attribute])
+def test_an_attribute_that_is_another_by_another_way(change, words):
+    derived = type("Derived", (Base,), {})
+    thing = derived()
+    thing.other = 1
+    step = torch.compile(lambda x: x * thing.size, fullgraph=True)
+    x = torch.ones(2)
+    for _ in range(3):
+        assert step(x).tolist() == [2.0, 2.0]
+    change(derived, thing)
+    for _ in range(3):
+        assert step(x).tolist() == [5.0, 5.0]
+    assert len(step.programs) == 2
+
+
+def test_a_function_that_gets_other_code(words):
+    def helper(x):
+        return x * 2
+
+    step = torch.compile(lambda x: helper(x), fullgraph=True)
+    x = torch.ones(2)
+    for _ in range(3):
+        assert step(x).tolist() == [2.0, 2.0]
+    helper.__code__ = (lambda x: x * 5).__code__
+    assert step(x).tolist() == [5.0, 5.0]

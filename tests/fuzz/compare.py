@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ TOLERANCE = {"float32": 2e-3, "float64": 1e-6, "complex64": 2e-3, "complex128": 
 
 #: after numbers of less precision have been met, what is computed from them is as rough
 COARSE = {"float64": "float32", "complex128": "complex64"}
+#: a backward pass in a statement, or several
+PASS = re.compile(r"\.backward\(|autograd\.grad\(|\bfor _[rp] in")
 #: whether a gradient that depends on nothing (a second derivative of zeros) has a history
 HISTORY = ("grad requires_grad", "grad history", "grad leaf")
 #: what compiled calls refuse and eager ones do not, or the other way round (docs/compile.md)
@@ -133,7 +136,8 @@ def first_difference(
             return Difference("error type", k, f"{told(a.error)} instead of {told(b.error)}", explanation(case))
         for name in [*b.state, *(n for n in a.state if n not in b.state)]:
             if name not in a.state or name not in b.state:
-                return Difference("named", k, f"{name} is there in one case only")
+                hooked = a.error is not None and name not in a.state and (not k or name not in theirs[k - 1].state)
+                return Difference("named", k, f"{name} is there in one case only", explained.ATOMIC if hooked and not own else "")
             if b.state[name] is UNREADABLE and a.state[name] is not UNREADABLE:
                 trifles.append(explained.UNREADABLE)
                 continue
@@ -141,8 +145,9 @@ def first_difference(
             found = differences(a.state[name], b.state[name], name, strides, coarse, own and not made)
             anew = k == 0 or name in ("x", "y", "z")  # the arguments of a call, which are made for it
             gradient = found is not None and found[0].startswith("grad ")  # (a call's values may have been changed before it)
+            several = gradient and len(PASS.findall(b.text or statement)) > 1  # the last of which fails, and a part of it had been done there
             partly = a.error is not None and (
-                anew or (not changed(mine[k - 1], a, name, gradient) and changed(theirs[k - 1], b, name, gradient))
+                anew or ((several or not changed(mine[k - 1], a, name, gradient)) and changed(theirs[k - 1], b, name, gradient))
             )
             if found and found[0] in HISTORY and not own and not partly:
                 trifles.append(explained.TRIFLES)

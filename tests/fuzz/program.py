@@ -184,11 +184,12 @@ def look(t: Any, deep: bool = True) -> Any:
     try:
         grad = t.grad if deep and (t.is_leaf or t.retains_grad) else None
         data = np.array(t.detach().numpy(force=True))
+        leaf, history = t.is_leaf, t.grad_fn is not None
     except RuntimeError:  # one of several views whose base has been changed, or a batch that left its vmap by a hook
         return UNREADABLE
     return Seen(
         data, str(t.dtype).rsplit(".", 1)[-1], tuple(t.shape), tuple(t.stride()), t.requires_grad,
-        t.is_leaf, t.grad_fn is not None, look(grad, False) if grad is not None else None, _version(t),
+        leaf, history, look(grad, False) if grad is not None else None, _version(t),
     )  # fmt: skip
 
 
@@ -232,6 +233,7 @@ class Step:
     state: dict[str, Any] = field(default_factory=dict)
     shared: tuple[str, ...] = ()  #: pairs of names that have memory in common
     loose: bool = False  #: whether there is a view as `loose` describes, or has been
+    text: str = ""  #: what stands between the calls of a function
 
 
 def names_of(space: dict[str, Any]) -> list[str]:
@@ -340,10 +342,10 @@ def call(program: Calls, torch: Any, compiled: bool) -> list[Step]:
     space = new_space(torch)
     steps: list[Step] = []
 
-    def after(error: BaseException | None) -> bool:
+    def after(error: BaseException | None, statement: str = "") -> bool:
         with quiet(), torch.enable_grad():
             loosely = loose(space) or bool(steps and steps[-1].loose)
-            steps.append(Step(error, looked(space, [n for n in names_of(space) if n != "step"]), sharing(space), loosely))
+            steps.append(Step(error, looked(space, [n for n in names_of(space) if n != "step"]), sharing(space), loosely, statement))
         return error is None
 
     for statement in program.setup:
@@ -358,7 +360,7 @@ def call(program: Calls, torch: Any, compiled: bool) -> list[Step]:
             space["found"] = ()
             if after(run("\n".join([*(f"{n} = {g}" for n, g in zip("xyz", c.given)), "found = step(x, y, z)"]), space)):
                 for statement in c.after:
-                    after(run(statement, space))
+                    after(run(statement, space), statement)
     finally:
         torch.set_grad_enabled(True)
     if compiled:

@@ -167,7 +167,7 @@ def test_nodes_of_known_calls_have_the_users_line():
 
 #: functions with a memo of their own, and why it is none of calls: what they keep has values, or there are only so many
 OWN_CACHES = {
-    "ops/nn/interpolate.py": {"_nearest_index", "_tables", "_operation"},  # tables that kernels have written; an op for each mode
+    "ops/nn/interpolate.py": {"_nearest_index", "_tables", "_byte_tables", "_operation"},  # tables that kernels have written; an op for each mode
 }
 
 #: dicts that are filled while the program runs: what is in them depends on dtypes and kinds of loops only, of which there are few

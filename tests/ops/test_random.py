@@ -235,7 +235,7 @@ REFUSED = {
     r"negative dimension -1": (lambda: torch.rand(-1), RuntimeError),
     r"generator must be a Generator": (lambda: torch.rand(2, generator=3), TypeError),
     r"cuda": (lambda: torch.rand(2, device="cuda"), RuntimeError),
-    r"seed": (lambda: torch.manual_seed("x"), TypeError),
+    r"seed": (lambda: torch.manual_seed("x"), ValueError),
     r"Overflow": (lambda: torch.manual_seed(2**64), ValueError),
     r"RNG state must be a torch.ByteTensor": (lambda: torch.set_rng_state(torch.zeros(3)), TypeError),
     r"-1": (lambda: torch.randperm(-1), RuntimeError),

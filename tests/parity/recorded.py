@@ -33,11 +33,6 @@ KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "native_group_norm": (
         "PyTorch's mean and rstd require grad where only the weight does", ("* live: another number of results requires grad",)),
     "native_layer_norm": ("PyTorch's second derivative leaves out what comes by the bias", ("* live: second derivative 1: values, not none",)),
-    **{name: ("PyTorch's gradient of what has no elements, or of a power of 0, is made of zeros", texts) for name, texts in {
-        "repeat": ("*: recorded, not constant",), "tile": ("*: recorded, not constant",), "cat": ("*: recorded, not constant",),
-        "linalg.matrix_power": ("#0 live: gradient 0: recorded, not constant",), "linalg.householder_product": ("*: recorded, not none",),
-        "linalg.det": ("#4*: gradient 0: recorded, not constant",),
-    }.items()},
     "linalg.eigh": ("the sign of an eigenvector is free", ("*: Not equal to *",)),
     "triangular_solve": ("PyTorch's copy of the coefficients has a history", ("* (of 0)*: NotImplementedError: *",)),
 }

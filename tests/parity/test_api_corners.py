@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
+
+import autograd_nb as ag
 
 torch = pytest.importorskip("torch")
 
@@ -204,3 +209,262 @@ def test_more_of_the_same():
         "set_": "x = t.ones(2, requires_grad=True); x.set_(t.zeros(3))",
         "set_, no_grad": "x = t.ones(2, requires_grad=True)\nwith t.no_grad():\n    x.set_(t.zeros(3))\n(x * 2).sum().backward(); r = x, x.grad",
     }, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_repeats_that_are_one_number():
+    x = "t.arange(6.).reshape(2, 3)"
+    check({
+        **{f"{n} along {d}": f"r = {x}.repeat_interleave({n}, {d})" for n in (0, 1, 3) for d in (0, 1, -1, None)},
+        "strided": f"r = {x}.t().repeat_interleave(2, 1); r = r, r.stride()",
+        "gradient": f"x = {x}.requires_grad_(); y = x.repeat_interleave(3, 1); y.backward(t.arange(18.).reshape(2, 9)); r = x.grad, y.grad_fn.name()",
+        "a number": "r = t.tensor(3.).repeat_interleave(2)",
+        "too few": f"{x}.repeat_interleave(-1, 0)",
+        "a size": f"r = {x}.repeat_interleave(2, 1, output_size=6)",
+        "another size": f"{x}.repeat_interleave(2, 1, output_size=5)",
+    }, kinds=True)  # fmt: skip
+
+def test_shapes_are_made_of_integers():
+    made = ["[t.tensor(3), 2]", "(t.tensor(3),)", "[t.tensor([3])]", "t.tensor([3, 2])", "[True]", "x for x in (1, 2)", "", "[3.0]", "['a']", "[None]",
+            "[[3]]", "[t.tensor(3.0)]", "[t.ones(2)]", "3"]  # fmt: skip
+    check({f"Size({a})": f"r = t.Size({a}), [type(n) is int for n in t.Size({a})]" for a in made}, kinds=True)
+    check({e: f"s = t.Size([3]); r = {e}" for e in ("s + [2]", "s + (2,)", "(2,) + s", "type(s + (2,)) is t.Size", "s + s")}, kinds=True)
+
+
+#: elements of nested data, in pairs of which the second has to fit the first
+ELEMENTS = ["1", "1.0", "True", "1j", "t.tensor(2)", "t.tensor(2.0)", "t.tensor([2.0])", "np.float64(3)", "np.float32(3)", "np.int64(3)", "np.array([3.0])",
+            "t.tensor(2, dtype=t.int8)", "[1]", "(1,)", "t.tensor([[1]])", "t.ones(2)", "np.ones(2)", "np.ones(2, dtype='float32')", "range(2)", "[1, 2]", "[]",
+            "np.array([])", "None", "[t.tensor(2)]", "[np.ones(1)]", "'a'"]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("made", ["t.tensor([{}, {}])", "t.as_tensor([[{}], [{}]])", "t.FloatTensor([{}, {}])", "t.tensor([{}, {}], dtype=t.float64)"])
+def test_nested_data(made):
+    text = "'a'" if "loat" in made else ""  # (as data of a given dtype a text has PyTorch's length of it)
+    check({f"{a}, {b}": "r = " + made.format(a, b) for a in ELEMENTS for b in ELEMENTS if text not in (a, b)}, kinds=True)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("kind", ["float", "int", "bool", "complex", "'float'", "None"])
+def test_types_of_python_for_dtypes(kind):
+    calls = ["t.zeros(2, dtype=D)", "t.arange(3, dtype=D)", "t.full((2,), 1, dtype=D)", "t.ones(2).to(D)", "t.ones(2).sum(dtype=D)", "t.ones(2).type(D)",
+             "nn.Linear(2, 2).to(D).weight.dtype", "t.frombuffer(bytearray(16), dtype=D)", "t.ones(4).view(D)", "t.promote_types(D, t.int8)",
+             "t.promote_types(D, D)",
+             "t.can_cast(D, t.int8)", "t.can_cast(t.int8, D)", "t.finfo(D).bits", "t.iinfo(D).bits", "t.zeros_like(t.ones(2), dtype=D)",
+             "t.empty(2, dtype=D).dtype"]  # fmt: skip
+    known = {"t.ones(2).to(D)", "nn.Linear(2, 2).to(D).weight.dtype"} if kind == "'float'" else set()
+    known |= {"t.finfo(D).bits", "t.iinfo(D).bits", "t.ones(2).type(D)", "t.ones(2).to(D)"} if kind == "None" else set()
+    check({call: f"D = {kind}; r = {call}" for call in calls if call not in known}, kinds=True)
+
+
+@pytest.mark.parity
+def test_numbers_given_as_tensors():
+    calls = ["a.normal_(P, 1)", "a.uniform_(0, P)", "a.exponential_(P)", "a.cauchy_(P)", "a.log_normal_(P)", "F.rrelu(a, P, P)",
+        "t.allclose(a, a, P)", "t.norm(a, P)",
+             "a.dist(a, P)", "a.add(a, alpha=P)", "a.addcmul(a, a, value=P)", "t.full((2,), P)", "F.leaky_relu(a, P)", "F.elu(a, P)"]  # fmt: skip
+    values = ["t.tensor(2.0, requires_grad=True)", "t.tensor([2.0], requires_grad=True)", "t.tensor(2.0)", "t.tensor(2)", "t.tensor([2.0])",
+        "t.tensor([2.0, 2.0])"]
+    check({
+        f"{call}, {value}": f"a = t.ones(2, 2); r = {call.replace('P', value)}\nif '_(' in {call!r}:\n    r = r.dtype, r.requires_grad"
+        for call in calls for value in values
+    }, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_what_random_numbers_overwrite_has_the_gradient_0():
+    draws = ["normal_()", "uniform_()", "random_()", "bernoulli_()", "exponential_()", "cauchy_()", "geometric_(0.5)", "log_normal_()"]
+    check({d: f"x = t.ones(2, requires_grad=True); y = x.clone(); y.{d}; n = y._version; y.sum().backward(); r = x.grad, n" for d in draws})
+    check({
+        f"{d}, a part": f"x = t.ones(3, requires_grad=True); y = x * 2; y[1:].{d}; n = y._version; y.sum().backward(); r = x.grad, n" for d in draws
+    })  # fmt: skip
+    check({"a leaf": "kept.normal_()"}, before="kept = t.ones(2, requires_grad=True)")
+    check({"no_grad": "x = t.ones(2, requires_grad=True)\nwith t.no_grad():\n    x.normal_()\nr = x.is_leaf"})
+
+
+@pytest.mark.parity
+def test_arguments_that_pytorch_refuses():
+    check({
+        "to(None, True)": "t.ones(2).to(None, True)", "Module.to(None, True)": "nn.Linear(2, 2).to(None, True)",
+        "Module.to(None)": "m = nn.Linear(2, 2); r = m.to(None) is m",
+        "full": "t.full(2, 1)", "permute": "t.ones(()).permute()", "repeat": "t.ones(2).repeat()", "~": "~t.ones(2)", "device": "t.device('cpu', -2)",
+        "register_hook": "t.ones(2).register_hook(1)", "seed": "t.manual_seed('a')", "a seed": "r = t.manual_seed('7').initial_seed()",
+        "threads": "t.set_num_threads('a')",
+        "dtypes": "t.promote_types(1, 2)", "casts": "t.can_cast(1, 2)", "None": "t.tensor(None)", "a dict": "t.tensor({})",
+        "an object": "t.as_tensor(object())",
+        "sorted into itself": "x = t.arange(6.0); t.sort(x[:5], 0, out=(x[1:], t.empty(5, dtype=t.long)))",
+        "out=, requires_grad": "o = t.ones(2); r = t.zeros(2, out=o, requires_grad=True)",
+        "permuted numbers": "o = t.empty(3, 2).t(); t.randperm(6, out=o); r = o.sort()[0]",
+    }, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_old_types_convert_modules():
+    types = ["t.FloatTensor", "'torch.DoubleTensor'", "t.float64", "t.LongTensor", "float", "'float'", "3"]
+    check({f"Module.type({d})": f"m = nn.Linear(2, 2).requires_grad_(False); m.type({d}); r = m.weight.dtype, type(m.weight).__name__" for d in types},
+          kinds=True)
+    check({f"Tensor.type({d})": f"r = t.ones(2).type({d})" for d in types}, kinds=True)
+
+
+@pytest.mark.parity
+def test_tolerances_of_assert_allclose():
+    pairs = [("float16", 2e-3), ("float16", 4e-3), ("float32", 1e-4), ("float32", 2e-4), ("float64", 1e-6), ("float64", 3e-5), ("float64", 1e-8)]
+    check({f"{d}, {e}": f"x = t.ones(2, dtype=t.{d}); t.testing.assert_allclose(x, x * (1 + {e})); r = 1" for d, e in pairs})
+    check({
+        "mixed": "x = t.ones(2); t.testing.assert_allclose(x, (x * (1 + 5e-5)).double()); r = 1",
+        "integers": "t.testing.assert_allclose(t.ones(2), t.ones(2).long()); r = 1",
+        "lists": "t.testing.assert_allclose([1.0, 2.0], [1.0, 2.00005]); r = 1",
+        "given": "x = t.ones(2); t.testing.assert_allclose(x, x + 1e-4, rtol=1e-3, atol=0); r = 1",
+        "a number": "t.testing.assert_allclose(t.ones(()), 1.0); r = 1", "nan": "x = t.tensor([float('nan')]); t.testing.assert_allclose(x, x); r = 1",
+    })  # fmt: skip
+
+
+@pytest.mark.parity
+def test_lbfgs_of_a_loss_without_slope():
+    for search in ("None", "'strong_wolfe'"):
+        for loss in ("(p * 0).sum()", "p.sum() * float('nan')", "(p * 1e-30).sum()"):
+            check({loss: f"p = nn.Parameter(t.ones(2)); o = t.optim.LBFGS([p], tolerance_grad=-1, tolerance_change=-1, line_search_fn={search})\n"
+                   f"def c():\n    o.zero_grad(); l = {loss}; l.backward(); return l\nr = o.step(c), p.detach(), o.state[p]['func_evals']"})  # fmt: skip
+
+
+GRAPHS = {
+    "Linear": "nn.Linear(2, 4)", "without a bias": "nn.Linear(2, 4, bias=False)", "frozen": "nn.Linear(2, 4).requires_grad_(False)", "Sigmoid": "nn.Sigmoid()",
+    "two layers": "nn.Sequential(nn.Linear(2, 4), nn.Tanh())",
+}  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("grad", ["True", "False"])
+def test_graphs_of_layers_as_they_are_shown(grad):
+    walk = "def seen(n):\n    return [type(n).__name__, [None if f is None else seen(f) for f, _ in n.next_functions]]\n"
+    check({k: f"{walk}x = t.ones(3, 2, requires_grad={grad}); y = ({m})(x); r = seen(y.grad_fn) if y.requires_grad else None" for k, m in GRAPHS.items()})
+    run = "import warnings\nwith warnings.catch_warnings(record=True) as seen:\n    warnings.simplefilter('always')\n    "
+    hook = "lambda m, gi, go: got.append(([g if g is None else tuple(g.shape) for g in gi], [tuple(g.shape) for g in go]))"
+    check({k: f"{run}m = {m}; got = []; x = t.ones(3, 2, requires_grad={grad}); m.register_backward_hook({hook}); y = m(x)\n    if y.requires_grad:\n"
+           "        y.sum().backward()\nr = got, [(w.category.__name__, str(w.message)) for w in seen]" for k, m in GRAPHS.items()})  # fmt: skip
+    change = "lambda m, gi, go: tuple([None if g is None else g * (i + 2) for i, g in enumerate(gi)])"
+    check({k: f"m = {m}; nn.init.ones_(m.weight); x = t.ones(3, 2, requires_grad={grad}); m.register_backward_hook({change}); m(x).sum().backward()\n"
+           "r = x.grad, [p.grad for p in m.parameters()]" for k, m in list(GRAPHS.items())[:2]})  # fmt: skip
+
+
+@pytest.mark.parity
+def test_nodes_of_layers_are_called_as_they_are_shown():
+    check({k: f"m = {m}; nn.init.ones_(m.weight); y = m(t.ones(3, 2, requires_grad=True)); g = t.ones(3, 4)\nwith t.no_grad():\n    r = y.grad_fn(g)[-2:]"
+           for k, m in list(GRAPHS.items())[:2]})
+
+
+@pytest.mark.parity
+def test_old_hooks_of_modules_that_they_do_not_fit():
+    run = "import warnings\nwith warnings.catch_warnings(record=True) as seen:\n    warnings.simplefilter('always')\n    "
+    run += "x = t.ones(2, requires_grad=True); y = x * 2\n    "
+    results = ["x * y + x, x - y", "[x * y]", "{'a': x * y}", "x * y", "(x * y, x.detach())", "(x.sin(),)"]
+    check({text: f"{run}class M(nn.Module):\n        def forward(self, x, y, z=None): return {text}\n"
+           f"    m = M(); m.register_backward_hook(lambda *_: None); m(y, y, {more})\n"
+           "r = [(w.category.__name__, str(w.message)) for w in seen]" for text in results for more in ("", "3")})  # fmt: skip
+
+
+@pytest.mark.parity
+def test_functions_and_modules_of_one_name():
+    check({
+        name: f"import importlib, sys\ni = importlib.import_module\nmodule, _, own = (t.__name__ + {name!r}).rpartition('.')\ni(module + '.' + own)\n"
+        "r = callable(getattr(i(module), own))" for name in (".autograd.gradcheck", ".nn.parallel.data_parallel")
+    })  # fmt: skip
+
+
+LISTS = "a = [t.tensor([0.25, 0.5]), t.tensor([[0.75]])]; b = [t.tensor([2.0, 3.0]), t.tensor([[4.0]])]; c = [x * 2 for x in b]\n"
+
+
+@pytest.mark.parity
+def test_functions_of_lists():
+    unary = ["abs", "acos", "ceil", "cos", "erf", "exp", "floor", "frac", "log", "log1p", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign",
+        "sqrt", "tanh", "zero_"]
+    check({op: f"{LISTS}r = t._foreach_{op}(a), a" for op in unary}, kinds=True)
+    check({op + "_": f"{LISTS}r = t._foreach_{op}_(a), a" for op in unary if op != "zero_"}, kinds=True)
+    binary = ["add", "sub", "mul", "div", "pow", "maximum", "minimum", "clamp_max", "clamp_min"]
+    for end in ("", "_"):
+        check({f"{op}{end}, {other}": f"{LISTS}r = t._foreach_{op}{end}(a, {other}), a" for op in binary for other in ("b", "2.0", "[2.0, 3.0]",
+        "[b[0]]")}, kinds=True)
+        check({f"lerp{end}": f"{LISTS}r = t._foreach_lerp{end}(a, b, 0.5), a", f"of lists {end}": f"{LISTS}r = t._foreach_lerp{end}(a, b, c), a",
+               f"alpha {end}": f"{LISTS}r = t._foreach_add{end}(a, b, alpha=3), a", f"value {end}": f"{LISTS}r = t._foreach_addcmul{end}(a, b, c, value=3), a",
+               f"values {end}": f"{LISTS}r = t._foreach_addcdiv{end}(a, b, c, [2.0, 3.0]), a",
+               f"position {end}": f"{LISTS}r = t._foreach_addcdiv{end}(a, b, c, 3.0), a",
+               f"no tensors {end}": f"t._foreach_add{end}([], 1)"}, kinds=True)  # fmt: skip
+    check({"norm": f"{LISTS}r = t._foreach_norm(a), t._foreach_norm(a, 1)", "max": f"{LISTS}r = t._foreach_max(a)",
+        "copy_": f"{LISTS}t._foreach_copy_(a, b); r = a"})
+    check({"groups": "from importlib import import_module as i\nf = i(t.__name__ + '.utils._foreach_utils')._group_tensors_by_device_and_dtype\n"
+           "x = [t.ones(1), t.ones(2).double(), t.ones(3)]\n"
+           "r = sorted((str(k[1]), [len(l) for l in v[0]], v[1]) for k, v in f([x, x], True).items())"})  # fmt: skip
+
+
+@pytest.mark.parity
+def test_gradients_of_convolutions_as_functions():
+    for n in (1, 2, 3):
+        start = f"t.manual_seed(0); from importlib import import_module as i\nG = i(t.__name__ + '.nn.grad'); n = {n}\n"
+        start += "x = t.arange(2.0 * 5**n).reshape(1, 2, *[5] * n).sin(); "
+        start += "w = t.arange(3.0 * 2 * 2**n).reshape(3, 2, *[2] * n).cos(); g = F.__dict__[f'conv{n}d'](x, w, None, 2, 1).cos()\n"
+        check({f"{n}": f"{start}r = G.conv{n}d_input(x.shape, w, g, 2, 1), G.conv{n}d_weight(x, w.shape, g, stride=2, padding=1)"}, tolerance=1e-4)
+
+
+@pytest.mark.parity
+def test_sobol_sequences():
+    draws = ["e.draw(7)", "e.draw(3), e.draw(2)", "e.draw_base2(3)", "e.fast_forward(5).draw(2)", "e.reset().draw(2)", "e.draw(2, dtype=t.float64)",
+        "repr(e)", "e.draw(3), e.reset().draw(3)",
+             "e.draw(3), e.draw_base2(2)", "e.draw(2, out=t.empty(0))", "e.draw(5), e.num_generated"]  # fmt: skip
+    check({f"{d} {n}": f"from importlib import import_module as i\ne = i(t.__name__ + '.quasirandom').SobolEngine({n}); r = {d}"
+           for d in draws for n in (1, 3, 20)}, kinds=True)  # fmt: skip
+    check({"scrambled": "from importlib import import_module as i\nE = i(t.__name__ + '.quasirandom').SobolEngine\n"
+           "x = E(2, True, seed=3).draw(64); y = E(2, True, seed=3).draw(64)\n"
+           "r = bool((x == y).all()), bool(((x >= 0) & (x < 1)).all()), bool((x.mean(0) - 0.5).abs().max() < 0.05)"})  # fmt: skip
+    check({n: f"from importlib import import_module as i\ni(t.__name__ + '.quasirandom').SobolEngine({n})" for n in ("0", "21202")}, kinds=True)
+
+
+@pytest.mark.parity
+def test_small_names_that_packages_take():
+    start = "from importlib import import_module\ni = lambda name: import_module(t.__name__ + '.' + name)\n"
+    check({e: f"{start}r = {e}" for e in [
+        "t._assert(True, 'x')", "t._assert(False, 'x')", "t._assert_async(t.tensor(1))", "t._assert_async(t.tensor(0))", "t._check(True)",
+        "t._check(False)", "t._check(1)",
+        "t._check(False, lambda: 'mine')", "t._check_index(False)", "t._check_value(False)", "t._check_type(False)", "t._check_is_size(-1)",
+        "t._check_is_size(2)",
+        "t._check_tensor_all(t.tensor([True, False]))", "t._check_tensor_all(t.tensor([True, True]))", "t.sym_max(1, 2.0)", "t.sym_min(1, 2)",
+        "t.sym_int(2.7)", "t.sym_not(True)",
+        "isinstance(3, t.SymInt)", "t._weight_norm(t.ones(2, 3), t.ones(2, 1), 0)", "t._shape_as_tensor(t.ones(2, 3))",
+        "i('_utils')._flatten_dense_tensors([t.ones(2), t.zeros(1, 2)])",
+        "i('_utils')._unflatten_dense_tensors(t.arange(4), [t.ones(2), t.zeros(1, 2)])",
+        "[len(g) for g in i('_utils')._take_tensors([t.ones(2), t.ones(3), t.ones(2)], 20)]",
+        "i('torch_version').TorchVersion('2.13.0') >= '2.9'", "i('torch_version').TorchVersion('2.0.1') < (2, 1)",
+        "i('torch_version').TorchVersion('2.0') == '2.0.0'",
+        "str(i('_C._nn')._parse_to('cpu', t.float64, True)[1:3])", "i('overrides').is_tensor_like(t.ones(1))",
+        "i('overrides').has_torch_function((t.ones(1), 2))",
+    ]}, kinds=True)  # fmt: skip
+    futures = "f = i('futures').Future(); g = f.then(lambda f: f.wait() + 1); r0 = f.done(); f.set_result(1)\n"
+    futures += "r = r0, g.wait(), f.value(), [x.value() for x in i('futures').collect_all([f, g]).wait()]"
+    check({"futures": start + futures, "twice": f"{start}f = i('futures').Future(); f.set_result(1); f.set_result(2)",
+        "early": f"{start}i('futures').Future().value()",
+           "an error": f"{start}f = i('futures').Future(); f.set_exception(KeyError(1)); f.wait()"})  # fmt: skip
+    like = "class A:\n    @classmethod\n    def __torch_function__(cls, f, types, args=(), kwargs=None): return f.__name__, len(types), args[1:]\n"
+    like += "O = i('overrides'); a = A()\n"
+    check({"handled": f"{start}{like}"
+           "r = O.handle_torch_function(t.add, (a,), a, 3), O.has_torch_function((a,)), O.is_tensor_like(a), O.has_torch_function_unary(a)"})
+    check({"weak keys": f"{start}d = i('utils.weak').WeakTensorKeyDictionary()\n"
+           "x = t.ones(2); d[x] = 1; r0 = len(d), x in d, t.ones(2) in d, d[x]; del x; r = r0, len(d)"})
+
+
+NAMED = [*ag.dtypes.ABSENT, "chalf"]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_dtypes_that_no_tensor_has(name):
+    """They have PyTorch's properties and limits, survive copies, and are refused before anything is made of them."""
+    mine, theirs = getattr(ag, name), getattr(torch, name)
+    assert repr(mine) == repr(theirs) and pickle.loads(pickle.dumps(mine)) is mine is copy.deepcopy(mine)
+    for what in ("itemsize", "is_floating_point", "is_complex", *(() if name.startswith(("q", "bits")) else ("is_signed",))):
+        assert getattr(mine, what) == getattr(theirs, what), what
+    limits = {"bfloat16": "finfo", "float8_e4m3fn": "finfo", "float8_e5m2": "finfo", "uint16": "iinfo", "uint32": "iinfo", "uint64": "iinfo"}
+    if name in limits:
+        a, b = getattr(ag, limits[name])(mine), getattr(torch, limits[name])(theirs)
+        for what in ("bits", "max", "min", "dtype", *(("eps", "tiny", "smallest_normal", "resolution") if limits[name] == "finfo" else ())):
+            assert getattr(a, what) == getattr(b, what), what
+    x = ag.ones(2)
+    for use in (lambda: ag.ones(2, dtype=mine), lambda: x.to(mine), lambda: ag.promote_types(mine, ag.float32), lambda: x.type(mine)):
+        with pytest.raises(NotImplementedError, match=f"there are no {mine.name} tensors here; use "):
+            use()

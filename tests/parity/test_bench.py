@@ -11,6 +11,7 @@ import pytest
 import autograd_nb as ag
 from bench.case import COMPILED, OURS, TORCH, compare, observe, peers_of, ready
 from bench.cases import CASES
+from bench.cliffs import ops as cliffs
 from bench.cold.programs import PROGRAMS
 
 pytest.importorskip("torch")
@@ -39,3 +40,22 @@ def test_programs_from_cold_agree(name):
                 t.copy_(ag.from_numpy(values))
         mine = how(mine)
         np.testing.assert_allclose([mine().item() for _ in range(3)], losses, rtol=1e-4)
+
+
+#: function -> its smallest case
+FUNCTIONS = {f: (name, shapes, dtype) for name, f, shapes, dtype, layout, _ in reversed(list(cliffs.grid())) if layout == "contiguous"}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=[name for name, *_ in FUNCTIONS.values()])
+def test_cliffs_are_the_same_computations(function):
+    import torch
+
+    _, shapes, dtype = FUNCTIONS[function]
+    theirs = cliffs.operands(torch, shapes, dtype, "contiguous")
+    mine = [ag.from_numpy(t.numpy().copy()) for t in theirs]
+    results = []
+    for lib, given in ((ag, mine), (torch, theirs)):
+        cliffs.step(lib, function, given, "added gradient")()
+        results.append([function(lib, *given).detach().numpy(), *[t.grad.numpy() for t in given if t.grad is not None]])
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3 * abs(b).max())

@@ -314,6 +314,16 @@ def test_program(name: str) -> None:
     compare(_detached(program(ag, *[ag.tensor(a) for a in arrays])), _detached(expected), name)
 
 
+@pytest.mark.parametrize("way", ["jvp", "vjp", "jacfwd", "jacrev"])
+@pytest.mark.parametrize("made", [lambda x: (), lambda x: [], lambda x: x.unbind(0)])
+def test_functions_of_no_outputs_are_refused(way: str, made: Any) -> None:
+    for lib in (torch, ag):
+        x, transform = lib.zeros(0, 2), getattr(lib.func, way)
+        with warnings.catch_warnings(), pytest.raises(RuntimeError, match="non-empty output"):
+            warnings.simplefilter("ignore")
+            transform(made, *(((x,), (x,)) if way == "jvp" else (x,))) if "jac" not in way else transform(made)(x)
+
+
 def main(names: list[str]) -> None:
     counts = {"vmap": [0, 0], "forward": [0, 0]}
     for op in op_db:

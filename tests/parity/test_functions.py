@@ -1,9 +1,12 @@
 """Unary, binary and activation functions against PyTorch: values, dtypes, first and second derivatives, special values."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+import autograd_nb as ours  # noqa: E402
 from autograd_nb.ops.core.registry import functions  # noqa: E402
 
 from .compare import SPECIALS, compare  # noqa: E402
@@ -173,3 +176,25 @@ def test_activation_options():
 class _Namespace:
     def __init__(self, table):
         self.__dict__.update(table)
+
+
+#: functions of two or three operands whose derivative depends on which is larger
+CHOOSING = [
+    "t.clamp(a, b, c)", "t.clamp(a, b)", "t.clamp(a, None, c)", "t.clamp(a, 1., 3.)", "t.clamp(a, 3., 1.)", "t.clamp(a, 2., 2.)", "t.maximum(a, b)",
+    "t.minimum(a, b)", "t.fmax(a, b)", "t.fmin(a, b)", "t.remainder(a, b)", "t.fmod(a, b)",
+]
+
+
+@pytest.mark.parametrize("call", CHOOSING)
+def test_gradients_of_ties_and_nan(call):
+    """Of every combination of equal numbers, nan and numbers whose quotient is rounded to a whole one."""
+    numbers = [1.0, 2.0, 0.1, -0.3, 0.6] if "mod" in call or "rem" in call else [1.0, 2.0, 3.0, np.nan, np.inf]
+    columns = np.array(list(itertools.product(numbers, repeat=3))).T
+    found = []
+    for lib in (torch, ours):
+        names = {"t": lib, **{n: lib.tensor(c.tolist(), dtype=lib.float64, requires_grad=True) for n, c in zip("abc", columns, strict=True)}}
+        y = eval(call, names)
+        grads = lib.autograd.grad(y.sum(), [names[n] for n in "abc" if n in call.partition("(")[2]], allow_unused=True)
+        found.append([y.detach().numpy(), *[g.numpy() for g in grads if g is not None]])
+    for mine, theirs in zip(*found[::-1], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)

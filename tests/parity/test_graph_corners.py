@@ -6,6 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import autograd_nb as ours  # noqa: E402
+
 from .snippets import check  # noqa: E402
 
 X = "x = t.linspace(1, 2, 3).requires_grad_()"
@@ -93,3 +95,84 @@ def test_distinct_elements_require_grad_and_have_no_derivative():
     calls = ("t.unique(x)", "t.unique(x, dim=0)", "t.unique_consecutive(x)", "t.unique(x, return_inverse=True, return_counts=True)[0]", "t.unique(x.detach())")
     check({call: f"y = {call}\nr = y, y.requires_grad, y.is_leaf" for call in calls}, "x = t.tensor([[2., 1.], [2., 1.]]).requires_grad_()")
     check({call: f"r = {call}; r.sum().backward()" for call in calls}, "x = t.tensor([[2., 1.], [2., 1.]]).requires_grad_()")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("kind", ["split(1, -1)", "chunk(2)", "unbind()", "tensor_split(2)"])
+def test_one_of_several_views_may_be_written_to_where_nothing_is_recorded(kind):
+    writes = ["v[0] = 1.", "v[0] += 1.", "v[:1] *= v[:1]", "v[...] = 2.", "v.mul_(2)", "v.fill_(1.)", "v[t.tensor([0])] = 1.", "v.zero_()"]
+    before = f"x = t.ones(3, 4, requires_grad=True); y = x * 2; v = y.{kind}[0]\nwith t.no_grad(): v.add_(1)"
+    check({f"{w}, {mode}": f"with t.{mode}: {w}\nr = y.detach(), y.requires_grad" for w in writes for mode in ("no_grad()", "enable_grad()")}, before)
+
+
+@pytest.mark.parity
+def test_jacobians_of_nothing_require_grad():
+    functions = ("z.sin() * 2", "z.sum()", "z.sum(1)", "(z.cos(), z.exp())")
+    check({
+        f"{name} of {f}, {shape}": f"v = t.ones({shape}).requires_grad_() * 1; r = t.func.{name}(lambda z: {f})(v)"
+        for name in ("jacrev", "jacfwd", "hessian") for f in functions for shape in ((0, 3), (2, 3))
+    })  # fmt: skip
+
+
+@pytest.mark.parity
+def test_tangents_where_gradients_are_refused_or_differ():
+    """Of a negative radius, and of complex numbers of which PyTorch's backward mode has no derivative."""
+    before = "a = t.tensor([[1., -2., 3.], [.5, 2., -1.]], dtype=t.float64); v = a.flip(1) / 3; b = a.flip(0) + .3; i = t.tensor([[0, 1, 1], [1, 0, 0]])\n"
+    before += "c, w = t.complex(a, b), t.complex(v, a)"
+    real = ["t.polar(z, b)", "t.polar(b, z)", "t.polar(z, z * 2)"]
+    numbers = ["c.scatter_reduce(1, i, z, 'sum')", "c.scatter_reduce(1, i, z, 'mean')", "z.scatter_reduce(1, i, c, 'mean')", "z.nan_to_num()",
+               "z.select_scatter(c[0], 0, 1)", "c.select_scatter(z[0], 0, 1)"]  # fmt: skip
+    check({call: f"r = t.func.jvp(lambda z: {call}, (a,), (v,))" for call in real}, before)
+    check({call: f"r = t.func.jvp(lambda z: {call}, (c,), (w,))" for call in numbers}, before)
+
+
+@pytest.mark.parity
+def test_ranks_of_masks_are_told_before_leaves_are_refused():
+    leaf = "x = t.ones(3, 4).requires_grad_(); v = x[..., 1]; m = t.ones(3, 4) > 0"
+    check({call: call for call in ("v[m] = 0.5", "v[m[:, 0]] = 0.5", "x[m] = 0.5", "v.detach()[m] = 0.5")}, leaf, kinds=True)
+
+
+#: functions of x, 2 × 3, whose second backward pass PyTorch runs or refuses
+REUSED = [
+    "x * 2", "2 * x", "x + 1", "x - 1", "1 - x", "x / 2", "-x", "x.float()", "x.exp()", "x ** 2", "x.view(6)", "x.mean()", "x.sum(0)", "x * x",
+        "x * t.ones(3)", "x.clamp(0, 1)",
+    "x[1:]", "x[t.tensor([0, 1])]", "t.cat([x, x])", "t.stack([x, x])", "x.cumsum(0)", "t.where(x > 0, x, 0.0)", "x.t()", "F.pad(x, (1, 1))",
+        "x.roll(1)", "x.flip(0)",
+    "x.repeat(2, 1)", "x + x", "x.clone()", "x.expand(4, 2, 3)", "x.tril()", "x.relu()", "x.max()", "x @ t.ones(3, 2)", "F.linear(x, t.ones(2, 3))",
+        "x.sort()[0]", "x.diagonal()",
+    "x.unbind()[0]", "x.split(1)[1]", "x.permute(1, 0)", "x.sigmoid()", "x.abs()", "x.reshape(-1)", "x.masked_fill(x > 0, 0.0)", "x.squeeze()",
+        "x.unfold(1, 2, 1)",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+def test_second_passes_over_what_saved_nothing():
+    before = ours.autograd.set_graph_reuse("torch")
+    try:
+        start = "x = (t.arange(6.0, dtype=t.float64).reshape(2, 3) - 2.5).requires_grad_()\n"
+        check({e: f"{start}y = ({e}).sum(); y.backward(); y.backward(); r = x.grad" for e in REUSED}, kinds=True)
+        check({e: f"{start}y = ({e}).sum(); r = t.autograd.grad(y, x)[0], t.autograd.grad(y, x)[0]" for e in REUSED}, kinds=True)
+        code = "y = x.double().view(6)\nfor _ in range(3):\n    (y * y).sum().backward()\nr = x.grad"
+        check({"a leaf that is converted once": start.replace("float64", "float32") + code})
+    finally:
+        ours.autograd.set_graph_reuse(before)
+
+
+@pytest.mark.parity
+def test_tangents_pass_where_nothing_is_recorded():
+    before = (
+        "x = t.tensor([0.5, 0.8]); f = t.func\n"
+        "def half(y):\n    with t.no_grad(): z = y ** 2\n    return (z * y).sum()\n"
+        "@t.no_grad()\ndef whole(y): return y.sin() * y\n"
+        "def off(y):\n    with t.set_grad_enabled(False): return y * y\n"
+    )
+    calls = ("f.jvp(g, (x,), (x,))", "f.jacfwd(g)(x)", "f.jacrev(lambda y: g(y) + y.sum())(x)", "f.vmap(lambda y: f.jvp(g, (y,), (y,)))(t.stack([x, x * 2]))",
+             "f.jvp(lambda y: f.vmap(g)(y), (t.stack([x, x]),), (t.stack([x, x]),))")  # fmt: skip
+    check({f"{name}: {call}": f"g = {name}; r = {call}" for name in ("half", "whole", "off") for call in calls}, before)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("draw", ("t.bernoulli(y.clamp(0, 1))", "t.multinomial(y, 2)", "y.clone().bernoulli_()", "t.rand(3)", "t.normal(y, y)"))
+def test_random_numbers_under_vmap_are_refused_unless_they_are_asked_for(draw):
+    asked = f"r = t.func.vmap(lambda y: {draw}, randomness='different')(t.ones(2, 3)).shape"
+    check({"refused": f"t.func.vmap(lambda y: {draw})(t.ones(2, 3))", "asked for": asked})

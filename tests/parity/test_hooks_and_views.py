@@ -341,3 +341,82 @@ def test_gradcheck_moves_the_tensors_it_is_given():
         assert not lib.autograd.gradcheck(lambda _: (w.detach() * w).sum(), (w,), raise_exception=False)
         assert w.tolist() == [[0, 1, 2], [3, 4, 5]]
         assert w._version == 0
+
+
+CHANGES = """
+v.masked_scatter_(m, v.clone()) | v.masked_scatter_(m, w) | v.masked_fill_(m, w[0]) | v.index_copy_(0, i, w[:1]) | v.index_add_(0, i, w[:1])
+v.index_fill_(0, i, 2.) | v.index_put_((i,), w[:1]) | v.index_reduce_(0, i, w[:1], 'mean') | v.put_(i, w[:1]) | v.scatter_(0, i, w[:1]) | v.mul_(w)
+v.scatter_add_(0, i, w[:1]) | v.scatter_reduce_(0, i, w[:1], 'amax') | v.cumsum_(0) | v.cumprod_(0) | v.addcmul_(w, w) | v.lerp_(w, 0.5) | v.clamp_(w)
+v.renorm_(2, 0, 1.) | v.addmv_(t.eye(3), w) | v.copy_(w) | v[0] = w[0] | v[1:3] = w[:2] | v[m] = w[:2] | v[0] = 2. | v.select(0, 0).mul_(3)
+v.view(-1).mul_(w) | v.unsqueeze(0).add_(w) | v[1:].mul_(w[0])
+"""
+
+
+@pytest.mark.parametrize("view", ["y[:]", "y.view(3, 1)[:, 0]", "y.expand(3)"])
+@pytest.mark.parametrize("factor", ["10", "1"])
+def test_the_gradient_of_what_is_changed_passes_by_the_hooks_of_a_view(view, factor):
+    """Which were those of its old contents: whichever op changes it, through whichever view of it."""
+    before = f"""
+w = t.ones(3, requires_grad=True); m = t.tensor([True, False, True]); i = t.tensor([1]); L = []
+x = (t.arange(3.) / 4 + 0.1).requires_grad_(); y = x * 1; v = {view}
+v.register_hook(lambda g: (L.append(g.tolist()), g * {factor})[1])
+"""
+    check({
+        f"{change}, {loss}": f"{change}; r = *t.autograd.grad(({loss}).sum(), (x, w), allow_unused=True), len(L)"
+        for line in CHANGES.strip().splitlines() for change in map(str.strip, line.split("|")) for loss in ("y * 1000 + v", "v * 1")
+    }, before)  # fmt: skip
+
+
+SHAPED = {
+    "squeeze_": lambda v: v.squeeze_(0), "unsqueeze_": lambda v: v.unsqueeze_(0), "t_": lambda v: v.t_(), "transpose_": lambda v: v.transpose_(0, 1),
+    "swapaxes_": lambda v: v.swapaxes_(0, 1), "swapdims_": lambda v: v.swapdims_(0, 1), "as_strided_": lambda v: v.as_strided_((3,), (1,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("view", [False, True], ids=["no view", "view"])
+@pytest.mark.parametrize("name", SHAPED)
+def test_hooks_stay_where_a_tensor_gets_another_shape_in_place(name, view):
+    """A view forgot the hook that it had: the gradient was another. What is changed afterwards is changed as in PyTorch."""
+
+    def results(lib):
+        for change in (None, "base", "view"):
+            x = lib.ones(1, 3, requires_grad=True)
+            y = x * 2
+            v = y.view(1, 3) if view else y
+            seen = []
+            v.register_hook(lambda g, seen=seen: (seen.append(tuple(g.shape)), g * 10)[1])
+            SHAPED[name](v)
+            if change is not None:
+                (y if change == "base" else v).mul_(3)
+            v.sum().backward()
+            yield seen, x.grad.tolist(), tuple(v.shape), v._version
+
+    assert list(results(ag)) == list(results(torch))
+
+
+#: views of a tensor of 3 × 4, what its .data becomes, and who is changed in place afterwards
+LOOKS = {
+    "row": "w[1]", "column": "w[:, 2]", "corner": "w[1:, 1:3]", "windows": "w.as_strided((3, 2), (4, 1), 5)",
+    "of a view": "w[1:].t()[1:3]", "flat": "w.view(-1)[5:9]",
+}  # fmt: skip
+EXCHANGES = {
+    "same": "t.ones(3, 4).double() * 2", "a part of more": "t.ones(6, 4).double()[2:5]", "transposed": "t.ones(4, 3).double().t()",
+    "less": "t.ones(2).double()",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES)
+def test_views_of_a_tensor_whose_data_was_exchanged(exchange):
+    """Where a view lies in its base was told from addresses: those of other memory gave other elements, or none that there are."""
+    programs = {}
+    for name, view in LOOKS.items():
+        for kind, made in (("leaf", "w = x"), ("inner", "w = x * 1")):
+            for who in ("w", "v") if kind == "inner" else ("w",):
+                change = f"{who}.mul_(3)" if kind == "inner" else "exec('with t.no_grad(): w.mul_(3)')"
+                programs[f"{name} {kind} {who}"] = (
+                    f"x = t.arange(12.).double().view(3, 4).clone().requires_grad_(); {made}; v = {view}; w.data = {EXCHANGES[exchange]}; {change}\n"
+                    "(v * v).sum().backward(); r = x.grad, v, v.requires_grad"
+                )
+    if exchange == "less":  # PyTorch refuses gradients of another shape than the leaf's, which here are of the shape that it has now
+        programs = {name: text for name, text in programs.items() if "leaf" not in name}
+    check(programs, BEFORE)

@@ -1,5 +1,6 @@
 """Random index expressions through both libraries: values, first and second derivatives, assignment, errors."""
 
+import itertools
 import random
 import warnings
 
@@ -152,6 +153,42 @@ def test_errors(number):
     assert x._version == 0
 
 
+#: ops along a dim, with an index and values of any rank
+RANKED = [
+    "x.scatter_reduce({d}, i, s, 'sum')", "x.scatter_add({d}, i, s)", "x.scatter({d}, i, s)", "x.index_add({d}, i, s)", "x.index_copy({d}, i, s)",
+    "x.index_reduce({d}, i, s, 'prod')", "x.gather({d}, i)", "x.index_select({d}, i)", "x.index_fill({d}, i, s)",
+]
+
+
+@pytest.mark.parametrize("call", RANKED)
+@pytest.mark.filterwarnings("ignore")
+def test_ranks_and_sizes_that_do_not_fit(call):
+    """The same kind of error, or the same shape, whatever the ranks of operand, index and values are."""
+    shapes = [(), (2,), (2, 2), (2, 2, 2)]
+    values = [*shapes, (3,), (1,), (1, 2), (3, 1), (3, 3)] if "scatter" in call else shapes if "s" in call.partition("(")[2] else [()]
+    indices = [*shapes, (2, 1)] if "scatter" in call else shapes
+    for x, i, s, d in itertools.product(shapes, indices, values, (-3, -1, 0, 1, 2)):
+        found = []
+        for lib in (torch, ag):
+            names = {"x": lib.ones(x), "i": lib.zeros(i, dtype=lib.int64), "s": lib.ones(s)}
+            try:
+                found.append(tuple(eval(call.format(d=d), names).shape))
+            except Exception as error:
+                found.append(next(t for t in (IndexError, NotImplementedError, RuntimeError, Exception) if isinstance(error, t)))
+        assert found[0] == found[1], (call, x, i, s, d, found)
+
+
+def test_strides_of_what_an_index_picks():
+    """Dims of size 1 have strides too, which decide in what order the dims of a result lie."""
+    for order in itertools.permutations(range(4)):
+        for new, d in itertools.product(range(5), range(5)):
+            found = []
+            for lib in (torch, ag):
+                y = lib.zeros(2, 1, 3, 4).permute(order).unsqueeze(new)[(slice(None),) * d + (lib.tensor([0, -1]),)]
+                found.append([step for n, step in zip(y.shape, y.stride(), strict=True) if n > 1])
+            assert found[0] == found[1], (order, new, d)
+
+
 INPLACE = [
     "index_add_", "index_copy_", "index_fill_", "scatter_", "scatter_add_", "masked_fill_", "put_", "index_put_",
     "masked_scatter_", "scatter_reduce_", "tril_",
@@ -235,3 +272,55 @@ def test_one_value_of_another_dtype_goes_where_one_mask_says(kind, index):
 
     for value in ((2.5, "float64"), ([2.5], "float64"), ([[0.25]], "float64"), (2 + 1j, "complex64"), (-3, "int64")):
         assert assigned(ag, value) == assigned(torch, value)
+
+
+def gathered(lib, values, places, full, d, turned):
+    """Gather by an expanded index, three times: the later calls are known."""
+    x, index = lib.tensor(values, requires_grad=True), lib.tensor(places).expand(*full)
+    y, at = (x.transpose(0, -1), index.transpose(0, -1).clone().transpose(0, -1)) if turned else (x, index)
+    found = [y.gather(-1 - d if turned else d, at) for _ in range(3)]
+    found[-1].backward(lib.arange(found[-1].numel(), dtype=lib.float64).reshape(found[-1].shape))
+    return [t.detach().tolist() for t in (*found, x.grad)]
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (6, 4, 6), (3, 2, 4, 3)])
+def test_gather_by_expanded_indices(shape):
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal(shape).tolist()
+    for d, spread in itertools.product(range(len(shape)), itertools.product((False, True), repeat=len(shape))):
+        full = [4 if k == d else n for k, n in enumerate(shape)]
+        places = rng.integers(0, min(shape), [1 if s else n for n, s in zip(full, spread, strict=True)]).tolist()
+        assert gathered(ag, values, places, full, d, False) == gathered(torch, values, places, full, d, False)
+        if shape[0] == shape[-1] == 6:
+            square = [full[d], *full[1:-1], full[d]] if d in (0, 2) else full
+            places = rng.integers(0, 4, [1 if s else n for n, s in zip(square, spread, strict=True)]).tolist()
+            assert gathered(ag, values, places, square, d, True) == gathered(torch, values, places, square, d, True)
+
+
+def refusals(lib):
+    x = lib.arange(12.0).reshape(3, 4)
+    for wanted in ([0, 3], [0, 3], [0, 3], [0, 4], [-1, 0], [3, 0]):
+        for index in (lib.tensor([wanted]).expand(3, 2), lib.tensor([[0, 1], wanted, [0, 0]])):
+            try:
+                yield x.gather(1, index).tolist()
+            except RuntimeError as error:
+                yield str(error).split(" is ")[0]
+
+
+def test_gather_refuses_what_is_out_of_range_however_often_it_was_called():
+    assert list(refusals(ag)) == list(refusals(torch))
+
+
+def changed(lib, which):
+    for _ in range(3):
+        x, index = lib.ones(3, 4, requires_grad=True) * 1, lib.tensor([[0, 3]] * 3)
+        y = x.gather(1, index).sum()
+        (x.detach(), index)[which].add_(0)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_known_gathers_refuse_changes_of_what_they_keep(which):
+    changed(ag, which)
+    changed(torch, which)

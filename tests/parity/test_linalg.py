@@ -237,3 +237,15 @@ def test_least_squares_where_no_singular_value_is_told_from_another(driver, rcon
             x = lapack.dgelsy(a, np.vstack([b, np.zeros((max(n - m, 0), 2))]), np.zeros(n, np.int32), rcond, 1000)[1][:n]
         np.testing.assert_allclose(mine.solution.numpy(), x, rtol=1e-9, atol=1e-12)
         assert mine.rank.tolist() == theirs.rank.tolist() and mine.residuals.shape == theirs.residuals.shape
+
+
+@pytest.mark.parity
+def test_no_reflections():
+    """Their product lies by columns as others do, and depends on nothing."""
+    for shape, tau in (((5, 5), (0,)), ((2, 5, 3), (2, 0))):
+        found = []
+        for lib in (torch, ag):
+            a, t = lib.ones(*shape, requires_grad=True), lib.ones(*tau, requires_grad=True)
+            y = lib.linalg.householder_product(a, t)
+            found.append((y.stride(), y.tolist(), lib.autograd.grad(y.sum(), [a, t], allow_unused=True)))
+        assert found[0] == found[1]

@@ -59,3 +59,26 @@ def test_powers_of_integers(dtype):
     calls = ["t.pow(x, -1)", "x.pow_(-1)", "x ** -1", "x ** t.tensor(-1)", "x.pow(t.tensor([-1, 2, 0]))", "2 ** x", "t.float_power(x, -1)", "x.pow_(-2)",
              "x ** -1.0", "x.pow_(0.5)", "x.pow_(2)", "x.pow_(t.tensor([-1] * 3))", "x.__ipow__(-1)", "x.reciprocal()", "1 / x", "x.pow_(0)"]  # fmt: skip
     check({call: f"r = {call}" for call in calls}, f"x = t.tensor([1, 2, -1]).to(t.{dtype}); kept = x")
+
+
+TWO = ["fmod", "remainder", "div", "pow", "atan2", "hypot", "minimum", "xlogy", "copysign", "logaddexp"]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", TWO)
+def test_second_derivatives(name):
+    """They have the dtypes of what they are derivatives by, also where these are reached by jumps alone."""
+    before = "x = t.linspace(1, 3, 4).requires_grad_(); y = t.tensor(1.3, dtype=t.float64).requires_grad_()"
+    code = f"""\
+r = t.autograd.grad(t.{name}(x, y).square().sum(), (x, y), create_graph=True)
+r = [*r, *t.autograd.grad(sum((g * g).sum() for g in r), (x, y))]"""
+    check({name: code}, before, 1e-4)
+
+
+@pytest.mark.parity
+def test_logdet_of_nothing():
+    """Its gradient is complex, and reached by jumps from the real logarithm."""
+    before = "x = t.zeros(0, 0, dtype=t.complex128).requires_grad_()"
+    check({"second": """\
+g, = t.autograd.grad(t.logdet(x @ x.mH).abs(), x, create_graph=True)
+r = t.autograd.grad((g * g).abs().sum(), x)""", "tangent": "r = t.func.jvp(t.logdet, (x.detach(),), (x.detach(),))"}, before)  # fmt: skip

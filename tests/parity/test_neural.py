@@ -9,6 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 import autograd_nb as ours  # noqa: E402
 
+from .snippets import check  # noqa: E402
+
 T, F = torch.nn.functional, ours.nn.functional
 D = torch.float64
 
@@ -255,3 +257,21 @@ def test_windows_of_max_pooling_that_lie_in_the_padding(n):
         y = getattr(ours.nn.functional, call)(leaf, kernel, stride, 1, dilation, ceil)
         y[y.isfinite()].sum().backward()
         assert leaf.grad.sum().item() == y.isfinite().sum().item()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_cells_second_state_may_have_another_dtype(dtype):
+    code = f"c = t.linspace(-1, 1, 6).reshape(2, 3).to(t.{dtype}).requires_grad_(); h, n = t.lstm_cell(x, (c.detach() * 0 + s, c), w, u, b, b)\n"
+    code = code.replace("c.detach() * 0 + s", "s") + "(h.sum() + n.sum()).backward(); r = h, n, c.grad, x.grad"
+    weights = "w, u, b = (t.linspace(-1, 1, n).reshape(s) for n, s in ((24, (12, 2)), (36, (12, 3)), (12, (12,))))"
+    check({"lstm_cell": code}, f"x = t.ones(2, 2).requires_grad_(); s = t.full((2, 3), .3); {weights}", tolerance=2e-3)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "bool", "complex64"])
+def test_a_convolutions_bias_of_another_dtype(dtype):
+    """Where padding is given in words PyTorch does not look at the bias' dtype."""
+    before = f"x = t.arange(16.).reshape(1, 1, 4, 4); w = t.ones(2, 1, 2, 2); b = t.tensor([1, 0]).to(t.{dtype})"
+    options = ("", ", padding='valid'", ", padding='same'", ", padding=1", ", stride=2, padding='valid'")
+    check({call: f"r = F.conv2d(x, w, b{call})" for call in options}, before)

@@ -275,3 +275,18 @@ def test_hooks_of_loading_do_not_keep_their_module():
     finally:
         if enabled:
             gc.enable()
+
+
+@pytest.mark.parity
+def test_state_dicts_of_spectral_norm_from_before_1_0():
+    from .snippets import check
+
+    code = (
+        "m = nn.utils.spectral_norm(nn.{layer}); w = nn.utils.spectral_norm\n"
+        "m.weight_orig.data.copy_(t.linspace(1, 9, m.weight_orig.numel()).sin().view_as(m.weight_orig))\n"
+        "m.weight_u.copy_(t.linspace(0.1, 0.5, 4) / t.linspace(0.1, 0.5, 4).norm())\nfor _ in range(3):\n    m({x})\n"
+        "sd = m.state_dict(); del sd['weight_v']; sd['weight'] = m.weight.detach().clone(); sd._metadata[''].pop('spectral_norm')\n"
+        "n = w(nn.{layer}); n.load_state_dict(sd); r = (n.eval()({x}) - m.eval()({x})).abs().max().item() < 1e-4, sorted(n.state_dict())\n"
+    )
+    check({layer: code.format(layer=layer, x=x) for layer, x in (("Linear(3, 4)", "t.ones(2, 3)"), ("Conv1d(3, 4, 2)", "t.ones(2, 3, 5)"))})
+    check({"of today, incomplete": "m = nn.utils.spectral_norm(nn.Linear(3, 4)); sd = m.state_dict(); del sd['weight_v']; m.load_state_dict(sd)"})

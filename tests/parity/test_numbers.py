@@ -100,3 +100,17 @@ def test_norms_of_one_element_of_any_order(order):
         values = (np.arange(1.0, 4.0)[: int(np.prod(shape))].reshape(shape) * -2.5).astype(np.float32)
         found = [t.linalg.vector_norm(t.tensor(values), order, dim).tolist() for t in (ag, torch)]
         assert found[0] == found[1]
+
+
+@pytest.mark.parity
+def test_integers_beyond_64_bits():
+    """They are refused by the same errors, those of pairs and lists by others than single ones."""
+    big = {"2^63": 2**63, "2^64": 2**64, "-2^64": -(2**64)}
+    calls = [
+        "t.polygamma({}, t.ones(2))", "t.ones(2).polygamma_({})", "t.special.polygamma({}, t.ones(2))", "t.renorm(t.ones(2, 2), {}, 0, 1.0)",
+        "t.renorm(t.ones(2, 2), 2, 0, {})", "t.dist(t.ones(2), t.zeros(2), {})", "t.linalg.vector_norm(t.ones(2), {})",
+        "F.unfold(t.ones(1, 1, 4, 4), {})", "F.unfold(t.ones(1, 1, 4, 4), 2, stride={})", "F.fold(t.ones(1, 4, 4), {}, 2)",
+    ]  # fmt: skip
+    check({f"{call} {name}": "r = " + call.format(n) for call in calls for name, n in big.items()}, kinds=True)
+    orders = {f"{call} {p}": f"r = {call.format(p)}" for call in calls[5:7] for p in ("True", "False", "1j")}
+    check(orders, kinds=True)

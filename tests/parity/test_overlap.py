@@ -133,6 +133,33 @@ def test_operands_in_the_memory_that_is_written_to():
 
 
 @pytest.mark.parity
+@pytest.mark.parametrize("source", EXPANDED)
+def test_an_expanded_tensor_may_be_written_over_itself(source):
+    calls = ["x[...] = x", "x[:] = x", "x[0] = x[0]", "x[..., :2] = x[..., :2]", "x.copy_(x)", "x.copy_(x.view_as(x))", "x[1:] = x[:2]", "x.copy_(x.clone())"]
+    square = ["x = x[:, :3]; x.copy_(x.T)"]
+    check({call: f"{call}\nr = x, b, b._version" for call in (*calls, *square)}, EXPANDED[source])
+
+
+#: in place over what is read with gaps, which is saved: the backward pass is refused
+SAVED = [
+    "b.index_copy_(1, i, v)", "b.index_add_(1, i, v)", "b.index_add_(1, i, v, alpha=2)", "b.index_reduce_(1, i, v, 'amax')", "b.mul_(v)", "b.div_(v)",
+    "b.addcmul_(v, v)", "b.lerp_(v, v)", "b.atan2_(v)", "b.clamp_(min=v)", "b.pow_(v)", "b.scatter_reduce_(1, i.expand(2, 1), v, 'sum')",
+]
+#: and this is not
+UNSAVED = [
+    "b.scatter_(1, i.expand(2, 1), v)", "b.lerp_(v, 0.5)", "b.index_copy_(1, i, v.clone())", "b.index_add_(1, i, v.detach())",
+    "b.mul_(v.clone())", "b.copy_(v)",
+]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("view", ["b[:, 1:2]", "b[:, ::4]", "b[0, 0].expand(2, 1)"])
+def test_what_is_read_in_place_was_saved_before(view):
+    before = f"a = t.arange(1., 7.).reshape(2, 3).requires_grad_(); b = a * 1; i = t.tensor([1]); v = {view}"
+    check({call: f"{call}\nr = t.autograd.grad((b * b).sum(), a)" for call in (SAVED if view != "b[:, ::4]" else SAVED[:1]) + UNSAVED}, before)
+
+
+@pytest.mark.parity
 def test_one_element_goes_where_a_mask_says_wherever_it_lies():
     masks = ["t.tensor([True, False, True])", "w > 1.5", "[True, False, True],", "None, t.tensor([True, False, True])", "..., w[0] > 1.3"]
     calls = [f"x[{mask}] = {value}" for mask in masks for value in ("x[0, 0]", "x[0, :1]", "x[2:, 3:]", "x[0, :2]", "w[:1, :1]")]
@@ -158,3 +185,22 @@ PLACES = ("b", "b.T", "m[1:]", "m.view(-1)[3:].view(3, 3).T", "t.empty(0)", "t.z
 def test_solutions_in_the_memory_of_the_right_hand_side(name):
     before = "m = t.eye(4, 3) * 2 + t.arange(12.).view(4, 3) / 50; b = m[:3]; a = t.eye(3) * 3 + .5; f, p = t.linalg.lu_factor(a)"
     check({o: f"o = {o}; v = o._version; {SOLVERS[name]}\nr = o, o.stride(), o._version - v" for o in PLACES}, before)
+
+
+#: what changes a view of windows, and records that it does
+RECORDED = [
+    "v.add_(1.)", "v.mul_(k)", "v.mul_(2.)", "v.exp_()", "v.sigmoid_()", "v.mul_(v.detach())", "v.copy_(k)", "v[0] = k", "v.add_(k * v.detach())",
+    "v.pow_(2.)", "v.zero_()", "b.mul_(2.); v.mul_(3.)", "v.mul_(2.).mul_(k)", "v.mul_(k); b.mul_(3.)",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(
+    "view", ("b.unfold(0, 2, 1)", "b.unfold(1, 2, 1)", "b.unfold(0, 3, 2)", "b.unfold(0, 2, 2)", "b.as_strided((3, 3), (1, 1), 2)", "b.t().unfold(1, 2, 1)[1:]")
+)
+def test_gradients_of_windows_that_were_changed(view):
+    before = (
+        "x = t.arange(1., 21.).mul(0.1).reshape(4, 5).requires_grad_(); k = t.tensor(0.7, requires_grad=True); b = x * 1\n"
+        f"v = {view}; g = t.arange(20.).reshape(4, 5) / 7"
+    )
+    check({change: f"{change}\n((b * g).sum() + (v * 2).sum()).backward(); r = x.grad, k.grad, b, v" for change in RECORDED}, before)

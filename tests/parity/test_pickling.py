@@ -45,6 +45,7 @@ def comes_back(value):
     return same(copy.deepcopy(value), value) and same(copy.copy(value), value)
 
 
+@pytest.mark.filterwarnings("ignore")  # PyTorch warns of names that are old
 def test_public_functions_and_classes_can_be_pickled():
     seen, lost = 0, []
     for path, own, other in modules(ours, torch):

@@ -86,3 +86,35 @@ def test_which_results_of_linear_are_views(bias):
         for name, x in operands.items()
         for changed in ("r = r, y", "y.detach_()", "y.mul_(2); y.sum().backward(); r = r, y")
     })  # fmt: skip
+
+
+def multiplied(lib, m, n, way):
+    """Products with vectors, three times, as later calls are known: what lies apart, is expanded, turned or empty."""
+    a, v = lib.arange(m * n * 1.0, dtype=lib.float64).sin().reshape(m, n), lib.arange(2.0 * n, dtype=lib.float64).cos()
+    a, v = a.requires_grad_(), v.requires_grad_()
+    left = a.t().clone().t() if way == "turned" else a
+    right = {"apart": v[::2], "expanded": v[:1].expand(n)}.get(way, v[:n])
+    for _ in range(3):
+        y = left @ right
+        z = right @ right if n else left.sum()
+        w = lib.mv(left, right) + lib.dot(right, right)
+    (y.sum() + z + w.sum()).backward()
+    return [t.detach().numpy() for t in (y, z, w, a.grad, v.grad)], y.grad_fn.name(), [y.stride(), z.stride()]
+
+
+@pytest.mark.parametrize("way", ["plain", "turned", "apart", "expanded"])
+@pytest.mark.parametrize(("m", "n"), [(3, 4), (1, 5), (4, 1), (300, 7), (0, 3), (3, 0)])
+def test_matrix_times_vector(m, n, way):
+    if way == "expanded" and not n:
+        n = 1
+    (found, *more), (wanted, *others) = (multiplied(lib, m, n, way) for lib in (ours, torch))
+    assert more == others
+    for x, y in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("call", ["m @ w", "m.mv(w)", "v.dot(w)", "v @ w", "m @ i", "v.dot(i)"])
+def test_vectors_that_do_not_fit_are_refused_however_often_products_were_taken(call):
+    check({f"{call} {k}": (
+        f"m, v, w, i = t.ones(2, 3), t.ones(3), t.ones(4), t.ones(3, dtype=t.int64)\nfor _ in range({k}):\n    r = m @ v, v @ v, m.mv(v), v.dot(v)\n{call}"
+    ) for k in (0, 3)}, kinds=True)  # fmt: skip

@@ -549,3 +549,138 @@ def test_pools_and_convolutions_of_every_dtype():
         for name, more in (("avg_pool{}d", "2"), ("adaptive_avg_pool{}d", "2"), ("max_pool{}d", "2"), ("lp_pool{}d", "2, 2"),
                            ("conv{}d", "t.ones{shape}.to(t.{kind})")) if name != "lp_pool{}d" or n < 3
     }, kinds="subclasses")  # fmt: skip
+
+
+TARGETS = {
+    "a leaf": "x = t.ones(4).requires_grad_()",
+    "a matrix": "x = t.ones(4, 4).requires_grad_()",
+    "a part of a leaf": "x = t.ones(2, 4).requires_grad_()[0]",
+    "one of several": "x = (t.ones(2, 4).requires_grad_() * 1).unbind()[0]",
+    "one of several, without a history": "x = t.ones(2, 4).unbind()[0]; w.requires_grad_()",
+    "made under no_grad": "with t.no_grad(): x = t.ones(2, 4).unbind()[0]\nw.requires_grad_()",
+}
+WRITES = """
+index_copy_(0,i,w) index_copy_(7,i,w) index_copy_(0,i+9,w) index_copy_(0,i,w.double()) index_add_(0,i,w) index_add_(7,i,w) index_add_(0,i+9,w)
+index_reduce_(0,i,w,'mean') index_reduce_(7,i,w,'mean') index_put_((i,),w) index_put_((i,i,i,i),w) index_put_((i,),w.double()) put_(i,w)
+put_(i+99,w[:1]) put_(i,w[:1].double()) scatter_(0,i,w) scatter_(7,i,w) scatter_add_(0,i,w) scatter_add_(7,i,w) scatter_reduce_(7,i,w,'sum')
+masked_scatter_(w>0,w) masked_scatter_(i,w) addbmm_(w,w) baddbmm_(w,w) addmm_(w,w) addmv_(w,w) addr_(w,w) add_(w) copy_(w) lerp_(w,0.5)
+"""
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_may_not_be_changed_is_said_before_what_else_is_wrong(target):
+    before = f"i = t.tensor([0]); w = t.ones(5)\n{TARGETS[target]}"
+    check({write: f"r = x.{write}" for write in WRITES.split()}, before, kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_too_many_indices_come_before_the_dtype():
+    check({
+        f"{shape}, {dtype}": f"r = t.ones({shape}).index_put_((t.tensor([0, 0]),), t.ones(2).to(t.{dtype}))"
+        for shape in ("()", "0", "0, 3", "3", "3, 0") for dtype in ("float64", "float32")
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("input", ["bool", "uint8", "int32", "complex64", "float32"])
+def test_several_dtypes_of_convolutions_and_grids(input):
+    check({
+        f"{call}, {other}": f"r = F.{call.format(input, other)}"
+        for other in ("bool", "int32", "float64", "complex128")
+        for call in (
+            "conv1d(t.ones(1, 1, 4).to(t.{}), t.ones(1, 1, 2).to(t.{}))", "conv_transpose1d(t.ones(1, 1, 4).to(t.{}), t.ones(1, 1, 2).to(t.{}))",
+            "conv_transpose3d(t.ones(1, 1, 4, 4, 4).to(t.{}), t.ones(1, 1, 2, 2, 2).to(t.{}))",
+            "grid_sample(t.ones(1, 1, 3, 3).to(t.{}), t.zeros(1, 2, 2, 2).to(t.{}))",
+        )
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_embedding_bags_look_at_sizes_before_dtypes():
+    shapes, offsets = ("2, 2, 4", "2, 3", "3", "()"), ("None", "t.tensor([0, 2])", "t.tensor([0.])", "t.tensor([[0]])")
+    check({f"{s}, {o}": f"r = F.embedding_bag(t.ones({s}), t.ones(5, 3), {o})" for s in shapes for o in offsets}, kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_jvp_of_integers_looks_at_each_pair_in_turn():
+    check({
+        f"{primal}, {tangent}": f"r = t.func.jvp(lambda z: z.exp(), (t.ones(3).to(t.{primal}),), (t.ones({tangent}),))[0]"
+        for primal in ("int32", "float32") for tangent in ("3", "1", "3).to(t.int32", "1).to(t.int32")
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+def test_bounds_of_hardtanh_are_made_integers_first(dtype):
+    bounds = ("-0.5, 1", "-0.9, 7.9", "-1.0, 2", "float('nan'), 2", "0, float('inf')", "-0.0, 3", "0.7, 0.8", "-3, -2", "0, 300", "-0.3, -0.2")
+    check({b: f"r = F.hardtanh(t.tensor([0, 1, 2, 100]).to(t.{dtype}), {b})" for b in bounds}, kinds="subclasses")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["special.zeta", "igamma", "igammac"])
+def test_a_missing_derivative_is_missed_only_where_it_is_asked_for(name):
+    before = "q = t.ones(3, requires_grad=True); s = t.full((3,), 2., requires_grad=True)"
+    check({
+        "by the other": f"y = t.{name}(s, q); r = t.autograd.grad(y.sum(), q), y.grad_fn.name()",
+        "both": f"r = t.autograd.grad(t.{name}(s, q).sum(), (s, q))",
+        "backward": f"t.{name}(s, q).sum().backward(inputs=[q]); r = q.grad, s.grad",
+        "in place": "y = s * 1; y.igamma_(q); r = t.autograd.grad(y.sum(), q), y.grad_fn.name()",
+        "only that": f"y = t.{name}(s, q.detach()); r = y.requires_grad",
+    }, before, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_indices_of_take_along_dim_count_modulo_the_size():
+    shapes = (("(5, 1)", "(5, 5)"), ("(5, 1)", "(1, 5)"), ("(5, 5)", "(5, 1)"), ("(1, 5)", "(5, 2)"), ("(3, 0)", "(3, 2)"), ("(3, 2)", "(3, 0)"))
+    taken = "x = t.arange(25.).resize_({}).requires_grad_(); r = [t.take_along_dim(x, t.full({}, {}), 1)]; r[0].sum().backward(); r += [x.grad]"
+    check({
+        f"{a}, {b}, {k}": taken.format(a, b, k)
+        for a, b in shapes for k in (-6, -1, 1, 5)
+    } | {"flat": "r = t.take_along_dim(t.ones(3, 4), t.tensor([0, -1, 13]))"}, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_negative_tolerances_of_pseudo_inverses_count_as_none():
+    before = "a = t.tensor([[0., 0, 0], [1, 0, 0], [2, 3, 0]], dtype=t.float64)"
+    tolerances = ("rtol=-0.5", "rtol=t.tensor(-0.5)", "rtol=t.tensor(0.)", "rtol=1e-9", "rtol=-0.5, atol=1e-9", "atol=-1.0", "rtol=0.5")
+    check({f"{f}, {how}": f"r = t.linalg.{f}(a, {how})" for f in ("pinv", "matrix_rank") for how in tolerances}, before)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["asarray", "as_tensor", "from_numpy", "tensor"])
+def test_which_arrays_without_dims_are_shared(name):
+    arrays = ("np.array(0.25)", "np.array([0.25])", "np.array([[1., 2]])[:, 0]", "np.array(3)")
+    check({a: f"a = {a}; r = t.{name}(a); a.reshape(-1)[0] = -1" for a in arrays})
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("call", ["x.index_put", "x.index_put_"])
+def test_one_element_that_fills_a_mask_may_have_another_dtype(call):
+    values = ("t.tensor(2.5)", "t.tensor([2.5], dtype=t.float64)", "t.tensor(1j)", "t.tensor([[True]])", "t.tensor(2.5, requires_grad=True)")
+    check({
+        f"{d}, {v}": f"x = t.zeros(3).to(t.{d}); r = {call}((t.tensor([True, False, True]),), {v})"
+        for d in ("float64", "int64", "bool", "float32") for v in values[: 4 + (d[0] == "f")]
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("call", ["v.mean()", "v.mean(0)", "v.mean(-1, keepdim=True)", "v.sum()"])
+def test_recorded_gradients_of_means_may_be_written_to(call):
+    check({
+        str(recorded): f"v = t.ones(4, requires_grad=True); g, = t.autograd.grad(({call} ** 3).sum(), v, create_graph={recorded}); "
+        "r = g.is_contiguous(), g.stride(), g.detach().add_(1)"
+        for recorded in ([True, False] if "mean" in call else [True])
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shape", ["0, 4", "3, 4", "3, 0"])
+def test_an_index_that_selects_is_looked_at_before_the_leaf(shape):
+    indices = ("t.tensor(0)", "0", "t.tensor([0])", "slice(0, 1)", "t.tensor(9)", "9", "(slice(None), 9)", "t.tensor([9])", "(0, 0, 0)")
+    check({i: f"x[{i}] = 0.5; r = x" for i in indices}, f"x = t.ones({shape}).requires_grad_()", kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_tiles_of_no_dims():
+    check({x: f"r = t.tile({x}, ()), {x}.tile(()), {x}.repeat(())" for x in ("t.tensor(2.)", "t.ones(())")})

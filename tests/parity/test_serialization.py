@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import io
 import pickle
 import warnings
@@ -165,3 +166,44 @@ def test_safetensors(tmp_path):
     theirs.save_file({"x": torch.ones(2, dtype=torch.bfloat16)}, tmp_path / "c.safetensors")
     with pytest.raises(RuntimeError, match="'x' has dtype BF16, which this library lacks"):
         ours.serialization.load_safetensors(tmp_path / "c.safetensors")
+
+
+def older(value) -> bytes:
+    """The object as PyTorch wrote it before 1.6."""
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.save(value, buffer, _use_new_zipfile_serialization=False)
+    return buffer.getvalue()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", list(objects(ours)))
+def test_files_from_before_1_6(name):
+    theirs = objects(torch)[name]
+    theirs = theirs[:2] if name == "storages" else theirs  # (there were none of bytes then)
+    data = older(theirs)
+    for trusting in (False, True):
+        same(ours.load(io.BytesIO(data), weights_only=not trusting), theirs)
+    behind = io.BytesIO(b"first" + data)
+    behind.seek(5)
+    same(ours.load(behind), theirs)
+    shared = ours.load(io.BytesIO(older([torch.arange(6.0).as_strided((3,), (2,)), *[torch.ones(2)] * 2])))
+    shared[1][0] = 7
+    assert shared[2][0] == 7
+
+
+@pytest.mark.parity
+def test_damaged_files_from_before_1_6():
+    data = older({"w": torch.arange(100.0), "b": torch.ones(3, dtype=torch.bool)})
+    for n in range(0, len(data) - 1, 7):
+        with pytest.raises((RuntimeError, pickle.UnpicklingError)):
+            ours.load(io.BytesIO(data[:n] if n else b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."))
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        changed = bytearray(data)
+        changed[int(rng.integers(len(data)))] = int(rng.integers(256))
+        with contextlib.suppress(RuntimeError, pickle.UnpicklingError):
+            ours.load(io.BytesIO(bytes(changed)))
+    with pytest.raises(pickle.UnpicklingError, match="whole module"):
+        ours.load(io.BytesIO(older(torch.nn.Linear(1, 1))))

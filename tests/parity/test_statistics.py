@@ -1,5 +1,7 @@
 """Reductions against PyTorch over dims, keepdim and special values."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,15 @@ def test_arg(name, x):
     for dim in (0, 1, -1):
         run(name, [x], dim, grad=False)
         run(name, [x], dim, True, grad=False)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+@pytest.mark.parametrize("columns", [1, 2, 11, 40])
+def test_places_in_many_rows_with_ties_and_nans(name, columns):
+    x = RNG.integers(0, 4, (150, columns)).astype(np.float64)
+    x[x == RNG.integers(0, 20, (150, 1))] = np.nan
+    run(name, [x], 1, grad=False)
+    run(name, [np.where(x == 0, -np.inf, x)], 1, True, grad=False)
 
 
 @pytest.mark.parametrize("name", ["amax", "amin"])
@@ -128,7 +139,7 @@ def test_nan_and_infinities():
     run("prod", [np.zeros((0, 3))], grad=False)
 
 
-@pytest.mark.parametrize("p", [2, 1, 0, 3, 0.5, 1.5, float("inf"), -float("inf"), -1, "fro"])
+@pytest.mark.parametrize("p", [2, 1, 0, 3, 8, 0.5, 1.5, float("inf"), -float("inf"), -1, "fro"])
 @pytest.mark.parametrize("kw", [{}, {"dim": 1}, {"dim": (0, 2), "keepdim": True}])
 def test_norm(p, kw):
     if p == "fro" and not kw:
@@ -202,3 +213,57 @@ def test_segments_with_nan_and_segments_of_nothing(reduce):
         for row in rows for segments in where for initial in ("", ", initial=2.0", ", initial=nan")
     }  # fmt: skip
     check(codes, "from math import inf, nan")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_means_and_ramps_to_the_last_bit(dtype):
+    """A mean is a sum divided, not multiplied by 1 / n: that of equal numbers is the number. Of linspace the float32 bits are PyTorch's."""
+    for n in range(1, 130):
+        kinds = [(lib, getattr(lib, dtype)) for lib in (torch, ours)]
+        values = [[lib.full((n,), 3.0, dtype=d).mean().item(), lib.ones(n, 3, dtype=d).mean(0)[1].item()] for lib, d in kinds]
+        assert values[0] == values[1] == [3, 1], n
+    for k in range(300):
+        rng = np.random.default_rng(k)
+        low, high, n = *np.round(rng.standard_normal(2), 3), int(rng.integers(1, 40))
+        theirs, mine = (lib.linspace(low, high, n, dtype=getattr(lib, dtype)).numpy() for lib in (torch, ours))
+        np.testing.assert_allclose(mine, theirs, rtol=0 if dtype == "float32" else 1e-14, atol=0 if dtype == "float32" else 1e-15)
+        middle = [lib.linspace(low - 0.5, low + 0.5, 3, dtype=getattr(lib, dtype))[1].item() for lib in (torch, ours)]
+        assert middle[0] == middle[1]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["int16", "uint8", "int64", "bool", "float32", "complex64"])
+def test_what_counts_in_masked_logaddexp(dtype):
+    before = "from importlib import import_module; import_module(t.__name__ + '.masked'); b = t.tensor([1., 1, 0, 0, 1]); "
+    before += f"a = t.tensor([1, 0, 1, 1, 0]).to(t.{dtype}); "
+    before += "m, n = t.tensor([True, False, True, False, False]), t.tensor([True, True, False, False, False])"
+    masks = ["", ", input_mask=m", ", other_mask=n", ", input_mask=m, other_mask=n"]
+    check({f"{x}, {y}{m}": f"r = t.masked.logaddexp({x}, {y}{m})" for m in masks for x, y in ("ab", "ba", "aa")}, before)
+
+
+FEW = ["t.tensor(1.5)", "t.tensor([1.5])", "t.tensor([1., 2.])", "t.tensor([[1., 2.], [4., 2.]])"]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_gradients_where_elements_are_too_few(name):
+    """For fewer elements than the correction, and for as many, of all elements and of a dim."""
+    first = "[0]" if name.endswith("mean") else ""
+    check({
+        f"{x} {correction} {dim}": f"x = {x}.requires_grad_(); y = t.{name}(x, {dim}, correction={correction}){first}\n"
+        "r = list(t.autograd.grad(y.sum(), x, create_graph=True))\n"
+        "if r[0].requires_grad: r += t.autograd.grad(r[0].abs().sum(), x)"
+        for x in FEW for correction in range(6) for dim in (None, 0, -1)
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_histogram_of_edges_that_do_not_increase(seed):
+    """Which PyTorch takes, and searches as if they did."""
+    drawn = random.Random(seed)
+    for _ in range(100):
+        edges = [round(drawn.uniform(-3, 3), 1) for _ in range(drawn.randint(2, 7))]
+        x = [round(drawn.uniform(-4, 4), 1) for _ in range(4)] + drawn.sample(edges, 1)
+        counts = [lib.histogram(lib.tensor(x), lib.tensor(edges)).hist.tolist() for lib in (torch, ours)]
+        assert counts[0] == counts[1], (x, edges)

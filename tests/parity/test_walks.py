@@ -17,7 +17,10 @@ pytest.importorskip("torch")
 WALKS = [
     "argument_dtypes", "argument_kinds --every 10", "loss_arguments", "norm_shapes", "number_arguments", "mutants outs", "mutants wanted --every 12",
     "mutants mixed --every 25", "mutants shapes --every 60", "mutants overlapping --every 6",
-    "mutants numbers add sub clamp masked_fill tril triu addcmul addcdiv linalg.vector_norm roll nn.functional.leaky_relu nn.functional.elu",
+    (
+        "mutants numbers add sub clamp masked_fill tril triu addcmul addcdiv linalg.vector_norm "
+        "polygamma dist renorm roll nn.functional.leaky_relu nn.functional.elu"
+    ),
     "overlapping", "shared_memory",
     "recorded --part 0 2", "recorded --part 1 2", "refused modules --every 30", "refused optimizers --every 10",
     "second_pass", "second_pass compiled", "views --part 0 2", "views --part 1 2",

@@ -28,6 +28,13 @@ __all__ = ["vmap"]
 _MODES = ("error", "different", "same")
 
 
+def _random_error() -> RuntimeError:
+    return RuntimeError(
+        "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
+        "vmap or perform the randomness operation out of vmap"
+    )
+
+
 @OVERRIDES.at(Generator, "_next")
 def _next(inner: Callable[..., Any]) -> Callable[..., Any]:
     """Refuse random numbers inside a vmap, or have them drawn sample by sample."""
@@ -35,10 +42,7 @@ def _next(inner: Callable[..., Any]) -> Callable[..., Any]:
     def draw(self: Generator) -> tuple[int, int]:
         for level in reversed(levels.stack):
             if level.randomness == "error":
-                raise RuntimeError(
-                    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                    "randomness flags on vmap or perform the randomness operation out of vmap"
-                )
+                raise _random_error()
             raise Unbatched(level.number)
         return inner(self)
 
@@ -212,7 +216,7 @@ def _moved(t: Tensor, d: int) -> Tensor:
 def _one_by_one(
     func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: dict[Any, Any]
 ) -> Any:
-    state = default_generator.get_state()
+    state, place = default_generator.get_state(), default_generator._place
     columns: list[list[Any]] = []
     out_spec: Any = None
     for i in range(size):
@@ -220,6 +224,9 @@ def _one_by_one(
             default_generator.set_state(state)
         samples = [leaf if d is None else leaf.select(d, i) for leaf, d in zip(leaves, dims, strict=True)]
         values, out_spec = _flatten(func(*tree_unflatten(samples, spec), **kwargs))
+        if randomness == "error" and default_generator._place != place:
+            default_generator.set_state(state)
+            raise _random_error()
         columns.append(values)
     found = []
     for k, d in enumerate(_output_dims(func, out_dims, out_spec)):
@@ -262,7 +269,6 @@ def vmap(
     for each. chunk_size: at most so many samples at once.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3))
         tensor([3., 3.])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import types as pytypes
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -56,46 +56,40 @@ class Digest:
         return True
 
     def add(self, value: Any) -> None:
-        if type(value) is Sized:  # what it is on this processor follows from the text; the processor is said elsewhere
-            self._put("sized", *value.modules)
-            for module in value.modules:
-                self._text(module)
-        elif value is None or isinstance(value, (bool, int, float, complex, str, np.generic)):
-            self._put(type(value).__name__, value.tobytes() if isinstance(value, np.generic) else repr(value))
-        elif isinstance(value, bytes):
-            self._put("bytes", value)
-        elif isinstance(value, (tuple, list)):
-            self._put(type(value).__qualname__, str(len(value)))
-            for item in value:
-                self.add(item)
-        elif isinstance(value, (set, frozenset)):
-            self._put("set", *sorted(_alone(item) for item in value))
-        elif isinstance(value, dict):
-            self._put("dict", str(len(value)))
-            for key, item in sorted(value.items(), key=lambda pair: _alone(pair[0])):
-                self.add(key)
-                self.add(item)
-        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            self._put("array", repr(value.dtype), repr(value.shape), repr(value.flags.c_contiguous), value.tobytes())
-        elif isinstance(value, np.dtype):
-            self._put("dtype", repr(value))
-        elif isinstance(value, pytypes.CodeType):
-            self._code(value)
-        elif isinstance(value, pytypes.FunctionType):
-            self._function(value)
-        elif isinstance(value, pytypes.ModuleType):
-            self._put("module", value.__name__)  # what is used of it is added where it is used
-        elif isinstance(value, (pytypes.BuiltinFunctionType, np.ufunc)):
-            self._put("builtin", str(getattr(value, "__module__", "")), value.__name__)
-        elif isinstance(value, type):
-            self._put("class", value.__module__, value.__qualname__)
-            self._text(value.__module__)
-        elif isinstance(value, slice):
-            self._put("slice", repr(value))
-        elif value is Ellipsis:
-            self._put("ellipsis")
-        else:
-            self._numba(value)
+        """Take in a value of any kind. Raises `Unknown` for one whose influence on the machine code cannot be told."""
+        for kinds, take in _KINDS:
+            if isinstance(value, kinds):
+                return take(self, value)
+        return self._numba(value)
+
+    def _sized(self, value: Sized) -> None:
+        """Take in where the number comes from: its value follows from the text, and the processor is said elsewhere."""
+        self._put("sized", *value.modules)
+        for module in value.modules:
+            self._text(module)
+
+    def _number(self, value: Any) -> None:
+        self._put(type(value).__name__, value.tobytes() if isinstance(value, np.generic) else repr(value))
+
+    def _sequence(self, value: tuple[Any, ...] | list[Any]) -> None:
+        self._put(type(value).__qualname__, str(len(value)))
+        for item in value:
+            self.add(item)
+
+    def _dict(self, value: dict[Any, Any]) -> None:
+        self._put("dict", str(len(value)))
+        for key, item in sorted(value.items(), key=lambda pair: _alone(pair[0])):
+            self.add(key)
+            self.add(item)
+
+    def _array(self, value: np.ndarray) -> None:
+        if value.dtype.hasobject:
+            raise Unknown
+        self._put("array", repr(value.dtype), repr(value.shape), repr(value.flags.c_contiguous), value.tobytes())
+
+    def _class(self, value: type) -> None:
+        self._put("class", value.__module__, value.__qualname__)
+        self._text(value.__module__)
 
     def _numba(self, value: Any) -> None:
         from numba.core import types
@@ -167,6 +161,25 @@ class Digest:
         else:
             self.own = self.own and (top in _VERSIONED or top in sys.stdlib_module_names)
 
+
+#: kinds of values, the narrower ones first, and what takes them in; all others are Numba's
+_KINDS: tuple[tuple[Any, Callable[[Digest, Any], None]], ...] = (
+    (Sized, Digest._sized),
+    ((type(None), bool, int, float, complex, str, np.generic), Digest._number),
+    (bytes, lambda digest, value: digest._put("bytes", value)),
+    ((tuple, list), Digest._sequence),
+    ((set, frozenset), lambda digest, value: digest._put("set", *sorted(_alone(item) for item in value))),
+    (dict, Digest._dict),
+    (np.ndarray, Digest._array),
+    (np.dtype, lambda digest, value: digest._put("dtype", repr(value))),
+    (pytypes.CodeType, Digest._code),
+    (pytypes.FunctionType, Digest._function),
+    (pytypes.ModuleType, lambda digest, value: digest._put("module", value.__name__)),  # what is used of it is added where it is used
+    ((pytypes.BuiltinFunctionType, np.ufunc), lambda digest, value: digest._put("builtin", str(getattr(value, "__module__", "")), value.__name__)),
+    (type, Digest._class),
+    (slice, lambda digest, value: digest._put("slice", repr(value))),
+    (type(...), lambda digest, value: digest._put("ellipsis")),
+)
 
 _VERSIONED = {"numba", "numpy", "llvmlite"}
 _LIBRARIES = {"numba", "numpy", "math", "cmath", "operator"}  # with versions of their own, which are in the key

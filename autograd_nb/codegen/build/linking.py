@@ -21,7 +21,7 @@ import numpy as np
 
 from .apart import apart
 
-_NOARGS, _FASTCALL = 4, 0x80  #: how Python calls a function in C: METH_NOARGS, METH_FASTCALL
+NOARGS, FASTCALL = 4, 0x80  #: how Python calls a function in C: METH_NOARGS, METH_FASTCALL
 
 #: functions of the C library that Numba takes from where Python has it, each for doubles and, with an f, for floats
 MATH = (
@@ -181,21 +181,22 @@ def _described(name: str, address: int, flags: int) -> _Method:
 def function(linked: Linked) -> Any:
     """Return the function that Python calls for a kernel."""
     bound = struct.pack("@PP", id(np.ndarray), linked.address)
-    return _new_function(ctypes.addressof(_described(linked.name, linked.entry, _FASTCALL)), bound, None)
+    return _new_function(ctypes.addressof(_described(linked.name, linked.entry, FASTCALL)), bound, None)
 
 
-def bound_to(address: int, name: str, text: str) -> Callable[[], Any]:
-    """Return a function without arguments that calls the LLVM text's ``ptr @name(ptr %self, ptr %none)``.
+def bound_to(to: Any, name: str, text: str, flags: int = NOARGS) -> Callable[..., Any]:
+    """Return a function that calls the LLVM text's ``ptr @name(ptr %self, ptr %none)``, or with `FASTCALL` its
+    ``ptr @name(ptr %self, ptr %arguments, i64 %count)``.
 
-    ``self`` is ``address`` as a Python int: words that the function works on; the caller keeps them alive. Such a builtin costs a
-    tenth of what ctypes takes to convert some arguments.
+    ``self`` is the Python object ``to``; where that is an address, as an int, of words that the function works on, the caller keeps them
+    alive. Such a builtin costs a tenth of what ctypes takes to convert some arguments.
     """
-    method = _methods.get(name) or apart(_compiled_method, name, text)
-    made: Callable[[], Any] = _new_function(ctypes.addressof(method), address, None)
+    method = _methods.get(name) or apart(_compiled_method, name, text, flags)
+    made: Callable[..., Any] = _new_function(ctypes.addressof(method), to, None)
     return made
 
 
-def _compiled_method(name: str, text: str) -> _Method:
+def _compiled_method(name: str, text: str, flags: int) -> _Method:
     if name not in _methods:
-        _methods[name] = _described(name, from_text(text, name), _NOARGS)
+        _methods[name] = _described(name, from_text(text, name), flags)
     return _methods[name]

@@ -327,7 +327,7 @@ def unify(a: Sym, b: Sym) -> tuple[Sym, Sym]:
 
 
 def primitive(op: str, *args: Any) -> Sym:
-    """Emit a primitive instruction on symbols (Python numbers become literals of the first symbol's dtype)."""
+    """Write a primitive instruction on symbols (Python numbers become literals of the first symbol's dtype)."""
     first = next(a for a in args if isinstance(a, Sym))
     syms = tuple(first.trace.as_sym(a, first.dtype) for a in args)
     return first.trace._emit(op, syms, BOOL if op in _COMPARISONS else first.dtype)

@@ -28,7 +28,8 @@ from ..formula.symbols import BOOL, COMPONENT, FLOATS, INTEGERS, ComplexError, S
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
 HEADER = "import math\nimport numpy as np\n"
-WALK = "from autograd_nb.codegen.runtime import advance, entry, pack, position, row, scratch, start, steps, turn\n"
+MARKS = "from autograd_nb.codegen.runtime import independent\n"
+WALK = "from autograd_nb.codegen.runtime import advance, entry, independent, pack, position, row, scratch, start, steps, turn\n"
 
 #: elements that a loop takes at a time: what is brought in order for it stays in the first cache. In a summation lanes add up
 #: in vector registers within a chunk, and chunks are added in order
@@ -131,11 +132,12 @@ def pointwise_flat(body: Body, over: Mapping[int, int] = APART) -> str:
     stores = [f"{o}[i] = {v.name}" for o, v in zip(outs, values, strict=True)]
     return (
         HEADER
+        + MARKS
         + body.trace.preamble()
         + before
         + f"def kernel({', '.join(args + own)}):\n"
         + f"    for i in range({outs[0]}.size):\n"
-        + _indent(loads + lines + stores, 2)
+        + _indent(["independent()", *loads, *lines, *stores], 2)
     )
 
 
@@ -206,7 +208,7 @@ def pointwise_strided(body: Body, kinds: str, over: Mapping[int, int] = APART) -
         text += _indent([f"for c in range(0, n{inner}, {CHUNK}):", f"    size = min({CHUNK}, n{inner} - c)"], level)
         level += 1
     text += _indent([*dict.fromkeys([*reads.rows, *writes.rows]), f"for i in range({size}):"], level)
-    text += _indent(reads.loads + lines + stores, level + 1)
+    text += _indent(["independent()", *reads.loads, *lines, *stores], level + 1)
     return text + _indent([f"advance(place, dims, {n}, 0, {walked})"], 2)
 
 
@@ -374,6 +376,7 @@ ALL = Fold("all", 1, lambda a, x: a & x, _truth)
 # reassociation only where it is wanted: on the additions of the fold, never inside the formula that feeds it
 _REDUCE_HEADER = HEADER + WALK + "from autograd_nb.codegen.runtime import radd, rmul\n"
 
+EACH = ("for i in range(size):", "    independent()")  #: a loop over the columns of a block
 LEVEL = 32  #: rows that are added up before their sum goes up one level
 KEPT = 3  #: outer loops over kept dims
 REDUCED = 2  #: outer loops over reduced dims
@@ -500,7 +503,7 @@ class _Reduction:
         text += _indent([f"row{k} = scratch({CHUNK}, np.{numpy_name(lane)})" for k, lane in enumerate(lanes)], 1)
         text += _indent([f"sum{k} = scratch({CHUNK}, np.{numpy_name(accs[k])})" for k in high], 1)
         text += _indent([f"for _ in range(steps(dims, 0, {KEPT})):", f"    for c in range(0, n5, {CHUNK}):"], 1)
-        text += _indent([self.rows[0], "for i in range(size):", *[f"    row{k}[i] = {low}" for k, low in enumerate(self.lows)]], 3)
+        text += _indent([self.rows[0], *EACH, *[f"    row{k}[i] = {low}" for k, low in enumerate(self.lows)]], 3)
         if high:
             text += _indent([*[f"    sum{k}[i] = {self.begins[k]}" for k in high], "count = 0"], 3)
         text += _indent(["for _ in range(rows):"], 3)
@@ -511,10 +514,10 @@ class _Reduction:
             text += _indent([f"row{k}[i] = {f.text(f'acc{k}', f'v{k}', lanes[k], True)}"], 5)
         text += _indent(self.stores, 5)
         if high:
-            text += _indent(["count += 1", f"if count == {LEVEL}:", "    count = 0", "    for i in range(size):"], 4)
+            text += _indent(["count += 1", f"if count == {LEVEL}:", "    count = 0", *["    " + line for line in EACH]], 4)
             text += _indent([line for k in high for line in (f"sum{k}[i] += row{k}[i]", f"row{k}[i] = {self.lows[k]}")], 6)
         text += self._next_row(4)
-        text += _indent([*ends.rows, "for i in range(size):"], 3)
+        text += _indent([*ends.rows, *EACH], 3)
         for k, acc in enumerate(accs):
             text += _indent([f"total{k} = {f'sum{k}[i] + ' if k in high else ''}row{k}[i]{_TRUTH if acc == BOOL else ''}"], 4)
         text += _indent([f"x{a[1:]} = {a}r[i * {a}s5]{self.truth[a]}" for a in self.epilogue], 4)

@@ -45,13 +45,13 @@ FOLDED = (int, float, bool)
 
 
 class Known(NamedTuple):
-    """What an expression is, where that is known before the kernel runs."""
+    """The value of an expression that is known before the kernel runs."""
 
     value: Any
 
 
 class Call(NamedTuple):
-    """What is called, on which types, and whether it is a method of the value before the dot."""
+    """A call: what is called, on which types, and whether it is a method of the value before the dot."""
 
     target: Any
     signature: Signature
@@ -128,7 +128,7 @@ class Inference:
         self.set(target, self.calls[node].signature.return_type)
 
     def read(self, target: ast.expr) -> ast.expr:
-        """The expression that reads what an augmented assignment sets."""
+        """Return the expression that reads what an augmented assignment sets."""
         if isinstance(target, ast.Name):
             if not isinstance(self.of_Name(target), types.Number | types.Boolean):
                 raise Untranslatable("augmented assignment")  # of an array it would change the array
@@ -200,17 +200,17 @@ class Inference:
     # ------------------------------------------------------------------------------------------ expressions
 
     def type(self, node: ast.expr) -> Any:
-        """The type of an expression, where constants have their own."""
+        """Return the type of an expression, where constants have their own."""
         found = self.expression(node)
         return found if isinstance(found, types.Type) else self.context.resolve_value_type(found.value)
 
     def literal(self, node: ast.expr) -> Any:
-        """The type of an operand, where that of a constant tells its value."""
+        """Return the type of an operand, where that of a constant tells its value."""
         found = self.expression(node)
         return found if isinstance(found, types.Type) else self.context.resolve_value_type_prefer_literal(found.value)
 
     def truth(self, node: ast.expr) -> Any:
-        """See that an expression can be asked whether it holds, and return its type, or what it is."""
+        """Check that an expression can be asked whether it holds, and return its type, or what it is."""
         if isinstance(node, ast.BoolOp) and node not in self.of:
             self.of[node] = self.joined(node, self.truth)
         found = self.expression(node)
@@ -219,7 +219,7 @@ class Inference:
         return found
 
     def expression(self, node: ast.expr) -> Any:
-        """The type of an expression, or what it is."""
+        """Return the type of an expression, or what it is."""
         found = self.of.get(node)
         if found is None:
             visit = getattr(self, f"of_{type(node).__name__}", None)
@@ -299,7 +299,7 @@ class Inference:
             raise Untranslatable("and, or")
 
     def joined(self, node: ast.BoolOp, look: Callable[[ast.expr], Any]) -> Any:
-        """What `and` or `or` makes of its operands, of which those are left out that are known and change nothing."""
+        """Return what `and` or `or` makes of its operands, of which those are left out that are known and change nothing."""
         stops = isinstance(node.op, ast.Or)
         kept: list[ast.expr] = []
         for value in node.values:
@@ -357,7 +357,7 @@ class Inference:
         return isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C" and kind.aligned
 
     def reads_directly(self, place: Any, index: Any) -> bool:
-        """Whether an element is one load from memory: of a flat array or a row, at a number."""
+        """Return whether an element is one load from memory: of a flat array or a row, at a number."""
         return isinstance(types.unliteral(index), types.Integer) and (self.is_flat(place) or isinstance(place, types.CPointer))
 
     def index(self, node: ast.expr) -> Any:
@@ -400,7 +400,7 @@ class Inference:
         return signature.return_type
 
     def is_view(self, node: ast.Call) -> bool:
-        """Whether it is ``x.view(dtype)`` of a number: its bits as those of another type."""
+        """Return whether it is ``x.view(dtype)`` of a number: its bits as those of another type."""
         function = node.func
         if not (isinstance(function, ast.Attribute) and function.attr == "view" and len(node.args) == 1):
             return False
@@ -429,7 +429,7 @@ _COMPARE: dict[type, Any] = {
 
 
 def _borrowing(tree: ast.FunctionDef, arguments: set[str], assigned: set[str]) -> set[str]:
-    """The variables that are only ever set to arguments and to parts of them, which the caller holds: there is nothing to count."""
+    """Return the variables that are only ever set to arguments and to parts of them, which the caller holds: there is nothing to count."""
     values: dict[str, list[ast.expr | None]] = {name: [] for name in assigned}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
@@ -453,13 +453,13 @@ def _borrowing(tree: ast.FunctionDef, arguments: set[str], assigned: set[str]) -
 
 
 def _is_plain(target: ast.expr) -> bool:
-    """Whether an expression calls nothing but types of numbers, as in ``x[np.uintp(i)]``."""
+    """Return whether an expression calls nothing but types of numbers, as in ``x[np.uintp(i)]``."""
     calls = [n.func for n in ast.walk(target) if isinstance(n, ast.Call)]
     return all(isinstance(f, ast.Attribute) and f.attr in ("uintp", "int64") for f in calls)
 
 
 def _is_part(value: ast.expr | None, held: set[str]) -> bool:
-    """Whether an expression is one of these variables or a part of it."""
+    """Return whether an expression is one of these variables or a part of it."""
     if isinstance(value, ast.Name):
         return value.id in held
     if isinstance(value, ast.Subscript):
@@ -468,7 +468,7 @@ def _is_part(value: ast.expr | None, held: set[str]) -> bool:
 
 
 def _ends(statements: list[ast.stmt]) -> bool:
-    """Whether nothing after these statements is reached."""
+    """Return whether nothing after these statements is reached."""
     last = statements[-1] if statements else None
     if isinstance(last, ast.If):
         return _ends(last.body) and _ends(last.orelse)

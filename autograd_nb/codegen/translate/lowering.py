@@ -92,13 +92,13 @@ class Translated(BaseLower):
         self.passing.clear()
 
     def made(self, kind: types.Type, value: Any) -> Any:
-        """What a call has returned, which is ours."""
+        """Take what a call has returned, which is ours."""
         if self.counted(kind):
             self.passing.append((kind, value))
         return value
 
     def only_here(self, value: Callable[[], Any]) -> Any:
-        """What is computed on one of several ways; where it makes something to be let go there, Numba's front end must do it."""
+        """Return what is computed on one of several ways; where it makes something to be let go there, Numba's front end must do it."""
         before = len(self.passing)
         found = value()
         if len(self.passing) > before:
@@ -274,7 +274,7 @@ class Translated(BaseLower):
         return self.converted(self.value(node), self.found.type(node), wanted)
 
     def truth(self, node: ast.expr) -> Any:
-        """Whether an expression holds; what `and` and `or` join may be numbers too."""
+        """Return whether an expression holds; what `and` and `or` join may be numbers too."""
         if isinstance(node, ast.BoolOp) and node in self.found.calls:
             return self.of_BoolOp(node)
         return self.context.is_true(self.builder, types.unliteral(self.found.type(node)), self.value(node))
@@ -294,7 +294,7 @@ class Translated(BaseLower):
         return self.context.get_constant_generic(self.builder, kind, value)
 
     def call(self, call: Call, given: list[tuple[types.Type, Any]], self_value: Any = None) -> Any:
-        """The value of a call with arguments of these types."""
+        """Return the value of a call with arguments of these types."""
         signature = call.signature
         values = [self.converted(v, k, w) for (k, v), w in zip(given, signature.args, strict=True)]
         if isinstance(call.target, types.ExternalFunction):
@@ -354,7 +354,7 @@ class Translated(BaseLower):
         return self.chain([partial(self.truth, n) for n in self.found.calls[node]], isinstance(node.op, ast.Or))
 
     def chain(self, tests: list[Callable[[], Any]], stops: bool) -> Any:
-        """The value of tests that end where one is as ``stops`` says."""
+        """Return the value of tests that end where one is as ``stops`` says."""
         builder = self.builder
         value = tests[0]()
         if len(tests) == 1:
@@ -410,7 +410,7 @@ class Translated(BaseLower):
         return self.call(call, [(kind, self.value(node.value)), (self.found.index(node.slice), self.index(node.slice))])
 
     def element(self, node: ast.Subscript, kind: Any) -> Any:
-        """The address of an element of a flat array, where a negative index counts from the end, or of a row."""
+        """Return the address of an element of a flat array, where a negative index counts from the end, or of a row."""
         builder, array = self.builder, self.value(node.value)
         index_kind = types.unliteral(self.found.type(node.slice))
         index = self.value(node.slice)
@@ -426,7 +426,7 @@ class Translated(BaseLower):
         return builder.gep(self.part(kind, array, "data"), [whole], inbounds=True)
 
     def index(self, node: ast.expr) -> Any:
-        """What stands in brackets, for Numba's own rules."""
+        """Return what stands in brackets, for Numba's own rules."""
         if not isinstance(node, ast.Slice):
             return self.value(node)
         found = cgutils.create_struct_proxy(types.slice2_type)(self.context, self.builder)
@@ -436,7 +436,7 @@ class Translated(BaseLower):
         return found._getvalue()
 
     def window(self, kind: Any, array: Any, bounds: ast.Slice) -> Any:
-        """A part of a flat array, which shares its memory."""
+        """Return a part of a flat array, which shares its memory."""
         builder, model = self.builder, self.context.data_model_manager[kind]
         size = model.get(builder, array, "nitems")
         first = self.bound(bounds.lower, size) if bounds.lower else WORD(0)
@@ -449,7 +449,7 @@ class Translated(BaseLower):
         return array
 
     def bound(self, node: ast.expr, size: Any) -> Any:
-        """A bound of a slice, counted from the start and within the array."""
+        """Return a bound of a slice, counted from the start and within the array."""
         builder, at = self.builder, self.cast(node, types.int64)
         if not (isinstance(at, ir.Constant) and at.constant >= 0):
             negative = builder.icmp_signed("<", at, WORD(0))
@@ -482,7 +482,7 @@ class Translated(BaseLower):
         return found
 
     def empty(self, kind: types.Array, size: Any) -> Any:
-        """A new flat array; MemoryError where there is no room, ValueError for what is no size."""
+        """Return a new flat array; MemoryError where there is no room, ValueError for what is no size."""
         context, builder = self.context, self.builder
         width = context.get_abi_sizeof(context.get_data_type(kind.dtype))
         itemsize = WORD(width)
@@ -499,7 +499,7 @@ class Translated(BaseLower):
         return array._getvalue()
 
     def folded(self, call: Call, given: list, keywords: list[ast.keyword]) -> tuple[Call, list]:
-        """The arguments of a call in the order of its parameters."""
+        """Return the arguments of a call in the order of its parameters."""
         parameters = call.signature.pysig
         if parameters is None:
             return call, given
@@ -519,7 +519,7 @@ class Translated(BaseLower):
 
 
 def translated(state: Any, function: pytypes.FunctionType) -> Callable[..., Translated]:
-    """Prepare the state of a compilation for lowering, and return what lowers; `Untranslatable` where Numba's front end must do it."""
+    """Make the state of a compilation ready for lowering, and return what lowers; `Untranslatable` where Numba's front end must do it."""
     tree = tree_of(function)
     names = [a.arg for a in tree.args.args]
     defaults = any(isinstance(k, types.Omitted | types.StarArgTuple) for k in state.args)

@@ -26,7 +26,7 @@ def tree_of(function: pytypes.FunctionType) -> ast.FunctionDef:
 
 @functools.lru_cache(256)
 def _trees(filename: str, text: str) -> dict[pytypes.CodeType, ast.FunctionDef]:
-    """Every function of a text by its code: a file may have changed since it was imported."""
+    """Return every function of a text by its code: a file may have changed since it was imported."""
     try:
         tree = ast.parse(text)
         codes = {c.co_firstlineno: _bare(c) for c in _codes(compile(tree, filename, "exec", dont_inherit=True))}
@@ -42,7 +42,7 @@ def _trees(filename: str, text: str) -> dict[pytypes.CodeType, ast.FunctionDef]:
 
 
 def _bare(code: pytypes.CodeType) -> pytypes.CodeType:
-    """The code of a function without what the text around it decides: whether annotations are evaluated."""
+    """Return the code of a function without what the text around it decides: whether annotations are evaluated."""
     return code.replace(co_flags=0)
 
 
@@ -54,6 +54,6 @@ def _codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
 
 
 def names_of(function: pytypes.FunctionType) -> dict[str, object]:
-    """What the free names of a function stand for."""
+    """Return what the free names of a function stand for."""
     found = dict(zip(function.__code__.co_freevars, (c.cell_contents for c in function.__closure__ or ()), strict=True))
     return {**function.__globals__, **found}

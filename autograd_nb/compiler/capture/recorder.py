@@ -8,15 +8,15 @@ stays eager: values read by Python, memory that is not reachable from the functi
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...graph.collector import living
 from ...graph.node import here, place
 from ...tensor import Tensor
-from ..ir import Buffer, Step, Use, address, root
+from ..ir import Buffer, Step, Use, address, changes, root
 from ..live_numbers import IntSlot, _Slot, plain_number
 
 
@@ -43,17 +43,17 @@ class Capture:
         self.decided: list[_Slot] = []
         self.asked: set[str] = set()  # attributes that tensors were asked for and did not have
         self.hashed = False  # whether Python has looked for a tensor in a dict or a set
+        self.unasked = False  # whether what runs is a backward pass that nobody has asked for: a problem ends it before it happens
         self._kept: list[Any] = []  # while they live their ids name them
         self._constants: set[int] = set()
         for kind, path, t in known:
             self.buffer_of(t._data, kind, path, t)
         self._foreign: dict[int, Any] = {}
-        for o in gc.get_objects():
-            if issubclass(type(o), Tensor):  # (isinstance would ask dead weak proxies)
-                with contextlib.suppress(RuntimeError, AttributeError):  # of a batched tensor whose vmap has ended, or in the making
-                    r = root(o._data)
-                    if id(r) not in self.buffers:
-                        self._foreign[id(r)] = r
+        for o in living(Tensor):
+            with contextlib.suppress(RuntimeError, AttributeError):  # of a batched tensor whose vmap has ended, or in the making
+                r = root(o._data)
+                if id(r) not in self.buffers:
+                    self._foreign[id(r)] = r
         self._kept.append(self._foreign)
 
     def buffer_of(self, array: np.ndarray, kind: str = "", path: str = "", owner: Any = None) -> Buffer:
@@ -83,8 +83,10 @@ class Capture:
         return Use(buffer, address(array) - address(r), array.size, array.dtype)
 
     def problem(self, reason: str) -> None:
-        """Note why this cannot be replayed."""
+        """Note why this cannot be replayed. Problem where it need not happen at all."""
         self.problems.append(Problem(reason, user_line()))
+        if self.unasked:
+            raise self.problems[0]
 
     # ---- what `launch` calls
     def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
@@ -106,8 +108,11 @@ class Capture:
             else:
                 operands.append(a)
                 plain.append(plain_number(a))
+        step = Step(call, operands, tuple(writes), here(2))
+        if self.unasked and changes(step):
+            self.problem("the backward pass of its results changes tensors")
         call.entry(*plain)
-        self.steps.append(Step(call, operands, tuple(writes), here(2)))
+        self.steps.append(step)
 
     def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: tuple[Any, ...] = ()) -> None:
         """Note a test of what kernels wrote, which is repeated at each run."""
@@ -135,6 +140,8 @@ class Capture:
 
     def draw(self, source: Any) -> tuple[int, int]:
         """Seed and call of a random op, read anew at each run."""
+        if self.unasked:
+            self.problem("the backward pass of its results draws random numbers")
         self.streams.setdefault(id(source), (source, *source._place))
         seed, call = source.__class__._next(source)
         now = [seed, call]

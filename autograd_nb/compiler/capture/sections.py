@@ -53,7 +53,7 @@ def _used_up(node: Node) -> bool:
     return node.consumed is not None or bool(node.versions and sum(c[0] for c in node.counters()) != node.stamp)
 
 
-def _nodes(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Node]:
+def behind(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Node]:
     """Return the nodes that the roots depend on, youngest first."""
     found: dict[int, Node] = {}
     stack = [node for node, _ in roots]
@@ -73,7 +73,7 @@ def _nodes(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Node
 
 def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Section]:
     """Return the sections behind some results, those that others depend on later. ``ends``: ids of nodes where the graph ends."""
-    nodes = _nodes(roots, ends, began)
+    nodes = behind(roots, ends, began)
     inside = {id(n) for n in nodes}
     if any(id(node) not in inside for node, _ in roots):
         raise Problem("a result has an argument's place in the graph; return the argument itself")
@@ -135,6 +135,8 @@ def _flowing(node: Node, reached: Collection[Key]) -> tuple[Any, ...]:
     state.grad = False
     try:
         found = node.run(gs)
+    except Problem:
+        raise
     except Exception:  # the pass itself will tell
         return node.edges
     finally:
@@ -299,15 +301,6 @@ def _rehang(node: Node, before: Any) -> None:
     if 0 in mine.retained:
         own.retained[index] = mine.retained[0]
     node.hooks = None
-
-
-class Alike:
-    """An observer that lets launches be: what is observed goes another way in places, with other nodes."""
-
-    draws = ()
-
-    def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
-        call.entry(*args)
 
 
 def graph_of(variant: Any, leaves: list[Tensor], observer: Any) -> list[Section] | None:

@@ -10,11 +10,13 @@ from collections.abc import Callable, Collection
 from operator import itemgetter
 from typing import Any
 
-from .memory_words import Record, Watch, records, versioned
+from .memory_words import marked, records
 from .places import BY_DIGITS, BY_IDENTITY, BY_VALUE, EMPTY, Place
 from .reach import Reach
+from .watch import Record, Watch
 
 Test = Callable[[], int]  #: gives the number of a place that has changed, or −1
+OfDict = Callable[[dict[Any, Any]], Test | None]  #: gives the test of one dict's places
 TOGETHER = 32  #: empty containers that are tested in one line
 
 
@@ -24,9 +26,10 @@ class Guard:
     ``same()``: whether the others are surely unchanged, numbers that programs read anew included. It is what a call begins with.
     """
 
-    def __init__(self, places: list[Place], always: Test | None, watched: Test | None, words: Watch | None):
-        self.always, self._places, self._watched, self._words = always, places, watched, words
+    def __init__(self, places: list[Place], always: Test | None, watched: Test | None, words: Watch | None, alone: OfDict):
+        self.always, self._places, self._watched, self._words, self._of_dict = always, places, watched, words, alone
         self.same: Callable[[], bool] = bool  # nothing has been looked at yet
+        self._alone: dict[int, Test | None] = {}  # tests of single dicts that have changed: a learning rate does so at each step
 
     def __call__(self) -> int:
         """Return the number of a place that has changed, or −1."""
@@ -37,12 +40,25 @@ class Guard:
         """Return the number of a place that has changed among those that words tell of, or −1."""
         if self._watched is None or self._words is None:
             return -1
-        versions = self._words.versions()
-        changed = self._watched()
+        seen = self._words.seen()
+        changed = self._look_into(self._words.changed(seen))
         if changed < 0:
-            self._words.renew(versions)
+            self._words.renew(seen)
             self.same = self._words.same
         return changed
+
+    def _look_into(self, dicts: list[int]) -> int:
+        """Return what has changed in some of the dicts that are watched, or in anything where none are named."""
+        if not dicts or self.same is bool:
+            return self._watched()  # type: ignore[misc]
+        for k in dicts:
+            if k not in self._alone:
+                self._alone[k] = self._of_dict(self._words.dicts[k])  # type: ignore[union-attr]
+            test = self._alone[k]
+            changed = -1 if test is None else test()
+            if changed >= 0:
+                return changed
+        return -1
 
     def sees(self, mapping: dict[Any, Any]) -> bool:
         """Return whether a change of this dict is a change to `same`."""
@@ -63,7 +79,7 @@ def _short(value: Any) -> str:
 
 def build_guard(reach: Reach, skip: Collection[tuple[int, Any]] = ()) -> Guard:
     """Return the test of all places of a walk. ``skip``: (id of the mapping, key) of entries that are live numbers."""
-    reach.note_methods(every=versioned({}))
+    reach.note_methods()
     parts: dict[tuple[int, str], list[Place]] = {}
     for p in reach.places:
         if p.part is not None:
@@ -73,7 +89,7 @@ def build_guard(reach: Reach, skip: Collection[tuple[int, Any]] = ()) -> Guard:
     told: set[tuple[int, str]] = set()  # the parts of which words tell
     for key, places in parts.items():
         of, part = places[0].part  # type: ignore[misc]
-        if part == "entries" and versioned(of):
+        if part == "entries" and marked(of):
             dicts.append(of)
         else:
             found = records(of, part, [p.value for p in places if p.entry is not None or part != "entries"])
@@ -87,7 +103,11 @@ def build_guard(reach: Reach, skip: Collection[tuple[int, Any]] = ()) -> Guard:
         if p.entry is None or (id(p.entry.holder), p.entry.key) not in skip:
             (watched if p.part is not None and (id(p.part[0]), p.part[1]) in told else always).append(i)
     write = _Writer(reach)
-    return Guard(reach.places, write.test(always), write.test(watched), Watch(dicts, words) if told else None)
+
+    def of_dict(d: dict[Any, Any]) -> Test | None:
+        return write.test([i for i in watched if (p := reach.places[i].part) is not None and p[0] is d])
+
+    return Guard(reach.places, write.test(always), write.test(watched), Watch(dicts, words) if told else None, of_dict)
 
 
 def _unchanged(now: Any, place: Place) -> bool:

@@ -99,14 +99,12 @@ class Reach:
         self._value(path or getattr(function, "__name__", "function"), "", function)
         self._run()
 
-    def note_methods(self, every: bool) -> None:
-        """Take for granted that the methods of tensors are as they were: ``every`` one, or those that the user's functions name."""
+    def note_methods(self) -> None:
+        """Take for granted that the methods of tensors are as they were."""
         entries = gc.get_referents(vars(Tensor))[0]  # the dict behind the proxy
-        names = [k for k in self._methods if every or k in self.names]
-        if len(names) > 1:
-            values = tuple([self._methods[k] for k in names])
-            code = f"{self._places.name(itemgetter(*names))}({self._places.name(entries)})"
-            self._places.add("a method of Tensor", code, values, BY_VALUE, (entries, "entries"))
+        if self._methods:
+            code = f"{self._places.name(itemgetter(*self._methods))}({self._places.name(entries)})"
+            self._places.add("a method of Tensor", code, tuple(self._methods.values()), BY_VALUE, (entries, "entries"))
         self._methods = {}
 
     def value(self, path: str, value: Any) -> None:
@@ -295,7 +293,11 @@ class Reach:
                 f"it reaches {path}, an object of the class {kind.__name__}, whose values may change unseen; pass them as arguments"
             )
         attributes = getattr(value, "__dict__", None)
+        name = self._places.name(value)
+        self._places.add(f"the class of {path}", f"type({name})", kind, BY_IDENTITY, (value, "class"))
         if isinstance(attributes, dict):
+            if value.__dict__ is attributes:  # no property that makes one
+                self._places.add(f"{path}.__dict__", f"{name}.__dict__", attributes, BY_IDENTITY, (value, "attributes"))
             if isinstance(attributes.get("param_groups"), list) and isinstance(attributes.get("state"), dict):
                 self.optimizers.append(value)
             self._attributes(path, attributes)
@@ -315,10 +317,13 @@ class Reach:
             self._entry(f"{path}.{k}", attributes, k, self._places.entry(attributes, k), v)
 
     def _class(self, path: str, cls: type) -> None:
+        self._places.add(f"the bases of {path}", f"{self._places.name(cls)}.__mro__", cls.__mro__, BY_IDENTITY, (cls, "__mro__"))
         for base in cls.__mro__:
             if in_library(base.__module__):
                 continue
             entries = gc.get_referents(vars(base))[0]  # the dict behind the proxy
+            count = f"len(vars({self._places.name(base)}))"  # one more may stand before one of another base
+            self._places.add(f"the attributes of the class {base.__name__}", count, len(entries), BY_VALUE, (entries, "entries"))
             for k, v in list(vars(base).items()):
                 code = f"vars({self._places.name(base)}).get({k!r}, MISSING)"
                 if isinstance(v, (staticmethod, classmethod)):
@@ -358,7 +363,9 @@ class Reach:
             return
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell)
-        self._places.add(f"the defaults of {path}", f"{self._places.name(function)}.__defaults__", function.__defaults__)
+        name = self._places.name(function)
+        self._places.add(f"the code of {path}", f"{name}.__code__", function.__code__, BY_IDENTITY, (function, "__code__"))
+        self._places.add(f"the defaults of {path}", f"{name}.__defaults__", function.__defaults__, BY_IDENTITY, (function, "__defaults__"))
         for k, v in enumerate(function.__defaults__ or ()):
             self._value(f"default {k} of {path}", "", v)
         if function.__kwdefaults__:

@@ -69,6 +69,7 @@ class Executable:
         for i, step in enumerate(steps):
             start = self._lower(i, step, start)
         self._close(start)
+        self.nowhere = self.table.new_cell()  # for the address of what nothing reads
         self.records, self.values = self.table.finish()
         self._records_at, self._values_at = address(self.records), address(self.values)
         self._drive = driver.driver()

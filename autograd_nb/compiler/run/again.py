@@ -11,12 +11,13 @@ from weakref import ref
 import numpy as np
 
 from ... import launch
+from ...autograd.saved import unhooked
 from ...dtypes import get_default_dtype
 from ...graph.modes import state
 from ...ops.creation.cast import relaid
 from ...shapes import Layout
 from ...tensor import Tensor, make
-from ..capture.sections import Alike, gradients, graph_of
+from ..capture.sections import gradients, graph_of
 from ..guards.carried_state import Kept
 from ..live_numbers import FloatSlot
 from ..lower.executable import Executable
@@ -203,7 +204,7 @@ class Call:
             if found is None and not gone:
                 found = None if variant.state.observed else self._made(None)
                 if found is None and launch.observer() is None:
-                    found = self._made(Alike())
+                    found = self._made(launch.Alike())
                     variant.state.observed = True
         if found is None and gone:
             why = why or "some of whose tensors have been modified by an inplace operation since (the next call will keep their values)"
@@ -240,7 +241,7 @@ class Call:
         for t, count in zip(self.large, self.counts, strict=True):
             t._version_[0] = count
         try:
-            with nullcontext() if self.before is None else self.before.again():
+            with unhooked(), nullcontext() if self.before is None else self.before.again():
                 leaves = iter(self.leaves[len(self.leaves) - variant.carried_leaves :])
                 for k, value in variant.carried:
                     k.set(rebuild(value, leaves))

@@ -7,7 +7,8 @@ needs them is refused as the eager one is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from ...ops.creation.cast import relaid
 from ...ops.creation.create import new_full
 from ...shapes import Layout
 from ...tensor import Tensor, edge, make
+from ..addresses import writer
 from ..lower.executable import Executable
 from .again import Before, Call
 from .records import ArgumentExit, Exit, Gradient, Memory, NewGradient, PartExit, SameGradient, StateExit
@@ -34,6 +36,7 @@ class Run:
     gradients: list[Gradient]  #: for each exit of the part
     saved: list[Memory]  #: what the forward pass leaves for it
     program: Executable
+    writers: dict[Any, Any] = field(default_factory=dict)  #: what writes where arrays begin, by the buffers and shifts that calls have left
 
     def __call__(self, frame: Frame, numbers: Any, gs: Any) -> list[Any]:
         incoming = []
@@ -42,19 +45,25 @@ class Run:
             if g is None:  # then others reach every node of the part, see `sections`: nothing is added to what they bring
                 g = new_full(layout.shape, 0, layout.dtype)
             incoming.append(_lying(g, layout))
-        made: dict[int, np.ndarray] = {}
-        for g in self.gradients:
-            if isinstance(g, NewGradient) and g.memory.buffer not in made:
-                made[g.memory.buffer] = launch.empty(g.memory.size, g.memory.carrier)
+        made = {m.buffer: launch.empty(m.size, m.carrier) for m in self._memories()}
         with self.program.alone() as program:
-            for (_, buffer, _), g in zip(self.seeds, incoming, strict=True):
-                program.bind(buffer, g)
-            for buffer, data, shift in frame.bound:
-                program.bind(buffer, data, shift)
-            for buffer, data in made.items():
-                program.bind(buffer, data)
+            self._writer(program, frame.places)(*incoming, *frame.bound, *made.values())
             program.run(numbers)
         return [self._gradient(g, gs, incoming, made) for g in self.gradients]
+
+    def _memories(self) -> Iterable[Memory]:
+        """Return the new memory of a run."""
+        return {g.memory.buffer: g.memory for g in self.gradients if isinstance(g, NewGradient)}.values()
+
+    def _writer(self, program: Executable, places: tuple[tuple[int, int], ...]) -> Callable[..., Any]:
+        """Return what writes where the arrays begin that come in, those that the call has left (buffer, shift) and new ones."""
+        if program is self.program and places in self.writers:
+            return self.writers[places]  # type: ignore[no-any-return]
+        pairs = [*((buffer, 0) for _, buffer, _ in self.seeds), *places, *((m.buffer, 0) for m in self._memories())]
+        found = writer(program.values, [program.cells.get(b, program.nowhere) for b, _ in pairs], [shift for _, shift in pairs])
+        if program is self.program:
+            self.writers[places] = found
+        return found
 
     def _gradient(self, how: Gradient, gs: Any, incoming: list[Any], made: dict[int, np.ndarray]) -> Any:
         if isinstance(how, NewGradient):
@@ -105,6 +114,14 @@ class Part:
     given: list[int]  #: arguments
     made: list[int]  #: results
 
+    left: list[int] = field(init=False)  #: the buffers that the call leaves for it
+    places: tuple[tuple[int, int], ...] = field(init=False)  #: (buffer, shift) of those, and of the arguments that it reads
+
+    def __post_init__(self) -> None:
+        left = list({m.buffer: None for r in self.runs for m in r.saved})
+        object.__setattr__(self, "left", left)
+        object.__setattr__(self, "places", (*((buffer, 0) for buffer in left), *((buffer, shift) for _, buffer, shift in self.arguments)))
+
     @property
     def runs(self) -> list[Run]:
         """Return all its programs."""
@@ -126,14 +143,12 @@ class Part:
 
 
 class Frame:
-    """A frame is what a call leaves for the backward pass of one part. ``bound``: (buffer, memory, bytes before it) of all that
-    it reads.
-    """
+    """A frame is what a call leaves for the backward pass of one part. ``bound``: the memory of all that it reads, for its `places`."""
 
-    __slots__ = ("bound", "call", "numbers", "read")
+    __slots__ = ("bound", "call", "numbers", "places", "read")
 
-    def __init__(self, call: Call, bound: list[tuple[Any, ...]], numbers: list[Any], read: list[Layout]):
-        self.call, self.bound, self.numbers, self.read = call, bound, numbers, read
+    def __init__(self, call: Call, bound: list[np.ndarray], places: tuple[tuple[int, int], ...], numbers: list[Any], read: list[Layout]):
+        self.call, self.bound, self.places, self.numbers, self.read = call, bound, places, numbers, read
 
 
 class CompiledFunctionBackward(Node):
@@ -243,13 +258,12 @@ class Back:
 
     def _save(self, node: Any, programs: list, call: Any, leaves: list[Any], made: dict[Any, Any], results: list[Any]) -> None:
         part = node.part
-        bound = [(n, made[n], 0) for n in {s[0]: None for r in part.runs for s in r.saved}]
-        bound += [(buffer, leaves[i]._data, shift) for i, buffer, shift in part.arguments]
+        bound = [made[n] for n in part.left] + [leaves[i]._data for i, _, _ in part.arguments]
         read = [*part.state, *[leaves[i] for i in part.given], *[results[i] for i in part.made]]
         node.versions = tuple([t._version_ for t in read])
         node.stamp = sum([c[0] for c in node.versions])
         numbers = [p.numbers() if p._live else None for p in programs]
-        node.saved = Frame(call, bound, numbers, [t._layout for t in read])
+        node.saved = Frame(call, bound, part.places, numbers, [t._layout for t in read])
 
 
 def back_of(

@@ -6,21 +6,28 @@ the last run left it is not done again: numbers that are read anew, gradients th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import launch
-from ...codegen.build import compilation
+from ...graph.node import written
 from ...overriding import whole
-from ...tensor import make
-from ..guards.memory_words import Watch, held_alone
+from ...tensor import Tensor, make
+from ..addresses import writer
+from ..capture.recorder import places
+from ..guards.memory_words import held_alone
+from ..guards.watch import Watch
 from ..ir import address
 from ..lower import driver
 from ..lower.executable import Refused
+from .again import Before
 from .records import AnyResult, ArgumentResult, GradientResult, Memory, NewResult, be_view
+from .serving import test_lines
+
+OTHER = object()  #: what ``call`` returns where the program does not serve
 
 
 class Source(Enum):
@@ -46,23 +53,28 @@ class Result(NamedTuple):
     view: tuple[Any, ...] = ()  #: how it is a view of what nobody else has, see `records.NewResult`
 
 
-def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[Any, list[Any]], Any] | None:
-    """Return a function of a variant and the argument tensors that runs that variant, or None where that is of another kind.
+def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> None:
+    """Give a variant, if it is of that kind, functions of it and the arguments: ``fast_path`` runs it, ``call`` does so where it serves.
 
-    It does not hold the variant, which holds it: so a function that is dropped is freed at once. ``live``: the entries of parameter
+    They do not hold the variant, which holds them: so a function that is dropped is freed at once. ``live``: the entries of parameter
     groups (id of the group, name) that are read anew.
     """
     memories = _new_memories(variant) if _is_common(variant) else None
     if memories is None:
-        return None
+        return
     results = [_result(output, memories) for output in variant.outputs]
-    return _runner(variant, memories, results, _binding(variant, memories), _Numbers(variant, live))
+    lines, names = _run_lines(variant, memories, results, _Numbers(variant, live))
+    variant.state.fast_path = whole(written("run", "variant, args", lines, __file__, **names))
+    fits = [f"len(args) != {len(variant.arguments)}", *(f"args[{k}].__class__ is not Tensor" for k in range(len(variant.arguments)))]
+    test, used = test_lines(variant, "return OTHER")
+    head = [f"if {' or '.join(fits)}:", "    return OTHER", *test]
+    variant.state.call = whole(written("call", "variant, args", head + lines, __file__, OTHER=OTHER, Tensor=Tensor, **used, **names))
 
 
 def _is_common(variant: Any) -> bool:
     """Return whether a program is one native segment that needs no undoing, nor both reads a gradient and leaves another one for it."""
     program, begun = variant.program, {id(h.leaf) for h in variant.initial.held}
-    if (variant.back is not None and variant.back.lives) or variant.sharing or program.undone:
+    if variant.sharing or program.undone:
         return False
     if any(id(g.leaf) in begun for g in variant.gradients):
         return False
@@ -70,7 +82,7 @@ def _is_common(variant: Any) -> bool:
 
 
 def _new_memories(variant: Any) -> list[Memory] | None:
-    """Return the memory of new results; None where some is shared, or a result is a view of an argument."""
+    """Return the memory of new results, and what is left for a backward pass; None where results share some, or are views of an argument."""
     found: list[Memory] = []
     for output in variant.outputs:
         if isinstance(output, NewResult):
@@ -79,7 +91,7 @@ def _new_memories(variant: Any) -> list[Memory] | None:
             found.append(output.memory)
         elif isinstance(output, ArgumentResult) and not output.whole:
             return None
-    return found
+    return found if variant.back is None else [*found, *(m for m in variant.back.saved if m not in found)]
 
 
 def _result(output: AnyResult, memories: list[Memory]) -> Result:
@@ -91,34 +103,6 @@ def _result(output: AnyResult, memories: list[Memory]) -> Result:
 
 
 # ------------------------------------------------------------------------------------------------ what a run needs
-
-
-class _Binding(NamedTuple):
-    """A binding writes addresses into a program's cells: ``bind(values, cells, shifts, array, …)``, arguments' arrays first."""
-
-    bind: Callable[..., None] | None
-    arguments: list[int]
-    cells: np.ndarray
-    shifts: np.ndarray
-
-
-def _binding(variant: Any, memories: list[Memory]) -> _Binding:
-    cells = variant.program.cells
-    read = [i for i, a in enumerate(variant.arguments) if a.buffer is not None and a.buffer in cells]
-    arguments = [variant.arguments[i] for i in read]
-    carriers = [*(a.layout.dtype.carrier for a in arguments), *(m.carrier for m in memories)]
-    into = [cells[b] for b in [*(a.buffer for a in arguments), *(m.buffer for m in memories)]]
-    shifts = [a.shift for a in arguments] + [0] * len(memories)
-    bind = _binder([launch.argument_type(np.empty(0, c)) for c in carriers]) if carriers else None
-    return _Binding(bind, read, np.array(into, np.int64), np.array(shifts, np.int64))
-
-
-def _binder(types: list[str]) -> Callable[..., None]:
-    """Return ``bind(values, cells, shifts, array, …)``, which puts the arrays' addresses, less the shifts, into cells of a table of values."""
-    names = [f"a{k}" for k in range(len(types))]
-    lines = "".join(f"    cells[places[{k}]] = {a}.ctypes.data - shifts[{k}]\n" for k, a in enumerate(names))
-    source = f"def kernel(cells, places, shifts, {', '.join(names)}):\n{lines}"
-    return compilation.build(source, "kernel", ("int64[:]", "int64[:]", "int64[:]", *types))
 
 
 class _Gradients:
@@ -142,7 +126,8 @@ class _Gradients:
 
 
 class _Numbers:
-    """The numbers that a program reads anew. ``always``: whether at each run, as no guard sees all of their changes."""
+    """The numbers that a program reads anew. ``always``: whether at each run, as no guard sees all of their changes; ``any``:
+    whether there are any."""
 
     def __init__(self, variant: Any, live: Collection[tuple[int, str]]):
         program = variant.program
@@ -151,6 +136,7 @@ class _Numbers:
         groups = [g for o in variant.reach.optimizers for g in o.param_groups]
         self._entries = [(g, name) for g in groups for name in g if (id(g), name) in live]
         self.always = bool(program.draws) or not all(variant.guard.sees(g) for g, _ in self._entries)
+        self.any = bool(self._slots or self._entries)
 
     def read(self, state: Any) -> None:
         """Write them, as they are now, into the program's cells; ``state``: see `variant.RunState`."""
@@ -172,11 +158,10 @@ def _settled(number: Any) -> bool:
     return number.__class__ in (float, int) or (number.__class__ is tuple and all(_settled(n) for n in number))
 
 
-def _finisher(variant: Any, results: list[Result]) -> Callable[[Any, list[Any], list[Any]], Any]:
-    """Return ``finish(variant, leaves, outs)``: what a run returns, of the argument tensors and the new memory."""
-    back, gradients = variant.back, variant.gradients
+def _maker(results: list[Result], gradients: list[Any]) -> Callable[[Sequence[Any], list[Any]], list[Any]]:
+    """Return ``made(leaves, outs)``: the results of a run, of the argument tensors and the new memory."""
 
-    def finish(variant: Any, leaves: list[Any], outs: list[Any]) -> Any:
+    def made(leaves: Sequence[Any], outs: list[Any]) -> list[Any]:
         found: list[Any] = []
         for source, which, offset, layout, version, view in results:
             if source is NEW:
@@ -187,73 +172,101 @@ def _finisher(variant: Any, results: list[Result]) -> Callable[[Any, list[Any], 
                 found.append(t)
             else:
                 found.append(leaves[which] if source is ARGUMENT else gradients[which].tensor if source is GRADIENT else which)
-        if back is not None:
-            back.attach(variant, leaves, {}, found)
-        return variant.rebuilt(found)
+        return found
 
-    return finish
+    return made
 
 
 # ------------------------------------------------------------------------------------------------ the run
 
 
-def _runner(variant: Any, memories: list[Memory], results: list[Result], binding: _Binding, numbers: _Numbers) -> Callable[[Any, list], Any]:
-    """Return the function of the variant and the argument tensors. What a run needs are its own variables."""
-    program, back, finish = variant.program, variant.back, _finisher(variant, results)
+def _run_lines(variant: Any, memories: list[Memory], results: list[Result], numbers: _Numbers) -> tuple[list[str], dict[str, Any]]:
+    """Return the lines that run a program with the ``args`` of ``variant``, and the names that they use. What a run needs are its variables."""
+    program = variant.program
     start, words = program.segments[0]
     table = np.array([program._records_at + 8 * start, words, program._values_at], np.int64)
-    drive, resume, (bind, positions, cells, shifts) = driver.runner(address(table)), program.drive, binding
-    values, draws, lock, busy = program.values, program.draws, program.lock, program.busy
-    sizes = [(np.empty if m.size * m.carrier.itemsize < launch.BIG else launch.empty, m.size, m.carrier) for m in memories]
-    taken = _Gradients(variant) if any(g.buffer is not None for g in variant.gradients) else None
-    cleared = [g.leaf for g in variant.gradients if g.buffer is None]
-    initial, grown = variant.initial, [(h.leaf, h.grows) for h in variant.initial.held if h.grows]
-    begin = initial.binder(program.cells, values) if initial.held else None
-    versions, written = variant.versions, [(i, a.written) for i, a in enumerate(variant.arguments) if a.written]
-    always, read_numbers = numbers.always, numbers.read
+    names: dict[str, Any] = {
+        "program": program, "drive": driver.runner(address(table)), "table": table, "resume": program.drive, "Refused": Refused, "make": make,
+        "lock": program.lock, "busy": program.busy, "back": variant.back, "empty": np.empty, "aligned": launch.empty,
+    }  # fmt: skip
+    if variant.back is not None and variant.back.lives:
+        names["Before"] = Before
+    inside = [*_before_lines(variant, memories, numbers, names), "if drive():", f"    resume({start}, {words})"]
+    lines = [
+        *(["changes = variant.state.changes", "before = None if changes is None else Before(changes, args)"] if "Before" in names else []),
+        "with lock:",
+        "    if busy[0]:  # a signal handler has interrupted this very run",
+        "        raise Refused",
+        "    try:",
+        "        busy[0] = True",
+        *["        " + line for line in inside],
+        "    finally:",
+        "        busy[0] = False",
+        *_after_lines(variant, names),
+    ]
     single = results[0] if len(results) == 1 and results[0].source is NEW and variant.single and not results[0].view else None
-    _, which, offset, layout, version, _ = single or Result(NEW, 0)
+    outs = [f"o{k}" for k in range(len(memories))]
+    if single is None:
+        names["made"] = _maker(results, variant.gradients)
+        lines.append(f"found = made(args, [{', '.join(outs)}])")
+    else:  # (a call less)
+        names["layout"] = single.layout
+        memory = f"o{single.which}[{single.offset}:]" if single.offset else f"o{single.which}"
+        lines += [f"result = make({memory}, layout, [{single.version}, 0])", "found = (result,)"]
+    if variant.back is not None:
+        left = f"{{{', '.join(f'{m.buffer}: {o}' for m, o in zip(memories, outs, strict=True))}}}"
+        lines.append(f"back.attach(variant, args, {left}, found{', drawn, before' if variant.back.lives else ''})")
+    return [*lines, "return result" if single is not None else "return variant.rebuilt(found)"], names
 
-    @whole
-    def run(variant: Any, leaves: list[Any]) -> Any:
-        mine = True
-        with lock:
-            if busy[0]:  # a signal handler has interrupted this very run
-                raise Refused
-            try:
-                busy[0] = True
-                if taken is not None and not taken.mine():
-                    mine = False
-                    taken.take(variant)
-                if begin is not None:
-                    begin()
-                outs = [empty(size, carrier) for empty, size, carrier in sizes]
-                if bind is not None:
-                    bind(values, cells, shifts, *[leaves[i]._data for i in positions], *outs)
-                for source, now in draws:
-                    now[0], now[1] = source._next()
-                if always or variant.state.changed:
-                    read_numbers(variant.state)
-                if drive():
-                    resume(start, words)
-            finally:
-                busy[0] = False
-        for counter, by in versions:
-            counter[0] += by
-        for i, by in written:
-            leaves[i]._version_[0] += by
-        for leaf, by in grown:
-            leaf._grad._version_[0] += by
-        for leaf in cleared:
-            leaf._grad = None
-        if not mine:
-            taken.leave()
-        if single is None:
-            return finish(variant, leaves, outs)
-        result = make(outs[which][offset:] if offset else outs[which], layout, [version, 0])  # (a call less)
-        if back is not None:
-            back.attach(variant, leaves, {}, [result])
-        return result
 
-    run.table = table  # type: ignore[attr-defined]  # what `drive` reads lives as long
-    return run
+def _before_lines(variant: Any, memories: list[Memory], numbers: _Numbers, names: dict[str, Any]) -> list[str]:
+    """Return what is to be done before the kernels: gradients, new memory, addresses, random numbers, numbers that may have changed."""
+    program, lines = variant.program, []
+    if any(g.buffer is not None for g in variant.gradients):
+        names["taken"] = _Gradients(variant)
+        lines += ["mine = taken.mine()", "if not mine:", "    taken.take(variant)"]
+    if variant.initial.held:
+        names["begin"] = variant.initial.binder(program.cells, program.values)
+        lines.append("begin()")
+    for k, m in enumerate(memories):
+        names[f"carrier{k}"] = m.carrier
+        lines.append(f"o{k} = {'empty' if m.size * m.carrier.itemsize < launch.BIG else 'aligned'}({m.size}, carrier{k})")
+    cells = program.cells
+    given = [(f"args[{i}]._data", cells[a.buffer], a.shift) for i, a in enumerate(variant.arguments) if a.buffer in cells]
+    written_to = [*given, *((f"o{k}", cells[m.buffer], 0) for k, m in enumerate(memories) if m.buffer in cells)]
+    if written_to:
+        arrays, into, shifts = zip(*written_to, strict=True)
+        names["bind"] = writer(program.values, into, shifts)
+        lines.append(f"bind({', '.join(arrays)})")
+    if program.draws:
+        names["draws"] = program.draws
+        lines += ["for source, now in draws:", "    now[0], now[1] = source._next()"]
+        names["places"] = places
+    if variant.back is not None and variant.back.lives:
+        lines.append(f"drawn = {'places(draws)' if program.draws else '[]'}")
+    names["read_numbers"] = numbers.read
+    if numbers.always:
+        lines.append("read_numbers(variant.state)")
+    elif numbers.any:
+        lines += ["if variant.state.changed:", "    read_numbers(variant.state)"]
+    return lines
+
+
+def _after_lines(variant: Any, names: dict[str, Any]) -> list[str]:
+    """Return what is to be done after the kernels: versions grow, gradients are put in their places."""
+    lines = []
+    if variant.versions:
+        names["versions"] = variant.versions
+        lines += ["for counter, by in versions:", "    counter[0] += by"]
+    lines += [f"args[{i}]._version_[0] += {a.written}" for i, a in enumerate(variant.arguments) if a.written]
+    grown = [(h.leaf, h.grows) for h in variant.initial.held if h.grows]
+    if grown:
+        names["grown"] = grown
+        lines += ["for leaf, by in grown:", "    leaf._grad._version_[0] += by"]
+    cleared = [g.leaf for g in variant.gradients if g.buffer is None]
+    if cleared:
+        names["cleared"] = cleared
+        lines += ["for leaf in cleared:", "    leaf._grad = None"]
+    if "taken" in names:
+        lines += ["if not mine:", "    taken.leave()"]
+    return lines

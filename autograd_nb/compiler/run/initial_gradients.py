@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ... import launch
-from ...codegen.build import compilation
 from ...tensor import Tensor
-from ..guards.memory_words import Record, Watch, data_record, records
+from ..addresses import writer
+from ..guards.memory_words import data_record, records
+from ..guards.watch import Record, Watch
 from ..ir import root
 from .records import InitialGradient
 
 TRIES = 4  #: watches made for gradients that were others at the next call
-
-_BIND = """
-from autograd_nb.codegen.arrays import count, nth
-def kernel(cells, places, shifts, arrays):
-    for k in range(count(arrays)):
-        cells[places[k]] = nth(arrays, k).ctypes.data - shifts[k]
-"""
 
 
 class InitialGradients:
@@ -89,32 +81,16 @@ class InitialGradients:
 
     def binder(self, cells: dict[int, int], values: np.ndarray) -> Callable[[], None]:
         """Return a function that writes where they lie into a program's table ``values``, if need be; ``cells``: of buffers."""
-        kinds: dict[np.dtype, list[InitialGradient]] = {}
-        for h in self.held:
-            if h.buffer in cells:
-                kinds.setdefault(h.layout.dtype.carrier, []).append(h)
-        runs = [self._bind(carrier, part, cells) for carrier, some in kinds.items() for part in _parts(some)]
-
+        held = [h for h in self.held if h.buffer in cells]
+        leaves = [h.leaf for h in held]
+        write = writer(values, [cells[h.buffer] for h in held], [h.shift for h in held])
         bound: Callable[[], bool] = bool  # by what to see whether the table still says so
 
         def bind() -> None:
             nonlocal bound
             if bound is self.same and bound():
                 return
-            for entry, places, shifts, leaves in runs:
-                entry(values, places, shifts, [t._grad._data for t in leaves])
+            write(*[t._grad._data for t in leaves])  # type: ignore[union-attr]
             bound = self.same
 
         return bind
-
-    @staticmethod
-    def _bind(carrier: np.dtype, held: Sequence[InitialGradient], cells: dict[int, int]) -> tuple[Any, ...]:
-        kind = launch.argument_type(np.empty(0, carrier)).removesuffix("[:]")
-        entry = compilation.build(_BIND, "kernel", ("int64[:]", "int64[:]", "int64[:]", f"[{kind}]"))
-        places = np.array([cells[h.buffer] for h in held], np.int64)
-        return entry, places, np.array([h.shift for h in held], np.int64), [h.leaf for h in held]
-
-
-def _parts(held: list[InitialGradient]) -> Iterable[list[InitialGradient]]:
-    """Yield as many at a time as a kernel takes."""
-    return (held[k : k + launch.MOST] for k in range(0, len(held), launch.MOST))

@@ -40,7 +40,8 @@ def profile(call: Callable[[], Any], variant: Any, calls: int = 20) -> Profile:
     program: Executable = variant.program
     table = program.table
     record = {place: k for k, place in enumerate(table.places)}
-    fast_path, variant.state.fast_path = variant.state.fast_path, None
+    state = variant.state
+    fast_path, quick, state.fast_path, state.call = state.fast_path, state.call, None, None
     seen: dict[int, list[int]] = {i: [] for i in table.steps}
     spent: dict[int, int] = {}
 
@@ -62,5 +63,5 @@ def profile(call: Callable[[], Any], variant: Any, calls: int = 20) -> Profile:
                 seen[i].append(t)
     finally:
         del program.drive
-        variant.state.fast_path = fast_path
+        state.fast_path, state.call = fast_path, quick
     return Profile(program, {i: median(t) / 1000 for i, t in seen.items() if t})

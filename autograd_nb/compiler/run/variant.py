@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,20 +39,26 @@ from .records import (
 )
 
 
+def _not_built(variant: Variant, leaves: Sequence[Tensor]) -> bool:
+    return False
+
+
 class RunState:
     """The state of a captured call that changes from run to run.
 
-    ``changed``: whether live numbers may have, since the program was last given them. ``fast_path``: see `fast_path`.
-    ``observed``: whether another run makes the graph behind results only where its launches are observed. ``changes``, for results of
-    which another run may be needed: what the function changes, once there was such a run with all values that it reads. ``turned``: how
-    gradients lie in memory, see `again.Call.turned`.
+    ``changed``: whether live numbers may have, since the program was last given them. ``serves``: see `serving`. ``fast_path``, ``call``:
+    see `fast_path`. ``observed``: whether another run makes the graph behind results only where its launches are observed. ``changes``, for
+    results of which another run may be needed: what the function changes, once there was such a run with all values that it reads.
+    ``turned``: how gradients lie in memory, see `again.Call.turned`.
     """
 
-    __slots__ = ("changed", "changes", "fast_path", "observed", "turned")
+    __slots__ = ("call", "changed", "changes", "fast_path", "observed", "serves", "turned")
 
     def __init__(self, changes: Changes | None = None) -> None:
         self.changed, self.observed, self.changes = True, False, changes
-        self.fast_path: Callable[[Any, list[Tensor]], Any] | None = None
+        self.serves: Callable[[Any, Sequence[Tensor]], bool] = _not_built
+        self.fast_path: Callable[[Any, Sequence[Tensor]], Any] | None = None
+        self.call: Callable[[Any, Sequence[Any]], Any] | None = None
         self.turned: dict[tuple[Any, ...], list[Any] | None] = {}
 
 
@@ -96,39 +102,24 @@ class Variant:
 
     def refuses(self, leaves: list[Tensor]) -> str:
         """Return why this program does not serve a call whose key is the same; empty if it does."""
+        return "" if self.state.serves(self, leaves) else self._why(leaves)
+
+    def _why(self, leaves: list[Tensor]) -> str:
+        """Return what `serving.test_lines` has found."""
         for t, a in zip(leaves, self.arguments, strict=True):
-            if (
-                t._layout is not a.layout
-                or (t._rg if t._view is None else t.requires_grad) is not a.requires_grad
-                or (t._grad is not None) is not a.has_grad
-            ):
+            if t._layout is not a.layout or t.requires_grad is not a.requires_grad or (t._grad is not None) is not a.has_grad:
                 return self._other(leaves)
-        if self.asked or modes.inference_used:
-            marked = self._marked(leaves)
-            if marked:
-                return marked
+        marked = self._marked(leaves)
+        if marked:
+            return marked
         for i in self.written:
             if seen_as(leaves[i]) != self.arguments[i].view:
                 return f"argument {i}, which it changes, is a view of another kind"
-        if leaves and (self.exclusive or self.sharing):
-            shared = self._shared(leaves)
-            if shared:
-                return shared
-        guard = self.guard
-        changed = -1 if guard.always is None else guard.always()
-        if changed < 0 and not guard.same():
-            self.state.changed = True
-            changed = guard.look()
-        if changed >= 0:
-            return guard.describe(changed)
-        if self.initial:
-            left = self.initial.differ()
-            if left:
-                return left
-        for slot, value in self.decided:
-            if slot.read() != value:
-                return "a number that decides what is computed has changed"
-        return ""
+        shared = self._shared(leaves) if leaves and (self.exclusive or self.sharing) else ""
+        changed = -1 if shared else self.guard()
+        if shared or changed >= 0:
+            return shared or self.guard.describe(changed)
+        return self.initial.differ() or "a number that decides what is computed has changed"
 
     def _other(self, leaves: list[Tensor]) -> str:
         """Return which argument is of another kind."""

@@ -358,7 +358,6 @@ def trace(function: Callable, *examples: Any, names: Sequence[str] | None = None
     Errors: GraphError when the function reads values, or uses tensors that cannot be found from it.
 
     Example:
-        >>> import autograd_nb as torch
         >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
         >>> graph = torch.trace(lambda x: (x * w).sum(), torch.zeros(2))
         >>> graph.run(feed={"x": torch.tensor([3.0, 4.0])})

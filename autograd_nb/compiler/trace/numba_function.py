@@ -29,7 +29,6 @@ def numba_callable(function: Callable[..., Any], example: Any) -> Any:
 
     Example:
         >>> import numpy as np
-        >>> import autograd_nb as torch
         >>> f = torch.numba_callable(lambda x: (x ** 2).sum(), np.zeros(2))
         >>> g = np.empty(2)
         >>> f(np.array([1.0, 2.0]), g), g.tolist()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ...checked.counting import Loops, beginning
 
 _IMPORTS = {"import math", "import numpy as np", "from autograd_nb.codegen import iterative"}
-_RUNTIME = {"advance", "entry", "independent", "pack", "position", "radd", "rmul", "row", "scratch", "start", "steps", "turn"}
+_RUNTIME = {"advance", "copy", "entry", "independent", "pack", "position", "radd", "rmul", "row", "scratch", "start", "steps", "turn"}
 _BUILTINS = {"range", "min", "max", "abs", "float", "int", "bool", "len", "round", "complex"}
 _INTEGERS = {f"{k}{n}" for k in ("int", "uint") for n in (8, 16, 32, 64)} | {"intp", "uintp"}
 _NUMBERS = _INTEGERS | {"bool_", "float32", "float64", "complex64", "complex128"}
@@ -271,7 +271,7 @@ class _Counted(ast.NodeTransformer):
     """Puts the counts of steps, and what hides undefined integers from LLVM, into a kernel's function."""
 
     def function(self, kernel: ast.FunctionDef, kinds: dict[str, str], needed: dict[str, int]) -> None:
-        """Change the kernel's function in place, so that it checks what cannot be seen in the text."""
+        """Rewrite the kernel's function in place, so that it checks what cannot be seen in the text."""
         self.generic_visit(kernel)
         Loops().visit(kernel)
         tables = ast.parse("\n".join(f"_needs({table}, {n})" for table, n in needed.items())).body

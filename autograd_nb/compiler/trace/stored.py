@@ -63,6 +63,12 @@ def load_graph(path: Any, *, trusted: bool = False) -> Graph:
     to twelve (softmax), while products of matrices keep their speed. ``trusted=True`` goes without these tests: only for files that you wrote.
 
     Errors: GraphError for a file that is not such a graph, also when it is run.
+
+    >>> import os, tempfile
+    >>> name = os.path.join(tempfile.mkdtemp(), "graph")
+    >>> torch.trace(lambda x: x * 2, torch.ones(2)).save(name)
+    >>> torch.load_graph(name).run(x=torch.ones(2))
+    [tensor([2., 2.])]
     """
     try:
         given = reading(path) if isinstance(path, (str, os.PathLike)) else nullcontext(path)

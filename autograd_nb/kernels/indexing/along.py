@@ -5,6 +5,10 @@ Arrays are (outer, n, inner) in C order; an index array is (outer, k, inner) and
 
 import numpy as np
 
+from ...codegen.vectors import independent
+
+SIDE = 64  #: short rows that are looked through side by side
+
 
 def find_first(outer, n, inner, x, best, index):
     """index = the first place along n where x equals ``best`` (or is nan)."""
@@ -36,6 +40,26 @@ def find_first(outer, n, inner, x, best, index):
                 found[i] = j if (v == wanted[i]) | (v != v) else found[i]
 
 
+def short_extremes(outer, n, least, x, best, index):
+    """Write the extreme (the ``least`` or the largest, or nan) of each short row, and its first place; many rows side by side."""
+    for first in range(0, outer, SIDE):
+        rows = min(SIDE, outer - first)
+        b = best[first : first + rows]
+        at = index[first : first + rows]
+        for r in range(rows):
+            independent()
+            b[r] = x[(first + r) * n]
+            at[r] = 0
+        for i in range(1, n):
+            for r in range(rows):
+                independent()
+                v = x[(first + r) * n + i]
+                m = b[r]
+                better = (((v < m) if least else (v > m)) | (v != v)) & (m == m)
+                b[r] = v if better else m
+                at[r] = i if better else at[r]
+
+
 def take_along(outer, n, inner, k, x, index, out):
     """out[r, j, i] = x[r, index[r, j, i], i]."""
     for r in range(outer):
@@ -52,6 +76,10 @@ def put_along(outer, n, inner, k, g, index, out):
     """out = 0, then out[r, index[r, j, i], i] += g[r, j, i]."""
     for i in range(out.size):
         out[i] = 0
+    if inner == 1 and k == 1:
+        for r in range(outer):
+            out[np.uintp(r * n + index[r])] += g[r]
+        return
     for r in range(outer):
         target = out[r * n * inner : (r + 1) * n * inner]
         for j in range(k):

@@ -8,6 +8,8 @@ the order B0 B1 index A0 A1, or has strides of its own, given as five more numbe
 import numpy as np
 
 from ...codegen.jit import helper
+from ...codegen.runtime import copy, row
+from ...codegen.vectors import independent, one_copy, rolled
 
 SET, ADD, MUL, MAX, MIN = range(5)  #: how `put` and `scatter` combine
 
@@ -51,29 +53,29 @@ def pick(dims, x, index, out):
         for b1 in range(n1):
             base = b0 * s0 + b1 * s1
             if m0 * m1 == 1:
-                row = out[k : k + index.size]
-                for i in range(row.size):
-                    row[i] = x[np.uintp(base + index[i] * step)]
+                line = row(out, k, index.size, 1)
+                for i in range(index.size):
+                    line[i] = x[np.uintp(base + index[i] * step)]
                 k += index.size
-            elif t1 == 1:
-                for i in range(index.size):
-                    p = base + index[i] * step
-                    for _ in range(m0):
-                        row = out[k : k + m1]
-                        source = x[p : p + m1]
-                        for j in range(row.size):
-                            row[j] = source[j]
-                        k += m1
-                        p += t0
-            else:
-                for i in range(index.size):
-                    p = base + index[i] * step
-                    for _ in range(m0):
-                        row = out[k : k + m1]
-                        for j in range(row.size):
-                            row[j] = x[np.uintp(p + j * t1)]
-                        k += m1
-                        p += t0
+                continue
+            for i in range(index.size):
+                p = base + index[i] * step
+                for _ in range(m0):
+                    _pick_row(x, p, t1, row(out, k, m1, 1), m1)
+                    k += m1
+                    p += t0
+
+
+@helper
+def _pick_row(x, p, step, line, n):
+    """Write the n elements of x from the p-th on, every ``step``-th, into a row."""
+    one_copy()
+    if step == 1:
+        copy(line, row(x, p, n, 1), n)
+    else:
+        for j in range(n):
+            independent()
+            line[j] = x[np.uintp(p + j * step)]
 
 
 def put(dims, mode, value, index, out):
@@ -83,33 +85,41 @@ def put(dims, mode, value, index, out):
         for b1 in range(n1):
             base = b0 * s0 + b1 * s1
             from_ = b0 * v0 + b1 * v1
+            if m0 * m1 == 1:
+                for i in range(index.size):
+                    _put_one(mode, value, from_ + i * vi, out, base + index[i] * step)
+                continue
             for i in range(index.size):
                 for a0 in range(m0):
-                    p = base + index[i] * step + a0 * t0
-                    q = from_ + i * vi + a0 * w0
-                    if t1 == 1 and w1 == 1 and m1 > 1:
-                        row = out[p : p + m1]
-                        source = value[q : q + m1]
-                        if mode == 0:
-                            for j in range(row.size):
-                                row[j] = source[j]
-                        elif mode == 1:
-                            for j in range(row.size):
-                                row[j] += source[j]
-                        else:
-                            for j in range(row.size):
-                                row[j] *= source[j]
-                    else:
-                        for j in range(m1):
-                            x = value[np.uintp(q + j * w1)]
-                            r = np.uintp(p + j * t1)
-                            a = out[r]
-                            if mode == 0:
-                                out[r] = x
-                            elif mode == 1:
-                                out[r] = a + x
-                            else:
-                                out[r] = a * x
+                    _put_row(mode, value, from_ + i * vi + a0 * w0, w1, out, base + index[i] * step + a0 * t0, t1, m1)
+
+
+@helper
+def _put_one(mode, value, q, out, p):
+    x, a = value[np.uintp(q)], out[np.uintp(p)]
+    out[np.uintp(p)] = x if mode == SET else a + x if mode == ADD else a * x
+
+
+@helper
+def _put_row(mode, value, q, w, out, p, t, n):
+    """Put n elements: every w-th of the values to every t-th of the output."""
+    one_copy()
+    if t != 1 or w != 1:
+        for j in range(n):
+            rolled()
+            _put_one(mode, value, q + j * w, out, p + j * t)
+        return
+    line, source = row(out, p, n, 1), row(value, q, n, 1)
+    if mode == SET:
+        copy(line, source, n)
+    elif mode == ADD:
+        for j in range(n):
+            independent()
+            line[j] += source[j]
+    else:
+        for j in range(n):
+            independent()
+            line[j] *= source[j]
 
 
 _pick = helper(pick)
@@ -145,28 +155,49 @@ def fill_within(dims, n, value, index, out):
                         out[np.uintp(p + a0 * t0 + j * t1)] = value
 
 
-def gather(dims, count, x, index, out):
-    """out[b, k, a] = x[b, index[b, k, a], a] for k < count."""
+def gather(dims, steps, count, x, index, out):
+    """out[b, k, a] = x[b, index[b, k, a], a] for k < count; ``steps``: strides of the index by b, k and a, the last 0 or 1."""
     n0, n1, m0, m1, s0, s1, step, t0, t1 = dims
+    by_b, by_k, by_a = steps
     k = 0
+    first = 0
     for b0 in range(n0):
         for b1 in range(n1):
             base = b0 * s0 + b1 * s1
             if m0 * m1 == 1:
-                row = out[k : k + count]
-                wanted = index[k : k + count]
-                for i in range(row.size):
-                    row[i] = x[np.uintp(base + wanted[i] * step)]
+                line = row(out, k, count, 1)
+                for i in range(count):
+                    line[i] = x[np.uintp(base + index[np.uintp(first + i * by_k)] * step)]
                 k += count
             else:
-                for _ in range(count):
-                    for a0 in range(m0):
-                        p = base + a0 * t0
-                        row = out[k : k + m1]
-                        wanted = index[k : k + m1]
-                        for j in range(row.size):
-                            row[j] = x[np.uintp(p + wanted[j] * step + j * t1)]
+                for i in range(count):
+                    q = first + i * by_k
+                    p = base + index[np.uintp(q)] * step if by_a == 0 else base
+                    for _ in range(m0):
+                        line = row(out, k, m1, 1)
+                        if by_a == 0:
+                            _pick_row(x, p, t1, line, m1)
+                        else:
+                            for j in range(m1):
+                                line[j] = x[np.uintp(p + index[np.uintp(q + j)] * step + j * t1)]
                         k += m1
+                        p += t0
+                        q += m1
+            first += by_b
+
+
+_gather = helper(gather)
+
+
+def gather_within(dims, steps, count, n, x, index, at, out):
+    """Do what `gather` does; IndexError unless every index, of which ``at`` is all there are, is in [0, n)."""
+    least, most = at[0], at[0]
+    for i in range(at.size):
+        v = at[i]
+        least, most = min(least, v), max(most, v)
+    if least < 0 or most >= n:
+        raise IndexError
+    _gather(dims, steps, count, x, index, out)
 
 
 def scatter(dims, mode, count, value, index, out):
@@ -259,19 +290,18 @@ def flip(outer, n, inner, x, out):
     """out[o, n−1−i, :] = x[o, i, :]."""
     for o in range(outer):
         if inner == 1:
-            row = out[o * n : o * n + n]
-            source = x[o * n : o * n + n]
-            last = n - 1
-            for j in range(row.size):
-                row[j] = source[np.uintp(last - j)]
+            line, source = row(out, o * n, n, 1), row(x, o * n, n, 1)
+            for j in range(n):
+                independent()
+                line[j] = source[n - 1 - j]
             continue
         for i in range(n):
             p = (o * n + i) * inner
             q = (o * n + n - 1 - i) * inner
-            row = out[q : q + inner]
-            source = x[p : p + inner]
-            for j in range(row.size):
-                row[j] = source[j]
+            line, source = row(out, q, inner, 1), row(x, p, inner, 1)
+            for j in range(inner):
+                independent()
+                line[j] = source[j]
 
 
 def roll(outer, n, inner, shift, x, out):

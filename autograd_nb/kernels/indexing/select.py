@@ -9,6 +9,7 @@ import numpy as np
 
 from ...codegen.jit import ZERO, helper
 
+FEW = 16  #: elements up to which those of the top are kept in order as they are found
 RUN = 16  #: ranges up to this long are left to the insertion sort
 
 
@@ -161,11 +162,41 @@ def _nth(k, o, nth, n):
     _insertion(k, o, first, last)
 
 
+@helper
+def _few(key, first, n, count, k, o):
+    """Write the ``count`` smallest of ``n`` keys from ``first`` on and their places, in order; return whether they are the only such: of
+    equal ones, where they matter, the algorithm decides."""
+    filled = ZERO
+    for i in range(n):
+        value = key[first + i]
+        if filled == count:
+            if value > k[count - 1]:
+                continue
+            if value == k[count - 1]:
+                return False
+            filled -= 1
+        j = filled
+        while j > 0 and k[j - 1] > value:
+            k[j] = k[j - 1]
+            o[j] = o[j - 1]
+            j -= 1
+        if j > 0 and k[j - 1] == value:
+            return False
+        k[j] = value
+        o[j] = i
+        filled += 1
+    return True
+
+
 def topk(key, n, count, ordered, out):
     """Write the places of the ``count`` smallest keys of each row of ``n``; in order, if ``ordered``."""
     k = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
     for r in range(out.size // count):
+        if ordered and count <= FEW and _few(key, r * n, n, count, k, o):
+            for i in range(count):
+                out[r * count + i] = o[i]
+            continue
         for i in range(n):
             k[i] = key[r * n + i]
             o[i] = i
@@ -180,6 +211,48 @@ def topk(key, n, count, ordered, out):
             out[r * count + i] = o[i]
 
 
+@helper
+def _ranked(k, o, rank, n):
+    """Return the key of rank ``rank`` of the first ``n``, and how many of its equals come before it; ``o`` is scratch.
+
+    As only a value is asked for, what lies on the wrong side of a pivot is dropped, without a branch for each element.
+    """
+    size, depth, tried = n, _depth(n), ZERO
+    while True:
+        if size <= RUN or depth <= 0:  # few are left, or pivots were no good
+            pivot = k[tried]
+            tried += 1
+        else:
+            a, b, c = k[0], k[size >> 1], k[size - 1]
+            pivot = max(min(a, b), min(max(a, b), c))
+        below = same = ZERO
+        for i in range(size):
+            below += k[i] < pivot
+            same += k[i] == pivot
+        if below <= rank < below + same:
+            return pivot, rank - below
+        if size <= RUN:
+            continue
+        depth -= 1
+        if depth == 0:
+            _nth(k, o, rank, size)
+            tried = rank
+            continue
+        kept = ZERO
+        if rank < below:
+            for i in range(size):
+                value = k[i]
+                k[kept] = value
+                kept += value < pivot
+        else:
+            for i in range(size):
+                value = k[i]
+                k[kept] = value
+                kept += value > pivot
+            rank -= below + same
+        size = kept
+
+
 def median(key, n, skip, bits, out):
     """Write the place of the median (the lower one) of each row of ``n`` keys in stable order; of what is not nan, if ``skip``, else of
     the first nan if there is one. ``bits``: of the float that the keys stand for, whose nan is all ones; 0 for integers."""
@@ -188,31 +261,24 @@ def median(key, n, skip, bits, out):
     limit = (np.uint64(1) << np.uint64(bits - 1)) * np.uint64(2) - np.uint64(1) if bits else np.uint64(0)
     for r in range(out.size):
         row = key[r * n : r * n + n]
-        first = -1
-        holes = 0
+        holes = ZERO
         if bits:
             for i in range(n):
-                if row[i] >= limit:
-                    holes += 1
-                    if first < 0:
-                        first = i
-        if first >= 0 and (not skip or holes == n):
-            out[r] = first
+                holes += row[i] >= limit
+        if holes and (not skip or holes == n):
+            out[r] = 0
+            while row[out[r]] < limit:
+                out[r] += 1
             continue
         for i in range(n):
             k[i] = row[i]
-        middle = (n - holes - 1) // 2
-        _nth(k, o, middle, n)
-        value = k[middle]
-        before = 0
-        for i in range(n):
-            before += row[i] < value
+        value, before = _ranked(k, o, (n - holes - 1) // 2, n)
         for i in range(n):
             if row[i] == value:
-                if before == middle:
+                if before == 0:
                     out[r] = i
                     break
-                before += 1
+                before -= 1
 
 
 def mode(key, n, out):

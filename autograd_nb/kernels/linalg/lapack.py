@@ -142,7 +142,7 @@ def solve_triangular(batch, n, k, upper, trans, unit, st, sb, t, b, x):
     """x[i] = op(t[i])⁻¹·b[i]; ``st``, ``sb``: elements from one t or b to the next."""
     for i in range(batch):
         mine = x[i * n * k:(i + 1) * n * k]
-        copy(mine, b[i * sb:])
+        copy(mine, b[i * sb:], mine.size)
         solve_triangle(n, k, t[i * st:i * st + n * n], n, upper, trans, unit, mine)
 
 
@@ -200,7 +200,7 @@ def lu_one(m, n, a, lu, pivots, scratch, places):
     """Do one matrix of `lu_factor`; ``scratch`` and ``places`` hold m·n and min(m, n) elements if that is more than `SMALL`."""
     r = min(m, n)
     if r <= SMALL:
-        copy(lu, a)
+        copy(lu, a, lu.size)
         return lu_loops(m, n, lu, pivots)
     transpose(m, n, a, scratch)
     info = _getrf(kind_of(a), m, n, scratch.ctypes, m, places.ctypes)
@@ -264,7 +264,7 @@ def lu_solve(batch, n, k, trans, sl, sp, sb, lu, pivots, b, x):
     for i in range(batch):
         mine = x[i * n * k:(i + 1) * n * k]
         rows = scratch if k > 1 else mine
-        copy(rows, b[i * sb:])
+        copy(rows, b[i * sb:], rows.size)
         lu_solve_one(n, k, trans, lu[i * sl:i * sl + n * n], pivots[i * sp:i * sp + n], rows)
         if k > 1:
             transpose(n, k, scratch, mine)
@@ -398,7 +398,7 @@ def qr(batch, m, n, columns, a, q, r):
                 r[(i * n + c) * rows + row] = scratch[c * m + row] if row <= c else zero
         if columns:
             _orgqr(kind_of(a), m, columns, k, scratch.ctypes, m, tau.ctypes)
-            copy(q[i * m * columns:(i + 1) * m * columns], scratch)
+            copy(q[i * m * columns:], scratch, m * columns)
 
 
 # ------------------------------------------------------------------------------------ eigen- and singular values
@@ -427,7 +427,7 @@ def eigh(batch, n, vectors, upper, a, w, v, info):
     kind = kind_of(a)
     for i in range(batch):
         mine = v[i * n * n:(i + 1) * n * n]
-        copy(mine, a[i * n * n:])
+        copy(mine, a[i * n * n:], mine.size)
         bad = False
         for r in range(n):
             row = mine[r * n + r:r * n + n] if upper else mine[r * n:r * n + r + 1]
@@ -487,4 +487,4 @@ def eig_complex(batch, n, vectors, a, w, v, info):
             kind_of(a), np.uint8(N), job, n, scratch.ctypes, n, w[i * n:].ctypes, left.ctypes, 1, right.ctypes, n if vectors else 1
         )
         if vectors:
-            copy(v[i * n * n:(i + 1) * n * n], right)
+            copy(v[i * n * n:], right, n * n)

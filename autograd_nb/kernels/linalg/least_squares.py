@@ -83,5 +83,5 @@ def least_squares(batch, m, n, k, rcond, values, a, b, x, s, rank):
             for c in range(k):
                 right[c * rows + q] = given[q * k + c]
         _gelsd(kind_of(a), m, n, k, scratch.ctypes, m, right.ctypes, rows, s[i * r:].ctypes, rcond, count.ctypes)
-        copy(mine, right)
+        copy(mine, right, mine.size)
         rank[i] = count[0]

@@ -81,7 +81,7 @@ def matrix_exp(batch, n, a, out):
             k = 12 - 4 * step
             if step:
                 multiply(n, left, four, right)
-                copy(left, right)
+                copy(left, right, size)
             c1, c2, c3 = a.dtype.type(factor[k + 1]), a.dtype.type(factor[k + 2]), a.dtype.type(factor[k + 3])
             for j in range(size):
                 left[j] += c1 * one[j] + (c2 * two[j] + c3 * three[j])
@@ -90,5 +90,5 @@ def matrix_exp(batch, n, a, out):
                 left[j * n + j] += c0
         for _ in range(squarings):
             multiply(n, left, left, right)
-            copy(left, right)
-        copy(mine, left)
+            copy(left, right, size)
+        copy(mine, left, size)

@@ -230,6 +230,68 @@ def resample_back(planes, sizes, taps, count, index, weight, g, out):
                 result[i] = current[i]
 
 
+def byte_table(n_out, taps, count, index, weight, used, place, total, whole, bits):
+    """Make of the table of one dim one of integers for bytes; ``total``: the weights of one input, added up.
+
+    ``bits``: how many stand behind the point, as many as 16 bits have room for beside the largest weight.
+    """
+    largest = 0.0
+    for o in range(n_out):
+        at = o * taps
+        end = at
+        for k in range(at, at + count[o]):
+            if end > at and place[end - 1] == index[k]:
+                total[end - 1] += weight[k]
+            else:
+                place[end] = index[k]
+                total[end] = weight[k]
+                end += 1
+        used[o] = end - at
+        for k in range(at, end):
+            largest = max(largest, total[k])
+    bits[0] = 0
+    while bits[0] < 22 and int(0.5 + largest * (1 << (bits[0] + 1))) < 1 << 15:
+        bits[0] += 1
+    for o in range(n_out):
+        for k in range(o * taps, o * taps + used[o]):
+            w = total[k] * (1 << bits[0])
+            whole[k] = int(w - 0.5) if w < 0 else int(w + 0.5)
+
+
+@helper
+def byte_across(blocks, n_in, n_out, inner, taps, bits, count, index, whole, x, y):
+    """Resize the middle dim of x (blocks, n_in, inner), all of bytes: sums are rounded and kept within 0 and 255."""
+    for b in range(blocks):
+        for o in range(n_out):
+            for i in range(inner):
+                total = (1 << bits) >> 1
+                for k in range(o * taps, o * taps + count[o]):
+                    total += whole[k] * np.int64(x[(b * n_in + index[k]) * inner + i])
+                y[(b * n_out + o) * inner + i] = min(max(total >> bits, 0), 255)
+
+
+def resample_bytes(planes, sizes, taps, count, index, whole, bits, x, y):
+    """y = x resized, with bytes in between, as PyTorch does; the depth is 1."""
+    _, hi, wi, _, ho, wo = sizes
+    _, th, tw = taps
+    wide = np.empty(hi * wo if tw and th else 0, y.dtype)
+    for p in range(planes):
+        current = x[p * hi * wi:(p + 1) * hi * wi]
+        out = y[p * ho * wo:(p + 1) * ho * wo]
+        for height in range(2):
+            t = th if height else tw
+            if t == 0:
+                continue
+            n_in, n_out, inner, blocks = (hi, ho, wo, 1) if height else (wi, wo, 1, hi)
+            start, at, b = (wo * tw, wo, bits[1]) if height else (0, 0, bits[0])
+            target = wide if th and not height else out
+            byte_across(blocks, n_in, n_out, inner, t, b, count[at:], index[start:], whole[start:], current, target)
+            current = target
+        if not (tw or th):
+            for i in range(out.size):
+                out[i] = current[i]
+
+
 @helper
 def doubled(index, n_in, n_out):
     """Return whether every input is taken twice in a row."""

@@ -53,7 +53,7 @@ def _tanh(x, n):
 def _begin(given, source, target):
     """Write the gradient by a last state, which may be missing."""
     if given:
-        copy(target, source)
+        copy(target, source, target.size)
     else:
         target[:] = target.dtype.type(0)
 
@@ -102,8 +102,8 @@ def lstm(inputs, n, p, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, w_hr, 
     rows = gates.size // (4 * n)
     _fill(rows, 4 * n, biased, b_ih, b_hh, YES, gates)
     times_panels(rows, 4 * n, inputs, x, panels(inputs, 4 * n, w_ih, YES), gates, biased)
-    copy(h, h0)
-    copy(c, c0)
+    copy(h, h0, h.size)
+    copy(c, c0, c.size)
     across, down = panels(p, 4 * n, w_hh, YES), panels(n if projected else 0, p, w_hr, YES)
     narrow = np.empty(sizes[0] * n if projected else 0, y.dtype)
     hidden = narrow if projected else y
@@ -192,7 +192,7 @@ def gru(inputs, n, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, gates,
     rows = gates.size // (3 * n)
     _fill(rows, 3 * n, biased, b_ih, b_ih, NO, gates)
     times_panels(rows, 3 * n, inputs, x, panels(inputs, 3 * n, w_ih, YES), gates, biased)
-    copy(h, h0)
+    copy(h, h0, h.size)
     across = panels(n, 3 * n, w_hh, YES)
     share = np.empty(sizes[0] * 3 * n, y.dtype)
     for s in range(steps):
@@ -258,7 +258,7 @@ def rnn(inputs, n, reverse, biased, relu, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, 
     rows = y.size // n
     _fill(rows, n, biased, b_ih, b_hh, YES, y)
     times_panels(rows, n, inputs, x, panels(inputs, n, w_ih, YES), y, biased)
-    copy(h, h0)
+    copy(h, h0, h.size)
     across = panels(n, n, w_hh, YES)
     for s in range(steps):
         t = steps - 1 - s if reverse else s

@@ -19,7 +19,7 @@ def histogramdd(rows, weighted, even, x, weight, edges, sizes, out):
             if not (v >= edges[start] and v <= edges[start + n - 1]) or n < 2:
                 place = -1
                 break
-            low, high = 0, n - 1  # edges[low] <= v, and v < edges[high] or it is the last edge
+            low, high = 0, n - 1  # v belongs into bin low in the end
             if even:
                 first = edges[start]
                 low = min(int((v - first) / (edges[start + high] - first) * high), high - 1)
@@ -27,13 +27,19 @@ def histogramdd(rows, weighted, even, x, weight, edges, sizes, out):
                     low -= 1
                 while low + 2 < n and v >= edges[start + low + 1]:
                     low += 1
-                high = low + 1
-            while high - low > 1:
-                middle = (low + high) >> 1
-                if edges[start + middle] <= v:
-                    low = middle
-                else:
-                    high = middle
+            else:  # as std::upper_bound halves: edges that do not increase give what they give in PyTorch
+                left = n
+                while left > 0:
+                    half = left >> 1
+                    if v < edges[start + low + half]:
+                        left = half
+                    else:
+                        low += half + 1
+                        left -= half + 1
+                low = min(low - 1, n - 2)
+                if low < 0:
+                    place = -1
+                    break
             place = place * (n - 1) + low
             start += n
         if place >= 0:

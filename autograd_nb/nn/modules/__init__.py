@@ -1,5 +1,7 @@
 """The modules, a family a file."""
 
+from ...ops.core.registry import show_examples
+
 # the places of these in PyTorch
 from . import linear as flatten
 from . import normalization as batchnorm
@@ -153,3 +155,5 @@ from .sparse import Embedding, EmbeddingBag
 from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, type)]
+
+show_examples(globals(), "nn")

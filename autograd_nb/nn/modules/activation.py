@@ -61,49 +61,90 @@ if TYPE_CHECKING:
         Threshold,
     )
 else:
-    ReLU = declare("relu", lambda inplace=False: 0, _inplace, name="ReLU", doc="max(x, 0).")
-    SiLU = declare("silu", lambda inplace=False: 0, _inplace, name="SiLU", doc="x · sigmoid(x).")
-    Mish = declare("mish", lambda inplace=False: 0, _inplace, name="Mish", doc="x · tanh(softplus(x)).")
-    SELU = declare("selu", lambda inplace=False: 0, _inplace, name="SELU", doc="Scaled exponential linear unit.")
-    Hardsigmoid = declare("hardsigmoid", lambda inplace=False: 0, name="Hardsigmoid", doc="clamp(x / 6 + 1/2, 0, 1).")
-    Hardswish = declare("hardswish", lambda inplace=False: 0, name="Hardswish", doc="x · hardsigmoid(x).")
+    ReLU = declare("relu", lambda inplace=False: 0, _inplace, name="ReLU", doc="max(x, 0); ReLU()([-1., 2.]) = [0., 2.].")
+    SiLU = declare(
+        "silu", lambda inplace=False: 0, _inplace, name="SiLU",
+        doc="x · sigmoid(x); SiLU()([-1., 2.]) = [-0.2689, 1.7616].",
+    )
+    Mish = declare(
+        "mish", lambda inplace=False: 0, _inplace, name="Mish",
+        doc="x · tanh(softplus(x)); Mish()([-1., 2.]) = [-0.3034, 1.9440].",
+    )
+    SELU = declare(
+        "selu", lambda inplace=False: 0, _inplace, name="SELU",
+        doc="Scaled exponential linear unit; SELU()([-1., 2.]) = [-1.1113, 2.1014].",
+    )
+    Hardsigmoid = declare(
+        "hardsigmoid", lambda inplace=False: 0, name="Hardsigmoid",
+        doc="clamp(x / 6 + 1/2, 0, 1); Hardsigmoid()([-4., 0., 1.5]) = [0.0000, 0.5000, 0.7500].",
+    )
+    Hardswish = declare(
+        "hardswish", lambda inplace=False: 0, name="Hardswish",
+        doc="x · hardsigmoid(x); Hardswish()([-4., 0., 1.5]) = [-0.0000, 0.0000, 1.1250].",
+    )
     ELU = declare(
-        "elu", lambda alpha=1.0, inplace=False: 0, _and_inplace("alpha={self.alpha}"), name="ELU", doc="x above 0, alpha (eˣ - 1) below."
+        "elu", lambda alpha=1.0, inplace=False: 0, _and_inplace("alpha={self.alpha}"), name="ELU",
+        doc="x above 0, alpha (eˣ - 1) below; ELU()([-1., 2.]) = [-0.6321, 2.0000].",
     )
     CELU = declare(
         "celu", lambda alpha=1.0, inplace=False: 0, _and_inplace("alpha={self.alpha}"), name="CELU",
-        doc="max(0, x) + min(0, alpha (exp(x / alpha) - 1)).",
+        doc="max(0, x) + min(0, alpha (exp(x / alpha) - 1)); CELU()([-1., 2.]) = [-0.6321, 2.0000].",
     )  # fmt: skip
     LeakyReLU = declare(
         "leaky_relu", lambda negative_slope=1e-2, inplace=False: 0, _and_inplace("negative_slope={self.negative_slope}"), name="LeakyReLU",
-        doc="x above 0, negative_slope · x below.",
+        doc="x above 0, negative_slope · x below; LeakyReLU()([-1., 2.]) = [-0.0100, 2.0000].",
     )  # fmt: skip
     Threshold = declare(
         "threshold", lambda threshold, value, inplace=False: 0, _and_inplace("threshold={self.threshold}, value={self.value}"),
-        name="Threshold", doc="x above the threshold, ``value`` elsewhere.",
+        name="Threshold", doc="x above the threshold, ``value`` elsewhere; Threshold(1., 0.)([0.5, 2.]) = [0., 2.].",
     )  # fmt: skip
     GELU = declare(
-        "gelu", lambda approximate="none": 0, _text("approximate={self.approximate!r}"), name="GELU", doc="x · Φ(x), or its tanh approximation."
+        "gelu", lambda approximate="none": 0, _text("approximate={self.approximate!r}"), name="GELU",
+        doc="x · Φ(x), or its tanh approximation; GELU()([-1., 2.]) = [-0.1587, 1.9545].",
     )
-    GLU = declare("glu", lambda dim=-1: 0, _text("dim={self.dim}"), name="GLU", doc="The first half times the sigmoid of the second.")
-    Hardshrink = declare("hardshrink", lambda lambd=0.5: 0, _text("{self.lambd}"), name="Hardshrink", doc="x where |x| > lambd, else 0.")
-    Softshrink = declare("softshrink", lambda lambd=0.5: 0, _text("{self.lambd}"), name="Softshrink", doc="x moved towards 0 by lambd.")
+    GLU = declare(
+        "glu", lambda dim=-1: 0, _text("dim={self.dim}"), name="GLU",
+        doc="The first half times the sigmoid of the second; GLU()([1., 2., 0., 0.]) = [0.5000, 1.0000].",
+    )
+    Hardshrink = declare(
+        "hardshrink", lambda lambd=0.5: 0, _text("{self.lambd}"), name="Hardshrink",
+        doc="x where |x| > lambd, else 0; Hardshrink()([0.2, 2.]) = [0., 2.].",
+    )
+    Softshrink = declare(
+        "softshrink", lambda lambd=0.5: 0, _text("{self.lambd}"), name="Softshrink",
+        doc="x moved towards 0 by lambd; Softshrink()([0.2, 2.]) = [0.0000, 1.5000].",
+    )
     Softplus = declare(
         "softplus", lambda beta=1.0, threshold=20.0: 0, _text("beta={self.beta}, threshold={self.threshold}"), name="Softplus",
-        doc="log(1 + exp(beta x)) / beta.",
+        doc="log(1 + exp(beta x)) / beta; Softplus()([0., 2.]) = [0.6931, 2.1269].",
     )  # fmt: skip
-    Sigmoid = declare("sigmoid", lambda: 0, name="Sigmoid", doc="1 / (1 + e⁻ˣ).")
-    Tanh = declare("tanh", lambda: 0, name="Tanh", doc="The hyperbolic tangent.")
-    LogSigmoid = declare("logsigmoid", lambda: 0, name="LogSigmoid", doc="log(sigmoid(x)).")
-    Softsign = declare("softsign", lambda: 0, name="Softsign", doc="x / (1 + |x|).")
-    Tanhshrink = declare("tanhshrink", lambda: 0, name="Tanhshrink", doc="x - tanh(x).")
-    Softmin = declare("softmin", lambda dim=None: 0, _text("dim={self.dim}"), name="Softmin", doc="softmax(-x) over ``dim``.")
-    Softmax = declare("softmax", lambda dim=None: 0, _text("dim={self.dim}"), name="Softmax", doc="exp(x) / Σ exp(x) over ``dim``.")
-    LogSoftmax = declare("log_softmax", lambda dim=None: 0, _text("dim={self.dim}"), name="LogSoftmax", doc="log of the softmax over ``dim``.")
+    Sigmoid = declare("sigmoid", lambda: 0, name="Sigmoid", doc="1 / (1 + e⁻ˣ); Sigmoid()([0., 2.]) = [0.5000, 0.8808].")
+    Tanh = declare("tanh", lambda: 0, name="Tanh", doc="The hyperbolic tangent; Tanh()([0., 1.]) = [0.0000, 0.7616].")
+    LogSigmoid = declare(
+        "logsigmoid", lambda: 0, name="LogSigmoid",
+        doc="log(sigmoid(x)); LogSigmoid()([0., 2.]) = [-0.6931, -0.1269].",
+    )
+    Softsign = declare("softsign", lambda: 0, name="Softsign", doc="x / (1 + |x|); Softsign()([-1., 3.]) = [-0.5000, 0.7500].")
+    Tanhshrink = declare(
+        "tanhshrink", lambda: 0, name="Tanhshrink",
+        doc="x - tanh(x); Tanhshrink()([0., 1.]) = [0.0000, 0.2384].",
+    )
+    Softmin = declare(
+        "softmin", lambda dim=None: 0, _text("dim={self.dim}"), name="Softmin",
+        doc="softmax(-x) over ``dim``; Softmin(0)([0., 1.]) = [0.7311, 0.2689].",
+    )
+    Softmax = declare(
+        "softmax", lambda dim=None: 0, _text("dim={self.dim}"), name="Softmax",
+        doc="exp(x) / Σ exp(x) over ``dim``; Softmax(0)([0., 1.]) = [0.2689, 0.7311].",
+    )
+    LogSoftmax = declare(
+        "log_softmax", lambda dim=None: 0, _text("dim={self.dim}"), name="LogSoftmax",
+        doc="log of the softmax over ``dim``; LogSoftmax(0)([0., 1.]) = [-1.3133, -0.3133].",
+    )
 
 
 class Hardtanh(Module):
-    """x clamped to [min_val, max_val]."""
+    """x clamped to [min_val, max_val]; Hardtanh()([-4., 0.5]) = [-1.0000, 0.5000]."""
 
     min_val: float
     max_val: float
@@ -129,7 +170,7 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """min(max(x, 0), 6)."""
+    """min(max(x, 0), 6); ReLU6()([-1., 8.]) = [0., 6.]."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -139,7 +180,7 @@ class ReLU6(Hardtanh):
 
 
 class RReLU(Module):
-    """Leaky ReLU whose slope is drawn from [lower, upper] while training, and their mean otherwise."""
+    """Leaky ReLU whose slope is drawn from [lower, upper] while training, and their mean otherwise; RReLU().eval()([-1., 2.]) = [-0.2292, 2.0000]."""
 
     lower: float
     upper: float
@@ -157,7 +198,11 @@ class RReLU(Module):
 
 
 class PReLU(Module):
-    """x above 0, a learned slope times x below; one slope for all, or one for each channel (dim 1)."""
+    """x above 0, a learned slope times x below; one slope for all, or one for each channel (dim 1).
+
+    >>> torch.nn.PReLU()(torch.tensor([-1., 2.])).tolist()
+    [-0.25, 2.0]
+    """
 
     weight: Parameter
     num_parameters: int
@@ -181,7 +226,7 @@ class PReLU(Module):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+    """Softmax over the channels of (N, C, H, W) or (C, H, W); Softmax2d()([[[0.]], [[0.]]]).flatten() = [0.5000, 0.5000]."""
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):

@@ -31,6 +31,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     ``output`` (N), log-probabilities of the targets, and ``loss``, their negative mean; or without the batch dim.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AdaptiveLogSoftmaxWithLoss.html
+
+    >>> m = torch.nn.AdaptiveLogSoftmaxWithLoss(4, 6, [2, 4], div_value=2.0)
+    >>> m(torch.ones(2, 4), torch.tensor([0, 5])).output.shape
+    torch.Size([2])
     """
 
     in_features: int

@@ -40,7 +40,6 @@ class MultiheadAttention(Module):
     zeros. Masks: True or −∞ where a key is not seen.
 
     Example:
-        >>> import autograd_nb as torch
         >>> x = torch.randn(2, 5, 8)
         >>> y, w = torch.nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)
         >>> y.shape, w.shape

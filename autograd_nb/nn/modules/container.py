@@ -158,6 +158,10 @@ class ModuleList(Module):
     """A list of modules.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html
+
+    >>> layers = torch.nn.ModuleList([torch.nn.Linear(2, 2) for _ in range(3)])
+    >>> len(list(layers.parameters()))
+    6
     """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
@@ -246,6 +250,10 @@ class ModuleDict(Module):
     """A dict of modules, in the order of insertion.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleDict.html
+
+    >>> layers = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 3)})
+    >>> list(layers)
+    ['a']
     """
 
     def __init__(self, modules: Any = None) -> None:
@@ -304,6 +312,10 @@ class ParameterList(Module):
     """A list of parameters; tensors put into it become parameters.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ParameterList.html
+
+    >>> weights = torch.nn.ParameterList([torch.ones(2), torch.ones(3)])
+    >>> len(weights)
+    2
     """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
@@ -357,6 +369,10 @@ class ParameterDict(Module):
     """A dict of parameters, in the order of insertion; tensors put into it become parameters.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ParameterDict.html
+
+    >>> weights = torch.nn.ParameterDict({"a": torch.ones(2)})
+    >>> list(weights.keys())
+    ['a']
     """
 
     def __init__(self, parameters: Any = None) -> None:

@@ -118,7 +118,11 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv, dims=1):
-    """Cross-correlation of (N, C, L) or (C, L) with learned filters (out_channels, in_channels / groups, k)."""
+    """Cross-correlation of (N, C, L) or (C, L) with learned filters (out_channels, in_channels / groups, k).
+
+    >>> torch.nn.Conv1d(1, 2, 3)(torch.tensor([[0., 1., 2., 3.]])).shape
+    torch.Size([2, 2])
+    """
 
 
 class Conv2d(_Conv, dims=2):
@@ -126,11 +130,14 @@ class Conv2d(_Conv, dims=2):
 
     padding: an int, a tuple, "same" or "valid"; padding_mode: "zeros", "reflect", "replicate", "circular".
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Conv2d.html
+
+    >>> torch.nn.Conv2d(3, 8, 3, padding=1)(torch.ones(1, 3, 4, 4)).shape
+    torch.Size([1, 8, 4, 4])
     """
 
 
 class Conv3d(_Conv, dims=3):
-    """Cross-correlation of (N, C, D, H, W) or (C, D, H, W) with learned filters."""
+    """Cross-correlation of (N, C, D, H, W) or (C, D, H, W) with learned filters; Conv3d(1, 2, 1)([[[[0.]]]]).shape = torch.Size([2, 1, 1, 1])."""
 
 
 class _ConvTransposed(_ConvNd):

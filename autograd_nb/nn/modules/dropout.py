@@ -35,30 +35,30 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    """Dropout of whole channels of (N, C, L) or (C, L); Dropout1d().eval()([[1., 2.]]) = [[1., 2.]]."""
 
     function = "dropout1d"
 
 
 class Dropout2d(_Dropout):
-    """Dropout of whole channels of (N, C, H, W)."""
+    """Dropout of whole channels of (N, C, H, W); Dropout2d().eval()([[[[1., 2.]]]]) = [[[[1., 2.]]]]."""
 
     function = "dropout2d"
 
 
 class Dropout3d(_Dropout):
-    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W); Dropout3d().eval()([[[[1., 2.]]]]) = [[[[1., 2.]]]]."""
 
     function = "dropout3d"
 
 
 class AlphaDropout(_Dropout):
-    """Dropout that keeps mean 0 and variance 1, for SELU networks."""
+    """Dropout that keeps mean 0 and variance 1, for SELU networks; AlphaDropout().eval()([1., 2.]) = [1., 2.]."""
 
     function = "alpha_dropout"
 
 
 class FeatureAlphaDropout(_Dropout):
-    """Alpha dropout of whole channels."""
+    """Alpha dropout of whole channels; FeatureAlphaDropout().eval()([[1., 2.]]) = [[1., 2.]]."""
 
     function = "feature_alpha_dropout"

@@ -11,6 +11,7 @@ from ...graph.hooks import RemovableHandle, check_callable
 from ...graph.modes import state
 from ...ops.core.history import share_view
 from ...ops.core.structured import structured
+from ...ops.creation.create import new_full
 from ...tensor import Tensor, make
 
 
@@ -105,11 +106,12 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
 
 
 @structured(
-    tensors=lambda g: tuple(g), node="BackwardHookFunctionBackward", linear="jointly", batch="shift",
+    tensors=lambda g, kinds: tuple([new_full(kind[0], 0, kind[1]) if v is None else v for v, kind in zip(g, kinds, strict=True)]),
+    node="BackwardHookFunctionBackward", linear="jointly", batch="shift",
     samples="(lambda m: (m.register_full_backward_hook(lambda *_: None), m(x(3, 4)))[1])(torch.nn.Identity())",
 )
-def boundary(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the same tensors behind one node, at which the gradients of all are seen together."""
+def boundary(tensors: tuple[Any, ...], kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the same tensors (of shapes and dtypes ``kinds``) behind one node, at which the gradients of all are seen together, zeros where none has come."""
     out = tuple([make(t._data, t._layout, t._version_) for t in tensors])
     for t, o in zip(tensors, out, strict=True):
         share_view(t, o, "multi:BackwardHookFunctionBackward")
@@ -138,7 +140,7 @@ class BackwardHook:
     @staticmethod
     def _spread(indices: Sequence[int], values: Sequence[Any], size: int) -> tuple[Any, ...]:
         out: list[Any] = [None] * size
-        for i, v in zip(indices, values, strict=True):
+        for i, v in zip(indices, values, strict=False):  # (integers that stand last have no gradient to be seen)
             out[i] = v
         return tuple(out)
 
@@ -148,8 +150,14 @@ class BackwardHook:
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         if not (state.grad and any(args[i].requires_grad for i in places)):
             return args, None
-        new = boundary(tuple(args[i] for i in places))
-        next(t for t in new if t._edge is not None)._edge.node.register_hook(hook)
+        given = tuple([args[i] for i in places])
+        new = boundary(given, tuple([(t.shape, t.dtype) for t in given]))
+        node = next(t for t in new if t._edge is not None)._edge.node
+        node.of_none = True
+        node.register_hook(hook)
+        for t, a in zip(new, given, strict=True):
+            if not a._rg:
+                t._edge, t._rg = None, False
         out = list(args)
         for i, t in zip(places, new, strict=True):
             out[i] = t
@@ -215,9 +223,40 @@ def _replaced(grads: tuple[Any, ...], out: Any, wrong: str) -> tuple[Any, ...]:
     return found
 
 
-def bind_old_hook(module: Any, hook: Callable[..., Any], result: Any) -> None:
-    """Put a non-full backward hook on the node of a module's output."""
-    while not isinstance(result, Tensor):
-        result = next(v for v in result.values() if isinstance(v, Tensor)) if isinstance(result, dict) else result[0]
-    if result.grad_fn is not None:
-        result.grad_fn.register_hook(lambda grad_input, grad_output: hook(module, grad_input, grad_output))
+def bind_old_hooks(module: Any, hooks: list[Callable[..., Any]], inputs: tuple[Any, ...], result: Any) -> None:
+    """Put the non-full backward hooks on the node of a module's output, with a warning where they do not see all gradients."""
+    first = result
+    while not isinstance(first, Tensor):
+        first = next(v for v in first.values() if isinstance(v, Tensor)) if isinstance(first, dict) else first[0]
+    node = first.grad_fn
+    if node is None:
+        return
+    for hook in hooks:
+        node.register_hook(lambda grad_input, grad_output, hook=hook: hook(module, grad_input, grad_output))
+    found = _missed(inputs, result, node)
+    if found:
+        text = (
+            f"Using {'' if found[0].startswith('non-full') else 'a non-full backward hook '}{found[0]} is deprecated and will be removed in "
+            f"future versions. This hook will be missing some {found[1]}. Please use register_full_backward_hook to get the documented "
+            "behavior."
+        )
+        warnings.warn(text, FutureWarning, stacklevel=4)
+
+
+def _missed(inputs: tuple[Any, ...], result: Any, node: Any) -> tuple[str, str] | None:
+    """Return what makes a non-full hook on ``node`` miss gradients, and which; None where it sees all."""
+    results = result if isinstance(result, tuple) else (result,)
+    if not all(isinstance(r, Tensor) for r in results):
+        return "non-full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors", "of the grad_output"
+    if not all(isinstance(x, Tensor) for x in inputs):
+        return (
+            "non-full backward hooks on a Module that does not take as input a single Tensor or a tuple of Tensors", "of the grad_input",
+        )
+    nodes = {r.grad_fn for r in results if r.grad_fn is not None}
+    if not nodes or (len(nodes) == 1 and node not in nodes):
+        return "when outputs are nested in python data structure", "grad_output"
+    if len(nodes) > 1:
+        return "when outputs are generated by different autograd Nodes", "grad_output"
+    if {x.grad_fn for x in inputs if x.grad_fn is not None} != {n for n, _ in node.next_functions}:
+        return "when the forward contains multiple autograd Nodes", "grad_input"
+    return None

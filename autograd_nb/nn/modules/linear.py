@@ -15,7 +15,7 @@ from .options import parameter
 
 
 class Identity(Module):
-    """Returns its input, whatever arguments it was made with."""
+    """Returns its input, whatever arguments it was made with; Identity()([1., 2.]) = [1., 2.]."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -31,6 +31,9 @@ class Linear(Module):
     within ±1/√in_features.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html
+
+    >>> torch.nn.Linear(3, 2)(torch.ones(4, 3)).shape
+    torch.Size([4, 2])
     """
 
     in_features: int
@@ -73,6 +76,9 @@ class Bilinear(Module):
 
     Shapes: (…, in1_features), (…, in2_features) → (…, out_features).
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Bilinear.html
+
+    >>> torch.nn.Bilinear(3, 2, 4)(torch.ones(5, 3), torch.ones(5, 2)).shape
+    torch.Size([5, 4])
     """
 
     weight: Parameter

@@ -42,6 +42,9 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     """Cross entropy of ``linear(input)``: (N, in_features) and targets (N, *out_features) → a loss.
 
     The map has ``num_classes`` · ∏ ``out_features`` outputs; the other options are those of `CrossEntropyLoss`.
+
+    >>> torch.nn.LinearCrossEntropyLoss(4, 3)(torch.ones(2, 4), torch.tensor([0, 2])).shape
+    torch.Size([])
     """
 
     options: LinearCrossEntropyOptions | None

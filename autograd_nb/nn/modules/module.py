@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
 
 from __future__ import annotations
 
+import builtins
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 from ... import dtypes, launch
 from ...graph.modes import no_grad
-from ...ops.creation.cast import as_device
+from ...ops.creation.cast import as_device, refuse_flag
 from ...ops.creation.create import new_empty
 from ...tensor import Tensor
 from ..foreseen import note_module
@@ -22,7 +23,7 @@ from .hooks import (
     Global,
     Handle,
     add_hook,
-    bind_old_hook,
+    bind_old_hooks,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -32,7 +33,7 @@ from .hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from .state import StateDict
+from .state import StateDict, _IncompatibleKeys  # noqa: F401  (programs take it from here)
 from .tree import Tree
 
 __all__ = [
@@ -66,7 +67,6 @@ class Module(Tree, StateDict):
     """Base class of neural networks: subclass it, assign parameters and other modules as attributes, define ``forward``.
 
     Example:
-        >>> import autograd_nb as torch
         >>> class Model(torch.nn.Module):
         ...     def __init__(self):
         ...         super().__init__()
@@ -302,8 +302,8 @@ class Module(Tree, StateDict):
                         f"{type(result)}",
                         stacklevel=3,
                     )
-            for hook in old:
-                bind_old_hook(self, hook, result)
+            if old:
+                bind_old_hooks(self, old, args, result)
             return result
         except Exception:
             self._run_always_called(called, args, kwargs, result)
@@ -422,9 +422,10 @@ class Module(Tree, StateDict):
         memory_format = kwargs.pop("memory_format", None)
         if kwargs:
             raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        refuse_flag(args)
         for a in args:
-            if isinstance(a, dtypes.dtype):
-                dtype = a
+            if isinstance(a, (dtypes.dtype, builtins.type)):
+                dtype = dtypes.as_dtype(a)
             elif isinstance(a, Tensor):
                 dtype = a.dtype
             elif isinstance(a, bool):
@@ -444,9 +445,8 @@ class Module(Tree, StateDict):
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() or t.is_complex() else t)
 
     def type(self, dst_type: Any) -> Module:
-        """Convert all parameters and buffers to a dtype."""
-        d = dtypes.as_dtype(dst_type)
-        return self._apply(lambda t: t.to(d))
+        """Convert all parameters and buffers to a dtype, an old type such as ``torch.DoubleTensor``, or what has such a name."""
+        return self._apply(lambda t: t.type(dst_type))
 
     def float(self) -> Module:
         """Convert floating parameters and buffers to float32."""

@@ -10,7 +10,9 @@ import warnings
 from typing import Any
 
 from ... import dtypes
+from ...graph.modes import no_grad
 from ...ops.core.numbers import scalar_tensor
+from ...ops.core.registry import OPS
 from ...ops.creation.create import new_full
 from ...tensor import Tensor
 from .. import functional as F
@@ -135,6 +137,12 @@ class BatchNorm1d(_BatchNorm):
     """(x - mean) / √(var + eps) · weight + bias of each channel of (N, C) or (N, C, L), over the batch.
 
     While training the batch's statistics are used and running averages kept, which are used otherwise.
+
+    >>> norm = torch.nn.BatchNorm1d(1)
+    >>> norm(torch.tensor([[1.], [3.]])).flatten().detach()
+    tensor([-1.0000,  1.0000])
+    >>> norm.running_mean
+    tensor([0.2000])
     """
 
     dims: tuple[int, int] = (2, 3)
@@ -144,23 +152,99 @@ class BatchNorm2d(_BatchNorm):
     """Batch norm of each channel of (N, C, H, W).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html
+
+    >>> torch.nn.BatchNorm2d(1)(torch.tensor([[[[1., 3.]]]])).detach()
+    tensor([[[[-1.0000,  1.0000]]]])
     """
 
     dims: tuple[int] = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch norm of each channel of (N, C, D, H, W)."""
+    """Batch norm of each channel of (N, C, D, H, W).
+
+    >>> torch.nn.BatchNorm3d(1)(torch.tensor([[[[[1., 3.]]]]])).flatten().tolist()
+    [-0.9999949932098389, 0.9999949932098389]
+    """
 
     dims: tuple[int] = (5,)
 
 
 class SyncBatchNorm(_BatchNorm):
-    """`BatchNorm` under its name for several processes; here there is one."""
+    """Batch norm over the batches of all ranks of a process group; over this process's where there is none.
+
+    Mean, sum of squares and number of elements of each rank are gathered, and their gradients flow back to all.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.SyncBatchNorm.html
+
+    >>> layer = torch.nn.SyncBatchNorm(1)
+    >>> layer(torch.tensor([[1.], [3.]])).flatten()
+    tensor([-1.0000,  1.0000], grad_fn=<ViewBackward0>)
+    """
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
+        process_group: Any = None, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        from ... import distributed as dist
+
+        together = self.training or (self.running_mean is None and self.running_var is None)
+        if not (together and dist.is_initialized() and dist.get_world_size(self.process_group) > 1):
+            return super().forward(input)
+        self._check_input_dim(input)
+        shape = [1, -1] + [1] * (input.ndim - 2)
+        x = input.float() if input.dtype is dtypes.float16 else input
+        mean, var, count = self._statistics(x, shape)
+        if self.training and self.track_running_stats:
+            self._keep(mean.detach(), var.detach() * (count / max(count - 1, 1)))
+        scale = (var + self.eps).rsqrt() if self.weight is None else (var + self.eps).rsqrt() * self.weight
+        y = (x - mean.reshape(shape)) * scale.reshape(shape)
+        return (y if self.bias is None else y + self.bias.reshape(shape)).to(input.dtype)
+
+    def _statistics(self, x: Tensor, shape: list[int]) -> tuple[Tensor, Tensor, float]:
+        """Return mean and variance of each channel over all ranks, and the number of elements that they are of."""
+        from ...distributed import nn as between
+
+        dims, c = [d for d in range(x.ndim) if d != 1], x.shape[1]
+        n = x.numel() // c
+        mean = x.sum(dims) / max(n, 1)
+        squares = (x - mean.reshape(shape)).square().sum(dims)
+        own = OPS["cat"].call([mean, squares, new_full((1,), n, x.dtype)])
+        every = OPS["stack"].call(list(between.all_gather(own, self.process_group)))
+        counts, means = every[:, -1:].detach(), every[:, :c]
+        total = float(counts.sum())
+        joint = (means * counts).sum(0) / total
+        return joint, (every[:, c : 2 * c] + counts * (means - joint).square()).sum(0) / total, total
+
+    def _keep(self, mean: Tensor, var: Tensor) -> None:
+        """Move the running statistics towards those of a batch."""
+        self.num_batches_tracked.add_(1)
+        factor = 1.0 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+        with no_grad():
+            self.running_mean.mul_(1 - factor).add_(mean.to(self.running_mean.dtype), alpha=factor)
+            self.running_var.mul_(1 - factor).add_(var.to(self.running_var.dtype), alpha=factor)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """Return the module with a SyncBatchNorm, of the same parameters and statistics, in the place of each BatchNorm."""
+        if isinstance(module, _BatchNorm):
+            made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group)
+            for name in ("weight", "bias"):
+                made.register_parameter(name, module._parameters.get(name))
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                made.register_buffer(name, module._buffers.get(name))
+            made.training = module.training
+            return made
+        for name, child in module.named_children():
+            module.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return module
 
 
 class _InstanceNorm(_NormBase):
@@ -191,19 +275,19 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalises each channel of each sample of (N, C, L) or (C, L)."""
+    """Normalises each channel of each sample of (N, C, L) or (C, L); InstanceNorm1d(1)([[1., 3.]]) = [[-1.0000, 1.0000]]."""
 
     dims: tuple[int, int] = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Normalises each channel of each sample of (N, C, H, W) or (C, H, W)."""
+    """Normalises each channel of each sample of (N, C, H, W) or (C, H, W); InstanceNorm2d(1)([[[1., 3.]]]) = [[[-1.0000, 1.0000]]]."""
 
     dims: tuple[int, int] = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Normalises each channel of each sample of (N, C, D, H, W) or (C, D, H, W)."""
+    """Normalises each channel of each sample of (N, C, D, H, W) or (C, D, H, W); InstanceNorm3d(1)([[[[1., 3.]]]]) = [[[[-1.0000, 1.0000]]]]."""
 
     dims: tuple[int, int] = (4, 5)
 
@@ -216,6 +300,9 @@ class LayerNorm(_Scaled):
     """(x - mean) / √(var + eps) · weight + bias over the last dims, ``normalized_shape``.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html
+
+    >>> torch.nn.LayerNorm(2)(torch.tensor([[1., 3.]])).detach()
+    tensor([[-1.0000,  1.0000]])
     """
 
     normalized_shape: tuple[Any, ...]
@@ -238,7 +325,11 @@ class LayerNorm(_Scaled):
 
 
 class GroupNorm(_Scaled):
-    """Normalises groups of channels of (N, C, …), each sample by itself. ValueError unless the groups divide the channels."""
+    """Normalises groups of channels of (N, C, …), each sample by itself. ValueError unless the groups divide the channels.
+
+    >>> torch.nn.GroupNorm(1, 2)(torch.tensor([[1., 3.]])).tolist()
+    [[-0.9999949932098389, 0.9999949932098389]]
+    """
 
     num_groups: int
     num_channels: int

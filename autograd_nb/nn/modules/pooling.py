@@ -43,7 +43,7 @@ class _MaxPool(Spatial):
 
 
 class MaxPool1d(_MaxPool, dims=1):
-    """The largest element of each window of (N, C, L)."""
+    """The largest element of each window of (N, C, L); MaxPool1d(2)([[1., 2.]]) = [[2.]]."""
 
 
 class MaxPool2d(_MaxPool, dims=2):
@@ -51,7 +51,7 @@ class MaxPool2d(_MaxPool, dims=2):
 
 
 class MaxPool3d(_MaxPool, dims=3):
-    """The largest element of each window of (N, C, D, H, W)."""
+    """The largest element of each window of (N, C, D, H, W); MaxPool3d((1, 1, 2))([[[[1., 2.]]]]) = [[[[2.]]]]."""
 
 
 class _FractionalMaxPool(Spatial):
@@ -121,7 +121,7 @@ class MaxUnpool3d(_MaxUnpool, dims=3):
 
 
 class AvgPool1d(Module):
-    """The mean of each window of (N, C, L)."""
+    """The mean of each window of (N, C, L); AvgPool1d(2)([[1., 2.]]) = [[1.5000]]."""
 
     kernel_size: tuple[Any, ...]
     stride: tuple[Any, ...]
@@ -168,11 +168,11 @@ class _AvgPool(Spatial):
 
 
 class AvgPool2d(_AvgPool, dims=2):
-    """The mean of each window of (N, C, H, W)."""
+    """The mean of each window of (N, C, H, W); AvgPool2d((1, 2))([[[1., 2.]]]) = [[[1.5000]]]."""
 
 
 class AvgPool3d(_AvgPool, dims=3):
-    """The mean of each window of (N, C, D, H, W)."""
+    """The mean of each window of (N, C, D, H, W); AvgPool3d((1, 1, 2))([[[[1., 2.]]]]) = [[[[1.5000]]]]."""
 
 
 class _LPPool(Spatial):
@@ -193,15 +193,15 @@ class _LPPool(Spatial):
 
 
 class LPPool1d(_LPPool, dims=1):
-    """(Σ xᵖ)^(1/p) of each window of (N, C, L)."""
+    """(Σ xᵖ)^(1/p) of each window of (N, C, L); LPPool1d(2, 2)([[3., 4.]]) = [[5.]]."""
 
 
 class LPPool2d(_LPPool, dims=2):
-    """(Σ xᵖ)^(1/p) of each window of (N, C, H, W)."""
+    """(Σ xᵖ)^(1/p) of each window of (N, C, H, W); LPPool2d(2, (1, 2))([[[3., 4.]]]) = [[[5.]]]."""
 
 
 class LPPool3d(_LPPool, dims=3):
-    """(Σ xᵖ)^(1/p) of each window of (N, C, D, H, W)."""
+    """(Σ xᵖ)^(1/p) of each window of (N, C, D, H, W); LPPool3d(2, (1, 1, 2))([[[[3., 4.]]]]) = [[[[5.]]]]."""
 
 
 class _Adaptive(Spatial):
@@ -228,15 +228,15 @@ class _AdaptiveMax(_Adaptive):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax, dims=1):
-    """Max pooling to a given output size."""
+    """Max pooling to a given output size; AdaptiveMaxPool1d(1)([[1., 2.]]) = [[2.]]."""
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax, dims=2):
-    """Max pooling to a given output size; None keeps a dim's size."""
+    """Max pooling to a given output size; None keeps a dim's size; AdaptiveMaxPool2d(1)([[[1., 2.]]]) = [[[2.]]]."""
 
 
 class AdaptiveMaxPool3d(_AdaptiveMax, dims=3):
-    """Max pooling to a given output size; None keeps a dim's size."""
+    """Max pooling to a given output size; None keeps a dim's size; AdaptiveMaxPool3d(1)([[[[1., 2.]]]]) = [[[[2.]]]]."""
 
 
 class _AdaptiveAvg(_Adaptive):
@@ -245,12 +245,12 @@ class _AdaptiveAvg(_Adaptive):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvg, dims=1):
-    """Average pooling to a given output size."""
+    """Average pooling to a given output size; AdaptiveAvgPool1d(1)([[1., 2.]]) = [[1.5000]]."""
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvg, dims=2):
-    """Average pooling to a given output size; None keeps a dim's size."""
+    """Average pooling to a given output size; None keeps a dim's size; AdaptiveAvgPool2d(1)([[[1., 2.]]]) = [[[1.5000]]]."""
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvg, dims=3):
-    """Average pooling to a given output size; None keeps a dim's size."""
+    """Average pooling to a given output size; None keeps a dim's size; AdaptiveAvgPool3d(1)([[[[1., 2.]]]]) = [[[[1.5000]]]]."""

@@ -228,6 +228,10 @@ class RNN(RNNBase):
     Shapes: input (steps, batch, input_size), (batch, steps, …) if ``batch_first``, (steps, input_size) unbatched, or a
     `PackedSequence`; state (layers · directions, batch, hidden_size). Dropout lies between layers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.RNN.html
+
+    >>> output, h = torch.nn.RNN(3, 4)(torch.ones(5, 1, 3))
+    >>> output.shape, h.shape
+    (torch.Size([5, 1, 4]), torch.Size([1, 1, 4]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -251,7 +255,6 @@ class LSTM(RNNBase):
     Shapes as of `RNN`; the state is the pair (h, c); h and the outputs have ``proj_size`` features if that is given.
 
     Example:
-        >>> import autograd_nb as torch
         >>> y, (h, c) = torch.nn.LSTM(3, 4)(torch.zeros(5, 2, 3))
         >>> y.shape, h.shape
         (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
@@ -280,6 +283,10 @@ class GRU(RNNBase):
 
     GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False); shapes as of `RNN`.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.GRU.html
+
+    >>> output, h = torch.nn.GRU(3, 4)(torch.ones(5, 1, 3))
+    >>> output.shape, h.shape
+    (torch.Size([5, 1, 4]), torch.Size([1, 1, 4]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -57,37 +57,42 @@ class _CircularPad(_Pad):
         return super().forward(input)
 
 
-def _family(base: type, prefix: str, mode: str, text: str) -> list[type]:
-    return [
-        type(f"{prefix}{n}d", (base,), {"dims": n, "mode": mode, "__module__": __name__, "__doc__": f"Pads the last {n} dim(s) {text}."})
-        for n in (1, 2, 3)
-    ]
+def _family(base: type, prefix: str, mode: str, text: str, shown: str) -> list[type]:
+    """Return the classes for 1 to 3 dims; ``shown``: their arguments, and what they make of [1., 2.] with one element on the left."""
+    options, result = shown.split(" → ")
+
+    def doc(n: int) -> str:
+        zeros, opened, closed = "0, " * (2 * n - 1), "[" * (n + 1), "]" * (n + 1)
+        example = f"{prefix}{n}d((1, {zeros[:-2]}){options})({opened}1., 2.{closed}) = {opened}{result}{closed}"
+        return f"Pads the last {n} dim(s) {text}; {example}."
+
+    return [type(f"{prefix}{n}d", (base,), {"dims": n, "mode": mode, "__module__": __name__, "__doc__": doc(n)}) for n in (1, 2, 3)]
 
 
 ConstantPad1d: type[_ConstantPad]
 ConstantPad2d: type[_ConstantPad]
 ConstantPad3d: type[_ConstantPad]
-ConstantPad1d, ConstantPad2d, ConstantPad3d = _family(_ConstantPad, "ConstantPad", "constant", "with one value")
+ConstantPad1d, ConstantPad2d, ConstantPad3d = _family(_ConstantPad, "ConstantPad", "constant", "with one value", ", 7. → 7., 1., 2.")
 ZeroPad1d: type[_ZeroPad]
 ZeroPad2d: type[_ZeroPad]
 ZeroPad3d: type[_ZeroPad]
-ZeroPad1d, ZeroPad2d, ZeroPad3d = _family(_ZeroPad, "ZeroPad", "constant", "with zeros")
+ZeroPad1d, ZeroPad2d, ZeroPad3d = _family(_ZeroPad, "ZeroPad", "constant", "with zeros", " → 0., 1., 2.")
 ReflectionPad1d: type[_Pad]
 ReflectionPad2d: type[_Pad]
 ReflectionPad3d: type[_Pad]
-ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _family(_Pad, "ReflectionPad", "reflect", "by reflection at the edge")
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _family(_Pad, "ReflectionPad", "reflect", "by reflection at the edge", " → 2., 1., 2.")
 ReplicationPad1d: type[_Pad]
 ReplicationPad2d: type[_Pad]
 ReplicationPad3d: type[_Pad]
-ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _family(_Pad, "ReplicationPad", "replicate", "with the edge's value")
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _family(_Pad, "ReplicationPad", "replicate", "with the edge's value", " → 1., 1., 2.")
 CircularPad1d: type[_CircularPad]
 CircularPad2d: type[_CircularPad]
 CircularPad3d: type[_CircularPad]
-CircularPad1d, CircularPad2d, CircularPad3d = _family(_CircularPad, "CircularPad", "circular", "from the other side")
+CircularPad1d, CircularPad2d, CircularPad3d = _family(_CircularPad, "CircularPad", "circular", "from the other side", " → 2., 1., 2.")
 
 
 class PixelShuffle(Module):
-    """(N, C r², H, W) → (N, C, H r, W r)."""
+    """(N, C r², H, W) → (N, C, H r, W r); PixelShuffle(2)([[[1.]], [[2.]], [[3.]], [[4.]]]) = [[[1., 2.], [3., 4.]]]."""
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -101,7 +106,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """(N, C, H r, W r) → (N, C r², H, W)."""
+    """(N, C, H r, W r) → (N, C r², H, W); PixelUnshuffle(2)([[[1., 2.], [3., 4.]]]).flatten() = [1., 2., 3., 4.]."""
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -174,7 +179,7 @@ class UpsamplingBilinear2d(Upsample):
 
 
 class Unfold(Module):
-    """The windows of (N, C, H, W) as columns."""
+    """The windows of (N, C, H, W) as columns; Unfold(1)([[[[1., 2.]]]]) = [[[1., 2.]]]."""
 
     kernel_size: Any
     dilation: Any

@@ -66,6 +66,9 @@ class Embedding(_Table):
     Shapes: (…) of indices → (…, embedding_dim). padding_idx: a row that starts at 0 and gets no gradient. max_norm: rows that
     are looked up are scaled down to this norm.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html
+
+    >>> torch.nn.Embedding(10, 3)(torch.tensor([1, 7])).shape
+    torch.Size([2, 3])
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, means or maxima of bags of embeddings."""
+    """Sums, means or maxima of bags of embeddings; EmbeddingBag(3, 2)([[0, 2]]).shape = torch.Size([1, 2])."""
 
     mode: str
     include_last_offset: bool

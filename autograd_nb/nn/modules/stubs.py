@@ -38,7 +38,7 @@ def _class(name: str, cls: type, base: str) -> str:
     parameters = [_parameter(p) for p in inspect.signature(cls).parameters.values()]
     own = [f"    {text.partition(' = ')[0]}\n" for text in parameters] if base == "Module" else []
     return (
-        f'class {name}({base}):\n    """{cls.__doc__}"""\n\n{"".join(own)}'
+        f'class {name}({base}):\n    """{(cls.__doc__ or "").partition(chr(10))[0]}"""\n\n{"".join(own)}'
         f"    def __init__({', '.join(['self', *parameters])}) -> None: ...\n"
         + ("    def forward(self, input: Tensor) -> Tensor: ...\n" if base == "Module" else "")
     )

@@ -110,6 +110,9 @@ class TransformerEncoderLayer(_Layer):
     activation: "relu", "gelu" or a callable. norm_first: normalise what goes into a part instead of the sum.
     Shapes: as of `MultiheadAttention`; the output like the input.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html
+
+    >>> torch.nn.TransformerEncoderLayer(4, 2, 8)(torch.ones(3, 1, 4)).shape
+    torch.Size([3, 1, 4])
     """
 
     attentions = ("self_attn",)
@@ -138,6 +141,9 @@ class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output (``memory``), and a feed-forward network; see `TransformerEncoderLayer`.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerDecoderLayer.html
+
+    >>> torch.nn.TransformerDecoderLayer(4, 2, 8)(torch.ones(3, 1, 4), torch.ones(2, 1, 4)).shape
+    torch.Size([3, 1, 4])
     """
 
     attentions = ("self_attn", "multihead_attn")
@@ -169,6 +175,10 @@ class TransformerEncoder(Module):
 
     enable_nested_tensor: padded places of the output are 0 in evaluation (where PyTorch computes on nested tensors); see forward.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html
+
+    >>> layer = torch.nn.TransformerEncoderLayer(4, 2, 8)
+    >>> torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)(torch.ones(3, 1, 4)).shape
+    torch.Size([3, 1, 4])
     """
 
     layers: ModuleList
@@ -240,6 +250,10 @@ class TransformerDecoder(Module):
     """``num_layers`` copies of a decoder layer, one after the other, and a last ``norm``.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerDecoder.html
+
+    >>> layer = torch.nn.TransformerDecoderLayer(4, 2, 8)
+    >>> torch.nn.TransformerDecoder(layer, 2)(torch.ones(3, 1, 4), torch.ones(2, 1, 4)).shape
+    torch.Size([3, 1, 4])
     """
 
     layers: ModuleList
@@ -271,6 +285,10 @@ class Transformer(Module):
 
     Shapes: src (S, N, d_model), tgt (T, N, d_model) → (T, N, d_model), with the batch first if ``batch_first``, or without it.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html
+
+    >>> m = torch.nn.Transformer(4, 2, 1, 1, 8, batch_first=True)
+    >>> m(torch.ones(1, 3, 4), torch.ones(1, 2, 4)).shape
+    torch.Size([1, 2, 4])
     """
 
     encoder: Any

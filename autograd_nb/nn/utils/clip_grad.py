@@ -97,7 +97,11 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = Fa
 
 @no_grad()
 def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
-    """Return the norm of all the tensors' elements together, as a 0-d tensor."""
+    """Return the norm of all the tensors' elements together, as a 0-d tensor.
+
+    >>> torch.nn.utils.get_total_norm([torch.tensor([3.]), torch.tensor([4.])])
+    tensor(5.)
+    """
     given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not given:
         return scalar_tensor(0.0)
@@ -136,7 +140,14 @@ def _scale_all(grads: list[Tensor], factor: np.ndarray) -> None:
 
 @no_grad()
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
-    """Scale the gradients by max_norm / (total_norm + 1e-6) where that is below 1."""
+    """Scale the gradients by max_norm / (total_norm + 1e-6) where that is below 1.
+
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> w.sum().backward()
+    >>> torch.nn.utils.clip_grads_with_norm_([w], 1., torch.tensor(4.))
+    >>> w.grad
+    tensor([0.2500, 0.2500])
+    """
     norm = total_norm if isinstance(total_norm, Tensor) else scalar_tensor(float(total_norm), dtypes.float64)
     factor = np.empty(1, np.float64)
     _clip_factor(0, float(max_norm), dense(norm.detach().to(dtypes.float64)), factor)
@@ -150,6 +161,13 @@ def clip_grad_norm_(
     """Scale the gradients of ``parameters`` so that their norm, taken together, is at most ``max_norm``; the norm before.
 
     Errors: RuntimeError for a norm that is not finite, if ``error_if_nonfinite``.
+
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> (w * 3).sum().backward()
+    >>> torch.nn.utils.clip_grad_norm_([w], 1.)
+    tensor(4.2426)
+    >>> w.grad
+    tensor([0.7071, 0.7071])
     """
     grads = _gradients(parameters)
     if not grads:

@@ -9,7 +9,11 @@ from ...tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return all elements of the parameters, one after the other."""
+    """Return all elements of the parameters, one after the other.
+
+    >>> torch.nn.utils.parameters_to_vector([torch.tensor([[1., 2.]]), torch.tensor([3.])])
+    tensor([1., 2., 3.])
+    """
     return OPS["cat"].call([p.reshape(-1) for p in parameters])
 
 

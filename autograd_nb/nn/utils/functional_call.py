@@ -26,7 +26,6 @@ def functional_call(
     tie_weights: a replaced parameter is replaced wherever the module shares it. strict: every name must be given, and known.
 
     Example:
-        >>> import autograd_nb as torch
         >>> m = torch.nn.Linear(2, 1, bias=False)
         >>> torch.func.functional_call(m, {"weight": torch.tensor([[1., 2.]])}, torch.ones(2))
         tensor([3.])
@@ -108,6 +107,10 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
 
     Errors: RuntimeError for modules of different kinds or modes, or none.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.stack_module_state.html
+
+    >>> parameters, _ = torch.func.stack_module_state([torch.nn.Linear(2, 3) for _ in range(4)])
+    >>> parameters["weight"].shape
+    torch.Size([4, 3, 2])
     """
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
@@ -132,6 +135,9 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
     """Let every batch norm in ``root`` use the statistics of its batch only, in place; the module.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.replace_all_batch_norm_modules_.html
+
+    >>> torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2)).running_mean is None
+    True
     """
     for module in root.modules():
         if "BatchNorm" in type(module).__name__:

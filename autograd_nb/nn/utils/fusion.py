@@ -36,14 +36,24 @@ def _folded(
 def fuse_conv_bn_weights(
     conv_w: Tensor, conv_b: Any, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Any, bn_b: Any, transpose: bool = False
 ) -> tuple[Parameter, Parameter]:
-    """Return (weight, bias) of a convolution that does what it and a batch norm after it did."""
+    """Return (weight, bias) of a convolution that does what it and a batch norm after it did.
+
+    >>> one, zero = torch.ones(1), torch.zeros(1)
+    >>> torch.nn.utils.fuse_conv_bn_weights(torch.ones(1, 1, 1), zero, zero, one, 0., one * 2, one)[0].detach()
+    tensor([[[2.]]])
+    """
     return _folded(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
 def fuse_linear_bn_weights(
     linear_w: Tensor, linear_b: Any, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Any, bn_b: Any
 ) -> tuple[Parameter, Parameter]:
-    """Return (weight, bias) of a linear layer that does what it and a batch norm after it did."""
+    """Return (weight, bias) of a linear layer that does what it and a batch norm after it did.
+
+    >>> one, zero = torch.ones(1), torch.zeros(1)
+    >>> torch.nn.utils.fuse_linear_bn_weights(torch.ones(1, 1), zero, zero, one, 0., one * 2, one)[0].detach()
+    tensor([[2.]])
+    """
     return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)
 
 
@@ -73,6 +83,9 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
     """Return a module whose first weights do not matter. (They are drawn all the same: there is no device without memory.)
 
     Errors: RuntimeError unless it is a Module class with an argument ``device``.
+
+    >>> torch.nn.utils.skip_init(torch.nn.Linear, 2, 3).weight.shape
+    torch.Size([3, 2])
     """
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

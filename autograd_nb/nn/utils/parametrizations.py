@@ -56,6 +56,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     """w = g · v/‖v‖, the norm of each slice along ``dim`` (None: of all); g is original0 and v original1.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.weight_norm.html
+
+    >>> list(torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 3)).state_dict())
+    ['bias', 'parametrizations.weight.original0', 'parametrizations.weight.original1']
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -123,6 +126,10 @@ def spectral_norm(
     """w = original / σ, with σ its greatest singular value, estimated by the power method (Miyato et al., 2018).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.spectral_norm.html
+
+    >>> w = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(2, 3)).weight
+    >>> bool(torch.linalg.matrix_norm(w, 2) < 1.1)
+    True
     """
     weight = weight_of_module(module, name)
     dim = output_dim(module) if dim is None else dim
@@ -219,6 +226,10 @@ def orthogonal(
     orthogonal_map: "matrix_exp" or "cayley" of a skew-symmetric matrix, or a product of "householder" reflections.
     Errors: ValueError below two dims and for other maps.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.orthogonal.html
+
+    >>> q = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(2, 2)).weight
+    >>> bool(torch.dist(q @ q.T, torch.eye(2)) < 1e-5)
+    True
     """
     weight = weight_of_module(module, name)
     if weight.ndim < 2:

@@ -34,7 +34,13 @@ _cache = _Cache()
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Let a parametrised tensor be computed once, and then given again, while it is open."""
+    """Let a parametrised tensor be computed once, and then given again, while it is open.
+
+    >>> with torch.nn.utils.parametrize.cached(): y = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 3))(torch.ones(1, 2))
+    ...
+    >>> y.shape
+    torch.Size([1, 3])
+    """
     _cache.depth += 1
     if _cache.values is None:
         _cache.values = {}
@@ -191,7 +197,6 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     assigned. unsafe: it may change dtype and shape.
 
     Example:
-        >>> import autograd_nb as torch
         >>> class Symmetric(torch.nn.Module):
         ...     def forward(self, x):
         ...         return x.triu() + x.triu(1).T
@@ -237,7 +242,11 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Return whether a module has parametrised tensors, or one of this name."""
+    """Return whether a module has parametrised tensors, or one of this name.
+
+    >>> torch.nn.utils.parametrize.is_parametrized(torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 3)), "weight")
+    True
+    """
     found = getattr(module, "parametrizations", None)
     if not isinstance(found, ModuleDict):
         return False
@@ -248,6 +257,10 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     """Make ``module.<tensor_name>`` an ordinary parameter again, of its present value, or of the original one.
 
     Errors: ValueError where it has no parametrisation, or the original is several tensors.
+
+    >>> m = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 3))
+    >>> list(torch.nn.utils.parametrize.remove_parametrizations(m, "weight").state_dict())
+    ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -274,12 +287,22 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """Return the class that a module had when nothing of it was parametrised."""
+    """Return the class that a module had when nothing of it was parametrised.
+
+    >>> torch.nn.utils.parametrize.type_before_parametrizations(torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 3))).__name__
+    'Linear'
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(from_module: Module, to_module: Module, tensor_name: str | None = None) -> Module:
-    """Give a module the parametrisations of another (of one tensor, or all), with the originals they work on."""
+    """Give a module the parametrisations of another (of one tensor, or all), with the originals they work on.
+
+    >>> m = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 3))
+    >>> other = torch.nn.utils.parametrize.transfer_parametrizations_and_params(m, torch.nn.Linear(2, 3))
+    >>> bool((other.weight == m.weight).all())
+    True
+    """
     if is_parametrized(from_module):
         for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
             if not hasattr(to_module, name):

@@ -272,7 +272,6 @@ def random_unstructured(module: Module, name: str, amount: Any) -> Module:
 def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: Tensor | None = None) -> Module:
     """Prune the ``amount`` elements of least absolute value.
 
-    >>> import autograd_nb as torch
     >>> layer = torch.nn.Linear(4, 1)
     >>> _ = torch.nn.utils.prune.l1_unstructured(layer, "weight", amount=2)
     >>> int((layer.weight == 0).sum())
@@ -297,7 +296,6 @@ def ln_structured(module: Module, name: str, amount: Any, n: Any, dim: int, impo
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     """Prune by a mask.
 
-    >>> import autograd_nb as torch
     >>> layer = torch.nn.Linear(2, 1)
     >>> _ = torch.nn.utils.prune.custom_from_mask(layer, "weight", torch.tensor([[1.0, 0.0]]))
     >>> (layer.weight == 0).tolist()

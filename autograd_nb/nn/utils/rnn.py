@@ -35,6 +35,9 @@ class PackedSequence(PackedSequence_):
 
     ``batch_sizes[t]`` sequences, the longest first, have a step t; ``sorted_indices`` tells in which order they were given.
     Made by `pack_padded_sequence` and `pack_sequence`; recurrent layers take it and return one.
+
+    >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]).batch_sizes
+    tensor([2, 1])
     """
 
     __slots__ = ()
@@ -137,6 +140,9 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
 
     enforce_sorted: they must come with the longest first; else they are sorted here, and recurrent layers undo that.
     Errors: RuntimeError for lengths that are not sorted, not positive, too great, or not as many as sequences.
+
+    >>> torch.nn.utils.rnn.pack_padded_sequence(torch.tensor([[1, 3], [2, 0]]), [2, 1]).data
+    tensor([1, 3, 2])
     """
     if not isinstance(input, Tensor):
         raise TypeError(f"pack_padded_sequence(): argument 'input' must be Tensor, not {type(input).__name__}")
@@ -179,6 +185,11 @@ def pad_packed_sequence(
     """Return (padded batch, lengths) of a packed one: the inverse of `pack_padded_sequence`, in the order in which it was given.
 
     total_length: pad up to so many steps. ValueError if that is less than the longest sequence.
+
+    >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+    >>> torch.nn.utils.rnn.pad_packed_sequence(packed)
+    (tensor([[1, 3],
+            [2, 0]]), tensor([2, 1]))
     """
     sizes = np.array(sequence.batch_sizes.tolist(), np.int64)
     steps = len(sizes)
@@ -205,6 +216,10 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
     """Stack tensors (length, …) of different lengths into one (longest, batch, …), or (batch, longest, …) if ``batch_first``.
 
     Errors: RuntimeError for none, for other sizes than the first that differ, and for an unknown side.
+
+    >>> torch.nn.utils.rnn.pad_sequence([torch.tensor([1, 2]), torch.tensor([3])], batch_first=True)
+    tensor([[1, 2],
+            [3, 0]])
     """
     if not isinstance(sequences, Iterable):
         raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...graph.modes import no_grad
+from ...ops.core.registry import OPS
 from ...ops.creation.create import new_empty
 from ...tensor import Tensor
 from .. import functional as F
@@ -77,11 +78,26 @@ class SpectralNorm:
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(hook)
         module._register_state_dict_hook(hook.note_version)
+        module._register_load_state_dict_pre_hook(hook.complete)
         return hook
 
     def note_version(self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[Any, Any]) -> None:
         """Say in a state_dict's metadata how the weight is kept, as PyTorch does."""
         local_metadata.setdefault("spectral_norm", {})[self.name + ".version"] = self._version
+
+    def complete(self, state_dict: Any, prefix: str, local_metadata: dict[Any, Any], *_: Any) -> None:
+        """Put the right singular vector into a state_dict from before 1.0, which has the weight as it was used in its place."""
+        if local_metadata.get("spectral_norm", {}).get(self.name + ".version") is not None:
+            return
+        key = prefix + self.name
+        if any(key + suffix not in state_dict for suffix in ("_orig", "", "_u")) or key + "_v" in state_dict:
+            return
+        original, used = state_dict[key + "_orig"], state_dict.pop(key)
+        with no_grad():
+            sigma = (original / used).mean()
+            matrix, u = self.reshape_weight_to_matrix(original), state_dict[key + "_u"]
+            v = OPS["linalg.pinv"].call(matrix.t().mm(matrix)).mv(matrix.t().mv(u))
+            state_dict[key + "_v"] = v * (sigma / u.dot(matrix.mv(v)))
 
     def remove(self, module: Module) -> None:
         """Make the weight an ordinary parameter."""

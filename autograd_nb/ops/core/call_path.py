@@ -277,10 +277,10 @@ def result_lines(entry: str, recorded: Sequence[str]) -> list[str]:
     ]
 
 
-def recorded_lines(operands: Sequence[str], args: str) -> list[str]:
+def recorded_lines(operands: Sequence[str], args: str, op: str = "_op") -> list[str]:
     """Return the lines that write the result's history as a structured op writes it, where one of the operands may have one."""
     some = " or ".join([f"{p}._rg" for p in operands] + [f"{p}._view is not None" for p in operands])
-    return [f"if {some}:", f"    _op.record(({args}), t, 2)"]
+    return [f"if {some}:", f"    {op}.record(({args}), t, 2)"]
 
 
 def unsaved_lines(operand: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import launch
 from ...errors import AutogradError
 from ...graph.modes import state
 from ...graph.node import Node, Nowhere, Output, set_edges
@@ -35,8 +36,11 @@ def _needs_room(calls: int) -> None:
         _needs_room(calls - 1)
 
 
-def check_inplace(t: Tensor) -> None:
-    """Refuse, before anything is changed, an in-place op that PyTorch refuses on ``t``."""
+def check_inplace(t: Tensor, *sources: Any) -> None:
+    """Refuse, before anything is changed, an in-place op that PyTorch refuses on ``t``: also one that writes what has a history.
+
+    It comes before all checks of arguments, as in PyTorch.
+    """
     if t._version_[0] < 0 and not state.inference and (t._version_[0] < COUNTED or t._view is not None):
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
@@ -54,6 +58,8 @@ def check_inplace(t: Tensor) -> None:
         return
     refresh(t)
     kind = t._view_kind
+    if any(isinstance(s, Tensor) and s._rg for s in sources):
+        refuse_view(t)
     if (t._rg or base._rg) if kind.startswith("multi:") or (t._edge is not None and kind) else base._rg and kind:
         refuse_view(t)
     if (base._edge is None and (t._rg or base._rg)) or (t._rg and (t._edge is None or t._edge.__class__ is Nowhere)):
@@ -91,21 +97,64 @@ def rewrite_history(t: Tensor, new_edge: Any) -> None:
             move_retained(t, old, new_edge)
         return
     if new_edge is not None and t._edge is not None:
-        _pass_by_hooks(t, base, new_edge)
+        _pass_by(t, base, new_edge)
     rewrite_part(base, new_edge, t._layout, offset_in(t, base))
     refresh(t)
 
 
-def _pass_by_hooks(view: Tensor, base: Tensor, change: Any) -> None:
-    """Let the gradient of what was changed go to the base past the hooks that the view had, as those were of its old contents."""
+class OverwrittenBackward0(AsStridedBackward0):
+    """Stands for a view's node where the view was changed in place and sees elements several times."""
+
+    __slots__ = ()
+
+    def run(self, g):
+        return settled(g, above.write_view(g, self.base_layout, self.view_layout, self.offset))
+
+    run_graph = run
+
+
+def _pass_by(view: Tensor, base: Tensor, change: Any) -> None:
+    """Let the gradient of what was changed go to the base by `past_hooks`: hooks that the view had were of its old contents."""
     old, node = view._edge, change.node if change.__class__ is Output else change
-    stale = old.node if old.__class__ is Output else old
-    if stale.hooks is None or not stale.hooks.tensor or node.is_leaf_edge or not any(e is old for e in node.edges):
-        return
-    past = fill_node(AsStridedBackward0(), (base._edge if base._edge is not None else base,))
+    if not node.is_leaf_edge and any(e is old for e in node.edges):
+        past = past_hooks(view, base)
+        set_edges(node, tuple([past if e is old else e for e in node.edges]))
+
+
+def _hooked(edge: Any, end: Any) -> bool:
+    """Return whether a hook waits for a gradient on its way from a view to the edge of the base."""
+    while edge is not end:
+        node = edge.node if edge.__class__ is Output else edge
+        if node.is_leaf_edge:
+            return False
+        if node.hooks is not None and node.hooks.tensor:
+            return True
+        if len(node.edges) != 1:
+            return False
+        (edge,) = node.edges
+        if edge is None:
+            return False
+    return False
+
+
+def _apart(view: Tensor, base: Tensor) -> bool:
+    """Return whether the base of a view has other memory by now, by ``.data = …``."""
+    return launch.distance(base._data, view._data, view._layout.extent) is None
+
+
+def past_hooks(view: Tensor, base: Tensor) -> Any:
+    """Return the edge of a view, or where it or a view between has hooks, or the base other memory, one that leads past them to the base.
+
+    Of elements that the view sees several times a change has one gradient each, of which PyTorch takes the last.
+    """
+    edge, repeated = view._edge, view._layout.size > view._layout.extent
+    stale: Any = edge.node if edge.__class__ is Output else edge
+    if not repeated and not _hooked(edge, base._edge if base._edge is not None else base) and not _apart(view, base):
+        return edge
+    past = fill_node(OverwrittenBackward0() if repeated else AsStridedBackward0(), (base._edge if base._edge is not None else base,))
     past.base_layout, past.view_layout, past.offset = base._layout, view._layout, offset_in(view, base)
     past.seq = stale.seq  # it runs where that one would: after the change, before the base
-    set_edges(node, tuple([past if e is old else e for e in node.edges]))
+    return past
 
 
 @whole

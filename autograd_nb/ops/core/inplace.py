@@ -9,7 +9,7 @@ from ...graph.modes import state
 from ...graph.versions import same_storage
 from ...overriding import overridable, whole
 from ...tensor import Tensor, edge, make
-from .history import check_inplace, check_recorded, rewrite_history
+from .history import check_inplace, check_recorded, past_hooks, rewrite_history
 from .recording import check_result, guarded, refuse_overlap
 from .registry import OPS, public
 from .structured import Structured, tensor_argument
@@ -47,7 +47,7 @@ def before(target: Tensor) -> Tensor:
     old = target.detach().clone()
     e = edge(target)
     if e is not None:
-        old._edge, old._rg = e, True
+        old._edge, old._rg = e if target._view is None or target._edge is None else past_hooks(target, target._view), True
     return old
 
 
@@ -59,7 +59,7 @@ _READ_BEFORE = frozenset(("addmm_", "addmv_", "addbmm_", "baddbmm_", "masked_sca
 def in_place(name: str, compute: Callable[..., Tensor], target: Any, *args: Any, **kw: Any) -> Tensor:
     """Return ``target`` overwritten with ``compute(target, *args)``, checked before anything changes."""
     tensor_argument(target, name)
-    check_inplace(target)
+    check_inplace(target, *args, *kw.values())
     if name not in _READ_BEFORE:
         refuse_overlap(target, (*args, *kw.values()), name in ("index_reduce_", "scatter_reduce_"))
     result = compute(before(target), *args, **kw)
@@ -72,6 +72,18 @@ def counted(target: Tensor) -> Tensor:
     check_inplace(target)
     target._version_[0] += 1
     return target
+
+
+def is_same_memory(t: Tensor, other: Any) -> bool:
+    """Return whether two tensors have the same elements in the same places of one memory."""
+    if t is other:
+        return True
+    return (
+        isinstance(other, Tensor)
+        and other._layout is t._layout
+        and same_storage(other._version_, t._version_)
+        and other._data.__array_interface__["data"][0] == t._data.__array_interface__["data"][0]
+    )
 
 
 def inplace_version(name: str) -> Callable[..., Tensor]:

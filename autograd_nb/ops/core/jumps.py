@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...dtypes import dtype
 from ...graph.modes import state
 from ...tensor import Tensor, make
 from .pointwise_backward import above
@@ -17,8 +18,8 @@ from .registry import OPS
 from .structured import Structured, structured
 
 
-def _zeros(shape: tuple[int, ...], g: Tensor) -> Tensor:
-    return OPS["zeros"].call(shape, dtype=g.dtype)  # type: ignore[no-any-return]
+def _zeros(shape: tuple[int, ...], kind: dtype) -> Tensor:
+    return OPS["zeros"].call(shape, dtype=kind)  # type: ignore[no-any-return]
 
 
 def _same(y: Tensor) -> Tensor:
@@ -26,8 +27,8 @@ def _same(y: Tensor) -> Tensor:
     return make(y._data, y._layout, y._version_)
 
 
-@structured(y=lambda g: g, x=lambda g, x_shape: _zeros(x_shape, g), node="JumpsBackward0", linear="jointly", batch="shift")
-def _by_jumps(y, x):
+@structured(y=lambda g: g, x=lambda g, x_shape, kind: _zeros(x_shape, kind), node="JumpsBackward0", linear="jointly", batch="shift")
+def _by_jumps(y, x, kind):
     return _same(y)
 
 
@@ -57,7 +58,7 @@ def _recorded(op: Structured, gradient: Tensor | None, operands: tuple[Any, ...]
             if op is _beside and gradient._rg:
                 break
             if isinstance(x, Tensor) and x._rg:
-                gradient = op(gradient, x)
+                gradient = op(gradient, x, x.dtype) if op is _by_jumps else op(gradient, x)
     return gradient
 
 

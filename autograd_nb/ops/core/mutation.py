@@ -107,7 +107,7 @@ def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     if x.ndim < 2 or 1 in x.shape:
         shape = [*tensor_argument(batch1, "addbmm_", "batch1").shape[1:2], *tensor_argument(batch2, "addbmm_", "batch2").shape[2:3]]
         if list(x.shape) != shape:
-            check_inplace(x)
+            check_inplace(x, batch1, batch2)
             y = function(before(x), batch1, batch2, **options)
             fit_output(x, y.shape)
             return assign_inplace(x, y)
@@ -123,6 +123,7 @@ def _in_place_view(name: str) -> None:
         x = tensor_argument(input, name + "_")
         check_inplace(x)
         # a stand-in keeps the old geometry, so that what is recorded hangs on it and not on the tensor itself
+        known = state.grad and x._view is not None and x._seen == x._version_[0]
         before = make(x._data, x._layout, x._version_)
         before._edge, before._rg = x._edge, x._rg
         look_as(x, before)
@@ -134,6 +135,8 @@ def _in_place_view(name: str) -> None:
             if retains and x._edge is not None:  # what is retained stays the gradient of what the tensor was
                 getattr(x._edge, "node", x._edge).__dict__["retains"] = True
         x._version_[0] += 1
+        if known:  # its history has just been told, hooks and all: the base has no other
+            x._seen = x._version_[0]
         return x
 
     call.__name__ = call.__qualname__ = name + "_"
@@ -151,6 +154,10 @@ def fill_diagonal_(input, fill_value, wrap=False):
 
     Errors: RuntimeError for fewer than 2 dims, or more than 2 of different sizes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fill_diagonal_.html
+
+    >>> torch.tensor([[1, 2], [3, 4]]).fill_diagonal_(0)
+    tensor([[0, 2],
+            [3, 0]])
     """
     x = tensor_argument(input, "fill_diagonal_")
     if x.ndim < 2:
@@ -170,13 +177,17 @@ def fill_diagonal_(input, fill_value, wrap=False):
 
 @public(namespaces=())
 def apply_(input, callable):
-    """Replace every element by ``callable(element)``, a Python function; slow. TypeError for tensors that require grad."""
+    """Replace every element by ``callable(element)``, a Python function; slow. TypeError for tensors that require grad.
+
+    >>> torch.tensor([1, 2]).apply_(lambda x: x + 1)
+    tensor([2, 3])
+    """
     return _map("apply_", input, (), callable)
 
 
 @public(namespaces=())
 def map_(input, tensor, callable):
-    """Replace every element by ``callable(element, other's element)``, a Python function; slow."""
+    """Replace every element by ``callable(element, other's element)``, a Python function; slow; [1, 2].map_([10, 20], lambda x, y: x + y) = [11, 22]."""
     return _map("map_", input, (tensor,), callable)
 
 

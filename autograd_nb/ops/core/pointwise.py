@@ -233,8 +233,11 @@ class Pointwise:
             ):
                 if not (self.repeats or self.params[i] == "value"):  # (a single value is read before)
                     refuse_overlap(target, (a,))
-                args[i] = a.clone()
-                return self.inplace(args)
+                args[i] = copy = a.clone()
+                self.inplace(args)
+                if a._version_ is target._version_:  # a derivative that saved the copy is refused, as it is in PyTorch
+                    copy._version_[0] += 1
+                return target
         # what the derivative saves is stamped before the write, so that an operand that the write destroys is noticed
         node = self.record_in_place(plan, args) if state.grad else None
         if node is not None and target._view is not None:

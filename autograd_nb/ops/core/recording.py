@@ -233,8 +233,11 @@ def not_for_complex(name: str) -> NotImplementedError:
 
 
 def no_complex_derivative(name: str, *operands: Tensor) -> None:
-    """Raise RuntimeError for complex operands of which one requires grad, where PyTorch has derivatives of real ones only."""
-    if operands[0].dtype.is_complex and state.grad and any(t.requires_grad for t in operands):
+    """Raise RuntimeError for complex operands of which one requires grad, where PyTorch has derivatives of real ones only.
+
+    Forward mode is let through, as there.
+    """
+    if operands[0].dtype.is_complex and state.grad and any(t.requires_grad and not (pushed.only and pushed.only(t)) for t in operands):
         raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
 
 

@@ -11,8 +11,7 @@ order), `vmap`, forward mode, `compile`, NumPy's names of the arguments, docs an
   of the public function.
 - What is folded is combined by one of the folds of `codegen.loops` (`SUM`, `PROD`, `MAX`, `MIN`, `ANY`, `ALL`: the sums are blocked and
   vectorised), or by any formula: ``@reduction(lambda a, x: …, init=…)``, where ``init`` changes nothing that it is combined with.
-- ``finish`` makes the result of the total. It and the formula may ask by name for numbers: ``count`` (elements in one result), ``inverse``
-  (1 / count), an option.
+- ``finish`` makes the result of the total. It and the formula may ask by name for numbers: ``count`` (elements in one result), an option.
 - ``grad`` is the derivative rule: of ``g`` (the incoming gradient), ``x``, ``y`` (the result), ``count``, ``dims`` and options, as its
   parameters name them; what it names of x and y is saved. g and y come with their dims kept, so that they broadcast with x. It is written
   with ops, and what is smaller than x is spread over it. A number is the derivative where that is constant.
@@ -30,6 +29,7 @@ from ...codegen.formula.namespace import m
 from ...codegen.formula.symbols import FLOATS
 from ...codegen.templates.loops import ALL, ANY, MAX, MIN, Fold
 from ...dtypes import dtype
+from ...graph.modes import state
 from ...graph.node import written
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, layout_of, wrap_dim, wrap_dims
@@ -233,7 +233,6 @@ _DIMS = (type(None), int, tuple)
 #: numbers that a formula and ``finish`` may ask for by name, made of how many elements are folded into one
 NUMBERS: dict[str, Callable[[int], float]] = {
     "count": float,
-    "inverse": lambda n: 1.0 / n if n else float("nan"),
 }
 
 #: names of ``result=`` -> the result's dtype, from the operand's
@@ -276,8 +275,10 @@ def _derivative(grad: Callable[..., Any] | float, options: Sequence[str]) -> Cal
             lines.append("y = kept(out, x_shape, dims, keepdim)")
         lines += [f"dx = {value}", "return dx if dx is None or dx._layout.shape == x_shape else dx.expand(x_shape)"]
     else:
+        # what is recorded is spread first, as in PyTorch: the gradient has memory of its own
+        lines += ["if state.grad:", "    g = spread(g, x_shape, dims, keepdim)", f"    return {value}"]
         lines.append(f"return spread({value}, x_shape, dims, keepdim)")
-    return written("rule", ", ".join(asked), lines, __file__, grad=grad, kept=_kept, spread=expand_reduced, count_of=count_of)
+    return written("rule", ", ".join(asked), lines, __file__, grad=grad, kept=_kept, spread=expand_reduced, count_of=count_of, state=state)
 
 
 class ReductionOp(Structured):

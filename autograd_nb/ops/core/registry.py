@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -74,6 +75,8 @@ def flags_of(function: Callable[..., Any]) -> dict[str, int]:
         return {}
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     defaults = function.__defaults__ or ()
+    if bool not in map(type, (*defaults, *(function.__kwdefaults__ or {}).values())):
+        return {}
     given = dict(zip(names[code.co_argcount - len(defaults) : code.co_argcount], defaults, strict=True)) | (function.__kwdefaults__ or {})
     beyond = sys.maxsize  # the place of what is given by name only
     places = {n: i if i < code.co_argcount else beyond for i, n in enumerate(names) if n not in _ANY_TRUTH}
@@ -86,7 +89,9 @@ def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None
     if code is None or hasattr(call, "__wrapped__"):
         return call
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    renamed = {alias: own for own, alias in _NUMPY_NAMES.items() if own in parameters and alias not in parameters}
+    renamed = {}
+    if "dim" in parameters or "keepdim" in parameters:
+        renamed = {alias: own for own, alias in _NUMPY_NAMES.items() if own in parameters and alias not in parameters}
     flags = flags_of(call) if flags is None else flags
     if not renamed and not flags:
         return call
@@ -123,12 +128,60 @@ def _give_home(call: Callable[..., Any], name: str, namespaces: tuple[str, ...],
     call.__qualname__ = name.removeprefix(space + ".") if space else f"Tensor.{name}"
 
 
+def _tensors(text: str, made: str) -> str:
+    """Return the text with what stands in outermost brackets put into ``made(…)``."""
+    parts, depth = [], 0
+    for c in text:
+        if c == "[":
+            parts.append(f"{made}([" if not depth else c)
+            depth += 1
+        elif c == "]":
+            depth -= 1
+            parts.append("])" if not depth else c)
+        else:
+            parts.append(c)
+    return "".join(parts)
+
+
+def with_example(doc: str | None, name: str, namespaces: tuple[str, ...]) -> str | None:
+    """Return a docstring whose first line ends with an equation of values, with a doctest of it.
+
+    "y = eˣ; exp([0., 1.]) = [1.0000, 2.7183]." gives ">>> torch.exp(torch.tensor([0., 1.]))" and what that prints; a method's example is
+    written "[1, 2].tolist() = …".
+    """
+    first, _, rest = (doc or "").partition("\n")
+    text, found, example = first.rpartition("; ")
+    given, equals, result = example.removesuffix(".").partition(" = ")
+    space = namespaces[0] if namespaces else ""
+    short = name.removeprefix(space + ".")
+    if not found or not equals or not (given.startswith(short + "(") or (given[0] == "[" and f"].{short}(" in given)):
+        return doc
+    home = "" if given[0] == "[" else "torch." if space in ("", "torch") else f"torch.{space}."
+    if home and re.fullmatch(r"-?\d[\d.e-]*|nan", result):
+        result = f"tensor({result})"
+    elif not result.startswith("torch."):
+        result = _tensors(result, "tensor")
+    indent = "    " if rest.startswith("\n    ") else ""
+    return f"{text}.\n{rest.rstrip()}\n\n{indent}>>> {home}{_tensors(given, 'torch.tensor')}\n{indent}{result}\n{indent}"
+
+
+def show_examples(things: Mapping[str, Any], namespace: str) -> None:
+    """Write out the examples of functions and classes that are no ops, as `with_example` does."""
+    for name, thing in things.items():
+        if isinstance(thing, (type, FunctionType)) and "; " in (thing.__doc__ or ""):
+            doc = with_example(thing.__doc__, name, (namespace,))
+            if doc != thing.__doc__:
+                thing.__doc__ = doc
+
+
 def register(
     name: str, call: Callable[..., Any], kind: str = "composite", *, method: bool | str = True,
     namespaces: tuple[str, ...] = ("torch",), aliases: tuple[str, ...] = (), **info: Any,
 ) -> Callable[..., Any]:  # fmt: skip
     """Enter an op into the table, and attach it to Tensor as a method of its name and aliases."""
     call = numpy_names(call, {} if name in _PYTHONS else None)
+    if "; " in (call.__doc__ or ""):
+        call.__doc__ = with_example(call.__doc__, name, namespaces)
     _give_home(call, name, namespaces, bool(method))
     entry = OpInfo(name, call, kind, method=bool(method), namespaces=namespaces, **info)
     OPS[name] = entry
@@ -157,3 +210,6 @@ def functions(namespace: str) -> dict[str, Callable[..., Any]]:
     """Return name -> function of everything offered in a namespace."""
     # where namespaces differ in a function's signature, it is entered as "<namespace>.<name>"
     return {name.removeprefix(namespace + "."): op.call for name, op in OPS.items() if namespace in op.namespaces}
+
+
+show_examples(vars(Tensor), "Tensor")  # of its own methods; those that are ops follow as they are registered

@@ -15,7 +15,7 @@ from ...errors import DeviceError
 from ...shapes import Layout, is_expanded
 from ...tensor import Tensor, make
 from ..core.calls import inplace_call, unary_call
-from ..core.inplace import counted
+from ..core.inplace import counted, is_same_memory
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.pointwise import Pointwise
 from ..core.registry import parameters_of, public, register
@@ -130,14 +130,14 @@ def format_name(memory_format: Any) -> str:
 
 @public(name="clone")
 def clone_(input, *, memory_format=None):
-    """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
+    """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1; clone([1, 2]) = [1, 2]."""
     x = tensor_argument(input, "clone")
     return copied(x) if memory_format is None else _clones[format_name(memory_format)](x)
 
 
 @public()
 def contiguous(input, memory_format=None):
-    """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
+    """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy so laid; [1, 2].contiguous() = [1, 2]."""
     if memory_format is None:
         return input if input._layout.contiguous else clone(input)
     name = format_name(memory_format)
@@ -235,7 +235,7 @@ def in_format_of(y: Tensor, x: Tensor) -> Tensor:
 @public(kind="inplace")
 def copy_(input, src, non_blocking=False):
     """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
-    if src is input and is_expanded(input._layout):  # the one thing that may be written there: what is there
+    if src.__class__ is input.__class__ and is_expanded(input._layout) and is_same_memory(input, src):  # the one thing that may be written there: what is there
         return counted(input)
     if src.__class__ is Tensor:
         keeps = getattr(input, "_rg", False) and input._view is None
@@ -283,15 +283,25 @@ def bfloat16(input):
     return to(input, dtypes.bfloat16)
 
 
+def refuse_flag(args: tuple[Any, ...]) -> None:
+    """Raise TypeError where ``to()`` gets a flag where a dtype stands: no signature of it has one right behind a device that is None."""
+    if len(args) > 1 and args[0] is None and isinstance(args[1], bool):
+        raise TypeError("to() received an invalid combination of arguments - got (NoneType, bool): a device and a dtype stand before the flags")
+
+
 @public()
 def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to("cpu")``, ``x.to("cpu", dtype)``, ``x.to(other)``.
 
     Itself when nothing changes and ``copy`` is not set. ``memory_format``: see `clone`. Errors: RuntimeError for a device that is not
     the CPU.
+
+    >>> torch.tensor([1, 2]).to(torch.float32)
+    tensor([1., 2.])
     """
     x = tensor_argument(input, "to")
     flags: list[bool] = []
+    refuse_flag(args)
     for a in args:
         if isinstance(a, dtypes.dtype) or (isinstance(a, type) and a in (float, int, bool, complex)):
             dtype = a
@@ -319,7 +329,7 @@ def _short(name: str, d: dtype) -> None:
         return cast(input, d) if memory_format is None else to(input, d, memory_format=memory_format)
 
     method.__name__ = name
-    method.__doc__ = f"Return the tensor as {d.name}."
+    method.__doc__ = f"Return the tensor as {d.name}; [1].{name}().dtype = torch.{d.name}."
     register(name, method, "cast", namespaces=())
 
 
@@ -332,7 +342,7 @@ for _name, _d in {
 
 @public()
 def type_as(input, other):
-    """Return the tensor with the dtype of ``other``."""
+    """Return the tensor with the dtype of ``other``; [1, 2].type_as([0.5]) = [1., 2.]."""
     return cast(input, other.dtype)
 
 

@@ -22,7 +22,11 @@ from .create import new_full
 
 @public()
 def numpy(input, *, force=False) -> np.ndarray:
-    """Return a NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
+    """Return a NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`.
+
+    >>> torch.tensor([1, 2]).numpy()
+    array([1, 2])
+    """
     if (input._rg or input._view is not None) and not force and state.grad and input.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return ndarray(input)
@@ -30,7 +34,11 @@ def numpy(input, *, force=False) -> np.ndarray:
 
 @public()
 def item(input) -> bool | int | float:
-    """Return the one element as a Python number. RuntimeError when there are more or none."""
+    """Return the one element as a Python number. RuntimeError when there are more or none.
+
+    >>> torch.tensor([2.5]).item()
+    2.5
+    """
     layout = input._layout
     if layout.size != 1:
         raise RuntimeError(f"a Tensor with {layout.size} elements cannot be converted to Scalar")
@@ -43,7 +51,11 @@ def item(input) -> bool | int | float:
 
 @public()
 def tolist(input) -> Any:
-    """Return the elements as nested lists of Python numbers."""
+    """Return the elements as nested lists of Python numbers.
+
+    >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
     layout = input._layout
     if layout.contiguous and layout.dtype.carrier is layout.dtype.np and not launch._observing:
         data = input._data
@@ -242,7 +254,11 @@ Tensor.__dlpack_device__ = _dlpack_device  # type: ignore[assignment]
 
 @public()
 def size(input, dim=None):
-    """Return the shape, or one size of it."""
+    """Return the shape, or one size of it.
+
+    >>> torch.tensor([[1, 2, 3]]).size()
+    torch.Size([1, 3])
+    """
     layout = input._layout
     if dim is None:
         return layout.shape
@@ -256,20 +272,28 @@ Tensor.size = size  # it has no other name for its dim  # type: ignore[assignmen
 
 @public()
 def stride(input, dim=None):
-    """Return the strides in elements, or one of them."""
+    """Return the strides in elements, or one of them; [[1, 2, 3]].stride() = (3, 1)."""
     layout = input._layout
     return layout.strides if dim is None else layout.strides[wrap_dim(dim, layout.ndim)]
 
 
 @public("ndimension")
 def dim(input) -> int:
-    """Return the number of dims."""
+    """Return the number of dims.
+
+    >>> torch.tensor([[1, 2, 3]]).dim()
+    2
+    """
     return input._layout.ndim
 
 
 @public("nelement")
 def numel(input) -> int:
-    """Return the number of elements."""
+    """Return the number of elements.
+
+    >>> torch.numel(torch.tensor([[1, 2, 3]]))
+    3
+    """
     try:
         return input._layout.size
     except AttributeError:
@@ -278,57 +302,70 @@ def numel(input) -> int:
 
 @public()
 def is_contiguous(input, memory_format=None) -> bool:
-    """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
+    """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says; [1, 2].is_contiguous() = True."""
     return input._layout.contiguous if memory_format is None else strides.is_in(input._layout, format_name(memory_format))
 
 
 @public()
 def element_size(input) -> int:
-    """Return the bytes of one element."""
+    """Return the bytes of one element.
+
+    >>> torch.tensor([1.]).element_size()
+    4
+    """
     return input.dtype.itemsize
 
 
 @public()
 def storage_offset(input) -> int:
-    """Return the number of elements from the beginning of the storage to the first element."""
+    """Return the number of elements from the beginning of the storage to the first element.
+
+    >>> torch.tensor([1, 2]).storage_offset()
+    0
+    """
     launch.escapes("storage_offset()")
     return _storage(input)[1]
 
 
 @public()
 def data_ptr(input) -> int:
-    """Return the address of the first element; 0 where there is none."""
+    """Return the address of the first element; 0 where there is none.
+
+    >>> x = torch.tensor([1, 2])
+    >>> x[1:].data_ptr() - x.data_ptr()
+    8
+    """
     launch.escapes("data_ptr()")
     return int(input._data.__array_interface__["data"][0]) if input._layout.size else 0
 
 
 @public()
 def is_floating_point(input) -> bool:
-    """Return whether the dtype is a float."""
+    """Return whether the dtype is a float; is_floating_point([1.]) = True."""
     return input.dtype.is_floating_point
 
 
 @public()
 def is_complex(input) -> bool:
-    """Return whether the dtype is complex."""
+    """Return whether the dtype is complex; is_complex([1.]) = False."""
     return input.dtype.is_complex
 
 
 @public()
 def is_signed(input) -> bool:
-    """Return whether the dtype is signed."""
+    """Return whether the dtype is signed; is_signed([1]) = True."""
     return input.dtype.is_signed
 
 
 @public()
 def is_same_size(input, other) -> bool:
-    """Return whether the shapes are equal."""
+    """Return whether the shapes are equal; is_same_size([1, 2], [3, 4]) = True."""
     return input.shape == other.shape
 
 
 @public()
 def is_nonzero(input) -> bool:
-    """Return whether the one element is not 0."""
+    """Return whether the one element is not 0; is_nonzero([2.]) = True."""
     if input._layout.size != 1:
         raise RuntimeError(
             f"Boolean value of Tensor with {'no values' if not input._layout.size else 'more than one value'} is ambiguous"
@@ -338,7 +375,7 @@ def is_nonzero(input) -> bool:
 
 @public()
 def is_inference(input) -> bool:
-    """Return whether the tensor was made in inference mode."""
+    """Return whether the tensor was made in inference mode; is_inference([1.]) = False."""
     return input._inference
 
 

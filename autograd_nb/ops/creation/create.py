@@ -16,13 +16,14 @@ from ...graph import modes
 from ...graph.modes import state
 from ...graph.ownership import OURS
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout_of
-from ...tensor import Tensor, above, make, ndarray, set_requires_grad, wrap
+from ...tensor import Tensor, above, make, set_requires_grad, wrap
 from ..core.call_path import shortcut, tensor_lines, written_lines
 from ..core.memo import Memo
 from ..core.numbers import number_argument, number_as, plain_number, scalar_tensor
 from ..core.recording import check_output, fit_output, made_in, mark_inference
 from ..core.registry import public
 from ..core.structured import tensor_argument
+from . import nested
 from .cast import as_device, cast, format_name
 
 _dtype = dtype
@@ -139,17 +140,13 @@ def _of_numbers(data: Any, d: dtype | None) -> Tensor | None:
 _PLAIN = frozenset((float, int, bool))
 
 
-#: with the name of a type
-_NO_NUMBERS = "Could not infer dtype of {}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
-
-
 def _parse(data: Any, d: dtype | None) -> Tensor:
     if isinstance(data, Tensor):
         return cast(data.detach(), d or data.dtype)
     if isinstance(data, (np.ndarray, np.generic)):
         launch.escapes("a tensor made of a NumPy array")
         found = d or from_numpy_dtype(data.dtype)
-        return wrap(np.array(data, found.np, copy=True, order="K"), found)  # with the array's order of dims
+        return wrap(_laid_out(data, found), found)
     if isinstance(data, (bool, int, float, complex)):
         return scalar_tensor(data, d)
     if hasattr(data, "_read_as"):
@@ -159,104 +156,20 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes, list, tuple, range)):  # a deque, an array.array
         data = list(data)
     if not isinstance(data, (list, tuple, range)):
-        raise TypeError(_NO_NUMBERS.format(type(data).__name__))
-    held = [x for x in _leaves(data) if not isinstance(x, (bool, int, float, complex))]
-    if any(isinstance(x, (Tensor, np.ndarray)) for x in held):
-        d = d or _common_dtype(data)
-        data = _unwrapped(data)
-    if launch.observer() is not None:
-        data = _settled(data)
-    array = _numbers(data)
-    if d is None:
-        d = _inferred(array, data)
-    elif array.dtype.kind == "c" and not d.is_complex:
-        raise TypeError(f"must be real number, not complex (dtype={d!r})")
+        nested.common(data)  # which refuses
+    array, d = nested.read(_settled(data) if launch.observer() is not None else data, d)
     with np.errstate(all="ignore"):
         return wrap(launch.constant(array.astype(d.np)), d)
 
 
-def _numbers(data: Any) -> np.ndarray:
-    """Return (nested) lists as NumPy's array; TypeError where one holds what is no number."""
-    try:
-        array = np.array(data)
-    except ValueError:
-        raise ValueError(_ragged(data)) from None
-    except OverflowError:
-        raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits") from None
-    if array.dtype.kind == "O":
-        bad = next((x for x in _leaves(data) if not isinstance(x, (bool, int, float, complex, np.generic, np.ndarray))), None)
-        if bad is None:
-            raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits")
-        raise TypeError(_NO_NUMBERS.format(type(bad).__name__))
-    if array.dtype.kind in "USMm":
-        raise TypeError(f"new(): invalid data type '{type(next(_leaves(data))).__name__}': tensor() takes numbers only")
+def _laid_out(data: Any, d: dtype) -> np.ndarray:
+    """Return a copy of an array that lies as that of a tensor would, in the array's order of dims."""
+    if data.flags.c_contiguous or any(s < 0 for s in data.strides):
+        return np.array(data, d.np, copy=True, order="K")
+    kept = strides.like(layout_of(data.shape, tuple(s // data.itemsize for s in data.strides), d))
+    array = np.lib.stride_tricks.as_strided(np.empty(kept.size, d.np), data.shape, [s * d.np.itemsize for s in kept.strides])
+    array[...] = data
     return array
-
-
-def _inferred(array: np.ndarray, data: Any) -> dtype:
-    """Return the dtype of a tensor made of lists: the default one for Python's floats and for no numbers at all."""
-    if array.size == 0 or (array.dtype.kind == "f" and not any(isinstance(x, np.generic) for x in _first_leaves(data))):
-        return dtypes.get_default_dtype()
-    if array.dtype.kind == "c":
-        return dtypes.get_default_dtype().to_complex()
-    if array.dtype == np.uint64 and not any(isinstance(x, (np.generic, np.ndarray)) for x in _first_leaves(data)):
-        raise ValueError("Overflow when unpacking long long: an integer in the data does not fit int64")
-    return from_numpy_dtype(array.dtype) if array.dtype.kind != "u" or array.dtype.itemsize == 1 else dtypes.int64
-
-
-def _unwrapped(data: Any) -> Any:
-    return [_number(x) if isinstance(x, Tensor) else _unwrapped(x) if isinstance(x, (list, tuple)) else x for x in data]
-
-
-def _number(t: Tensor) -> Any:
-    """Return the number that a tensor in a list stands for."""
-    if t._layout.size != 1:
-        raise ValueError(f"only one element tensors can be converted to Python scalars (one in the list has shape {list(t.shape)})")
-    return ndarray(t).reshape(())
-
-
-def _common_dtype(data: Any) -> dtype:
-    """Return the dtype of lists in which there are tensors and arrays: theirs and that of the numbers, promoted."""
-    found: dtype | None = None
-    for x in _leaves(data):
-        if isinstance(x, (Tensor, np.ndarray)):
-            own = x.dtype if isinstance(x, Tensor) else from_numpy_dtype(x.dtype)
-        elif isinstance(x, (float, complex)):
-            own = dtypes.get_default_dtype().to_complex() if isinstance(x, complex) else dtypes.get_default_dtype()
-        elif isinstance(x, np.generic):
-            own = from_numpy_dtype(x.dtype)
-        else:
-            own = dtypes.bool_ if isinstance(x, bool) else dtypes.int64
-        found = own if found is None else dtypes.promote_types(found, own)
-    return found or dtypes.get_default_dtype()
-
-
-def _leaves(data: Any):
-    for x in data:
-        if isinstance(x, (list, tuple)):
-            yield from _leaves(x)
-        else:
-            yield x
-
-
-def _first_leaves(data: Any):
-    for x in _leaves(data):
-        yield x
-        return
-
-
-def _ragged(data: Any, dim: int = 0) -> str:
-    lengths = {len(x) if isinstance(x, (list, tuple)) else 0 for x in data}
-    if len(lengths) > 1:
-        sizes = [len(x) if isinstance(x, (list, tuple)) else 0 for x in data]
-        other = next(i for i, n in enumerate(sizes) if n != sizes[0])
-        return f"expected sequence of length {sizes[0]} at dim {dim + 1} (got {sizes[other]}, item {other})"
-    for x in data:
-        if isinstance(x, (list, tuple)):
-            text = _ragged(x, dim + 1)
-            if text:
-                return text
-    return "the nested sequences do not form a rectangular array"
 
 
 @public(method=False)
@@ -266,7 +179,6 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     Without ``dtype`` Python floats become the default dtype, ints int64, bools bool, arrays keep theirs.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.tensor([[1, 2], [3, 4]]).sum()
         tensor(10)
 
@@ -289,6 +201,10 @@ def from_numpy(ndarray: np.ndarray):
     """Return a tensor that shares the memory of a NumPy array.
 
     Errors: TypeError for other objects and dtypes, ValueError for negative strides (copy the array first).
+
+    >>> import numpy as np
+    >>> torch.from_numpy(np.array((1., 2.)))
+    tensor([1., 2.], dtype=torch.float64)
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
@@ -317,7 +233,7 @@ def from_numpy(ndarray: np.ndarray):
 
 @public(method=False)
 def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
-    """Return ``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype)."""
+    """Return ``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype); as_tensor((1, 2)) = [1, 2]."""
     if device is not None:
         as_device(device)
     d = None if dtype is None else as_dtype(dtype)
@@ -401,13 +317,15 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
     )  # fmt: skip
 
 
-def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name: str) -> Tensor:
+def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name: str, requires_grad: Any = False) -> Tensor:
     """Return ``out`` in this shape, filled with a number as its dtype keeps it; as it is where ``value`` is None."""
     check_output(out, name)
     made_in(out, dtype)
     if tuple(out.shape) != tuple(shape):
         fit_output(out, shape)
-    return out if value is None else out.fill_(value)
+    if value is not None:
+        out.fill_(value)
+    return _finish(out, requires_grad)
 
 
 def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> Callable[..., Tensor]:
@@ -430,7 +348,8 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
         return t
 
     like.__name__ = like.__qualname__ = name
-    like.__doc__ = f"Return what `{make_filled.__name__}` does with the shape and dtype of another tensor."
+    shown = ".shape = torch.Size([1])" if value is None else f" = [{value}.]"
+    like.__doc__ = f"Return what `{make_filled.__name__}` does with the shape and dtype of another tensor; {name}([7.]){shown}."
     return shortcut(
         "input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False", "input._layout, dtype",
         COPY, ["return _like(input, dtype=dtype, device=device, requires_grad=requires_grad)"], memo=memo,
@@ -452,7 +371,7 @@ def _filled(name: str, value: Any) -> Any:
         shape: tuple[int, ...] = as_shape(args) if args else ()
         check_sizes(shape)
         if out is not None:
-            return _filled_output(out, shape, value, dtype, name)
+            return _filled_output(out, shape, value, dtype, name, requires_grad)
         d = _options(dtype, device)
         t = new_empty(shape, d) if value is None else new_full(shape, value, d)
         if memory_format is not None:
@@ -461,7 +380,8 @@ def _filled(name: str, value: Any) -> Any:
 
     make_filled.__name__ = make_filled.__qualname__ = name
     filled = "whatever was in memory" if value is None else value
-    make_filled.__doc__ = f"Return a tensor of ``size`` filled with {filled}, of the default dtype or ``dtype``."
+    shown = ".shape = torch.Size([2])" if value is None else f" = [{value}., {value}.]"
+    make_filled.__doc__ = f"Return a tensor of ``size`` filled with {filled}, of the default dtype or ``dtype``; {name}(2){shown}."
     sized = public(method=False, name=name)(repeated(make_filled, blank=value is None))
     public(method=False, name=name + "_like")(_filled_like(name + "_like", make_filled, value))
 
@@ -471,7 +391,7 @@ def _filled(name: str, value: Any) -> Any:
         )
 
     new.__name__ = new.__qualname__ = "new_" + name
-    new.__doc__ = f"Return what `{name}` does with this tensor's dtype."
+    new.__doc__ = f"Return what `{name}` does with this tensor's dtype; [7.].new_{name}(2){shown}."
     public(namespaces=(), name="new_" + name)(new)
     return sized
 
@@ -484,14 +404,16 @@ empty: Any = _filled("empty", None)
 @public(method=False)
 @repeated
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Return a tensor of ``size`` filled with one number; its dtype follows the number."""
+    """Return a tensor of ``size`` filled with one number; its dtype follows the number; full((2,), 7) = [7, 7]."""
+    if isinstance(size, int):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not int (size={size})")
     shape = as_shape((size,))
     check_sizes(shape)
     fill_value = plain_number(number_argument(fill_value, "full", "fill_value"))
     if fill_value is None:
         raise TypeError("full(): argument 'fill_value' must be Number")
     if out is not None:
-        return _filled_output(out, shape, fill_value, dtype, "full")
+        return _filled_output(out, shape, fill_value, dtype, "full", requires_grad)
     t = new_full(shape, fill_value, _options(dtype, device, default=dtypes.of_scalar(type(fill_value))))
     return _finish(t, requires_grad)
 
@@ -525,13 +447,21 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 
 @public(namespaces=())
 def new(self, *args):
-    """Return what PyTorch's old constructor makes, of this tensor's dtype."""
+    """Return what PyTorch's old constructor makes, of this tensor's dtype.
+
+    >>> torch.ones(1).new([1, 2])
+    tensor([1., 2.])
+    """
     return _legacy(args, self.dtype)
 
 
 @public(method=False)
 def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
-    """Return uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size."""
+    """Return uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size.
+
+    >>> torch.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     shape, steps = as_shape((size,)), as_shape((stride,))
     check_sizes(shape)
     if any(s < 0 for s in steps):
@@ -569,7 +499,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 @public(method=False, name="scalar_tensor")
 def scalar_tensor_(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Return a 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise."""
+    """Return a 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise; scalar_tensor(3.0) = tensor(3.)."""
     number = s.item() if isinstance(s, Tensor) else s
     if isinstance(number, complex) and dtype is None:
         dtype = dtypes.get_default_dtype().to_complex()

@@ -15,6 +15,9 @@ class device:
     """``device("cpu")``. Other kinds can be named and compared, but no tensor can be put there.
 
     Source: https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device
+
+    >>> torch.device("cpu").type
+    'cpu'
     """
 
     __slots__ = ("index", "type")
@@ -38,6 +41,8 @@ class device:
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         if kind not in _KINDS:
             raise RuntimeError(f"Expected one of {', '.join(_KINDS)} device type at start of device string: {kind}")
+        if index is not None and index < 0:
+            raise RuntimeError(f"Device index must not be negative (device({kind!r}, {index}))")
         object.__setattr__(self, "type", kind)
         object.__setattr__(self, "index", index)
 
@@ -93,7 +98,11 @@ class layout(_Named):
 
 
 class memory_format(_Named):
-    """An order of dims in memory that programs may ask for."""
+    """An order of dims in memory that programs may ask for.
+
+    >>> torch.channels_last
+    torch.channels_last
+    """
 
 
 strided: layout = layout("strided")
@@ -130,31 +139,51 @@ for _kind in ("cuda", "mps", "xpu", "mtia"):
 
 @public(namespaces=())
 def pin_memory(input, device=None):
-    """Return the tensor itself: pinned memory serves copies to GPUs, of which there are none."""
+    """Return the tensor itself: pinned memory serves copies to GPUs, of which there are none.
+
+    >>> torch.ones(1).pin_memory()
+    tensor([1.])
+    """
     return input
 
 
 @public(namespaces=())
 def is_pinned(input, device=None) -> bool:
-    """Return False: there is no GPU that would read it."""
+    """Return False: there is no GPU that would read it.
+
+    >>> torch.ones(1).is_pinned()
+    False
+    """
     return False
 
 
 @public(namespaces=())
 def share_memory_(input):
-    """Return the tensor itself; threads share memory anyway, and processes are sent copies."""
+    """Return the tensor itself; threads share memory anyway, and processes are sent copies.
+
+    >>> torch.ones(1).share_memory_()
+    tensor([1.])
+    """
     return input
 
 
 @public(namespaces=())
 def is_shared(input) -> bool:
-    """Return False: workers get copies of memory."""
+    """Return False: workers get copies of memory.
+
+    >>> torch.ones(1).is_shared()
+    False
+    """
     return False
 
 
 @public()
 def get_device(input) -> int:
-    """Return −1, which stands for the CPU."""
+    """Return −1, which stands for the CPU.
+
+    >>> torch.get_device(torch.tensor([1.]))
+    -1
+    """
     return -1
 
 

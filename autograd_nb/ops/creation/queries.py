@@ -26,7 +26,6 @@ def broadcast_shapes(*shapes) -> Size:
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.broadcast_shapes.html
 
-    >>> import autograd_nb as torch
     >>> torch.broadcast_shapes((3, 1), (4,))
     torch.Size([3, 4])
     """
@@ -43,10 +42,10 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.can_cast.html
 
-    >>> import autograd_nb as torch
     >>> torch.can_cast(torch.float32, torch.int64)
     False
     """
+    from_, to = dtypes.as_dtype(from_, "from_"), dtypes.as_dtype(to, "to")
     return (from_.category <= to.category) and not (from_.is_signed and to is dtypes.uint8)
 
 
@@ -56,7 +55,6 @@ def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> dtypes.dtyp
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.result_type.html
 
-    >>> import autograd_nb as torch
     >>> torch.result_type(torch.tensor([1]), 2.5)
     torch.float32
     """
@@ -88,6 +86,9 @@ def typename(obj) -> str:
     """Return the name of an object's type, with its module.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.typename.html
+
+    >>> torch.typename(torch.tensor([1.]))
+    'torch.FloatTensor'
     """
     if isinstance(obj, Tensor):
         return obj.type()
@@ -101,7 +102,6 @@ def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=N
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.range.html
 
-    >>> import autograd_nb as torch
     >>> torch.arange(1, 3)
     tensor([1, 2])
     """
@@ -117,7 +117,7 @@ def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=N
 
 @public(method=False)
 def get_default_device() -> device:
-    """Return the CPU."""
+    """Return the CPU; get_default_device() = device(type='cpu')."""
     return CPU
 
 
@@ -126,7 +126,11 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """Return a 1-D tensor reading the memory of an object with Python's buffer protocol. ValueError when it does not fit.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.frombuffer.html
+
+    >>> torch.frombuffer(bytearray((1, 2)), dtype=torch.uint8)
+    tensor([1, 2], dtype=torch.uint8)
     """
+    dtype = dtypes.as_dtype(dtype)
     view = np.frombuffer(buffer, np.uint8)
     size = dtype.itemsize
     if len(view) == 0:
@@ -158,6 +162,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     Errors: ValueError where ``copy=False`` cannot be done, RuntimeError for NumPy's scalars.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.asarray.html
+
+    >>> torch.asarray((1, 2))
+    tensor([1, 2])
     """
     if device is not None:
         as_device(device)
@@ -186,7 +193,7 @@ def _sharing(obj: Any, d: Any) -> Tensor | None:
     if isinstance(obj, Tensor):
         return obj
     if isinstance(obj, np.ndarray):
-        return from_numpy(obj)
+        return from_numpy(obj) if obj.ndim else tensor(obj)  # (0-d arrays count as numbers)
     if type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj)  # type: ignore[no-any-return]
     if isinstance(obj, np.generic):

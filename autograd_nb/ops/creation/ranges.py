@@ -56,7 +56,6 @@ def arange(
 ):
     """Return start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign.
 
-    >>> import autograd_nb as torch
     >>> torch.arange(1, 2, 0.5)
     tensor([1.0000, 1.5000])
     """
@@ -102,7 +101,7 @@ def arange(
 def linspace(
     start: float | Tensor, end: float | Tensor, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False
 ):
-    """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included; linspace(0, 1, 5) = [0.0000, 0.2500, 0.5000, 0.7500, 1.0000]."""
     dtype = made_in(out, dtype)
     start, end = _ends(start, end, dtype, "linspace")
     n = as_int(steps, "steps")
@@ -117,7 +116,11 @@ def linspace(
     _not_of_bool(d, n, "linspace")
     start, end = (number_as(x, d, "linspace") for x in (start, end))
     start, end = (float(int(x) if d.category < 2 else x) for x in (start, end))
-    t = _ramp(n, start, (end - start) / (n - 1) if n > 1 else 0.0, d, half=max((n + 1) // 2, 1), stop=end)
+    number = np.float32 if d is dtypes.float32 else np.float64  # in which PyTorch computes the step
+    with np.errstate(all="ignore"):
+        first, last = number(start), number(end)
+        step = (last - first) / number(n - 1) if n > 1 else 0.0
+    t = _ramp(n, float(first), float(step), d, half=max(n // 2, 1), stop=float(last))
     return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
 
 
@@ -142,7 +145,7 @@ def _ends(start: Any, end: Any, dtype: Any, name: str) -> tuple[Any, Any]:
 def logspace(
     start: float | Tensor, end: float | Tensor, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False
 ):
-    """Return base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
+    """Return base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers; logspace(0, 2, 3) = [ 1., 10., 100.]."""
     dtype = made_in(out, dtype)
     start, end = _ends(start, end, dtype, "logspace")
     d = _options(dtype, device)
@@ -159,7 +162,7 @@ def logspace(
 @public(method=False)
 @repeated
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """Return an n × m matrix with ones on the diagonal."""
+    """Return an n × m matrix with ones on the diagonal; eye(2) = [[1., 0.], [0., 1.]]."""
     n = as_int(n, "n")
     k = n if m is None else as_int(m, "m")
     check_sizes((n, k))

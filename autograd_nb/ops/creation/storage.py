@@ -19,14 +19,22 @@ from .storages import LEGACY, StorageBase, TypedStorage, UntypedStorage
 
 @public(namespaces=())
 def storage(input) -> TypedStorage:
-    """Return the memory that the tensor and all views of it look at, as elements."""
+    """Return the memory that the tensor and all views of it look at, as elements.
+
+    >>> len(torch.ones(3)[1:].storage())
+    3
+    """
     x = tensor_argument(input, "storage")
     return TypedStorage._over(_storage(x)[0], x.dtype, x._version_)  # type: ignore[no-any-return]
 
 
 @public(namespaces=())
 def untyped_storage(input) -> UntypedStorage:
-    """Return the memory that the tensor and all views of it look at, as bytes."""
+    """Return the memory that the tensor and all views of it look at, as bytes.
+
+    >>> torch.ones(3)[1:].untyped_storage().nbytes()
+    12
+    """
     return storage(input).untyped()
 
 
@@ -38,7 +46,7 @@ def _typed_storage(input) -> TypedStorage:
 
 @public(namespaces=())
 def storage_type(input) -> Any:
-    """Return PyTorch's old class of storages of the tensor's dtype."""
+    """Return PyTorch's old class of storages of the tensor's dtype; [1.].storage_type() = <class 'torch.FloatStorage'>."""
     return LEGACY[tensor_argument(input, "storage_type").dtype]
 
 
@@ -50,7 +58,7 @@ def is_storage(obj: Any) -> bool:
 
 @public(namespaces=())
 def is_set_to(input, tensor) -> bool:
-    """Return whether both tensors read the same memory under the same geometry."""
+    """Return whether both tensors read the same memory under the same geometry; [1.].is_set_to([1.]) = False."""
     a, b = tensor_argument(input, "is_set_to"), tensor_argument(tensor, "is_set_to", "tensor")
     launch.escapes("is_set_to()")  # (`data_ptr` is 0 for all that have no elements)
     first, second = (t._data.__array_interface__["data"][0] for t in (a, b))
@@ -84,6 +92,10 @@ def resize_(input, *sizes, memory_format=None):
     its own. ``memory_format`` says how the elements lie then. Errors: RuntimeError for tensors that require grad.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.resize_.html
+
+    >>> torch.tensor([1, 2, 3, 4]).resize_(2, 2)
+    tensor([[1, 2],
+            [3, 4]])
     """
     x = tensor_argument(input, "resize_")
     _no_grad_needed(x, "resize_")
@@ -128,6 +140,10 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
     """Let the tensor read the memory of ``source``, a tensor or a storage (under a geometry of its own, if given); without it become empty.
 
     Errors: RuntimeError for another dtype, a geometry that reaches outside the memory, or, but for under `no_grad`, tensors that require grad.
+
+    >>> x = torch.zeros(1)
+    >>> x.set_(torch.tensor([1., 2.]))
+    tensor([1., 2.])
     """
     x = tensor_argument(input, "set_")
     if state.grad:

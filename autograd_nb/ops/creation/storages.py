@@ -192,6 +192,9 @@ class TypedStorage(StorageBase):
     """The memory as elements of a dtype.
 
     ``TypedStorage(n)`` is uninitialised, ``TypedStorage([1, 2])`` has these elements, ``wrap_storage=`` reads an `UntypedStorage`.
+
+    >>> len(torch.ones(3)[1:].storage())
+    3
     """
 
     def __init__(self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False):
@@ -266,7 +269,11 @@ class TypedStorage(StorageBase):
 
 
 class UntypedStorage(StorageBase):
-    """The memory as bytes: ``UntypedStorage(n)`` is uninitialised, ``UntypedStorage([1, 2])`` has these bytes."""
+    """The memory as bytes: ``UntypedStorage(n)`` is uninitialised, ``UntypedStorage([1, 2])`` has these bytes.
+
+    >>> torch.ones(3)[1:].untyped_storage().nbytes()
+    12
+    """
 
     def __init__(self, *args: Any, device: Any = None):
         refused = "torch.UntypedStorage() received an invalid combination of arguments"

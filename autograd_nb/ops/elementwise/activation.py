@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...codegen.formula.namespace import m
-from ...dtypes import float32, float64
+from ...dtypes import float32, float64, int64, uint8
 from ...errors import shorten
 from ...shapes import wrap_dim
 from ...tensor import Tensor
@@ -49,7 +49,7 @@ def _described(call: Any, inner: Any, name: str, defaults: dict[str, float], doc
     inner.__name__ = inner.__qualname__ = name + "_"
     call.__doc__ = (
         f"Return {doc}\n\n    Any shape, floats; ``inplace`` writes x itself. Errors: NotImplementedError for bools.\n"
-        f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.{name}.html\n\n    >>> import autograd_nb as torch\n"
+        f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.{name}.html\n\n"
         f"    >>> torch.nn.functional.{name}(torch.tensor([-1.0, 0.5, 8.0]))\n    tensor([{shown}])\n    "
     )
     inner.__doc__ = f"Compute `{name}` in place and return the tensor."
@@ -131,7 +131,7 @@ def _floating(x: Tensor, name: str) -> None:
 
 @functional(name="relu")
 def _functional_relu(input, inplace=False):
-    """Return max(x, 0), as `torch.relu`; ``inplace`` writes x itself."""
+    """Return max(x, 0), as `torch.relu`; ``inplace`` writes x itself; relu([-1., 2.]) = [0., 2.]."""
     return _relu.inplace(input) if inplace else _relu(input)
 
 
@@ -250,7 +250,6 @@ def gelu(input, approximate="none", *, out=None):
     Any shape, floats. Errors: RuntimeError for another ``approximate``, NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.gelu(torch.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.1587,  0.0000,  1.9545])
     """
@@ -312,7 +311,6 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     dy/dx = σ(βx), 1 above the threshold. Any shape, floats. Errors: NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softplus.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.softplus(torch.tensor([-1.0, 0.0, 30.0]))
     tensor([ 0.3133,  0.6931, 30.0000])
     """
@@ -334,7 +332,6 @@ def softsign(input):
     Any shape; integers give floats. Errors: RuntimeError or NotImplementedError for bools.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softsign.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.softsign(torch.tensor([-1.0, 0.0, 3.0]))
     tensor([-0.5000,  0.0000,  0.7500])
     """
@@ -349,7 +346,6 @@ def tanhshrink(input):
     Any shape, floats. Errors: TypeError for what is no tensor.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.tanhshrink.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.tanhshrink(torch.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.2384,  0.0000,  0.2384])
     """
@@ -373,16 +369,16 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     Any shape, floats and integers; ``inplace`` writes x itself. Errors: ValueError where min_val > max_val.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.hardtanh.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.hardtanh(torch.tensor([-2.0, 0.5, 2.0]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val (min_val={min_val}, max_val={max_val})")
     if isinstance(input, Tensor) and input.dtype.category == 1:
-        if input.dtype.name == "uint8" and min_val < 0:
+        whole = [number_as(v, int64, "hardtanh") for v in (min_val, max_val)]
+        if input.dtype is uint8 and min(whole) < 0:
             raise RuntimeError(f"cannot do hardtanh on an unsigned type with negative limits (min_val={min_val})")
-        min_val, max_val = (number_as(v, input.dtype, "hardtanh") for v in (min_val, max_val))
+        min_val, max_val = (number_as(v, input.dtype, "hardtanh") for v in whole)
     if min_val == min_val and max_val == max_val:
         return _hardtanh_call(input, min_val, max_val, inplace)
     y = _hardtanh_call(input, min_val, max_val, False) + math.nan  # of one bound that is nan nothing is left
@@ -426,7 +422,6 @@ def hardshrink(input, lambd=0.5, *, out=None):
     Any shape, floats. Errors: NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.hardshrink.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.hardshrink(torch.tensor([-1.0, 0.2, 2.0]))
     tensor([-1.,  0.,  2.])
     """
@@ -445,7 +440,6 @@ def softshrink(input, lambd=0.5, *, out=None):
     Any shape, floats. Errors: RuntimeError for a negative ``lambd``, NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softshrink.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.softshrink(torch.tensor([-1.0, 0.2, 2.0]))
     tensor([-0.5000,  0.0000,  1.5000])
     """
@@ -470,7 +464,6 @@ def threshold(input, threshold: float, value: float, inplace=False):
     Any shape, floats and integers; ``inplace`` writes x itself. Errors: NotImplementedError for bools.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.threshold.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.threshold(torch.tensor([-1.0, 0.2, 2.0]), 0.5, 20.0)
     tensor([20., 20.,  2.])
     """
@@ -499,7 +492,6 @@ def logsigmoid(input, *, out=None):
     Any shape, floats. Errors: NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.logsigmoid.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.logsigmoid(torch.tensor([-1.0, 0.0, 3.0]))
     tensor([-1.3133, -0.6931, -0.0486])
     """
@@ -521,6 +513,9 @@ def prelu(input, weight):
     """Return x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1).
 
     Errors: RuntimeError when ``weight`` has another number of elements.
+
+    >>> torch.nn.functional.prelu(torch.tensor([-2., 3.]), torch.tensor([0.25]))
+    tensor([-0.5000,  3.0000])
     """
     x, w = tensor_argument(input, "prelu"), tensor_argument(weight, "prelu", "weight")
     if x.dtype is not w.dtype:
@@ -548,6 +543,7 @@ Tensor.prelu = prelu  # type: ignore[attr-defined]
 def _rrelu(input, lower, upper, training, inplace):
     x = tensor_argument(input, "rrelu")
     _floating(x, "rrelu")
+    lower, upper = number_argument(lower, "rrelu", "lower"), number_argument(upper, "rrelu", "upper")
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound (lower={lower}, upper={upper})")
     if not training:
@@ -561,7 +557,7 @@ def _rrelu(input, lower, upper, training, inplace):
 
 @functional("torch")
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
-    """Return x for x > 0, else a·x, where a is drawn from [lower, upper] in training and their mean otherwise."""
+    """Return x for x > 0, else a·x, where a is drawn from [lower, upper] in training and their mean otherwise; rrelu([-1., 2.]) = [-0.2292, 2.0000]."""
     return _rrelu(input, lower, upper, training, inplace)
 
 
@@ -583,7 +579,6 @@ def glu(input, dim=-1):
     da = g·σ(b), db = g·a·σ(b)·σ(−b). Errors: RuntimeError when that dim's size is odd.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.glu.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.glu(torch.tensor([1.0, 2.0, 0.0, 100.0]))
     tensor([0.5000, 2.0000])
     """

@@ -57,13 +57,13 @@ def _sub_scaled(a, b, alpha):
 
 @pointwise(lambda: 1, lambda: 1, scaled=_add_scaled)
 def add(a, b):
-    """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha."""
+    """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha; add([1., 2.], [3., 4.], alpha=2) = [ 7., 10.]."""
     return a + b
 
 
 @pointwise(lambda: 1, lambda: -1, scaled=_sub_scaled, check=_check_sub, aliases=("subtract",))
 def sub(a, b):
-    """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
+    """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans; sub([1., 2.], [3., 4.]) = [-2., -2.]."""
     return a - b
 
 
@@ -74,7 +74,7 @@ def _rsub(a, b):
 
 @pointwise(lambda b: b, lambda a: a, aliases=("multiply",))
 def mul(a, b):
-    """Product: y = a·b, dy/da = b, dy/db = a."""
+    """Product: y = a·b, dy/da = b, dy/db = a; mul([1., 2.], [3., 4.]) = [3., 8.]."""
     return a * b
 
 
@@ -85,7 +85,7 @@ def _div(a, b):
 
 @public()
 def rsub(input, other, *, alpha=1):
-    """y = b − alpha·a."""
+    """y = b − alpha·a; rsub([1., 2.], 3) = [2., 1.]."""
     only_tensors("rsub", input, other, "second")
     if input.dtype is dtypes.bool_ and not isinstance(other, (bool, Tensor)):
         _check_sub((other, input._layout))  # (the text that names one)
@@ -151,7 +151,11 @@ def _no_integer_zero(a: Any, b: Any, name: str, kernel: str) -> None:
 
 @public("divide", "true_divide", samples=((-2, 2), (0.4, 2)))
 def div(input, other, *, rounding_mode=None, out=None):
-    """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` "trunc" or "floor" rounds."""
+    """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` "trunc" or "floor" rounds.
+
+    >>> torch.div(torch.tensor([7., 8.]), torch.tensor([2., 4.]))
+    tensor([3.5000, 2.0000])
+    """
     if rounding_mode is None:
         y = _div(input, other)
     elif rounding_mode == "floor":
@@ -178,7 +182,7 @@ def div_(input, other, *, rounding_mode=None):
 
 @public()
 def floor_divide(input, other, *, out=None):
-    """y = ⌊a/b⌋; no gradient. RuntimeError for integers by zero."""
+    """y = ⌊a/b⌋; no gradient. RuntimeError for integers by zero; floor_divide([7, -7], 2) = [ 3, -4]."""
     _no_integer_zero(input, other, "floor_divide", "div_floor_cpu")
     y = _floor_divide(input, other)
     return y if out is None else store(out, y, "floor_divide", (), (input, other))
@@ -191,7 +195,10 @@ def floor_divide_(input, other):
     return _floor_divide.inplace(input, other)
 
 
-@pointwise(lambda: 1, lambda a, b: -m.floor(a / b), name="remainder", public=False, check=lambda avals: need_numbers("remainder_cpu", avals))
+@pointwise(  # the quotient is that which the remainder belongs to: ⌊a/b⌋ may be rounded up to the next
+    lambda: 1, lambda a, b: -m.round((a - m.remainder(a, b)) / b),
+    name="remainder", public=False, check=lambda avals: need_numbers("remainder_cpu", avals),
+)  # fmt: skip
 def _remainder(a, b):
     return m.remainder(a, b)
 
@@ -203,7 +210,7 @@ def _fmod(a, b):
 
 @public(samples=((-5, 5), (0.6, 2)))
 def remainder(input, other, *, out=None):
-    """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
+    """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋; remainder([7, -7], 3) = [1, 2]."""
     only_tensors("remainder", input, other, "either")
     _no_integer_zero(input, other, "remainder", "remainder_cpu")
     y = _remainder(input, other)
@@ -212,7 +219,7 @@ def remainder(input, other, *, out=None):
 
 @public(samples=((-5, 5), (0.6, 2)))
 def fmod(input, other, *, out=None):
-    """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
+    """Remainder with the sign of the dividend: y = a − b·trunc(a/b); fmod([7, -7], 3) = [ 1, -1]."""
     only_tensors("fmod", input, other, "second")
     _no_integer_zero(input, other, "fmod", "fmod_cpu")
     y = _fmod(input, other)
@@ -255,7 +262,7 @@ def _pow(a, b):
 
 @pointwise(lambda x: 2 * x, node="PowBackward0", result="number")
 def square(x):
-    """y = x², dy/dx = 2x."""
+    """y = x², dy/dx = 2x; square([-2., 3.]) = [4., 9.]."""
     return x * x
 
 
@@ -269,6 +276,9 @@ def pow(input: Tensor | float, exponent, *, out=None):
     """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0).
 
     Errors: RuntimeError for a negative integer exponent of integers.
+
+    >>> torch.pow(torch.tensor([2., 3.]), 2)
+    tensor([4., 9.])
     """
     if exponent.__class__ is int or exponent.__class__ is float:
         if isinstance(input, Tensor):
@@ -303,7 +313,11 @@ def pow_(input, exponent):
 
 @public()
 def float_power(input: Tensor | float, exponent, *, out=None):
-    """Return `pow` in float64, or complex128 where an operand is complex."""
+    """Return `pow` in float64, or complex128 where an operand is complex.
+
+    >>> torch.float_power(torch.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=torch.float64)
+    """
     only_tensors("float_power", input, exponent, "either", "exponent")
     kinds = [x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)]
     d, number = (dtypes.complex128, complex) if any(kinds) else (dtypes.float64, float)
@@ -336,13 +350,13 @@ def _check_neg(avals: Sequence[Any]) -> None:
 
 @pointwise(lambda: -1, aliases=("negative",), check=_check_neg)
 def neg(x):
-    """y = −x, dy/dx = −1."""
+    """y = −x, dy/dx = −1; neg([1., -2.]) = [-1., 2.]."""
     return -x
 
 
 @public("__pos__")
 def positive(input):
-    """Return the tensor itself. RuntimeError for booleans."""
+    """Return the tensor itself. RuntimeError for booleans; positive([1., -2.]) = [ 1., -2.]."""
     if input.dtype is dtypes.bool_:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
@@ -353,25 +367,25 @@ def positive(input):
     check=lambda avals: need_numbers("abs_cpu", avals),
 )  # fmt: skip
 def _abs(x):
-    """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
+    """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones; abs([-1., 2.]) = [1., 2.]."""
     return m.abs(x)
 
 
 @pointwise(lambda y: -(y * y), result="float", samples=(0.3, 3))
 def reciprocal(x):
-    """y = 1/x, dy/dx = −y²."""
+    """y = 1/x, dy/dx = −y²; reciprocal([2., 4.]) = [0.5000, 0.2500]."""
     return 1 / x
 
 
 @pointwise(lambda y: 1 / (2 * y), result="float", samples=(0.1, 3))
 def sqrt(x):
-    """y = √x, dy/dx = 1/(2y)."""
+    """y = √x, dy/dx = 1/(2y); sqrt([4., 9.]) = [2., 3.]."""
     return m.sqrt(x)
 
 
 @pointwise(lambda y: -0.5 * (y * y * y), result="float", samples=(0.1, 3))
 def rsqrt(x):
-    """y = 1/√x, dy/dx = −y³/2."""
+    """y = 1/√x, dy/dx = −y³/2; rsqrt([4., 16.]) = [0.5000, 0.2500]."""
     return m.rsqrt(x)
 
 
@@ -399,22 +413,22 @@ def _inverse_root(x):
 _POWERS = {2: square, 3: cube, 1: _first_power, 0.5: _root, -1: _inverse, -0.5: _inverse_root}
 
 
-# the ties of maximum and minimum share the gradient
+# the ties of maximum and minimum share the gradient; where one is nan both have it, as in PyTorch
 @pointwise(
-    lambda g, a, b: m.where(a == b, g * 0.5, m.where((a > b) | m.isnan(a), g, m.zero_like(g))),
-    lambda g, a, b: m.where(a == b, g * 0.5, m.where((b > a) | (m.isnan(b) & (a == a)), g, m.zero_like(g))),
+    lambda g, a, b: m.where(a == b, g * 0.5, m.where(a < b, m.zero_like(g), g)),
+    lambda g, a, b: m.where(a == b, g * 0.5, m.where(a > b, m.zero_like(g), g)),
     numbers="none",
 )
 def maximum(a, b):
-    """y = max(a, b); nan wins; ties share the gradient."""
+    """y = max(a, b); nan wins; ties share the gradient; maximum([1., 4.], [3., 2.]) = [3., 4.]."""
     return m.maximum(a, b)
 
 
 @pointwise(
-    lambda g, a, b: m.where(a == b, g * 0.5, m.where((a < b) | m.isnan(a), g, m.zero_like(g))),
-    lambda g, a, b: m.where(a == b, g * 0.5, m.where((b < a) | (m.isnan(b) & (a == a)), g, m.zero_like(g))),
+    lambda g, a, b: m.where(a == b, g * 0.5, m.where(a > b, m.zero_like(g), g)),
+    lambda g, a, b: m.where(a == b, g * 0.5, m.where(a < b, m.zero_like(g), g)),
     numbers="none",
 )
 def minimum(a, b):
-    """y = min(a, b); nan wins; ties share the gradient."""
+    """y = min(a, b); nan wins; ties share the gradient; minimum([1., 4.], [3., 2.]) = [1., 2.]."""
     return m.minimum(a, b)

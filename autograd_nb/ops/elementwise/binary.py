@@ -29,7 +29,7 @@ def _per_square(a, b):
     result="float", aliases=("arctan2",), numbers="none",
 )  # fmt: skip
 def atan2(a, b):
-    """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
+    """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²); atan2([1., 1.], [0., 1.]) = [1.5708, 0.7854]."""
     return m.atan2(a, b)
 
 
@@ -37,13 +37,13 @@ def atan2(a, b):
     lambda a, y: a / y, lambda b, y: b / y, numbers="none", samples=(0.2, 2), check=lambda avals: need_floats("hypot_cpu", avals)
 )
 def hypot(a, b):
-    """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
+    """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y; hypot([3., 5.], [4., 12.]) = [ 5., 13.]."""
     return m.hypot(a, b)
 
 
 @pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda y: 0, result="float", numbers="second", samples=(0.2, 2))
 def copysign(a, b):
-    """Return |a| with the sign of b."""
+    """Return |a| with the sign of b; copysign([1., 2.], [-1., 1.]) = [-1., 2.]."""
     return m.copysign(a, b)
 
 
@@ -64,7 +64,7 @@ def _xlog1py(x, y):
     samples=((0.2, 2), (0.3, 2)),
 )
 def xlogy(x, y):
-    """Return x·ln y, 0 where x is 0 (unless y is nan)."""
+    """Return x·ln y, 0 where x is 0 (unless y is nan); xlogy([0., 2.], [0., 3.]) = [0.0000, 2.1972]."""
     return _xlogy(x, y)
 
 
@@ -75,7 +75,7 @@ def xlogy(x, y):
     check=real_operands('"xlog1py_cpu" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
 )  # fmt: skip
 def xlog1py(x, y):
-    """Return x·ln(1 + y), 0 where x is 0 (unless y is nan)."""
+    """Return x·ln(1 + y), 0 where x is 0 (unless y is nan); xlog1py([0., 2.], [-1., 3.]) = [0.0000, 2.7726]."""
     return _xlog1py(x, y)
 
 
@@ -89,7 +89,7 @@ for _function, _samples in ((xlog1py, ((0.2, 2), (-0.6, 2))), (xlogy, OPS["xlogy
     result="float", inplace=False, numbers="none", check=lambda avals: need_floats("logaddexp_cpu", avals),
 )  # fmt: skip
 def logaddexp(a, b):
-    """y = ln(eᵃ + eᵇ) without overflow."""
+    """y = ln(eᵃ + eᵇ) without overflow; logaddexp([0., 1.], [0., 2.]) = [0.6931, 2.3133]."""
     return m.logaddexp(a, b)
 
 
@@ -98,7 +98,7 @@ def logaddexp(a, b):
     result="float", inplace=False, numbers="none", check=lambda avals: need_floats("logaddexp2_cpu", avals),
 )  # fmt: skip
 def logaddexp2(a, b):
-    """y = log₂(2ᵃ + 2ᵇ) without overflow."""
+    """y = log₂(2ᵃ + 2ᵇ) without overflow; logaddexp2([0., 1.], [0., 2.]) = [1.0000, 2.5850]."""
     return m.logaddexp2(a, b)
 
 
@@ -107,7 +107,7 @@ def logaddexp2(a, b):
     inplace=False, numbers="none",
 )  # fmt: skip
 def fmax(a, b):
-    """Return max(a, b), the other one where one is nan."""
+    """Return max(a, b), the other one where one is nan; fmax([1., float("nan")], [0., 2.]) = [1., 2.]."""
     return m.where((a >= b) | (b != b), a, b)
 
 
@@ -116,7 +116,7 @@ def fmax(a, b):
     inplace=False, numbers="none",
 )  # fmt: skip
 def fmin(a, b):
-    """Return min(a, b), the other one where one is nan."""
+    """Return min(a, b), the other one where one is nan; fmin([1., float("nan")], [0., 2.]) = [0., 2.]."""
     return m.where((a <= b) | (b != b), a, b)
 
 
@@ -127,7 +127,11 @@ def _heaviside(x, values):
 
 @public()
 def heaviside(input, values, *, out=None):
-    """Return 0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
+    """Return 0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ.
+
+    >>> torch.heaviside(torch.tensor([-1., 0., 2.]), torch.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     _same_dtype(input, values)
     y = _heaviside(input, values)
     return y if out is None else store(out, y, "heaviside", (), (input, values))
@@ -151,7 +155,7 @@ def _same_dtype(a: Any, b: Any) -> None:
     lambda g, a, b: m.where(a == b, 0.0, g), lambda: 0, numbers="none", check=lambda avals: need_floats("nextafter_cpu", avals)
 )
 def nextafter(a, b):
-    """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
+    """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0; nextafter([1.], [2.]) = [1.0000]."""
     return libm("np.nextafter", a, b)
 
 
@@ -162,7 +166,7 @@ def _ldexp(a, b):
 
 @public()
 def ldexp(input, other, *, out=None):
-    """x·2ᵉ, dy/dx = 2ᵉ."""
+    """x·2ᵉ, dy/dx = 2ᵉ; ldexp([1., 3.], [2, 3]) = [ 4., 24.]."""
     only_tensors("ldexp", input, other)
     if isinstance(input, Tensor) and input.dtype.category == 2:
         need_numbers("ldexp_cpu_exp", (other,))
@@ -203,7 +207,7 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
 
 @public()
 def lerp(input, end: Tensor, weight: Tensor | float, *, out=None):
-    """Return a + w·(b − a), w a number or a tensor."""
+    """Return a + w·(b − a), w a number or a tensor; lerp([0., 1.], [10., 3.], 0.5) = [5., 2.]."""
     _check_lerp(input, end, weight)
     y = _lerp(input, end, weight)
     return y if out is None else store(out, y, "lerp", (), (input, end, weight))
@@ -263,7 +267,9 @@ def _addc(name: str, op: Any, **info: Any) -> None:
         return op.inplace(input, tensor1, tensor2, value)
 
     call.__name__, inner.__name__ = name, name + "_"
-    call.__doc__ = f"Return x + value·(tensor1 {'·' if name == 'addcmul' else '/'} tensor2), ``value`` a number."
+    shown = "[ 5., 18.]" if name == "addcmul" else "[2., 3.]"
+    example = f"{name}([1., 2.], [1., 2.], [2., 4.], value=2) = {shown}"
+    call.__doc__ = f"Return x + value·(tensor1 {'·' if name == 'addcmul' else '/'} tensor2), ``value`` a number; {example}."
     inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     register(name, call, "pointwise", rule=op.op, **info)
     register(name + "_", inner, "inplace")
@@ -275,7 +281,7 @@ _addc("addcdiv", _addcdiv, samples=((-2, 2), (-2, 2), (0.4, 2), (0.5, 1.5)))
 
 @public(method=False)
 def isin(elements: Tensor | float, test_elements: Tensor | float, *, assume_unique=False, invert=False, out=None):
-    """Return whether each element is among ``test_elements``."""
+    """Return whether each element is among ``test_elements``; isin([1, 2, 3], [2, 3]) = [False, True, True]."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): argument 'elements' or 'test_elements' must be a Tensor")
     x = elements if isinstance(elements, Tensor) else scalar_tensor(elements)

@@ -6,6 +6,7 @@ from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...graph.modes import unrecorded
 from ..core.calls import only_tensors
+from ..core.numbers import float_argument
 from ..core.pointwise import pointwise
 from ..core.registry import public
 from ..creation.cast import cast
@@ -14,91 +15,91 @@ from .arithmetic import _abs, add, mul, sub
 
 @pointwise(result="bool", name="eq", numbers="second")
 def eq(a, b):
-    """Return whether a = b, element by element."""
+    """Return whether a = b, element by element; eq([1, 2], [1, 3]) = [ True, False]."""
     return a == b
 
 
 @pointwise(result="bool", aliases=("not_equal",), numbers="second")
 def ne(a, b):
-    """Return whether a ≠ b, element by element."""
+    """Return whether a ≠ b, element by element; ne([1, 2], [1, 3]) = [False, True]."""
     return a != b
 
 
 @pointwise(result="bool", aliases=("less",), numbers="second")
 def lt(a, b):
-    """Return whether a < b, element by element."""
+    """Return whether a < b, element by element; lt([1, 2], [2, 2]) = [ True, False]."""
     return a < b
 
 
 @pointwise(result="bool", aliases=("less_equal",), numbers="second")
 def le(a, b):
-    """Return whether a ≤ b, element by element."""
+    """Return whether a ≤ b, element by element; le([1, 3], [1, 2]) = [ True, False]."""
     return a <= b
 
 
 @pointwise(result="bool", aliases=("greater",), numbers="second")
 def gt(a, b):
-    """Return whether a > b, element by element."""
+    """Return whether a > b, element by element; gt([1, 3], [1, 2]) = [False, True]."""
     return a > b
 
 
 @pointwise(result="bool", aliases=("greater_equal",), numbers="second")
 def ge(a, b):
-    """Return whether a ≥ b, element by element."""
+    """Return whether a ≥ b, element by element; ge([1, 1], [1, 2]) = [ True, False]."""
     return a >= b
 
 
 @pointwise(result="bool")
 def isnan(x):
-    """Return whether x is nan."""
+    """Return whether x is nan; isnan([1., float("nan")]) = [False, True]."""
     return m.isnan(x)
 
 
 @pointwise(result="bool")
 def isfinite(x):
-    """Return whether x is neither infinite nor nan."""
+    """Return whether x is neither infinite nor nan; isfinite([1., float("inf")]) = [ True, False]."""
     return m.isfinite(x)
 
 
 @pointwise(result="bool")
 def isinf(x):
-    """Return whether x is infinite."""
+    """Return whether x is infinite; isinf([1., float("inf")]) = [False, True]."""
     return m.isinf(x)
 
 
 @pointwise(result="bool", numbers="none")
 def logical_and(a, b):
-    """Return whether a ≠ 0 and b ≠ 0."""
+    """Return whether a ≠ 0 and b ≠ 0; logical_and([0, 1, 1], [1, 0, 1]) = [False, False, True]."""
     return (a != 0) & (b != 0)
 
 
 @pointwise(result="bool", numbers="none")
 def logical_or(a, b):
-    """Return whether a ≠ 0 or b ≠ 0."""
+    """Return whether a ≠ 0 or b ≠ 0; logical_or([0, 0, 1], [0, 1, 1]) = [False, True, True]."""
     return (a != 0) | (b != 0)
 
 
 @pointwise(result="bool", numbers="none")
 def logical_xor(a, b):
-    """Return whether exactly one of a ≠ 0, b ≠ 0 holds."""
+    """Return whether exactly one of a ≠ 0, b ≠ 0 holds; logical_xor([0, 1, 1], [1, 0, 1]) = [ True, True, False]."""
     return (a != 0) ^ (b != 0)
 
 
 @pointwise(result="bool")
 def logical_not(x):
-    """x = 0."""
+    """x = 0; logical_not([0, 2]) = [ True, False]."""
     return x == 0
 
 
 @public()
 def equal(input, other) -> bool:
-    """Return whether two tensors have the same shape and elements."""
+    """Return whether two tensors have the same shape and elements; equal([1, 2], [1, 2]) = True."""
     return input.shape == other.shape and bool(eq(input, other).all())
 
 
 @public()
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Return whether |a − b| ≤ atol + rtol·|b|, element by element."""
+    """Return whether |a − b| ≤ atol + rtol·|b|, element by element; isclose([1., 2.], [1.000001, 2.1]) = [ True, False]."""
     only_tensors("isclose", input, other)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
@@ -117,5 +118,6 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 @public()
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
-    """Return whether `isclose` holds everywhere."""
+    """Return whether `isclose` holds everywhere; allclose([1., 2.], [1.000001, 2.]) = True."""
+    rtol, atol = float_argument(rtol, "allclose", "rtol"), float_argument(atol, "allclose", "atol")
     return bool(isclose(input, other, rtol, atol, equal_nan).all())

@@ -19,7 +19,7 @@ from ...shapes import layout_of
 from ...tensor import Tensor, _storage, make
 from ..core.inplace import counted
 from ..core.pointwise import pointwise
-from ..core.recording import store
+from ..core.recording import pushed, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
@@ -40,14 +40,14 @@ def _conj_physical(x):
 
 @public()
 def conj(input):
-    """Return the complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
+    """Return the complex conjugate, a copy; a real tensor is its own. The gradient is conj(g); conj([1 + 2j]) = [1.-2.j]."""
     x = tensor_argument(input, "conj")
     return _conj(x) if x.dtype.is_complex else x
 
 
 @public()
 def conj_physical(input, *, out=None):
-    """Return the complex conjugate in memory of its own; a real tensor is its own."""
+    """Return the complex conjugate in memory of its own; a real tensor is its own; conj_physical([1 + 2j]) = [1.-2.j]."""
     x = tensor_argument(input, "conj_physical")
     y = _conj_physical(x) if x.dtype.is_complex else x
     return y if out is None else store(out, y, "conj_physical", (), (input,))
@@ -62,33 +62,33 @@ def conj_physical_(input):
 
 @public()
 def resolve_conj(input):
-    """Return the tensor itself: conjugates are never left to be computed later."""
+    """Return the tensor itself: conjugates are never left to be computed later; resolve_conj([1 + 2j]) = [1.+2.j]."""
     return tensor_argument(input, "resolve_conj")
 
 
 @public()
 def resolve_neg(input):
-    """Return the tensor itself: negations are never left to be computed later."""
+    """Return the tensor itself: negations are never left to be computed later; resolve_neg([1., 2.]) = [1., 2.]."""
     return tensor_argument(input, "resolve_neg")
 
 
 @public()
 def is_conj(input) -> bool:
-    """Return False: see `resolve_conj`."""
+    """Return False: see `resolve_conj`; is_conj([1 + 2j]) = False."""
     tensor_argument(input, "is_conj")
     return False
 
 
 @public()
 def is_neg(input) -> bool:
-    """Return False: see `resolve_neg`."""
+    """Return False: see `resolve_neg`; is_neg([1.]) = False."""
     tensor_argument(input, "is_neg")
     return False
 
 
 @public()
 def adjoint(input):
-    """Return the conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
+    """Return the conjugate transpose of the last two dims. RuntimeError for 1-D tensors; adjoint([[1j, 2]]) = [[0.-1.j], [2.-0.j]]."""
     x = tensor_argument(input, "adjoint")
     if x.ndim == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
@@ -136,7 +136,6 @@ def view_as_real(input):
 
     Errors: RuntimeError for real tensors. Source: https://docs.pytorch.org/docs/stable/generated/torch.view_as_real.html
 
-    >>> import autograd_nb as torch
     >>> torch.view_as_real(torch.tensor([1.0 + 2.0j]))
     tensor([[1., 2.]])
     """
@@ -153,7 +152,6 @@ def view_as_complex(input):
     Errors: RuntimeError unless the last dim has size 2 and stride 1, and the other strides are even.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex.html
 
-    >>> import autograd_nb as torch
     >>> torch.view_as_complex(torch.tensor([[1.0, 2.0]]))
     tensor([1.+2.j])
     """
@@ -183,14 +181,14 @@ def view_as_complex(input):
 
 @public(method=False)
 def real(input):
-    """Return the real parts, a view; a real tensor is its own. The gradient is g, as a complex number."""
+    """Return the real parts, a view; a real tensor is its own. The gradient is g, as a complex number; real([1 + 2j]) = [1.]."""
     x = tensor_argument(input, "real")
     return _view_as_real(x).select(-1, 0) if x.dtype.is_complex else x
 
 
 @public(method=False)
 def imag(input):
-    """Return the imaginary parts, a view; the gradient is i·g. RuntimeError for real tensors."""
+    """Return the imaginary parts, a view; the gradient is i·g. RuntimeError for real tensors; imag([1 + 2j]) = [2.]."""
     x = tensor_argument(input, "imag")
     if not x.dtype.is_complex:
         raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
@@ -250,7 +248,6 @@ def complex(real, imag, *, out=None):
     Errors: RuntimeError unless both are floats of one dtype.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.complex.html
 
-    >>> import autograd_nb as torch
     >>> torch.complex(torch.tensor([1.0, 2.0]), torch.tensor([0.0, -1.0]))
     tensor([1.+0.j, 2.-1.j])
     """
@@ -266,12 +263,14 @@ def polar(abs, angle, *, out=None):
     Errors: RuntimeError unless both are floats of one dtype.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.polar.html
 
-    >>> import autograd_nb as torch
     >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))
     tensor([2.+0.j])
     """
     _two_parts("polar", abs, angle, ("abs", "angle"), out)
-    y = _polar(abs, angle)
+    if pushed.only is None:
+        y = _polar(abs, angle)
+    else:  # its gradient is PyTorch's, which takes a negative radius for a positive one; that of the parts is right
+        y = _complex(abs * OPS["cos"].call(angle), abs * OPS["sin"].call(angle))
     return y if out is None else store(out, y, "polar", (), (abs, angle))
 
 
@@ -293,7 +292,11 @@ def _sgn_real(x):
 
 @public()
 def sgn(input, *, out=None):
-    """Return x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
+    """Return x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|.
+
+    >>> torch.sgn(torch.tensor([3 + 4j, 0]))
+    tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """
     x = tensor_argument(input, "sgn")
     y = (_sgn if x.dtype.is_complex else _sgn_real)(x)
     return y if out is None else store(out, y, "sgn", (), (input,))
@@ -321,7 +324,7 @@ def _angle_real(x):
 
 @public()
 def angle(input, *, out=None):
-    """Return the angle in radians, within [−π, π]; of real numbers 0 or π. The gradient is i·x·g/|x|², 0 at 0."""
+    """Return the angle in radians, within [−π, π]; of real numbers 0 or π. The gradient is i·x·g/|x|², 0 at 0; angle([1j, -1]) = [1.5708, 3.1416]."""
     x = tensor_argument(input, "angle")
     if x.dtype.category < 2:
         x = cast(x, dtypes.get_default_dtype())
@@ -342,7 +345,7 @@ def _vdot(a, b):
 
 @public()
 def vdot(input, other, *, out=None):
-    """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ."""
+    """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ; vdot([1j, 2], [1j, 3]) = tensor(7.+0.j)."""
     a, b = tensor_argument(input, "vdot"), tensor_argument(other, "vdot", "other")
     y = _vdot(a, b)
     return y if out is None else store(out, y, "vdot")

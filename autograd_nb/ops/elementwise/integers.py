@@ -38,7 +38,7 @@ def _bitwise_not(x):
 
 @public()
 def bitwise_not(input, *, out=None):
-    """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+    """Return every bit inverted; ``not`` for booleans. RuntimeError for floats; bitwise_not([0, 5]) = [-1, -6]."""
     x = tensor_argument(input, "bitwise_not")
     if x.dtype.category > 1:
         raise RuntimeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {x.dtype}")
@@ -74,8 +74,8 @@ def _shift_right(a, b):
     return a >> m.where((b < 0) | (b >= n), n - 1, b)
 
 
-def _integers_only(name: str, op: Any, numbers: str, dtypes: str = "integer", **info: Any) -> Any:
-    """Return the public op and its in-place form; ``numbers``: see `only_tensors`."""
+def _integers_only(name: str, op: Any, numbers: str, shown: str, dtypes: str = "integer", **info: Any) -> Any:
+    """Return the public op and its in-place form; ``numbers``: see `only_tensors`, ``shown``: the values of 6 with 3 and of 5 with 1."""
     booleans = "bool" in dtypes
     kinds = "integers and booleans" if booleans else "integers"
     kernel = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name, name) + "_cpu"
@@ -96,20 +96,20 @@ def _integers_only(name: str, op: Any, numbers: str, dtypes: str = "integer", **
         return op.inplace(input, other)
 
     call.__name__, inner.__name__ = name, name + "_"
-    call.__doc__ = f"Return the {name.replace('_', ' ')} of {kinds}. RuntimeError for others."
+    call.__doc__ = f"Return the {name.replace('_', ' ')} of {kinds}. RuntimeError for others; {name}([6, 5], [3, 1]) = {shown}."
     inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     register(name, call, "pointwise", differentiable=False, rule=op.op, dtypes=dtypes, **info)
     register(name + "_", inner, "inplace")
     return call
 
 
-bitwise_and: Any = _integers_only("bitwise_and", _bitwise_and, "either", "integer bool")
-bitwise_or: Any = _integers_only("bitwise_or", _bitwise_or, "either", "integer bool")
-bitwise_xor: Any = _integers_only("bitwise_xor", _bitwise_xor, "either", "integer bool")
-gcd: Any = _integers_only("gcd", _gcd, "none", samples=(1, 20))
-lcm: Any = _integers_only("lcm", _lcm, "none", samples=(1, 20))
-bitwise_left_shift: Any = _integers_only("bitwise_left_shift", _shift_left, "either", samples=(0, 5))
-bitwise_right_shift: Any = _integers_only("bitwise_right_shift", _shift_right, "either", samples=(0, 5))
+bitwise_and: Any = _integers_only("bitwise_and", _bitwise_and, "either", "[2, 1]", "integer bool")
+bitwise_or: Any = _integers_only("bitwise_or", _bitwise_or, "either", "[7, 5]", "integer bool")
+bitwise_xor: Any = _integers_only("bitwise_xor", _bitwise_xor, "either", "[5, 4]", "integer bool")
+gcd: Any = _integers_only("gcd", _gcd, "none", "[3, 1]", samples=(1, 20))
+lcm: Any = _integers_only("lcm", _lcm, "none", "[6, 5]", samples=(1, 20))
+bitwise_left_shift: Any = _integers_only("bitwise_left_shift", _shift_left, "either", "[48, 10]", samples=(0, 5))
+bitwise_right_shift: Any = _integers_only("bitwise_right_shift", _shift_right, "either", "[0, 2]", samples=(0, 5))
 for _name, _function in (("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift)):
     _inplace = OPS[_function.__name__ + "_"].call
     setattr(Tensor, f"__{_name}__", _function)

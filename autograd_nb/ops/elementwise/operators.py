@@ -69,6 +69,12 @@ def _power(self: Tensor, other: Any) -> Tensor:
     return pow(self, other) if acceptable(other) else NotImplemented
 
 
+def _invert(self: Tensor) -> Tensor:
+    if self.dtype.category > 1:
+        raise TypeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {self.dtype}")
+    return bitwise_not(self)
+
+
 def _install() -> None:
     hot = {"add": add, "radd": add, "sub": sub, "rsub": _rsub, "mul": mul, "rmul": mul, "truediv": _div, "div": _div,
            "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}  # fmt: skip
@@ -91,7 +97,7 @@ def _install() -> None:
         setattr(Tensor, f"__i{name}__", function)
     Tensor.__neg__ = neg  # type: ignore[assignment]
     Tensor.__abs__ = _abs  # type: ignore[assignment]
-    Tensor.__invert__ = bitwise_not  # type: ignore[assignment]
+    Tensor.__invert__ = _invert  # type: ignore[assignment]
 
 
 _install()

@@ -21,43 +21,43 @@ LN2, LN10 = math.log(2.0), math.log(10.0)
 
 @pointwise(lambda y: y, result="float")
 def exp(x):
-    """y = eˣ, dy/dx = y."""
+    """y = eˣ, dy/dx = y; exp([0., 1.]) = [1.0000, 2.7183]."""
     return m.exp(x)
 
 
 @pointwise(lambda y: y * LN2, result="float")
 def exp2(x):
-    """y = 2ˣ, dy/dx = y·ln 2."""
+    """y = 2ˣ, dy/dx = y·ln 2; exp2([0., 3.]) = [1., 8.]."""
     return m.exp2(x)
 
 
 @pointwise(lambda y: y + 1, result="float")
 def expm1(x):
-    """y = eˣ − 1, without the loss of digits near 0; dy/dx = y + 1."""
+    """y = eˣ − 1, without the loss of digits near 0; dy/dx = y + 1; expm1([0., 1.]) = [0.0000, 1.7183]."""
     return m.expm1(x)
 
 
 @pointwise(lambda g, x: g / x, result="float", samples=(0.1, 3))
 def log(x):
-    """y = ln x, dy/dx = 1/x."""
+    """y = ln x, dy/dx = 1/x; log([1., 10.]) = [0.0000, 2.3026]."""
     return m.log(x)
 
 
 @pointwise(lambda g, x: g / (x * LN2), result="float", samples=(0.1, 3))
 def log2(x):
-    """y = log₂ x, dy/dx = 1/(x·ln 2)."""
+    """y = log₂ x, dy/dx = 1/(x·ln 2); log2([1., 8.]) = [0., 3.]."""
     return m.log2(x)
 
 
 @pointwise(lambda g, x: g / (x * LN10), result="float", samples=(0.1, 3))
 def log10(x):
-    """y = log₁₀ x, dy/dx = 1/(x·ln 10)."""
+    """y = log₁₀ x, dy/dx = 1/(x·ln 10); log10([1., 100.]) = [0., 2.]."""
     return m.log10(x)
 
 
 @pointwise(lambda g, x: g / (x + 1), result="float", samples=(-0.8, 3))
 def log1p(x):
-    """y = ln(1 + x), without the loss of digits near 0; dy/dx = 1/(1 + x)."""
+    """y = ln(1 + x), without the loss of digits near 0; dy/dx = 1/(1 + x); log1p([0., 1.]) = [0.0000, 0.6931]."""
     return m.log1p(x)
 
 
@@ -66,61 +66,61 @@ def log1p(x):
 
 @pointwise(lambda x: m.cos(x), result="float")
 def sin(x):
-    """y = sin x, dy/dx = cos x."""
+    """y = sin x, dy/dx = cos x; sin([0., 1.]) = [0.0000, 0.8415]."""
     return m.sin(x)
 
 
 @pointwise(lambda x: -m.sin(x), result="float")
 def cos(x):
-    """y = cos x, dy/dx = −sin x."""
+    """y = cos x, dy/dx = −sin x; cos([0., 1.]) = [1.0000, 0.5403]."""
     return m.cos(x)
 
 
 @pointwise(lambda y: 1 + y * y, result="float", samples=(-1.2, 1.2))
 def tan(x):
-    """y = tan x, dy/dx = 1 + y²."""
+    """y = tan x, dy/dx = 1 + y²; tan([0., 1.]) = [0.0000, 1.5574]."""
     return m.tan(x)
 
 
 @pointwise(lambda x: m.rsqrt(1 - x * x), result="float", aliases=("arcsin",), samples=(-0.9, 0.9))
 def asin(x):
-    """y = arcsin x, dy/dx = 1/√(1 − x²)."""
+    """y = arcsin x, dy/dx = 1/√(1 − x²); asin([0., 1.]) = [0.0000, 1.5708]."""
     return m.asin(x)
 
 
 @pointwise(lambda x: -m.rsqrt(1 - x * x), result="float", aliases=("arccos",), samples=(-0.9, 0.9))
 def acos(x):
-    """y = arccos x, dy/dx = −1/√(1 − x²)."""
+    """y = arccos x, dy/dx = −1/√(1 − x²); acos([0., 1.]) = [1.5708, 0.0000]."""
     return m.acos(x)
 
 
 @pointwise(lambda g, x: g / (x * x + 1), result="float", aliases=("arctan",))
 def atan(x):
-    """y = arctan x, dy/dx = 1/(1 + x²)."""
+    """y = arctan x, dy/dx = 1/(1 + x²); atan([0., 1.]) = [0.0000, 0.7854]."""
     return m.atan(x)
 
 
 @pointwise(lambda x: m.cosh(x), result="float")
 def sinh(x):
-    """y = sinh x, dy/dx = cosh x."""
+    """y = sinh x, dy/dx = cosh x; sinh([0., 1.]) = [0.0000, 1.1752]."""
     return m.sinh(x)
 
 
 @pointwise(lambda x: m.sinh(x), result="float")
 def cosh(x):
-    """y = cosh x, dy/dx = sinh x."""
+    """y = cosh x, dy/dx = sinh x; cosh([0., 1.]) = [1.0000, 1.5431]."""
     return m.cosh(x)
 
 
 @pointwise(lambda y: 1 - y * y, result="float")
 def tanh(x):
-    """y = tanh x, dy/dx = 1 − y²."""
+    """y = tanh x, dy/dx = 1 − y²; tanh([0., 1.]) = [0.0000, 0.7616]."""
     return m.tanh(x)
 
 
 @pointwise(lambda x: m.rsqrt(x * x + 1), result="float", aliases=("arcsinh",))
 def asinh(x):
-    """y = arsinh x, dy/dx = 1/√(x² + 1)."""
+    """y = arsinh x, dy/dx = 1/√(x² + 1); asinh([0., 1.]) = [0.0000, 0.8814]."""
     return m.asinh(x)
 
 
@@ -131,13 +131,13 @@ def _acosh_slope(x):
 
 @pointwise(lambda x: _acosh_slope(x), result="float", aliases=("arccosh",), samples=(1.2, 3))
 def acosh(x):
-    """y = arcosh x, dy/dx = 1/√(x² − 1)."""
+    """y = arcosh x, dy/dx = 1/√(x² − 1); acosh([1., 2.]) = [0.0000, 1.3170]."""
     return m.acosh(x)
 
 
 @pointwise(lambda g, x: g / (1 - x * x), result="float", aliases=("arctanh",), samples=(-0.9, 0.9))
 def atanh(x):
-    """y = artanh x, dy/dx = 1/(1 − x²)."""
+    """y = artanh x, dy/dx = 1/(1 − x²); atanh([0., 0.5]) = [0.0000, 0.5493]."""
     return m.atanh(x)
 
 
@@ -147,20 +147,20 @@ def atanh(x):
     samples=(0.2, 1.8),
 )
 def sinc(x):
-    """y = sin(πx)/(πx), 1 at 0."""
+    """y = sin(πx)/(πx), 1 at 0; sinc([0., 0.5]) = [1.0000, 0.6366]."""
     a = math.pi * x
     return m.where(x == 0, 1.0, m.sin(a) / a)
 
 
 @pointwise(lambda: math.pi / 180, result="float", check=real_operands("deg2rad is not supported for complex tensors."))
 def deg2rad(x):
-    """y = x·π/180."""
+    """y = x·π/180; deg2rad([180., 90.]) = [3.1416, 1.5708]."""
     return x * (math.pi / 180)
 
 
 @pointwise(lambda: 180 / math.pi, result="float", check=real_operands("rad2deg is not supported for complex tensors."))
 def rad2deg(x):
-    """y = x·180/π."""
+    """y = x·180/π; rad2deg([1., 2.]) = [ 57.2958, 114.5916]."""
     return x * (180 / math.pi)
 
 
@@ -169,7 +169,7 @@ def rad2deg(x):
 
 @pointwise(lambda y: (1 - y) * y, result="float")
 def sigmoid(x):
-    """y = 1/(1 + e⁻ˣ), dy/dx = y·(1 − y)."""
+    """y = 1/(1 + e⁻ˣ), dy/dx = y·(1 − y); sigmoid([0., 2.]) = [0.5000, 0.8808]."""
     return m.sigmoid(x)
 
 
@@ -199,7 +199,11 @@ def _logit(x):
 
 @public()
 def logit(input, eps=None, *, out=None):
-    """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped."""
+    """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped.
+
+    >>> torch.logit(torch.tensor([0.5, 0.9]))
+    tensor([0.0000, 2.1972])
+    """
     y = _logit(input) if eps is None else _logit_eps(input, float_argument(eps, "logit", "eps"))
     return y if out is None else store(out, y, "logit", (), (input,))
 
@@ -212,13 +216,13 @@ def logit_(input, eps=None):
 
 @pointwise(lambda x: (2 / math.sqrt(math.pi)) * m.exp(-(x * x)), result="float")
 def erf(x):
-    """y = 2/√π ∫₀ˣ e^(−t²) dt, dy/dx = 2/√π · e^(−x²)."""
+    """y = 2/√π ∫₀ˣ e^(−t²) dt, dy/dx = 2/√π · e^(−x²); erf([0., 1.]) = [0.0000, 0.8427]."""
     return m.erf(x)
 
 
 @pointwise(lambda x: (-2 / math.sqrt(math.pi)) * m.exp(-(x * x)), result="float")
 def erfc(x):
-    """y = 1 − erf x, without the loss of digits for large x."""
+    """y = 1 − erf x, without the loss of digits for large x; erfc([0., 1.]) = [1.0000, 0.1573]."""
     return m.erfc(x)
 
 
@@ -229,19 +233,23 @@ def _erfinv_slope(x):
 
 @pointwise(lambda x: _erfinv_slope(x), result="float", samples=(-0.9, 0.9))
 def erfinv(x):
-    """Return the inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
+    """Return the inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between.
+
+    >>> torch.erfinv(torch.tensor([0., 0.5]))
+    tensor([0.0000, 0.4769])
+    """
     return m.erfinv(x)
 
 
 @pointwise(lambda x: m.digamma(x), result="float", samples=(0.3, 4))
 def lgamma(x):
-    """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
+    """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function; lgamma([1., 4.]) = [0.0000, 1.7918]."""
     return m.lgamma(x)
 
 
 @pointwise(lambda x: m.trigamma(x), result="float", samples=(0.3, 4))
 def digamma(x):
-    """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
+    """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0; digamma([1., 2.]) = [-0.5772, 0.4228]."""
     return m.digamma(x)
 
 
@@ -250,25 +258,25 @@ def digamma(x):
 
 @pointwise(lambda: 0, check=lambda avals: need_numbers("floor_vml_cpu", avals), samples=(0.1, 0.9))
 def floor(x):
-    """Return the largest integer ≤ x; the gradient is 0."""
+    """Return the largest integer ≤ x; the gradient is 0; floor([-0.5, 1.5]) = [-1., 1.]."""
     return m.floor(x)
 
 
 @pointwise(lambda: 0, check=lambda avals: need_numbers("ceil_vml_cpu", avals), samples=(0.1, 0.9))
 def ceil(x):
-    """Return the smallest integer ≥ x; the gradient is 0."""
+    """Return the smallest integer ≥ x; the gradient is 0; ceil([-0.5, 1.5]) = [-0., 2.]."""
     return m.ceil(x)
 
 
 @pointwise(lambda: 0, aliases=("fix",), check=lambda avals: need_numbers("trunc_vml_cpu", avals), samples=(0.1, 0.9))
 def trunc(x):
-    """Return x without its fraction; the gradient is 0."""
+    """Return x without its fraction; the gradient is 0; trunc([-1.5, 1.5]) = [-1., 1.]."""
     return m.trunc(x)
 
 
 @pointwise(lambda: 1, check=lambda avals: need_floats("frac_cpu", avals), samples=(0.1, 0.9))
 def frac(x):
-    """Return the fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
+    """Return the fraction of x, with its sign: y = x − trunc x, dy/dx = 1; frac([-1.5, 2.25]) = [-0.5000, 0.2500]."""
     return x - m.trunc(x)
 
 
@@ -300,7 +308,7 @@ def _rounded(input, decimals, inplace):
 
 @public()
 def round(input, *, decimals=0, out=None):
-    """Return x rounded to ``decimals`` places, halves to even; the gradient is 0."""
+    """Return x rounded to ``decimals`` places, halves to even; the gradient is 0; round([0.5, 1.5, -1.7]) = [ 0., 2., -2.]."""
     y = _rounded(input, decimals, False)
     return y if out is None else store(out, y, "round", (), (input,))
 
@@ -336,7 +344,6 @@ def frexp(input, *, out=None):
     The mantissa's derivative is 2^−exponent. Errors: RuntimeError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.frexp.html
 
-    >>> import autograd_nb as torch
     >>> torch.frexp(torch.tensor([10.0])).mantissa
     tensor([0.6250])
     """
@@ -360,31 +367,31 @@ def _check_sign(avals):
 
 @pointwise(lambda: 0, check=_check_sign, samples=(0.2, 2))
 def sign(x):
-    """Return −1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
+    """Return −1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`); sign([-2., 0., 3.]) = [-1., 0., 1.]."""
     return _sign(x)
 
 
 @pointwise(result="bool")
 def signbit(x):
-    """Return whether the sign bit is set (true for −0.0)."""
+    """Return whether the sign bit is set (true for −0.0); signbit([-1., 0., 2.]) = [ True, False, False]."""
     return m.copysign(1, x) < 0 if x.dtype in ("float32", "float64") else x < 0
 
 
 @pointwise(result="bool", check=real_operands("isneginf does not support complex inputs."))
 def isneginf(x):
-    """Return whether x is −∞."""
+    """Return whether x is −∞; isneginf([1., float("-inf")]) = [False, True]."""
     return x == -math.inf if x.dtype in ("float32", "float64") else x != x
 
 
 @pointwise(result="bool", check=real_operands("isposinf does not support complex inputs."))
 def isposinf(x):
-    """Return whether x is ∞."""
+    """Return whether x is ∞; isposinf([1., float("inf")]) = [False, True]."""
     return x == math.inf if x.dtype in ("float32", "float64") else x != x
 
 
 @pointwise(result="bool")
 def isreal(x):
-    """Return whether the imaginary part is 0."""
+    """Return whether the imaginary part is 0; isreal([1 + 0j, 2j]) = [ True, False]."""
     return m.imag(x) == 0
 
 
@@ -404,7 +411,11 @@ def _nan_to_num_options(x, nan, posinf, neginf):
 
 @public()
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
-    """Return nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
+    """Return nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0.
+
+    >>> torch.nan_to_num(torch.tensor([1., float("nan")]))
+    tensor([1., 0.])
+    """
     x = tensor_argument(input, "nan_to_num")
     no_complex_derivative("nan_to_num", x)
     y = x.clone() if x.dtype.category < 2 else _nan_to_num(x, *_nan_to_num_options(x, nan, posinf, neginf))
@@ -420,5 +431,5 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
 
 @pointwise(lambda g, y: m.where(y <= 0, 0.0, g), check=lambda avals: need_numbers("relu_cpu", avals), samples=(0.1, 2))
 def relu(x):
-    """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
+    """y = max(x, 0), dy/dx = 1 for x > 0, else 0; relu([-1., 2.]) = [0., 2.]."""
     return m.where(x < 0, 0, x)

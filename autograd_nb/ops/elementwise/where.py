@@ -55,7 +55,6 @@ def where(condition, input: Tensor | float | None = None, other: Tensor | float 
 
     Errors: RuntimeError when the condition is not boolean.
 
-    >>> import autograd_nb as torch
     >>> x = torch.tensor([-1.0, 2.0])
     >>> torch.where(x > 0, x, 0.1 * x)
     tensor([-0.1000,  2.0000])
@@ -91,7 +90,7 @@ Tensor.where = _where_method  # type: ignore[assignment]
 @pointwise(
     lambda g, x, low, high: m.where((x >= low) & (x <= high), g, m.zero_like(g)),
     lambda g, x, low, high: m.where((x < low) & (low < high), g, m.zero_like(g)),
-    lambda g, x, low, high: m.where((x > high) | (low >= high), g, m.zero_like(g)),
+    lambda g, x, low, high: m.where((x > high) | (high < low), g, m.zero_like(g)),
     name="clamp", public=False, node="ClampBackward1", check=lambda keys: need_numbers("clamp_cpu", keys),
 )  # fmt: skip
 def _clamp(x, low, high):
@@ -141,7 +140,6 @@ def _clamped(input: Any, low: Any, high: Any, inplace: bool) -> Tensor:
 def clamp(input, min=None, max=None, *, out=None):
     """Return x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0.
 
-    >>> import autograd_nb as torch
     >>> torch.tensor([-2.0, 0.5, 2.0]).clamp(-1, 1)
     tensor([-1.0000,  0.5000,  1.0000])
     """
@@ -157,13 +155,13 @@ def clamp_(input, min=None, max=None):
 
 @public()
 def clamp_min(input, min, *, out=None):
-    """Return x kept at or above ``min``."""
+    """Return x kept at or above ``min``; clamp_min([-1., 2.], 0.) = [0., 2.]."""
     return clamp(input, min=min, out=out)
 
 
 @public()
 def clamp_max(input, max, *, out=None):
-    """Return x kept at or below ``max``."""
+    """Return x kept at or below ``max``; clamp_max([-1., 2.], 0.) = [-1., 0.]."""
     return clamp(input, max=max, out=out)
 
 

@@ -22,7 +22,7 @@ from ..core.recording import fresh, guarded, refuse_overlap
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
-from ..creation.cast import copying
+from ..creation.cast import cast, copying
 from ..creation.create import new_full
 from ..shape.shape import expand, reshape
 from .indexing import VIEW_NAMES, advanced_index, index_lines, split_index
@@ -52,7 +52,10 @@ _assignments = Memo()
 
 def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
     """self[index] = value, whose like was not seen."""
-    if self._rg and ((type(index) is Tensor and self._layout.ndim) or (self.is_leaf and self._view is not None)):
+    kind, rank = (index._layout.dtype.category, index._layout.ndim) if type(index) is Tensor else (2, 0)
+    if (kind == 0 and rank > self._layout.ndim) or (kind == 1 and rank == 0):
+        split_index(self, index)  # which refuses it, before it is asked whether this may be written to
+    if self._rg and state.grad and ((type(index) is Tensor and self._layout.ndim) or (self.is_leaf and self._view is not None)):
         check_inplace(self)  # a part of it is a view of another tensor, whose own check would not know
     number = None if isinstance(value, Tensor) else plain_number(value)
     if number is None:
@@ -75,7 +78,7 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
             view.copy_(_value_tensor(self, number))  # which refuses
         else:
             view.copy_(_stripped(value, view._layout.shape))
-        if key is not None:
+        if key is not None and not is_expanded(view._layout):
             _remember(key, self, view, value)
         return
     check_inplace(view)
@@ -91,7 +94,7 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
         if 0 not in index and any(not view._layout.shape[d] for d in dims):  # which PyTorch sees first
             raise IndexError(f"index is out of bounds for dimension with size 0 (the tensor has shape {list(view.shape)})")
         _spread(value, _indexed_shape(view, index, dims, pos))
-        _put_value(self, value)
+        _put_value(self, (), value, False)
 
     place = advanced_index(view, tensors, fits)
     put_in_place(view, *place, value, False, tensors)
@@ -270,9 +273,28 @@ def _check_rank(values: Tensor, wanted: Sequence[int]) -> None:
         raise _mismatch(values, wanted)
 
 
-def _put_value(x: Tensor, values: Any) -> Tensor:
+def _as_number(value: Tensor, d: dtypes.dtype) -> Tensor:
+    """Return one element as a tensor of ``d`` keeps a number: where one mask says what is filled, PyTorch does not ask for its dtype."""
+    if value.dtype.is_complex and not d.is_complex and d.category:
+        raise RuntimeError(f"value cannot be converted to type {d.name} without overflow (index_put: {value.dtype} into {d})")
+    return cast(reshape(value, ()), d)
+
+
+def _check_nothing(x: Tensor, indices: Any) -> None:
+    """Raise IndexError for an index into a dim without elements, which PyTorch sees before the dtype of the values."""
+    for n, index in zip(x.shape, indices, strict=False):
+        if not n and isinstance(index, Tensor) and index.dtype.category == 1 and index._layout.size:
+            raise IndexError(f"index is out of bounds for dimension with size 0 (the tensor has shape {list(x.shape)})")
+
+
+def _put_value(x: Tensor, indices: Any, values: Any, accumulate: bool) -> Tensor:
     tensor_argument(values, "index_put", "values")
+    if isinstance(indices, (tuple, list)) and len(indices) > x.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim} (got {len(indices)})")
     if values.dtype is not x.dtype:
+        if isinstance(indices, (tuple, list)) and indices and _fills(values, accumulate, indices):
+            return _as_number(values, x.dtype)
+        _check_nothing(x, indices)
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {_kind(x.dtype)} for the destination and "
             f"{_kind(values.dtype)} for the source."
@@ -284,7 +306,8 @@ def _put_value(x: Tensor, values: Any) -> Tensor:
 def index_put_(input, indices: Sequence[Tensor | None], values, accumulate=False):
     """Do ``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
     x = tensor_argument(input, "index_put_")
-    values = _put_value(x, values)
+    check_inplace(x, values)
+    values = _put_value(x, indices, values, bool(accumulate))
     view, place = _indices_argument(x, indices, "index_put_")
     index, dims, _ = place
     if _fills(values, bool(accumulate), indices):
@@ -296,9 +319,13 @@ def index_put_(input, indices: Sequence[Tensor | None], values, accumulate=False
 
 @public()
 def index_put(input, indices: Sequence[Tensor | None], values, accumulate=False):
-    """Out-of-place version of `index_put_`: y = x with y[indices] = values; d/dvalues gathers, d/dx is 0 where overwritten."""
+    """Out-of-place version of `index_put_`: y = x with y[indices] = values; d/dvalues gathers, d/dx is 0 where overwritten.
+
+    >>> torch.index_put(torch.tensor([1, 2, 3]), (torch.tensor([0]),), torch.tensor([9]))
+    tensor([9, 2, 3])
+    """
     x = tensor_argument(input, "index_put")
-    values = _put_value(x, values)
+    values = _put_value(x, indices, values, bool(accumulate))
     view, (index, dims, pos) = _indices_argument(x, indices, "index_put")
     p = places(view._layout, dims, pos)
     wanted = [*p.kept[:pos], *index.shape, *p.kept[pos:]]

@@ -18,7 +18,7 @@ from ...tensor import Tensor
 from ..core.numbers import bool_argument, float_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense
+from ..creation.cast import cast, contiguous, dense
 from ..creation.create import new_full
 from ..shape.shape import reshape, unsqueeze
 from .gather import _scatter_into
@@ -39,7 +39,7 @@ def _rows_rule(g: Tensor, index: Tensor, weight_shape: Any, padding: int, by_fre
 
 @structured(weight=_rows_rule, node="EmbeddingBackward0", linear="no", samples="F.embedding(index(3, 2, 2), x(3, 4))")
 def _embedding(weight, index, padding, by_frequency):
-    return pick(weight, index, (0,), 0)
+    return pick(weight, contiguous(index), (0,), 0)
 
 
 @_embedding.batched
@@ -78,6 +78,10 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     scale_grad_by_freq: divide by how often a row is used. sparse: accepted; gradients are dense.
 
     Errors: IndexError for integers out of range, RuntimeError unless they are int or long, and ``weight`` 2-d.
+
+    >>> torch.nn.functional.embedding(torch.tensor([1, 0]), torch.tensor([[1., 2.], [3., 4.]]))
+    tensor([[3., 4.],
+            [1., 2.]])
     """
     index = tensor_argument(input, "embedding")
     w = tensor_argument(weight, "embedding", "weight")
@@ -137,7 +141,6 @@ def one_hot(tensor: Tensor, num_classes=-1):
     Errors: RuntimeError for integers outside [0, num_classes). Source:
     https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.one_hot(torch.tensor([0, 2]), 3)
     tensor([[1, 0, 0],
             [0, 0, 1]])

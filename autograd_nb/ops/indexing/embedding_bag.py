@@ -137,7 +137,6 @@ def embedding_bag(
     Errors: ValueError, NotImplementedError, RuntimeError or IndexError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embedding_bag.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.embedding_bag(torch.tensor([[0, 1]]), torch.tensor([[1.0], [3.0]]), mode="sum")
     tensor([[4.]])
     """
@@ -159,16 +158,13 @@ def embedding_bag(
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {w.ndim}")
     if x.ndim == 2 and (x.dtype is dtypes.bool_ or x.dtype.is_complex):  # (of which PyTorch first makes offsets)
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{scalar_type(x.dtype)}' (embedding_bag: input)")
-    if x.dtype not in (dtypes.int64, dtypes.int32):
-        raise RuntimeError(f"expected input to be int or long, but got {x.dtype} (embedding_bag)")
-    if w.dtype.category != 2:
-        raise NotImplementedError(f'"embedding_bag" not implemented for {w.dtype}; weight must be floating point')
     if x.ndim == 2:
         if offsets is not None:
             raise ValueError(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
                 f"found offsets of type {type(offsets)}"
             )
+        _check_dtypes(x, w)
         starts = arange(0, x.shape[0], dtype=dtypes.int64) * x.shape[1]
         s = None if s is None else s.reshape(-1)
         x = x.reshape(-1)
@@ -177,12 +173,20 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if tensor_argument(offsets, op, "offsets").ndim != 1:
             raise ValueError(f"offsets has to be a 1D Tensor (offsets.shape={list(offsets.shape)})")
+        _check_dtypes(x, w)
         starts = _bounds(x, offsets, bool(include_last_offset))
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {x.ndim}")
     _check_mode(mode, scale_grad_by_freq, sparse, s, w)
     y = _bags(x, w, starts, mode, s, padding_idx, bool(scale_grad_by_freq), max_norm, norm_type)
     return guarded(y, x, starts if offsets is None else offsets, per_sample_weights)
+
+
+def _check_dtypes(x: Tensor, w: Tensor) -> None:
+    if x.dtype not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError(f"expected input to be int or long, but got {x.dtype} (embedding_bag)")
+    if w.dtype.category != 2:
+        raise NotImplementedError(f'"embedding_bag" not implemented for {w.dtype}; weight must be floating point')
 
 
 def _bags(

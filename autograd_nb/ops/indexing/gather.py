@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import dtypes, launch
+from ... import dtypes, launch, threads
 from ...launch import Kernel
 from ...shapes import Layout, coalesce, is_expanded, layout_of, numel, overlaps_itself, wrap_dim
 from ...tensor import Tensor, make
+from ..core.call_path import known, planned, recorded_lines, tensor_lines, unrecorded_lines
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor
@@ -22,9 +23,10 @@ from ..creation.cast import cast, clone, contiguous, dense
 from ..creation.create import new_full
 from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
-from .picking import checked_index
+from .picking import checked_index, once
 
 _gather_kernel = Kernel("indexing.index", "gather")
+_gather_within = Kernel("indexing.index", "gather_within")
 _scatter_kernel = Kernel("indexing.index", "scatter")
 
 SET, ADD, MUL, MAX, MIN = range(5)
@@ -49,6 +51,7 @@ def _index_argument(index: Any, name: str) -> Tensor:
 # -------------------------------------------------------------------------------------------- gather, scatter
 
 
+@planned
 def _geometry(layout: Layout, shape: Sequence[int], d: int) -> tuple[Any, ...] | None:
     """Return the nine numbers of the kernels' ``dims`` for walking ``layout`` over the index's ``shape``, or None for too many loops."""
     b, (bs,) = coalesce(shape[:d], [layout.strides[:d]])
@@ -57,6 +60,16 @@ def _geometry(layout: Layout, shape: Sequence[int], d: int) -> tuple[Any, ...] |
         return None
     tail = [0] * (2 - len(a)) + as_ if as_ else [0, 1]
     return (*[1] * (2 - len(b)), *b, *[1] * (2 - len(a)), *a, *[0] * (2 - len(b)), *bs, layout.strides[d], *tail)
+
+
+@planned
+def _steps(layout: Layout, d: int) -> tuple[int, int, int] | None:
+    """Return the strides of an index by all dims before ``d``, by that, and by all behind it (0 or 1); None where there is no such."""
+    _, (before,) = coalesce(layout.shape[:d], [layout.strides[:d]])
+    _, (behind,) = coalesce(layout.shape[d + 1 :], [layout.strides[d + 1 :]])
+    if len(before) > 1 or len(behind) > 1 or (behind and behind[0] not in (0, 1)):
+        return None
+    return before[0] if before else 0, layout.strides[d], behind[0] if behind else 1
 
 
 def _narrowed(x: Tensor, shape: Sequence[int], d: int) -> Tensor:
@@ -81,7 +94,11 @@ def _gather(x, d, index):
         if loops is None:
             x = clone(_narrowed(x, shape, d))
             loops = _geometry(x._layout, shape, d)
-        _gather_kernel(layout.dtype.carrier, loops, shape[d], x._data, dense(index), out)
+        steps = _steps(index._layout, d)
+        if steps is None:
+            index = clone(index)
+            steps = _steps(index._layout, d)
+        _gather_kernel(layout.dtype.carrier, loops, steps, shape[d], x._data, index._data, out)
     return make(out, layout, [0, 0])
 
 
@@ -141,7 +158,8 @@ def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | 
             )
     if source is not None:
         if source.ndim != index.ndim and not (source.ndim <= 1 and index.ndim <= 1):
-            short = 0 < source.ndim < index.ndim and source._layout.size > 1
+            # PyTorch compares the sizes first, until one is too large or the source has no more dims
+            short = 0 < source.ndim < index.ndim and all(n <= have for n, have in zip(index.shape, source.shape, strict=False))
             raise (IndexError if short else RuntimeError)(
                 f"{f'Dimension out of range (expected to be in range of [-{source.ndim}, {source.ndim - 1}]). ' if short else ''}"
                 f"Index tensor must have the same number of dimensions as src tensor ({name}: index {list(index.shape)}, src "
@@ -156,7 +174,57 @@ def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | 
     return checked_index(index, x.shape[d] if x.ndim else 1, d, negative=False, error=RuntimeError)
 
 
+class _GatherPlan:
+    """A call of `gather` that one kernel checks and does."""
+
+    __slots__ = ("carrier", "d", "entry", "indices", "layout", "numbers", "size")
+
+    def __init__(self, entry: Any, numbers: tuple[Any, ...], layout: Layout, d: int, indices: int):
+        self.entry, self.numbers, self.layout, self.d, self.indices = entry, numbers, layout, d, indices
+        self.size, self.carrier = layout.size, layout.dtype.carrier
+
+
+def _plan_gather(checked: bool, input: Any, dim: Any, index: Any) -> _GatherPlan | None:
+    """Return the plan of calls like one that went through, with an index in C order that may be expanded."""
+    layout, at = input._layout, index._layout
+    single = once(at)
+    if not checked or dim.__class__ is not int or at.dtype is not dtypes.int64 or not single.contiguous or not 0 < at.size < threads.WORTH:
+        return None
+    d, out = dim % max(layout.ndim, 1), layout_of(at.shape, None, layout.dtype)
+    if not layout.ndim or not at.ndim or (loops := _geometry(layout, at.shape, d)) is None or (steps := _steps(at, d)) is None:
+        return None
+    n = layout.sizes[d]
+    entry = _gather_within.entry(out.dtype.carrier, loops, (0, 0, 0), at.sizes[d], n, input._data, index._data, index._data, input._data)
+    return _GatherPlan(entry, (loops, steps, at.sizes[d], n), out, d, single.size)
+
+
+_GATHER = [
+    "at = index._data",
+    "if at.size != plan.indices:",  # memory may go on behind them
+    "    at = at[: plan.indices]",
+    "data = _allocate(plan.size, plan.carrier)",
+    "try:",
+    "    plan.entry(*plan.numbers, input._data, at, at, data)",
+    "except IndexError:",
+    "    return _long(input, dim, index)",
+    *tensor_lines("plan.layout"),
+    *unrecorded_lines(),
+    *recorded_lines(["input"], "input, plan.d, index"),
+    "    _guarded(t, input, index)",
+    "return t",
+]
+
+
+def _refused(input: Tensor, dim: int, index: Tensor) -> Any:
+    """Say which index is out of range."""
+    return checked_index(index, input._layout.sizes[dim], dim % input.ndim, negative=False, error=RuntimeError)
+
+
 @public()
+@known(
+    "input._layout, dim, dim.__class__, index._layout", _plan_gather, _GATHER, takes=("input", "dim", "index"), _op=_gather, _long=_refused,
+    _guarded=guarded,
+)  # fmt: skip
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """y[i, j, k] = x[index[i, j, k], j, k] (for dim 0): one element for each index; the gradient is scattered back and added.
 
@@ -165,7 +233,6 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     Errors: RuntimeError for other shapes and for indices out of range.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.gather.html
 
-    >>> import autograd_nb as torch
     >>> torch.gather(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, torch.tensor([[1], [0]]))
     tensor([[2.],
             [3.]])
@@ -226,9 +293,10 @@ _scatter_add = _scatter.variant(
 def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tuple[Tensor, int, Tensor, Any]:
     """Return (x, dim, index, src) of a scatter, with at least one dim and ``src`` cut to the index's shape."""
     x = tensor_argument(input, name)
+    if name[-1] == "_":
+        check_inplace(x, src)
     d = wrap_dim(dim, x.ndim)
     if name[-1] == "_":
-        check_inplace(x)
         refuse_overlap(x, (index, src), True)
     index = _index_argument(index, name)
     if isinstance(src, Tensor):
@@ -350,7 +418,6 @@ def scatter(input, dim, index, src: Tensor | float | None = None, *, value=None,
     Errors: RuntimeError for shapes that do not fit, other dtypes, and indices out of range.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_.html
 
-    >>> import autograd_nb as torch
     >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5.0, 6.0]))
     tensor([6., 0., 5.])
     """
@@ -380,7 +447,6 @@ def scatter_add(input, dim, index, src, *, out=None):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_add_.html
 
-    >>> import autograd_nb as torch
     >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 0]), torch.ones(3))
     tensor([2., 0., 1.])
     """
@@ -496,7 +562,6 @@ def scatter_reduce(input, dim, index, src, reduce: str, *, include_self=True, ou
     Errors: RuntimeError for an unknown reduction and as `scatter`.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.scatter_reduce.html
 
-    >>> import autograd_nb as torch
     >>> torch.scatter_reduce(torch.ones(2), 0, torch.tensor([0, 0, 1]), torch.tensor([2.0, 3.0, 4.0]), "prod")
     tensor([6., 4.])
     """

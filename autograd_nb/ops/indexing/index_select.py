@@ -76,7 +76,6 @@ def index_select(input, dim, index, *, out=None):
 
     Errors: IndexError for indices out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.index_select.html
 
-    >>> import autograd_nb as torch
     >>> torch.index_select(torch.tensor([5, 6, 7]), 0, torch.tensor([2, 0]))
     tensor([7, 5])
     """
@@ -98,9 +97,9 @@ def index_select(input, dim, index, *, out=None):
 def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tuple[Tensor, int, Tensor, Tensor]:
     """Return (x, dim, index, source) of index_add and index_copy, checked."""
     x = tensor_argument(input, name)
-    d = wrap_dim(dim, x.ndim)
     if name[-1] == "_":
-        check_inplace(x)
+        check_inplace(x, source)
+    d = wrap_dim(dim, x.ndim)
     tensor_argument(source, name, "source")
     if name == "index_copy_":  # PyTorch's looks at the memory before all else
         check_written(x, (index, source))
@@ -156,12 +155,13 @@ def _slices(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, ac
     return op(x, index, source, (d,), d, accumulate)
 
 
-def _slices_inplace(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+def _slices_inplace(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool, kept: Any = None) -> Tensor:
     if not x.ndim:
-        _slices_inplace(op, reshape(x, 1), 0, index, source, accumulate)
+        _slices_inplace(op, reshape(x, 1), 0, index, source, accumulate, kept)
         return x
     # (a fill writes one value everywhere, also into expanded tensors)
-    return write_inplace(op, _write_slices, x, index, source, (d,), d, accumulate, repeats=op is _index_fill)
+    guards = (kept,) if _is_kept(kept) else ()
+    return write_inplace(op, _write_slices, x, index, source, (d,), d, accumulate, repeats=op is _index_fill, kept=guards)
 
 
 def _scaled(source: Any, alpha: Any, name: str) -> Any:
@@ -171,16 +171,19 @@ def _scaled(source: Any, alpha: Any, name: str) -> Any:
     return source * filling(alpha, source.dtype, name)
 
 
+def _is_kept(source: Any) -> bool:
+    """Return whether a derivative by ``source`` keeps it in PyTorch, as it was before what is written in place."""
+    return isinstance(source, Tensor) and source.requires_grad
+
+
 def _with_source(y: Tensor, source: Any) -> Tensor:
-    """Return the result ``y``; its derivative by ``source`` keeps that in PyTorch."""
-    return guarded(y, source) if isinstance(source, Tensor) and source.requires_grad else y
+    return guarded(y, source) if _is_kept(source) else y
 
 
 @public()
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """y = x with alpha·source[i] added to the slice y[index[i]] along ``dim``; duplicates add up; dsource = alpha·g[index].
 
-    >>> import autograd_nb as torch
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.ones(3))
     tensor([2., 0., 1.])
     """
@@ -193,12 +196,12 @@ def index_add_(input, dim, index, source, *, alpha=1):
     """Compute `index_add` in place and return the tensor."""
     refuse_overlap(tensor_argument(input, "index_add_"), (source,), True)
     args = _slices_args(input, dim, index, _scaled(source, alpha, "index_add_"), "index_add_")
-    return _with_source(_slices_inplace(_index_add, *args, True), source)
+    return _slices_inplace(_index_add, *args, True, source)
 
 
 @public()
 def index_copy(input, dim, index, source, *, out=None):
-    """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]."""
+    """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]; index_copy([1, 2, 3], 0, [0], [9]) = [9, 2, 3]."""
     x, *rest = _slices_args(input, dim, index, source, "index_copy")
     return _stored(out, _with_source(_slices(_index_copy, contiguous(x), *rest, False), source), "index_copy", (index, source), (input,))
 
@@ -207,14 +210,16 @@ def index_copy(input, dim, index, source, *, out=None):
 def index_copy_(input, dim, index, source):
     """Compute `index_copy` in place and return the tensor."""
     args = _slices_args(input, dim, index, source, "index_copy_")
-    return _with_source(_slices_inplace(_index_copy, *args, False), source)
+    return _slices_inplace(_index_copy, *args, False, source)
 
 
 def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple[Tensor, int, Tensor, Tensor]:
     x = tensor_argument(input, name)
-    d = wrap_dim(dim, x.ndim)
+    if isinstance(value, Tensor) and value.ndim:  # which PyTorch sees first
+        filling(value, x.dtype, name)
     if name[-1] == "_":
-        check_inplace(x)
+        check_inplace(x, value)
+    d = wrap_dim(dim, x.ndim)
     kind = value.dtype if isinstance(value, Tensor) else None
     if not x.dtype.is_complex and (isinstance(value, complex) if kind is None else kind.is_complex):
         raise RuntimeError(f"{name}(): Converting complex Scalar to non-complex type is not supported (value={value!r})")
@@ -226,7 +231,7 @@ def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple
 
 @public()
 def index_fill(input, dim, index, value: Tensor | float):
-    """y = x with the slices y[index] along ``dim`` filled with a number or 0-d tensor."""
+    """y = x with the slices y[index] along ``dim`` filled with a number or 0-d tensor; index_fill([1, 2, 3], 0, [0], 9) = [9, 2, 3]."""
     return fresh(_slices(_index_fill, *_fill_args(input, dim, index, value, "index_fill"), False))
 
 
@@ -239,7 +244,7 @@ def index_fill_(input, dim, index, value: Tensor | float):
 
 @public()
 def index_reduce(input, dim, index, source, reduce: str, *, include_self=True, out=None):
-    """Return `index_add` with another way to combine: "prod", "mean", "amax" or "amin"."""
+    """Return `index_add` with another way to combine: "prod", "mean", "amax" or "amin"; index_reduce([1., 2.], 0, [0, 0], [3., 4.], "prod") = [12., 2.]."""
     y = _index_reduce(input, dim, index, source, reduce, include_self)
     return _stored(out, y, "index_reduce", (index, source), (input,))
 
@@ -301,17 +306,17 @@ def _flat_index(x: Tensor, index: Any, name: str) -> Tensor:
 
 @public()
 def take(input, index, *, out=None):
-    """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
+    """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range; take([4, 5, 6], [0, 2]) = [4, 6]."""
     x = tensor_argument(input, "take")
     places = _flat_index(x, index, "take")
-    return _stored(out, guarded(_take(reshape(x, -1), places, (0,), 0), x, index), "take", (x, index))
+    return _stored(out, guarded(_take(reshape(x, -1), contiguous(places), (0,), 0), x, index), "take", (x, index))
 
 
 def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, Tensor, Tensor]:
     x = tensor_argument(input, name)
     tensor_argument(source, name, "source")
     if name[-1] == "_":
-        check_inplace(x)
+        check_inplace(x, source)
     if source.dtype is not x.dtype:
         raise RuntimeError(
             f"{name}(): self and source expected to have the same dtype, but got self.dtype = {x.dtype} and source.dtype = "
@@ -330,7 +335,7 @@ def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, T
 
 @public()
 def put(input, index, source, accumulate=False):
-    """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
+    """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``; put([1, 2, 3], [1], [9]) = [1, 9, 3]."""
     x, places, values = _put_args(input, index, source, "put")
     y = fresh(reshape(_put(reshape(x, -1), places, values, (0,), 0, bool(accumulate)), x.shape))
     layout = strides.like(x._layout)
@@ -355,7 +360,14 @@ def put_(input, index, source, accumulate=False):
 
 @public()
 def take_along_dim(input, indices, dim: int | None = None, *, out=None):
-    """Return `gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
+    """Return `gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors.
+
+    Along ``dim`` an index counts modulo the size, as PyTorch's does.
+
+    >>> torch.take_along_dim(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1], [0]]), 1)
+    tensor([[2],
+            [3]])
+    """
     x = tensor_argument(input, "take_along_dim")
     tensor_argument(indices, "take_along_dim", "indices")
     if indices.dtype is not dtypes.int64 and (dim is not None or indices.dtype is not dtypes.int32):
@@ -375,13 +387,12 @@ def take_along_dim(input, indices, dim: int | None = None, *, out=None):
     common = list(broadcast_shapes(a, b))
     x = expand(x, [x.shape[d] if k == d else n for k, n in enumerate(common)])
     indices = expand(indices, [indices.shape[d] if k == d else n for k, n in enumerate(common)])
-    indices = indices.clone()  # the caller's may be changed before the backward pass
-    return gather(x, d, checked_index(indices, x.shape[d], d, error=RuntimeError), out=out)
+    return gather(x, d, OPS["remainder"].call(indices, x.shape[d]) if indices._layout.size else indices, out=out)
 
 
 @public()
 def combinations(input, r=2, with_replacement=False):
-    """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
+    """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order; combinations([1, 2, 3]) = [[1, 2], [1, 3], [2, 3]]."""
     x = tensor_argument(input, "combinations")
     if x.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, launch
+from ... import dtypes, launch, strides
 from ...shapes import Layout, broadcast_shapes
 from ...tensor import Tensor
 from ..core.call_path import shortcut
@@ -24,7 +24,7 @@ from ..core.recording import guarded
 from ..core.registry import OPS
 from ..core.structured import structured
 from ..core.views import geometry, look, recipe_from
-from ..creation.cast import cast, dense
+from ..creation.cast import cast, dense, relaid
 from ..creation.create import from_numpy, new_empty, new_full, tensor
 from ..shape.parts import _select
 from ..shape.shape import _alias, _with, expand
@@ -344,13 +344,20 @@ def advanced_index(
         fits(wanted, dims, pos)
     idle, nowhere = not view._layout.size, 0 in wanted
     whole = [t if d < 0 else cast(t, dtypes.int64) if nowhere else checked_index(t, n, d, idle=idle) for t, n, d in parts]
-    spread = [dense(t if t._layout.shape == wanted else expand(t, wanted)) for t in whole]
+    wide = [t if t._layout.shape == wanted else expand(t, wanted) for t in whole]
+    spread = [dense(t) for t in wide]
     total = new_empty(wanted, dtypes.int64)
     if total._layout.size:
         _combine(0, spread[0], spread[1], parts[1][1], total._data)
         for flat, (_, n, _) in zip(spread[2:], parts[2:], strict=True):
             _combine(0, total._data, flat, n, total._data)
-    return total, dims, pos
+    return total if all(t._layout.usual for t in whole) else _laid_as(total, wide), dims, pos
+
+
+def _laid_as(index: Tensor, parts: list[Tensor]) -> Tensor:
+    """Return the index in the order in memory that its parts have, which is that of what is picked."""
+    wanted = strides.combined(index.shape, [t._layout for t in parts], dtypes.int64)
+    return index if wanted is index._layout else relaid.forward(index, wanted)
 
 
 _FAR = 1 << 62

@@ -67,7 +67,6 @@ def masked_fill(input, mask, value: Tensor | float):
 
     Errors: RuntimeError unless the mask is boolean. Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill_.html
 
-    >>> import autograd_nb as torch
     >>> torch.masked_fill(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), 0)
     tensor([0, 2, 0])
     """
@@ -99,7 +98,11 @@ def _fill_expanded(x: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 @public()
 def masked_select(input, mask, *, out=None):
-    """Return the elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
+    """Return the elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean.
+
+    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
+    tensor([1, 3])
+    """
     x = tensor_argument(input, "masked_select")
     tensor_argument(mask, "masked_select", "mask")
     if mask.dtype is not dtypes.bool_:
@@ -128,7 +131,11 @@ def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[
 
 @public()
 def masked_scatter(input, mask, source):
-    """y = x with the elements where the mask holds replaced by those of ``source``, in order."""
+    """y = x with the elements where the mask holds replaced by those of ``source``, in order.
+
+    >>> torch.masked_scatter(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), torch.tensor([8, 9]))
+    tensor([8, 2, 9])
+    """
     x = tensor_argument(input, "masked_scatter")
     tensor_argument(mask, "masked_scatter", "mask")
     x = contiguous(expand(x, broadcast_shapes(x.shape, mask.shape)))
@@ -145,7 +152,7 @@ def masked_scatter_(input, mask, source):
     """Compute `masked_scatter` in place and return the tensor."""
     x = tensor_argument(input, "masked_scatter_")
     if isinstance(mask, Tensor) and isinstance(source, Tensor):
-        check_inplace(x)
+        check_inplace(x, source)
         check_written(x)
     if is_windows(x):
         _, values = _masked_scatter_args(x, mask, source, "masked_scatter_")

@@ -53,7 +53,7 @@ def checked_index(
     layout = index._layout
     if not layout.size or (idle and n):
         return index
-    flat = dense(index)
+    flat = dense(_once(index) if 0 in layout.strides else index)
     span = np.empty(2, _INT)
     _bounds(0, flat, span)
     least = -n if negative else 0
@@ -70,8 +70,19 @@ def checked_index(
     if not negative or (launch.observer() is None and span[0] >= 0):
         return index
     out = new_empty(layout.shape, dtypes.int64)
-    _wrap(0, flat, n, out._data)
+    _wrap(0, dense(index), n, out._data)
     return out
+
+
+def _once(x: Tensor) -> Tensor:
+    """Return what an expanded tensor is made of."""
+    return make(x._data, once(x._layout), x._version_)
+
+
+def once(layout: Layout) -> Layout:
+    """Return the layout of what an expanded tensor is made of."""
+    shape = tuple([n if step else 1 for n, step in zip(layout.shape, layout.strides, strict=True)])
+    return layout_of(shape, layout.strides, layout.dtype)
 
 
 def checked_rows(index: Tensor, x: Tensor, d: int, name: str, negative: bool = False) -> Tensor:
@@ -131,7 +142,6 @@ def nonzero(input, *, out=None, as_tuple=False):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html
 
-    >>> import autograd_nb as torch
     >>> torch.nonzero(torch.tensor([0, 4, 0, 5]))
     tensor([[1],
             [3]])
@@ -147,7 +157,7 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 @public()
 def argwhere(input):
-    """Return `nonzero`, one row per element that is not zero."""
+    """Return `nonzero`, one row per element that is not zero; argwhere([0, 1, 1]) = [[1], [2]]."""
     return _nonzero(tensor_argument(input, "argwhere"))
 
 
@@ -253,17 +263,18 @@ def _readable(x: Tensor, p: Places) -> np.ndarray:
 def pick(x, index, dims, pos):
     """Return the slices of ``x`` at the combined ``index`` of ``dims``, the index's dims standing at place ``pos`` of the others.
 
-    The dims of ``x`` that are not indexed keep their order in memory.
+    The dims of ``x`` that are not indexed keep their order in memory, and so do those of the index.
     """
     y = picked(x, index, dims, pos)
     layout = x._layout
-    if layout.contiguous or layout.ndim - len(dims) < 2 or not y._layout.size:
+    if ((layout.usual or layout.ndim - len(dims) < 2) and index._layout.usual) or not y._layout.size:
         return y
     rest = [d for d in range(layout.ndim) if d not in dims]
-    steps, n = [layout.strides[d] for d in rest], index.ndim
-    source = layout_of(y.shape, [*steps[:pos], *[0] * n, *steps[pos:]], layout.dtype)
-    places = layout_of(y.shape, [*[0] * pos, *index._layout.strides, *[0] * (len(rest) - pos)], layout.dtype)
-    wanted = strides.combined(y.shape, [source, places], layout.dtype)
+    steps, at = [layout.strides[d] for d in rest], index._layout
+    source = layout_of(y.shape, [*steps[:pos], *[0] * at.ndim, *steps[pos:]], layout.dtype)
+    around = (*[1] * pos, *at.shape, *[1] * (len(rest) - pos))  # in which the index is read
+    spread = layout_of(around, view_strides(at, around), layout.dtype)
+    wanted = strides.combined(y.shape, [source, spread], layout.dtype)
     return y if wanted is y._layout else relaid.forward(y, wanted)
 
 

@@ -139,7 +139,6 @@ def sort(input, dim=-1, descending=False, *, stable: bool | None = None, out=Non
 
     Errors: IndexError for a dim out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.sort.html
 
-    >>> import autograd_nb as torch
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
@@ -151,12 +150,12 @@ def sort(input, dim=-1, descending=False, *, stable: bool | None = None, out=Non
     if not x.ndim:
         return _pair(return_types.sort, *_only_one(x), out, "sort")
     values, indices = _sort(x, d, bool(descending))
-    return _pair(return_types.sort, values, indices, out, "sort")
+    return _pair(return_types.sort, values, indices, out, "sort", (x,))
 
 
 @public()
 def argsort(input, dim=-1, descending=False, *, stable=False):
-    """Return the indices that sort along ``dim``."""
+    """Return the indices that sort along ``dim``; argsort([3., 1., 2.]) = [1, 2, 0]."""
     x = tensor_argument(input, "argsort")
     _ordered(x._layout.dtype, "argsort")
     d = wrap_dim(dim, x.ndim)
@@ -165,7 +164,7 @@ def argsort(input, dim=-1, descending=False, *, stable=False):
 
 @public()
 def msort(input, *, out=None):
-    """Return the values sorted along the first dim."""
+    """Return the values sorted along the first dim; msort([3, 1, 2]) = [1, 2, 3]; msort([3, 1, 2]) = [1, 2, 3]."""
     y = sort(input, 0).values
     return y if out is None else store(out, y, "msort")
 
@@ -176,7 +175,6 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
 
     Errors: RuntimeError when ``k`` does not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.topk.html
 
-    >>> import autograd_nb as torch
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
@@ -238,7 +236,13 @@ def _selected(op: Any, maker: Any, x: Tensor, d: int, k: int, keepdim: bool, out
 
 @public()
 def kthvalue(input, k, dim: int = -1, keepdim=False, *, out=None):
-    """Return (values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit."""
+    """Return (values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit.
+
+    >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2)
+    torch.return_types.kthvalue(
+    values=tensor(2),
+    indices=tensor(2))
+    """
     x = tensor_argument(input, "kthvalue")
     d = wrap_dim(dim, x.ndim)
     k = as_int(k, "k")
@@ -293,7 +297,8 @@ def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
         f"Return the {'median' if k == MEDIAN else 'median of what is not nan'} (the lower one of an even count): of all elements, or "
-        "(values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."
+        "(values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones; "
+        f"{name}([1, 3, 2]) = 2."
     )
     return public()(call)
 
@@ -361,13 +366,17 @@ def _unique(input: Tensor, dim: Any, ordered: bool, return_inverse: bool, return
 
 @public()
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim: int | None = None):
-    """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+    """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs.
+
+    >>> torch.unique(torch.tensor([3, 1, 3]))
+    tensor([1, 3])
+    """
     return _unique(tensor_argument(input, "unique"), dim, True, return_inverse, return_counts, "unique")
 
 
 @public()
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim: int | None = None):
-    """Return `unique` of neighbours only, in the order of the input."""
+    """Return `unique` of neighbours only, in the order of the input; unique_consecutive([1, 1, 3, 1]) = [1, 3, 1]."""
     x = tensor_argument(input, "unique_consecutive")
     if x.dtype.is_complex:
         raise not_for_complex("unique")
@@ -410,7 +419,6 @@ def searchsorted(sorted_sequence, input: Tensor | float, *, out_int32=False, rig
     Errors: RuntimeError for shapes that do not match.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.searchsorted.html
 
-    >>> import autograd_nb as torch
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
     tensor([1, 2])
     """
@@ -451,7 +459,7 @@ def searchsorted(sorted_sequence, input: Tensor | float, *, out_int32=False, rig
 
 @public()
 def bucketize(input: Tensor | float, boundaries, *, out_int32=False, right=False, out=None):
-    """Return the bucket of each value between sorted 1-d ``boundaries``."""
+    """Return the bucket of each value between sorted 1-d ``boundaries``; bucketize([1, 5, 9], [2, 6]) = [0, 1, 2]."""
     edges = tensor_argument(boundaries, "bucketize", "boundaries")
     if edges.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({edges.ndim})")
@@ -461,7 +469,11 @@ def bucketize(input: Tensor | float, boundaries, *, out_int32=False, right=False
 
 @public()
 def bincount(input, weights=None, minlength=0):
-    """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
+    """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise.
+
+    >>> torch.bincount(torch.tensor([0, 1, 1, 3]))
+    tensor([1, 2, 0, 1])
+    """
     x = tensor_argument(input, "bincount")
     if x.dtype.category > 1 or x.dtype is dtypes.bool_:
         raise NotImplementedError(f'"bincount_cpu" not implemented for {x.dtype} (it counts integers)')

@@ -190,7 +190,7 @@ def columns(shape: Sequence[int], d: dtypes.dtype) -> Layout:
 def turned(x: Tensor) -> Tensor:
     """Return ``x``, or where it is not by columns a copy that is."""
     layout = columns(x.shape, x.dtype)
-    return x if 1 in x.shape[-2:] or x._layout.strides == layout.strides else relaid(x, layout)
+    return x if x._layout.strides == layout.strides else relaid(x, layout)
 
 
 def info_tensor(info: np.ndarray, batch: Sequence[int]) -> Tensor:

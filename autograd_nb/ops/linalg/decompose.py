@@ -11,7 +11,7 @@ from ...tensor import Tensor
 from ..core.recording import guarded, underived
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import dense
+from ..creation.cast import clone, dense
 from ..creation.create import new_empty, new_full
 from ..shape.rearrange import tril, triu
 from .common import (
@@ -108,7 +108,6 @@ def qr(A, mode="reduced", *, out=None):
     Errors: RuntimeError for other modes and less than 2 dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.qr.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.qr(torch.tensor([[1.0, 2.0], [1.0, 0.0]])).R.abs()
     tensor([[1.4142, 1.4142],
             [0.0000, 1.4142]])
@@ -150,6 +149,9 @@ def geqrf(input, *, out=None):
 
     Errors: RuntimeError for less than 2 dims. No gradient.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.geqrf.html
+
+    >>> torch.geqrf(torch.tensor([[3.], [4.]])).tau
+    tensor([1.6000])
     """
     a = tensor_argument(input, "geqrf")
     if a.ndim < 2:
@@ -201,6 +203,16 @@ def _check_reflections(a: Tensor, tau: Tensor) -> None:
     floating(a, "linalg.householder_product", "orgqr_cpu")
 
 
+@structured(
+    a=lambda g: None, tau=lambda g: None, node="LinalgHouseholderProductBackward0", linear="no", batch="samples", dtypes="float complex",
+    samples="torch.linalg.householder_product(x(4, 3), x(0))",
+)
+def _unreflected(a, tau):
+    """Return the product of no reflections, which depends on nothing."""
+    m, n = a.shape[-2:]
+    return turned(clone(identity(m, a.dtype).narrow(-1, 0, n).expand(a.shape)))
+
+
 @public(name="orgqr")
 @public(method=False, namespaces=("linalg",), name="linalg.householder_product")
 def householder_product(input, tau, *, out=None):
@@ -208,10 +220,16 @@ def householder_product(input, tau, *, out=None):
 
     Errors: RuntimeError for shapes and dtypes that do not fit (m ≥ n ≥ k).
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.householder_product.html
+
+    >>> torch.orgqr(torch.tensor([[1.], [0.]]), torch.tensor([0.])).shape
+    torch.Size([2, 1])
     """
     a, t = tensor_argument(input, "householder_product"), tensor_argument(tau, "householder_product", "tau")
     _check_reflections(a, t)
     m, n = a.shape[-2:]
+    if not (a._layout.size and t._layout.size):
+        y = _unreflected(a, t)
+        return given(guarded(y, a, t, y), out, "linalg.householder_product")
     v, inner = _compact(a, t)
     one = identity(n, a.dtype)
     if m > n:
@@ -226,6 +244,10 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
 
     Errors: RuntimeError for shapes and dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.ormqr.html
+
+    >>> torch.ormqr(torch.tensor([[1.], [0.]]), torch.tensor([0.]), torch.tensor([[1.], [2.]]))
+    tensor([[1.],
+            [2.]])
     """
     a, t, c = (tensor_argument(x, "ormqr", n) for x, n in ((input, "input"), (tau, "tau"), (other, "other")))
     for argument, x in (("input", a), ("other", c)):
@@ -292,6 +314,9 @@ def ldl_factor(A, *, hermitian=False, out=None):
 
     Errors: `linalg.LinAlgError` for a singular matrix. No gradient.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.ldl_factor.html
+
+    >>> torch.linalg.ldl_factor(torch.tensor([[4.]])).LD
+    tensor([[4.]])
     """
     ld, pivots, info = _ldl(A, hermitian)
     check(info, "torch.linalg.ldl_factor", _zero_block)
@@ -303,6 +328,9 @@ def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
     """Return (LD, pivots, info): `linalg.ldl_factor` that reports the first zero block in ``info`` instead of raising.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.ldl_factor_ex.html
+
+    >>> torch.linalg.ldl_factor_ex(torch.tensor([[4.]])).info
+    tensor(0, dtype=torch.int32)
     """
     parts = _ldl(A, hermitian)
     if check_errors:
@@ -316,6 +344,9 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
 
     Errors: RuntimeError for shapes and dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.ldl_solve.html
+
+    >>> torch.linalg.ldl_solve(*torch.linalg.ldl_factor(torch.tensor([[4.]])), torch.tensor([[8.]]))
+    tensor([[2.]])
     """
     name = "torch.linalg.ldl_solve"
     ld, b, order = tensor_argument(LD, name, "LD"), tensor_argument(B, name, "B"), tensor_argument(pivots, name, "pivots")

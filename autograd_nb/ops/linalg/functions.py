@@ -24,7 +24,6 @@ def matrix_power(A, n, *, out=None):
     Errors: `linalg.LinAlgError` for a singular matrix and n < 0; TypeError for an n that is not an integer.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.matrix_power.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.matrix_power(torch.tensor([[2.0, 1.0], [1.0, 3.0]]), 2)
     tensor([[ 5.,  5.],
             [ 5., 10.]])
@@ -42,12 +41,12 @@ def matrix_power(A, n, *, out=None):
 
 @public(name="matrix_power")
 def torch_matrix_power(input, n, *, out=None):
-    """Return `linalg.matrix_power`, its older name."""
+    """Return `linalg.matrix_power`, its older name; matrix_power([[1., 1.], [0., 1.]], 3) = [[1., 3.], [0., 1.]]."""
     return matrix_power(input, n, out=out)
 
 
 @structured(
-    a=lambda g: g * 0, node="LinalgMatrixPowerBackward0", linear="no", batch="samples",
+    a=lambda g: new_full(g.shape, 0, g.dtype), node="LinalgMatrixPowerBackward0", linear="no", batch="samples",
     samples="torch.linalg.matrix_power(x(3, 3), 0)",
 )
 def _zeroth(a):
@@ -101,7 +100,6 @@ def matrix_exp(A):
     Errors: RuntimeError for matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.matrix_exp.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.matrix_exp(torch.zeros(2, 2))
     tensor([[1., 0.],
             [0., 1.]])
@@ -119,7 +117,6 @@ def tensorinv(A, ind=2, *, out=None):
     Errors: RuntimeError where the two parts have different sizes; `linalg.LinAlgError` where A has no inverse.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.tensorinv.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.tensorinv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), ind=1)
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
@@ -146,7 +143,6 @@ def tensorsolve(A, B, dims=None, *, out=None):
     Errors: RuntimeError where A is not as large as B's size squared; `linalg.LinAlgError` where A has no inverse.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.tensorsolve.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.tensorsolve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
@@ -185,7 +181,6 @@ def vander(x, *, N=None):
     Errors: RuntimeError for N ≤ 1, bools, and 0-d tensors without N.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vander.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
     tensor([[1, 2, 4],
             [1, 3, 9]])
@@ -208,7 +203,6 @@ def torch_vander(x, N=None, increasing=False):
 
     Errors: RuntimeError for x that is not 1-D, and negative N. Source: https://docs.pytorch.org/docs/stable/generated/torch.vander.html
 
-    >>> import autograd_nb as torch
     >>> torch.vander(torch.tensor([2, 3]))
     tensor([[2, 1],
             [3, 1]])

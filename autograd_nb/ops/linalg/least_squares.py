@@ -94,6 +94,9 @@ def lstsq(input, b, rcond: float | None = None, *, driver=None):
 
     Errors: RuntimeError for shapes, dtypes and drivers that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lstsq.html
+
+    >>> torch.linalg.lstsq(torch.tensor([[1.], [1.]]), torch.tensor([[1.], [3.]])).rank
+    tensor(1)
     """
     name = "torch.linalg.lstsq"
     a, right = tensor_argument(input, name), tensor_argument(b, name, "B")
@@ -176,6 +179,9 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
 
     A: (…, m, n); ``niter`` rounds of iteration make it more exact. A seed makes it repeatable.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.svd_lowrank.html
+
+    >>> torch.svd_lowrank(torch.tensor([[3., 0.], [0., 2.]]), 1)[1].shape
+    torch.Size([1])
     """
     a = tensor_argument(A, "svd_lowrank")
     if a.ndim < 2:
@@ -191,6 +197,9 @@ def pca_lowrank(A, q=None, center=True, niter=2) -> tuple[Tensor, Tensor, Tensor
 
     Errors: ValueError for q outside 0 … min(m, n), and negative niter.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.pca_lowrank.html
+
+    >>> torch.pca_lowrank(torch.ones(3, 2), 1)[2].shape
+    torch.Size([2, 1])
     """
     a = tensor_argument(A, "pca_lowrank")
     floating(a, "pca_lowrank")

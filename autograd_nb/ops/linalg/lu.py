@@ -178,7 +178,6 @@ def lu_factor(A, *, pivot=True, out=None):
     A: (…, m, n). Errors: RuntimeError when U has a zero on its diagonal, naming the batch element; for ``pivot=False``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_factor.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.lu_factor(torch.tensor([[2.0, 1.0], [4.0, 3.0]])).pivots
     tensor([2, 2], dtype=torch.int32)
     """
@@ -193,6 +192,12 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """Return (LU, pivots, info): `linalg.lu_factor` that reports the first zero on U's diagonal in ``info`` instead of raising.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_factor_ex.html
+
+    >>> torch.linalg.lu_factor_ex(torch.tensor([[4.]]))
+    torch.return_types.linalg_lu_factor_ex(
+    LU=tensor([[4.]]),
+    pivots=tensor([1], dtype=torch.int32),
+    info=tensor(0, dtype=torch.int32))
     """
     _pivoted(pivot)
     lu, pivots, info = _lu_factor(_two_dims(A, "torch.lu_factor_ex"))
@@ -226,7 +231,6 @@ def lu(A, *, pivot=True, out=None):
     Errors: RuntimeError for less than 2 dims and for ``pivot=False``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.lu(torch.tensor([[2.0, 1.0], [4.0, 3.0]])).U
     tensor([[ 4.0000,  3.0000],
             [ 0.0000, -0.5000]])
@@ -242,6 +246,11 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
 
     Errors: RuntimeError for pivots that are not int32, or out of range.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.lu_unpack.html
+
+    >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[2., 4.], [1., 5.]]))
+    >>> torch.lu_unpack(LU, pivots)[2]
+    tensor([[2., 4.],
+            [0., 3.]])
     """
     both, pivots = tensor_argument(LU_data, "lu_unpack", "LU_data"), tensor_argument(LU_pivots, "lu_unpack", "LU_pivots")
     if both.ndim < 2:
@@ -316,6 +325,10 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 
     Errors: RuntimeError for shapes and dtypes that do not fit, and pivots out of range.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_solve.html
+
+    >>> A = torch.tensor([[2.]])
+    >>> torch.lu_solve(torch.tensor([[6.]]), *torch.linalg.lu_factor(A))
+    tensor([[3.]])
     """
     y = _lu_solve(LU, pivots, B, bool(left), bool(adjoint))
     return solved_into(out, guarded(y, LU, pivots, y), B, "linalg.lu_solve", bool(left))
@@ -435,7 +448,6 @@ def solve(A, B, *, left=True, out=None):
     Errors: `linalg.LinAlgError` for a singular A, naming the batch element; RuntimeError for shapes and dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([4.0, 5.0]))
     tensor([2., 3.])
     """
@@ -449,6 +461,11 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """Return (result, info): `linalg.solve` that reports failure in ``info`` (the zero on U's diagonal, from 1) instead of raising.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve_ex.html
+
+    >>> torch.linalg.solve_ex(torch.tensor([[2.]]), torch.tensor([[6.]]))
+    torch.return_types.linalg_solve_ex(
+    result=tensor([[3.]]),
+    info=tensor(0, dtype=torch.int32))
     """
     x, info = _solution(A, B, left)
     if check_errors:
@@ -487,7 +504,6 @@ def inv(A, *, out=None):
     Errors: `linalg.LinAlgError` for a singular matrix, naming the batch element.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.inv(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
     tensor([[ 0.6000, -0.2000],
             [-0.2000,  0.4000]])
@@ -502,6 +518,12 @@ def inv_ex(A, *, check_errors=False, out=None):
     """Return (inverse, info): `linalg.inv` that reports failure in ``info`` (the zero on U's diagonal, from 1) instead of raising.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv_ex.html
+
+    >>> torch.linalg.inv_ex(torch.tensor([[2., 0.], [0., 4.]]))
+    torch.return_types.linalg_inv_ex(
+    inverse=tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]]),
+    info=tensor(0, dtype=torch.int32))
     """
     y, info = _inv(square(A, "linalg.inv_ex"))
     if check_errors:

@@ -88,7 +88,6 @@ def matrix_norm(A, ord: float | str = "fro", dim=(-2, -1), keepdim=False, *, dty
     Errors: RuntimeError for other orders, integers and less than 2 dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.matrix_norm.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
     """
@@ -102,7 +101,6 @@ def norm(A, ord: float | str | None = None, dim=None, keepdim=False, *, out=None
     Errors: RuntimeError for orders and dims that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.norm.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
@@ -126,7 +124,6 @@ def cond(A, p: float | str | None = None, *, out=None):
     Infinite for a singular matrix. Errors: RuntimeError for other p, less than 2 dims, or matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cond.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.cond(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
     tensor(2.6180)
     """

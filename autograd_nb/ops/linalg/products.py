@@ -60,7 +60,6 @@ def multi_dot(tensors, *, out=None):
     Errors: RuntimeError for fewer tensors, and shapes and dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.multi_dot.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)])
     tensor([[12.],
             [12.]])
@@ -100,7 +99,11 @@ def multi_dot(tensors, *, out=None):
 
 @public(method=False)
 def chain_matmul(*matrices, out=None):
-    """Return the product of matrices in the order of fewest multiplications: the older form of `linalg.multi_dot`."""
+    """Return the product of matrices in the order of fewest multiplications: the older form of `linalg.multi_dot`.
+
+    >>> torch.chain_matmul(torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]), torch.tensor([[2.]]))
+    tensor([[22.]])
+    """
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
     if not matrices:
@@ -130,7 +133,6 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     Errors: RuntimeError for other sizes and different numbers of dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cross.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
@@ -152,7 +154,7 @@ def linalg_cross(input, other, *, dim=-1, out=None):
 
 @public()
 def cross(input, other, dim: int | None = None, *, out=None):
-    """Return `linalg.cross` along ``dim``, the first dim of size 3 if not given."""
+    """Return `linalg.cross` along ``dim``, the first dim of size 3 if not given; cross([1., 0., 0.], [0., 1., 0.]) = [0., 0., 1.]."""
     a, b = tensor_argument(input, "cross"), tensor_argument(other, "cross", "other")
     if dim is None:
         dim = next((d for d, n in enumerate(broadcast_shapes(a.shape, b.shape)) if n == 3), None)
@@ -167,7 +169,6 @@ def vecdot(x, y, *, dim=-1, out=None):
 
     Errors: RuntimeError for different dtypes. Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vecdot.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.vecdot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
     tensor(11.)
     """
@@ -188,11 +189,11 @@ def vecdot(x, y, *, dim=-1, out=None):
 
 @public(method=False, namespaces=("linalg",), name="linalg.diagonal")
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    """Return `diagonal` of the last two dims, a view."""
+    """Return `diagonal` of the last two dims, a view; diagonal([[1, 2], [3, 4]]) = [1, 4]."""
     return _diagonal(A, offset, dim1, dim2)
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.matmul")
 def linalg_matmul(input, other, *, out=None):
-    """Return `matmul`."""
+    """Return `matmul`; matmul([[1., 2.]], [[3.], [4.]]) = [[11.]]."""
     return matmul(input, other, out=out)

@@ -164,7 +164,6 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
     Errors: `linalg.LinAlgError` for values that are not finite, naming the batch element; RuntimeError for less than 2 dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.svd.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.svd(torch.tensor([[2.0, 1.0], [1.0, 3.0]])).S
     tensor([3.6180, 1.3820])
     """
@@ -183,6 +182,9 @@ def torch_svd(input, some=True, compute_uv=True, *, out=None):
     """Return (U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.svd.html
+
+    >>> torch.svd(torch.tensor([[3., 0.], [0., 2.]])).S
+    tensor([3., 2.])
     """
     x = tensor_argument(input, "svd")
     if x.ndim < 2:
@@ -204,7 +206,6 @@ def svdvals(A, *, driver=None, out=None):
 
     Errors: as `linalg.svd`. Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.svdvals.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.svdvals(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
     tensor([3.6180, 1.3820])
     """
@@ -270,7 +271,6 @@ def eigh(A, UPLO="L", *, out=None):
     Errors: `linalg.LinAlgError` when the iteration fails, naming the batch element; RuntimeError for other UPLO and shapes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigh.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.eigh(torch.tensor([[2.0, 1.0], [1.0, 3.0]])).eigenvalues
     tensor([1.3820, 3.6180])
     """
@@ -284,7 +284,6 @@ def eigvalsh(A, UPLO="L", *, out=None):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigvalsh.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
     tensor([1.3820, 3.6180])
     """
@@ -349,7 +348,6 @@ def eig(A, *, out=None):
     Errors: RuntimeError for values that are not finite; `linalg.LinAlgError` when the iteration fails.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eig.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.eig(torch.tensor([[2.0, 0.0], [0.0, 8.0]])).eigenvalues
     tensor([2.+0.j, 8.+0.j])
     """
@@ -363,7 +361,6 @@ def eigvals(A, *, out=None):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigvals.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.eigvals(torch.tensor([[2.0, 0.0], [0.0, 8.0]]))
     tensor([2.+0.j, 8.+0.j])
     """
@@ -392,7 +389,8 @@ def cutoff(a: Tensor, atol: Any, rtol: Any, largest: Tensor) -> Tensor:
     bound = largest * (cast(relative, largest.dtype) if isinstance(relative, Tensor) else relative)
     if isinstance(absolute, Tensor):
         return OPS["maximum"].call(bound, cast(absolute, bound.dtype))
-    return bound.clamp(min=absolute) if absolute else bound
+    positive = not isinstance(rtol, Tensor) and not (rtol is not None and rtol < 0)
+    return bound if positive and not absolute else bound.clamp(min=absolute)
 
 
 def _pinv_rule(g: Tensor, a: Tensor, out: Tensor) -> Tensor:
@@ -469,7 +467,6 @@ def pinv(A, rcond: float | Tensor | None = None, hermitian=False, *, atol: float
     Errors: RuntimeError for less than 2 dims and for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.pinv.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.pinv(torch.tensor([[2.0], [1.0]]))
     tensor([[0.4000, 0.2000]])
     """
@@ -480,7 +477,7 @@ def pinv(A, rcond: float | Tensor | None = None, hermitian=False, *, atol: float
 
 @public()
 def pinverse(input, rcond: float = 1e-15):
-    """Return `linalg.pinv` with a relative cutoff of ``rcond``."""
+    """Return `linalg.pinv` with a relative cutoff of ``rcond``; pinverse([[2., 0.], [0., 4.]]) = [[0.5000, 0.0000], [0.0000, 0.2500]]."""
     return _pseudo_inverse(input, None, rcond, False)
 
 
@@ -493,7 +490,6 @@ def matrix_rank(A, tol: float | Tensor | None = None, hermitian=False, *, atol: 
     Errors: RuntimeError for less than 2 dims and for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.matrix_rank.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
     tensor(1)
     """

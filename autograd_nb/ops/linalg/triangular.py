@@ -42,8 +42,8 @@ from .common import (
 _SOLVE, _CHOLESKY = Kernel("linalg.lapack", "solve_triangular"), Kernel("linalg.lapack", "cholesky", outputs=2)
 
 
-def _triangle_rule(g: Tensor, needs: set[Any], t: Tensor, out: Tensor, upper: bool, trans: bool, unit: bool) -> dict[Any, Any]:
-    gb = triangle(t, g, upper, not trans, unit)
+def _triangle_rule(g: Tensor, needs: set[Any], t: Tensor, out: Tensor, upper: bool, trans: bool, unit: bool, standing: bool) -> dict[Any, Any]:
+    gb = triangle(t, g, upper, not trans, unit, standing)
     found = {"b": gb}
     if "t" in needs:
         gt = -(out @ gb.mT if trans else gb @ out.mT)
@@ -56,28 +56,28 @@ def _triangle_rule(g: Tensor, needs: set[Any], t: Tensor, out: Tensor, upper: bo
     every=_triangle_rule, node="LinalgSolveTriangularBackward0", linear="no", batch="samples",
     dtypes="float complex", samples="torch.linalg.solve_triangular(spd(4), x(4, 2), upper=True)",
 )
-def triangle(t, b, upper, trans, unit):
-    """Return op(t)⁻¹·b for one triangle of t, op transposing if ``trans``; t one matrix, or as many as b."""
+def triangle(t, b, upper, trans, unit, standing):
+    """Return op(t)⁻¹·b for one triangle of t, op transposing if ``trans``; t one matrix, or as many as b. ``standing``: by columns."""
     out = new_empty(b.shape, b.dtype)
     n, k = b.shape[-2:]
     if out._layout.size:
         _SOLVE(b.dtype, count(b), n, k, upper, trans, unit, stride(t, n * n), n * k, dense(t), dense(b), out._data)
-    return out
+    return turned(out) if standing else out
 
 
 @structured(
     every=_triangle_rule, node="TriangularSolveBackward0", linear="no", batch="samples",
     dtypes="float complex", samples="torch.triangular_solve(x(4, 2), spd(4)).solution",
 )
-def _triangle_by_columns(t, b, upper, trans, unit):
+def _triangle_by_columns(t, b, upper, trans, unit, standing):
     """Return `triangle`, laid out as LAPACK leaves solutions."""
-    return turned(triangle(t, b, upper, trans, unit))
+    return triangle(t, b, upper, trans, unit, standing)
 
 
 def solve(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
-    """X with A·X = B, or X·A = B."""
+    """X with A·X = B, or X·A = B, by columns."""
     a, b = broadcast(a, b)
-    return triangle(a, b, upper, False, unit) if left else triangle(a, b.mT, upper, True, unit).mT
+    return triangle(a, b, upper, False, unit, True) if left else triangle(a, b.mT, upper, True, unit, False).mT
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.solve_triangular")
@@ -89,7 +89,6 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     Errors: RuntimeError for shapes or dtypes that do not fit. A zero on the diagonal gives infinities.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve_triangular.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.solve_triangular(torch.tensor([[1.0, 2.0], [0.0, 4.0]]), torch.tensor([[5.0], [8.0]]), upper=True)
     tensor([[1.],
             [2.]])
@@ -103,7 +102,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     b = cast(b, a.dtype)
     check_equation(a, b, left, name)
     x = solve(a, b, bool(upper), bool(left), bool(unitriangular))
-    return given(turned(x) if isinstance(out, Tensor) and out.shape != x.shape else x, out, name, (B,))
+    return given(x, out, name, (B,))
 
 
 @public()
@@ -112,6 +111,11 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
 
     Errors: RuntimeError for shapes or dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.triangular_solve.html
+
+    >>> torch.triangular_solve(torch.tensor([[4.]]), torch.tensor([[2.]]))
+    torch.return_types.triangular_solve(
+    solution=tensor([[2.]]),
+    cloned_coefficient=tensor([[2.]]))
     """
     x, a = tensor_argument(b, "triangular_solve", "b"), tensor_argument(A, "triangular_solve", "A")
     for argument, t in (("b", x), ("A", a)):
@@ -128,7 +132,7 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
             f"{x.shape[-2]} by {x.shape[-1]}"
         )
     one, many = broadcast(a, x)
-    y = guarded(_triangle_by_columns(one, many, bool(upper), bool(transpose), bool(unitriangular)), x)
+    y = guarded(_triangle_by_columns(one, many, bool(upper), bool(transpose), bool(unitriangular), True), x)
     copy = relaid(a.expand(*y.shape[:-2], *a.shape[-2:]), columns((*y.shape[:-2], *a.shape[-2:]), a.dtype))
     if y._rg and not copy._rg:
         underived("cloned_coefficient of triangular_solve", (copy,), x)
@@ -177,7 +181,6 @@ def cholesky(A, *, upper=False, out=None):
     Errors: `linalg.LinAlgError` naming the batch element and the leading minor when A is not positive definite.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky.html
 
-    >>> import autograd_nb as torch
     >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 10.0]]))
     tensor([[2., 0.],
             [1., 3.]])
@@ -187,7 +190,7 @@ def cholesky(A, *, upper=False, out=None):
 
 @public(name="cholesky")
 def torch_cholesky(input, upper=False, *, out=None):
-    """Return `linalg.cholesky`, its older name."""
+    """Return `linalg.cholesky`, its older name; cholesky([[4., 2.], [2., 2.]]) = [[2., 0.], [1., 1.]]."""
     x = matrix(input, "cholesky", kernel="cholesky_cpu")
     empty = not x._layout.size  # then in C order, of any shape
     return _checked_cholesky(x if empty else square_shape(x, "cholesky"), bool(upper), out, "cholesky", empty)
@@ -204,6 +207,11 @@ def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
     """Return (L, info): `linalg.cholesky` that reports failure in ``info`` (the order of the leading minor, else 0) instead of raising.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky_ex.html
+
+    >>> torch.linalg.cholesky_ex(torch.tensor([[4.]]))
+    torch.return_types.linalg_cholesky_ex(
+    L=tensor([[2.]]),
+    info=tensor(0, dtype=torch.int32))
     """
     y, info = _cholesky(square(A, "linalg.cholesky_ex"), bool(upper), False)
     if check_errors:
@@ -256,7 +264,6 @@ def cholesky_solve(B, L, upper=False, *, out=None):
     Errors: RuntimeError for shapes or dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.cholesky_solve.html
 
-    >>> import autograd_nb as torch
     >>> torch.cholesky_solve(torch.tensor([[4.0], [8.0]]), torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[1.0000],
             [0.5000]])
@@ -278,7 +285,6 @@ def cholesky_inverse(L, upper=False, *, out=None):
     Errors: RuntimeError for matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.cholesky_inverse.html
 
-    >>> import autograd_nb as torch
     >>> torch.cholesky_inverse(torch.tensor([[2.0, 0.0], [2.0, 4.0]]))
     tensor([[ 0.3125, -0.0625],
             [-0.0625,  0.0625]])

@@ -250,7 +250,6 @@ def scaled_dot_product_attention(
     Errors: RuntimeError for shapes or dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.scaled_dot_product_attention(torch.zeros(1, 2), torch.ones(2, 2), torch.tensor([[1.0], [3.0]]))
     tensor([[2.]])
     """

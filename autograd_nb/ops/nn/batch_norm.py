@@ -159,6 +159,10 @@ def batch_norm(
 
     Errors: ValueError for one value a channel when training; RuntimeError for sizes that do not fit, or missing statistics.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html
+
+    >>> torch.nn.functional.batch_norm(torch.tensor([[1.], [3.]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
     x = tensor_argument(input, "batch_norm")
     momentum, eps = 0.0 if momentum is None else float_argument(momentum, "batch_norm", "momentum"), float_argument(eps, "batch_norm", "eps")

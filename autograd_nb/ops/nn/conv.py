@@ -293,10 +293,10 @@ def tuple_of(value: Any, n: int, name: str, op: str) -> tuple[int, ...]:
 def _prepare(
     op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, dilation: Any, groups: Any, transposed: bool, free: bool = False
 ) -> tuple[Any, ...]:
-    """Return (x, w, stride, dilation, groups, whether there is a batch), checked. ``free``: the bias may have another real dtype."""
+    """Return (x, w, stride, dilation, groups, whether there is a batch), checked. ``free``: the bias may have another dtype."""
     x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
     other = w if x.dtype is not w.dtype else bias if bias is not None and bias.dtype is not x.dtype else None
-    if free and other is bias and other is not None and bias.dtype.category <= x.dtype.category == 2:
+    if free and other is bias and other is not None and x.dtype.category == 2 and (bias.dtype.category < 3 or not transposed):
         other = None
     if w.ndim != n + 2:
         raise RuntimeError(f"{op}(): expected weight to be {n + 2}-D, but got {w.ndim}-D weight of size {list(w.shape)}")
@@ -305,9 +305,10 @@ def _prepare(
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {op}, but got input of size: {list(x.shape)}"
         )
     if other is not None:
-        raise RuntimeError(
-            f"Input type ({x.dtype}) and {'weight' if other is w else 'bias'} type ({other.dtype}) should be the same ({op}())"
-        )
+        text = f"Input type ({x.dtype}) and {'weight' if other is w else 'bias'} type ({other.dtype}) should be the same"
+        if x.dtype.category < 2:  # which PyTorch sees first, or not
+            raise NotImplementedError(f"\"{op}\" not implemented for '{scalar_type(x.dtype)}'; {text}")
+        raise RuntimeError(f"{text} ({op}())")
     if x.dtype.category != 2:
         raise NotImplementedError(f"{op}(): not implemented for {x.dtype}; use floating point tensors")
     s, d = tuple_of(stride, n, "stride", op), tuple_of(dilation, n, "dilation", op)
@@ -353,6 +354,10 @@ def _integers(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[
     if not all(t is None or (isinstance(t, Tensor) and t.dtype.category == 1) for t in tensors):
         return None
     (x, w, bias), d = tensors, tensors[0].dtype
+    for t, name in ((w, "weight"), (bias, "bias")):
+        if t is not None and t.dtype is not d:
+            text = f"expected scalar type {scalar_type(d)}: Input type ({d}) and {name} type ({t.dtype}) should be the same"
+            raise (RuntimeError if d is dtypes.int64 else NotImplementedError)(f"\"{op}\" not implemented for '{scalar_type(t.dtype)}'; {text}")
     terms, width = max(w._layout.size, 1).bit_length(), 8 * d.np.itemsize
     digits = min((52 - terms) // 2, width)  # bits of a digit: a sum of so many products is below 2**53
     count = -(-width // digits)
@@ -412,14 +417,14 @@ def convolution(
         whole = _of_parts(convolution, op, n, tensors, rest)
     if whole is not None:
         return whole
-    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, False, padding == "same")
+    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, False, isinstance(padding, str))
     if isinstance(padding, str):
+        bias = None if bias is None else cast(bias, x.dtype)
         if padding == "valid":
             p: tuple[int, ...] = (0,) * n
         elif padding == "same":
             if any(v != 1 for v in s):
                 raise RuntimeError("padding='same' is not supported for strided convolutions")
-            bias = None if bias is None else cast(bias, x.dtype)
             total = [dv * (k - 1) for dv, k in zip(d, w.shape[2:], strict=True)]
             p = tuple(t // 2 for t in total)
             if any(t % 2 for t in total):  # the odd one goes behind
@@ -457,7 +462,8 @@ def transposed(
         whole = _of_parts(transposed, op, n, tensors, rest)
     if whole is not None:
         return whole
-    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, True, n < 3)
+    free = n < 3 and (groups == 1 or getattr(input, "dtype", None) is not dtypes.float32)  # as PyTorch's kernels have it
+    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, True, free)
     p, extra = tuple_of(padding, n, "padding", op), tuple_of(output_padding, n, "output_padding", op)
     if any(v < 0 for v in p):
         raise RuntimeError(f"negative padding is not supported (padding={padding})")
@@ -490,6 +496,9 @@ _DOC = """y[n, o] = b[o] + Σ w[o, c, …]·x[n, c, …] over the {n}-D window, 
 
     Errors: RuntimeError naming the sizes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.conv{n}d.html
+
+    >>> torch.nn.functional.conv{n}d(torch.ones({ones}4), torch.ones({ones}2)).flatten()
+    tensor([2., 2., 2.])
     """
 
 _DOC_T = """Return the transpose of conv{n}d: what is its gradient by the input, with a bias.
@@ -498,6 +507,9 @@ _DOC_T = """Return the transpose of conv{n}d: what is its gradient by the input,
 
     Errors: RuntimeError naming the sizes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.conv_transpose{n}d.html
+
+    >>> torch.nn.functional.conv_transpose{n}d(torch.ones({ones}3), torch.ones({ones}2)).flatten()
+    tensor([1., 2., 2., 1.])
     """
 
 
@@ -512,7 +524,7 @@ def _declare(n: int) -> None:
 
     for function, own, doc in ((conv, name, _DOC), (conv_transpose, tname, _DOC_T)):
         function.__name__ = function.__qualname__ = own
-        function.__doc__ = doc.format(n=n)
+        function.__doc__ = doc.format(n=n, ones="1, " * (n + 1))
         public(method=False, namespaces=("torch",), name=own)(function)
         public(method=False, namespaces=("nn.functional",), name=f"nn.functional.{own}")(function)
 
@@ -524,6 +536,9 @@ for _n in (1, 2, 3):
 @public(method=False, namespaces=("torch", "nn.functional"))
 def conv_tbc(input, weight, bias, pad: int = 0):
     """Return conv1d of (time, batch, channels) by ``weight`` (width, inputs, outputs) and ``bias`` (outputs): (time, batch, outputs).
+
+    >>> torch.conv_tbc(torch.ones(3, 1, 1), torch.ones(2, 1, 1), torch.zeros(1)).flatten()
+    tensor([2., 2.])
 
     Errors: RuntimeError naming the sizes that do not fit.
     """

@@ -441,7 +441,6 @@ def cross_entropy(
     Errors: IndexError for a target out of range; ValueError, RuntimeError for shapes and dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.cross_entropy(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))
     tensor(0.4100)
     """
@@ -498,7 +497,6 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     Errors: IndexError for a class that is not there, ValueError or RuntimeError when shapes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.nll_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.nll_loss(torch.tensor([[0.5, 0.25, 0.25]]).log(), torch.tensor([1]))
     tensor(1.3863)
     """

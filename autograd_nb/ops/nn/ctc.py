@@ -85,7 +85,6 @@ def ctc_loss(
     Errors: RuntimeError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.ctc_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.ctc_loss(torch.full((2, 1, 2), 0.5).log(), torch.tensor([[1]]), [2], [1])
     tensor(0.2877)
     """

@@ -35,7 +35,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     Errors: RuntimeError unless that is a floating point one, IndexError for a dim out of range.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cosine_similarity.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.cosine_similarity(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0]]))
     tensor([0.6000])
     """
@@ -63,7 +62,6 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     The inputs broadcast. Errors: RuntimeError when they do not.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pairwise_distance.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 0.0]]))
     tensor([5.0000])
     """
@@ -78,7 +76,6 @@ def normalize(input, p=2.0, dim: int = 1, eps=1e-12, out=None):
     A vector needs ``dim=0``. Errors: IndexError for a dim out of range.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.normalize.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     tensor([[0.6000, 0.8000],
             [0.0000, 0.0000]])
@@ -98,7 +95,6 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     Errors: RuntimeError for other numbers of dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cosine_embedding_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.cosine_embedding_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
     tensor(0.4000)
     """
@@ -150,7 +146,6 @@ def triplet_margin_loss(
     Errors: RuntimeError when the numbers of dims differ, ValueError unless ``margin`` > 0.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.triplet_margin_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.triplet_margin_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 3.0]]), torch.tensor([[0.0, 3.5]]))
     tensor(0.5000)
     """
@@ -172,7 +167,6 @@ def triplet_margin_with_distance_loss(
     Errors: RuntimeError when the numbers of dims differ, ValueError unless ``margin`` > 0.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.triplet_margin_with_distance_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.triplet_margin_with_distance_loss(torch.zeros(1, 2), torch.ones(1, 2), torch.ones(1, 2), distance_function=torch.dist)
     tensor(1.0000)
     """
@@ -192,7 +186,6 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     weight: a factor for each class. Errors: IndexError for a tensor without dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.multilabel_soft_margin_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.multilabel_soft_margin_loss(torch.tensor([[0.0, 2.0]]), torch.tensor([[1.0, 0.0]]))
     tensor(1.4100)
     """
@@ -221,7 +214,6 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     Errors: ValueError for another ``p``, RuntimeError when sizes or the target's dtype do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.multi_margin_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([3]))
     tensor(0.3250)
     """
@@ -266,7 +258,6 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     input and target (int64) of one shape, (N, C) or (C); float32 and float64. Errors: RuntimeError when they do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.multilabel_margin_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([[3, 0, -1, 1]]))
     tensor(0.8500)
     """

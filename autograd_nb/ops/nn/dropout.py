@@ -180,7 +180,7 @@ def _family(name: str, apply: Any, doc: str) -> None:
 
     for function, n in ((call, name), (call_, name + "_")):
         function.__name__ = function.__qualname__ = n
-        function.__doc__ = doc
+        function.__doc__ = f"{doc}\n\n    >>> torch.{n}(torch.ones(1, 2), 0.5, train=False)\n    tensor([[1., 1.]])"
         public(method=False, name=n)(function)
 
 
@@ -199,7 +199,11 @@ def _functional(name: str, apply: Any, doc: str, training_default: bool = True) 
         return apply(input, p, training, inplace)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc + "\n\nErrors: ValueError unless 0 <= p <= 1."
+    example = {"dropout2d": "1, 2", "dropout3d": "1, 1, 2"}.get(name, "2")
+    call.__doc__ = (
+        f"{doc}\n\n    Errors: ValueError unless 0 <= p <= 1.\n\n"
+        f"    >>> torch.nn.functional.{name}(torch.ones(1, 1, {example}), training=False).flatten()\n    tensor([1., 1.])"
+    )
     public(method=False, namespaces=("nn.functional",), name=f"nn.functional.{name}")(call)
 
 

@@ -53,7 +53,8 @@ def _fold(x, image, blocks, how):
 
 def _windows(op: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> tuple[Any, ...]:
     """Return (kernel, dilation, padding, stride), two ints each."""
-    how = [tuple_of(v, 2, n, op) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
+    given = ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))
+    how = [tuple_of((v, v) if v.__class__ is int else v, 2, n, op) for v, n in given]
     for (h, w), name, what in zip(how, ("kernel", "dilation", "pad", "stride"), ("kernel size", "dilation", "padding", "stride"), strict=True):
         if name == "pad":
             if h < 0 or w < 0:
@@ -81,7 +82,6 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     Errors: RuntimeError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.unfold.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.unfold(torch.arange(6.0).reshape(1, 1, 2, 3), 2).shape
     torch.Size([1, 4, 2])
     """
@@ -102,6 +102,8 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
             f"Given input with spatial size {tuple(x.shape[-2:])}, kernel_size={kernel}, dilation={d}, padding={p}, stride={s}, calculated "
             f"shape of the array of sliding blocks as {blocks}, but its components must be at least one."
         )
+    if max(blocks) >= 1 << 63:
+        raise RuntimeError(f"unfold(): the number of sliding blocks overflows 64 bits (padding={how[2]}, dilation={how[1]})")
     return _unfold(x, blocks, how) if x.ndim == 4 else _unfold(x.unsqueeze(0), blocks, how).squeeze(0)
 
 
@@ -112,14 +114,13 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     The transpose of `unfold`, which is its gradient. Errors: RuntimeError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.fold.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.fold(torch.ones(1, 4, 2), (2, 3), 2)
     tensor([[[[1., 2., 1.],
               [1., 2., 1.]]]])
     """
     x = tensor_argument(input, "fold")
     _numbers(x, "col2im")
-    image = tuple_of(output_size, 2, "output_size", "fold")
+    image = tuple_of((output_size,) * 2 if output_size.__class__ is int else output_size, 2, "output_size", "fold")
     how = _windows("fold", kernel_size, dilation, padding, stride)
     if min(image) < 1:
         raise RuntimeError(f"Expected output spatial size to be positive, but got: output_size={image}")

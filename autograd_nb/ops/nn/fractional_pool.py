@@ -98,6 +98,9 @@ def _declare(n: int) -> None:
 
     Errors: ValueError or RuntimeError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.FractionalMaxPool{n}d.html
+
+    >>> torch.nn.functional.{called}(torch.ones(1, 1, {'4, ' * n}), 2, 2){'[1]' if what else ''}.shape
+    torch.Size([1, 1, {', '.join('2' * n)}])
     """
         public(method=False, namespaces=("nn.functional",))(function)
 

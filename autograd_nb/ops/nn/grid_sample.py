@@ -14,6 +14,7 @@ from ...launch import Kernel
 from ...shapes import as_int
 from ...tensor import Tensor
 from ..core.numbers import bool_argument
+from ..core.recording import scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, in_float32
@@ -104,7 +105,6 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     Errors: ValueError for unknown modes, RuntimeError for shapes or dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.grid_sample.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.grid_sample(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), align_corners=True)
     tensor([[[[1.]]]])
     """
@@ -128,10 +128,10 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
             "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
             f"{list(x.shape)} and grid with sizes {list(places.shape)}"
         )
+    if x.dtype.category != 2:
+        raise NotImplementedError(f"\"grid_sampler\" not implemented for '{scalar_type(x.dtype)}'; use floating point tensors")
     if x.dtype is not places.dtype:
         raise RuntimeError(f"grid_sampler(): expected input and grid to have the same dtype, but got input with {x.dtype} and grid with {places.dtype}")
-    if x.dtype.category != 2:
-        raise NotImplementedError(f'"grid_sampler" not implemented for {x.dtype}; use floating point tensors')
     if x.shape[0] != places.shape[0]:
         raise RuntimeError(
             f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(x.shape)} and grid with "
@@ -168,7 +168,6 @@ def affine_grid(theta, size, align_corners=None):
     Errors: ValueError or NotImplementedError for shapes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.affine_grid.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.affine_grid(torch.tensor([[[0.5, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 2, 2), align_corners=True)
     tensor([[[[-0.5000, -1.0000],
               [ 0.5000, -1.0000]],

@@ -21,12 +21,14 @@ from ...tensor import Tensor
 from ..core.numbers import bool_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense, images
+from ..creation.cast import dense, images
 from ..creation.create import new_empty
 
 _NEAREST_TABLE = launch.Kernel("nn.interpolate", "nearest_table")
 _TABLE = launch.Kernel("nn.interpolate", "table", outputs=3)
+_BYTE_TABLE = launch.Kernel("nn.interpolate", "byte_table", outputs=5)
 _RESAMPLE = launch.Kernel("nn.interpolate", "resample")
+_RESAMPLE_BYTES = launch.Kernel("nn.interpolate", "resample_bytes")
 _RESAMPLE_BACK = launch.Kernel("nn.interpolate", "resample_back")
 _NEAREST = launch.Kernel("nn.interpolate", "nearest")
 _NEAREST_BACK = launch.Kernel("nn.interpolate", "nearest_back")
@@ -78,6 +80,23 @@ def _tables(mode: int, aligned: bool, sizes: tuple[int, ...], scales: tuple[floa
     return taps, count, index, weight
 
 
+@lru_cache(256)
+def _byte_tables(mode: int, aligned: bool, sizes: tuple[int, ...], scales: tuple[float, ...]) -> tuple[Any, ...]:
+    """Return (taps of each dim, count, index, weight, bits) of `kernels.nn.interpolate.resample_bytes`."""
+    scales = tuple(-1.0 if sizes[k] == sizes[3 + k] else scales[k] for k in range(3))  # whatever the factor, such a dim stays
+    taps, count, index, weight = _tables(mode, aligned, sizes, scales, dtypes.float64)
+    total = launch.empty(weight.size, weight.dtype)
+    used, place, whole, bits = (launch.empty(n, count.dtype) for n in (count.size, index.size, index.size, 2))
+    at = start = 0
+    for k in (2, 1):
+        if taps[k]:
+            source, made = (count[at:], index[start:], weight[start:]), (used[at:], place[start:], total[start:], whole[start:])
+            _BYTE_TABLE(0, sizes[3 + k], taps[k], *source, *made, bits[2 - k:])
+        at += sizes[3 + k]
+        start += taps[k] * sizes[3 + k]
+    return taps, used, place, whole, bits
+
+
 def _three(sizes: Sequence[int]) -> tuple[int, ...]:
     return (1,) * (3 - len(sizes)) + tuple(sizes)
 
@@ -99,7 +118,11 @@ def _operation(mode: int, n: int) -> Any:
         scales = (-1.0,) * (3 - n) + scales  # −1 marks what is no dim of the tensor
         planes = numel(x.shape[:2])
         if mode < 2:
+            if mode == 0 and n == 2:  # where a size stays or doubles PyTorch does not look at the factor of an image
+                scales = tuple(0.0 if geometry[3 + k] in (geometry[k], 2 * geometry[k]) else scales[k] for k in range(3))
             kernels[0](x.dtype, planes, geometry, _nearest_index(mode, geometry, scales), dense(x), y._data)
+        elif x.dtype is dtypes.uint8:
+            _RESAMPLE_BYTES(0, planes, geometry, *_byte_tables(mode, aligned, geometry, scales), dense(x), y._data)
         else:
             kernels[1](x.dtype, planes, geometry, *_tables(mode, aligned, geometry, scales, x.dtype), dense(x), y._data)
         return y
@@ -178,7 +201,6 @@ def interpolate(
     mode that is not for so many dims, RuntimeError for empty sizes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.interpolate.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
     """
@@ -227,10 +249,7 @@ def _resized(x: Tensor, mode: int, sizes: Any, factors: Any, aligned: bool) -> T
         raise RuntimeError(f"Non-empty {x.ndim}D data tensor expected but got a tensor with sizes {list(x.shape)}")
     scales = tuple(1.0 / f if f > 0 else 0.0 for f in factors) if factors is not None else (0.0,) * n
     operation = _operation(mode, n)
-    if x.dtype is dtypes.uint8 and mode >= 2:
-        y = operation(cast(x, dtypes.float32), after, scales, aligned)
-        return cast(y.round().clamp(0, 255), dtypes.uint8)
-    if x.dtype.category != 2 and not (mode < 2 and x.dtype is dtypes.uint8):
+    if x.dtype.category != 2 and (x.dtype is not dtypes.uint8 or (mode == 2 and n != 2)):
         raise NotImplementedError(f'"{operation.node_name.removesuffix("Backward0")}" not implemented for {x.dtype}; use floating point tensors or uint8')
     return operation(x, after, scales, aligned)
 

@@ -218,7 +218,6 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
     Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0], [0.0, 8.0]]), (2,))
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
@@ -238,7 +237,6 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     Errors: RuntimeError or ValueError when shapes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
     tensor([[0.8485, 1.1314]])
     """

@@ -27,7 +27,6 @@ def linear_cross_entropy(
     Errors: RuntimeError for shapes that do not fit, or for ``ignore_index`` with probabilities.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear_cross_entropy.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.linear_cross_entropy(torch.ones(1, 2), torch.zeros(3, 2), torch.tensor([0]))
     tensor(1.0986)
     """

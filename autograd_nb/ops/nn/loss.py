@@ -163,7 +163,6 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     Warns when the shapes differ, as broadcasting is rarely meant. weight: one factor an element.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.mse_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([1.0, 3.0, 6.0]))
     tensor(1.6667)
     """
@@ -184,7 +183,6 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     Shapes broadcast, with a warning; ``reduction`` "none", "mean" or "sum". Errors: ValueError for another ``reduction``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.l1_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([1.0, 3.0, 6.0]))
     tensor(1.)
     """
@@ -208,7 +206,6 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     Shapes broadcast, with a warning; ``reduction`` "none", "mean" or "sum". Errors: RuntimeError for a negative ``beta``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.smooth_l1_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 5.0]), reduction="none")
     tensor([0.1250, 2.5000])
     """
@@ -230,7 +227,6 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     Shapes broadcast, with a warning; ``reduction`` "none", "mean" or "sum". Errors: RuntimeError unless ``delta`` > 0.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.huber_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 5.0]), reduction="none", delta=2.0)
     tensor([0.1250, 4.0000])
     """
@@ -278,6 +274,9 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """Return −t·ln x − (1 − t)·ln(1 − x), logarithms kept above −100; dL/dx = (x − t)/(x(1 − x)).
 
     Errors: ValueError when the shapes differ; RuntimeError for an input outside [0, 1].
+
+    >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.8, 0.3]), torch.tensor([1., 0.]))
+    tensor(0.2899)
     """
     reduction = _settled(size_average, reduce, reduction)
     x, t = _pair(input, target, "binary_cross_entropy", False)
@@ -330,7 +329,6 @@ def binary_cross_entropy_with_logits(
     weight, pos_weight: tensors that broadcast to the input. Errors: ValueError when input and target differ in shape.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0, 2.0]), torch.tensor([1.0, 1.0]))
     tensor(0.4100)
     """
@@ -367,7 +365,6 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     Errors: ValueError for another ``reduction``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.kl_div(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.25, 0.75]]), reduction="batchmean")
     tensor(0.1308)
     """
@@ -396,7 +393,6 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     Shapes broadcast; ``reduction`` "none", "mean" or "sum". Errors: ValueError for another ``reduction``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.poisson_nll_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]), reduction="none")
     tensor([1.0000, 0.7183])
     """
@@ -441,6 +437,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     var: of the input's shape, or without its last dim, or with 1 there, or a number.
 
     Errors: ValueError for negative variances or another shape.
+
+    >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1., 2.]), torch.tensor([1., 1.]), torch.tensor([1., 1.]))
+    tensor(0.2500)
     """
     x = tensor_argument(input, "gaussian_nll_loss")
     t = _target(target, x, "gaussian_nll_loss")
@@ -491,7 +490,6 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     Shapes broadcast; ``reduction`` "none", "mean" or "sum". Errors: ValueError for another ``reduction``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.hinge_embedding_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.2, 0.2]), torch.tensor([1.0, -1.0]), reduction="none")
     tensor([0.2000, 0.8000])
     """
@@ -524,7 +522,6 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
     Errors: RuntimeError when the numbers of dims differ.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.margin_ranking_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0, 3.0]), torch.tensor([2.0, 1.0]), torch.tensor([1.0, 1.0]), reduction="none")
     tensor([1., 0.])
     """
@@ -551,7 +548,6 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     ``reduction`` "none", "mean" or "sum". Errors: ValueError for another ``reduction``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.soft_margin_loss.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 2.0]), torch.tensor([1.0, -1.0]), reduction="none")
     tensor([0.6931, 2.1269])
     """

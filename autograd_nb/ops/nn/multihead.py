@@ -132,6 +132,11 @@ def multi_head_attention_forward(
 
     Errors: AssertionError or RuntimeError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
+
+    >>> x, w, b = torch.ones(3, 1, 4), torch.zeros(12, 4), torch.zeros(12)
+    >>> F = torch.nn.functional
+    >>> F.multi_head_attention_forward(x, x, x, 4, 2, w, b, None, None, False, 0.0, torch.eye(4), None)[0].shape
+    torch.Size([3, 1, 4])
     """
     op = "multi_head_attention_forward"
     q, k, v = tensor_argument(query, op, "query"), tensor_argument(key, op, "key"), tensor_argument(value, op, "value")
@@ -172,12 +177,16 @@ def multi_head_attention_forward(
         y, weights = scaled_dot_product_attention(q, k, v, mask, p, causal), None
     y = linear(y.permute(2, 0, 1, 3).reshape(length * n, e), out_proj_weight, out_proj_bias)
     y = y.reshape(length, n, y.shape[1])
-    if weights is not None and average_attn_weights:
+    return _finished(y, weights, average_attn_weights, batched)
+
+
+def _finished(y: Tensor, weights: Tensor | None, average: bool, batched: bool) -> tuple[Tensor, Tensor | None]:
+    """Return the output and its weights, averaged over heads, without the batch dim if the inputs had none."""
+    if weights is not None and average:
         weights = weights.mean(dim=1)
-    if not batched:
-        y = y.squeeze(1)
-        weights = None if weights is None else weights.squeeze(0)
-    return y, weights
+    if batched:
+        return y, weights
+    return y.squeeze(1), None if weights is None else weights.squeeze(0)
 
 
 def _check_alike(q: Tensor, k: Tensor, v: Tensor, op: str) -> None:

@@ -262,7 +262,11 @@ def instance_norm(
     input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5,
     cudnn_enabled=True,
 ):  # fmt: skip
-    """Return `batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
+    """Return `batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used.
+
+    >>> torch.nn.functional.instance_norm(torch.tensor([[[1., 3.]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
     x = tensor_argument(input, "instance_norm")
     momentum, eps = float_argument(momentum, "instance_norm", "momentum"), float_argument(eps, "instance_norm", "eps")
     if x.ndim < 2 and not use_input_stats:
@@ -306,6 +310,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
     """Return (x − mean)/√(var + eps)·weight + bias, the statistics over each of ``num_groups`` groups of channels of a sample.
 
     Errors: RuntimeError when the channels do not divide into the groups, or sizes do not fit.
+
+    >>> torch.nn.functional.group_norm(torch.tensor([[1., 3.]]), 1)
+    tensor([[-1.0000,  1.0000]])
     """
     x = tensor_argument(input, "group_norm")
     if x.ndim < 2:
@@ -343,7 +350,6 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k: float = 1.0):
     Errors: ValueError for less than 3 dims.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.local_response_norm.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.local_response_norm(torch.ones(1, 3, 2), 2, alpha=1.0)
     tensor([[[0.7378, 0.7378],
              [0.5946, 0.5946],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from ... import dtypes, launch
+from ... import dtypes, launch, strides
 from ...shapes import as_int, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.jumps import by_jumps, jumping
@@ -372,10 +372,10 @@ def _unpooled(op: str, n: int, input: Any, indices: Any, kernel: Any, stride: An
 _SOURCE = "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.{name}.html"
 
 
-def _offer(name: str, function: Any, doc: str, also: bool = False) -> None:
+def _offer(name: str, function: Any, doc: str, example: str, also: bool = False) -> None:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"Return {doc}\n\n    input: (N, C, …) or (C, …). Errors: RuntimeError naming what does not fit.\n"
+        f"Return {doc}; {name}({example}.\n\n    input: (N, C, …) or (C, …). Errors: RuntimeError naming what does not fit.\n"
         f"    Source: {_SOURCE.format(name=name)}\n    "
     )
     public(method=False, namespaces=("nn.functional",), name=f"nn.functional.{name}")(function)
@@ -404,10 +404,11 @@ def _declare(n: int) -> None:
 
     def adaptive_avg_pool(input, output_size):
         x, y = _parts(f"adaptive_avg_pool{n}d", n, input, output_size)
-        if x.dtype.is_complex:
-            return OPS["mean"].call(x, tuple(range(x.ndim - n, x.ndim)), keepdim=True)
-        pooled = _adaptive(x, y, n)
-        return pooled if all(size == 1 for size in y) else jumping(pooled, x)  # (one part is a mean in PyTorch)
+        if any(size != 1 for size in y):
+            return jumping(_adaptive(x, y, n), x)
+        if x.dtype.category == 2 and strides.looks_channels_last(x._layout):  # and so is the result
+            return _adaptive(x, y, n)
+        return OPS["mean"].call(x, tuple(range(x.ndim - n, x.ndim)), keepdim=True)  # as in PyTorch
 
     def adaptive_max_pool(input, output_size, return_indices=False):
         x, y = _max_parts(f"adaptive_max_pool{n}d", n, input, output_size)
@@ -430,14 +431,29 @@ def _declare(n: int) -> None:
     def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
         return _unpooled(f"max_unpool{n}d", n, input, indices, kernel_size, stride, padding, output_size)
 
-    _offer(f"max_pool{n}d", max_pool, "the largest element of each window (nan wins); the gradient goes to it.", True)
-    _offer(f"max_pool{n}d_with_indices", max_pool_with_indices, "what `max_pool` does and the place of each maximum in its plane.")
-    _offer(f"avg_pool{n}d", avg_pool, "the mean of each window; the gradient is shared evenly.", n == 1)
-    _offer(f"adaptive_avg_pool{n}d", adaptive_avg_pool, "the mean of each of ``output_size`` nearly equal parts.", n == 1)
-    _offer(f"adaptive_max_pool{n}d", adaptive_max_pool, "the largest element of each of ``output_size`` nearly equal parts.", n == 1)
-    _offer(f"adaptive_max_pool{n}d_with_indices", adaptive_max_pool_with_indices, "what `adaptive_max_pool` does and the places of the maxima.")
-    _offer(f"lp_pool{n}d", lp_pool, "(Σ xᵖ)^(1/p) over each window.")
-    _offer(f"max_unpool{n}d", max_unpool, "values put back where `max_pool` found them, zeros elsewhere.")
+    _offered(n, {function.__name__: function for function in (
+        max_pool, max_pool_with_indices, avg_pool, adaptive_avg_pool, adaptive_max_pool, adaptive_max_pool_with_indices, lp_pool, max_unpool,
+    )})  # fmt: skip
+
+
+def _offered(n: int, pools: dict[str, Any]) -> None:
+    """Offer the functions of ``n`` dims, each with the example of a window of two elements."""
+    pair, two, place, mean = ("[" * (n + 2) + text + "]" * (n + 2) for text in ("1., 2.", "2.", "1", "1.5000"))
+    window = 2 if n == 1 else (1,) * (n - 1) + (2,)
+    root, kept = two.replace("2.", "2.2361"), pair.replace("1.", "0.")
+    for kind, doc, example in (
+        ("max_pool", "the largest element of each window (nan wins), to which the gradient goes", f"{pair}, {window}) = {two}"),
+        ("max_pool_with_indices", "what `max_pool` does and the place of each maximum in its plane", f"{pair}, {window}) = ({two}, {place})"),
+        ("avg_pool", "the mean of each window, which shares the gradient evenly", f"{pair}, {window}) = {mean}"),
+        ("adaptive_avg_pool", "the mean of each of ``output_size`` nearly equal parts", f"{pair}, 1) = {mean}"),
+        ("adaptive_max_pool", "the largest element of each of ``output_size`` nearly equal parts", f"{pair}, 1) = {two}"),
+        ("adaptive_max_pool_with_indices", "what `adaptive_max_pool` does and the places of the maxima", f"{pair}, 1) = ({two}, {place})"),
+        ("lp_pool", "(Σ xᵖ)^(1/p) over each window", f"{pair}, 2, {window}) = {root}"),
+        ("max_unpool", "values put back where `max_pool` found them, zeros elsewhere", f"{two}, {place}, {window}) = {kept}"),
+    ):
+        # PyTorch has these in both namespaces
+        also = kind == "max_pool" or (n == 1 and kind in ("avg_pool", "adaptive_avg_pool", "adaptive_max_pool"))
+        _offer(kind.replace("pool", f"pool{n}d"), pools[kind], doc, example, also)
 
 
 for _n in (1, 2, 3):

@@ -289,7 +289,7 @@ _OPTIONS = ("params", "has_biases", "num_layers", "dropout", "train", "bidirecti
 
 
 def _declare(kind: str, formula: str) -> None:
-    states = 2 if kind == "lstm" else 1
+    states, gates = 2 if kind == "lstm" else 1, {"lstm": 4, "gru": 3}.get(kind, 1)
 
     def call(*args, **kwargs):
         names = ["input", "hx", *_OPTIONS, "batch_first"]
@@ -326,10 +326,17 @@ def _declare(kind: str, formula: str) -> None:
     call.__name__ = call.__qualname__ = kind
     call.__doc__ = (
         f"Run layers of {formula}\n\n    ({kind}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or "
-        "packed: (data, batch_sizes, hx, …). input (steps, batch, features), hx (layers · directions, batch, hidden)."
+        "packed: (data, batch_sizes, hx, …). input (steps, batch, features), hx (layers · directions, batch, hidden).\n\n"
+        f"    >>> h, weights = torch.zeros(1, 1, 1), [torch.zeros({gates}, 1)] * 2\n"
+        f"    >>> torch.{kind}(torch.ones(2, 1, 1), {'(h, h)' if states == 2 else 'h'}, weights, False, 1, 0.0, False, False, False)[0].flatten()\n"
+        "    tensor([0., 0.])"
     )
     cell.__name__ = cell.__qualname__ = f"{kind}_cell"
-    cell.__doc__ = f"Run one step of {formula}\n\n    input (batch, features), hx (batch, hidden), weights (gates · hidden, features or hidden)."
+    cell.__doc__ = (
+        f"Run one step of {formula}\n\n    input (batch, features), hx (batch, hidden), weights (gates · hidden, features or hidden).\n\n"
+        f"    >>> h, w = torch.zeros(1, 1), torch.zeros({gates}, 1)\n"
+        f"    >>> torch.{kind}_cell(torch.ones(1, 1), {'(h, h), w, w)[0]' if states == 2 else 'h, w, w)'}\n    tensor([[0.]])"
+    )
     public(method=False)(call)
     public(method=False)(cell)
 
@@ -354,10 +361,22 @@ def _cell(kind: str, input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: A
         if t.shape[1] != n:
             raise RuntimeError(f"{op}(): hidden{i} has inconsistent hidden_size: got {t.shape[1]}, expected {n}")
     sizes = launch.constant(np.array([x.shape[0]], np.int64))
-    _, h, c = _layer(kind, x, sizes, h, c, _fit(op, kind, x, h, c, (w_ih, w_hh, b_ih, b_hh, None)), False)
+    weights = _fit(op, kind, x, h, c if c is None else c.detach().to(x.dtype), (w_ih, w_hh, b_ih, b_hh, None))
+    if c is not None and c.dtype is not x.dtype:
+        return _promoting_cell(x, h, c, weights)
+    _, h, c = _layer(kind, x, sizes, h, c, weights, False)
     if kind.startswith("rnn"):
         guarded(h, h)
     return h if c is None else (h, c)
+
+
+def _promoting_cell(x: Tensor, h: Tensor, c: Tensor, weights: Sequence[Any]) -> tuple[Tensor, Tensor]:
+    """Return (h', c') of an LSTM whose c has another dtype: PyTorch does not look at it, and promotes where it meets the gates."""
+    w_ih, w_hh, b_ih, b_hh, _ = weights
+    linear, sigmoid, tanh = (OPS[name].call for name in ("nn.functional.linear", "sigmoid", "tanh"))
+    i, f, g, o = (linear(x, w_ih, b_ih) + linear(h, w_hh, b_hh)).chunk(4, 1)
+    c = sigmoid(f) * c + sigmoid(i) * tanh(g)
+    return sigmoid(o) * tanh(c), c
 
 
 _declare("lstm", "LSTM: i, f, o = σ(W x + U h + b), g = tanh(…), c' = f·c + i·g, h' = o·tanh(c').")

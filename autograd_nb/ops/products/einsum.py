@@ -370,7 +370,6 @@ def einsum(*args):
     fewest multiplications (by opt_einsum where it is installed; see backends.opt_einsum).
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.einsum("ij,j->i", torch.eye(2), torch.tensor([1., 2.]))
         tensor([1., 2.])
 

@@ -96,10 +96,11 @@ class ProductPlan:
     """The way in which two matrices are multiplied in one small launch; for `known` calls the entry points of that kernel, and of the one that
     writes a row into each of the product's before."""
 
-    __slots__ = ("carrier", "entry", "fill", "kernel", "layout", "numbers", "rows", "size")
+    __slots__ = ("carrier", "entry", "fill", "kernel", "layout", "numbers", "op", "rows", "size")
 
     def __init__(self, la: Layout, lb: Layout):
         """Plan for layouts that fit and that BLAS could read, turned where the product turns them."""
+        self.op: Any = None  # that is recorded, of a `known` call
         (m, k), n, d = la.shape, lb.shape[1], la.dtype
         a0, a1 = _strides(la)
         b0, b1 = _strides(lb)
@@ -127,8 +128,12 @@ _TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
 def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
     """Return the plan for A·B ("nn"), A·Bᵀ ("nt") or Aᵀ·B ("tn"); None where that needs a copy, a cast or several threads."""
     first, second = (_turned(layout) if turn else layout for layout, turn in zip((la, lb), _TURNS[kind], strict=True))
+    return _new_plan(first, second)
+
+
+def _new_plan(first: Layout, second: Layout) -> ProductPlan | None:
     (m, k), n = first.shape, second.shape[1]
-    fits = la.dtype is not dtypes.float16 and m * n * k < LARGE and _readable(first) and _readable(second)
+    fits = first.dtype is not dtypes.float16 and m * n * k < LARGE and _readable(first) and _readable(second)
     return ProductPlan(first, second) if fits else None
 
 
@@ -149,24 +154,48 @@ def plan_known(checked: bool, la: Layout, lb: Layout, kind: str) -> ProductPlan 
         first, second = _TURNS[kind]
         if la.dtype is not lb.dtype or la.sizes[0 if first else 1] != lb.sizes[1 if second else 0]:
             return None
-    plan = _plan(la, lb, kind)
-    if plan is None or plan.size * la.dtype.itemsize >= launch.BIG:
+    return _with_entry(_plan(la, lb, kind))
+
+
+def _plan_vectors(la: Layout, lb: Layout) -> ProductPlan | None:
+    """Return the plan of a matrix or vector times a vector, which is the product of a row or rows and a column."""
+    n, d = lb.sizes[0], lb.dtype
+    if la.dtype is not d or la.sizes[-1] != n:
+        return None
+    rows = la if la.ndim == 2 else layout_of((1, n), (n * la.strides[0], la.strides[0]), d)
+    plan = _with_entry(_new_plan(rows, layout_of((n, 1), (lb.strides[0], 1), d)))
+    if plan is not None:
+        plan.layout = layout_of(la.shape[:-1], None, d)
+    return plan
+
+
+def _with_entry(plan: ProductPlan | None) -> ProductPlan | None:
+    """Return the plan with its kernel's entry point; None where there is none yet, or the product is too large."""
+    if plan is None or plan.size * plan.carrier.itemsize >= launch.BIG:
         return None
     if plan.entry is None:
-        plan.entry = plan.kernel.entry(la.dtype)
+        plan.entry = plan.kernel.entry(plan.layout.dtype)
     return None if plan.entry is None else plan
 
 
-def known_product(op: Structured, kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator of a function that ends in the product ``op`` of two matrices, whose calls are `known`."""
+def known_product(kind: str, ops: dict[tuple[int, int], Structured]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator of a function that ends in one of the products ``ops``, found by how many dims the operands have: 2, or (for "nn") 2 and 1 or 1
+    and 1. Its calls are `known`."""
 
     def plan(checked: bool, first: Any, second: Any) -> ProductPlan | None:
-        return plan_known(checked, first._layout, second._layout, kind)
+        la, lb = first._layout, second._layout
+        op = ops.get((la.ndim, lb.ndim))
+        if op is None:
+            return None
+        found = plan_known(checked, la, lb, kind) if lb.ndim == 2 else _plan_vectors(la, lb)
+        if found is not None:
+            found.op = op
+        return found
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         a, b, *_ = parameters_of(function)
-        run = result_lines(f"plan.entry(*plan.numbers, False, {a}._data, {b}._data, data)", recorded_lines([a, b], f"{a}, {b}"))
-        return known(f"{a}._layout, {b}._layout", plan, run, takes=(a, b), _op=op)(function)
+        run = result_lines(f"plan.entry(*plan.numbers, False, {a}._data, {b}._data, data)", recorded_lines([a, b], f"{a}, {b}", "plan.op"))
+        return known(f"{a}._layout, {b}._layout", plan, run, takes=(a, b))(function)
 
     return decorate
 
@@ -244,6 +273,9 @@ def _mm_nt(a, b):
     return _multiplied(a, b, "nt")
 
 
+_mm_nt.node.shown_edges = ((0, False), (1, True))
+
+
 @_mm_nt.batched
 def _mm_nt_of_batch(op, args, batch):
     a, b = args
@@ -261,19 +293,19 @@ def _mm_tn_of_batch(op, args, batch):
     return _mm_of_batch(_mm, (a.t(), b), batch)
 
 
-@known_product(_mm, "nn")
+@known_product("nn", {(2, 2): _mm})
 def _times(input, other):
     """Return A·B of two matrices that fit."""
     return _mm(input, other)
 
 
-@known_product(_mm_nt, "nt")
+@known_product("nt", {(2, 2): _mm_nt})
 def _times_turned(input, other):
     """Return A·Bᵀ."""
     return _mm_nt(input, other)
 
 
-@known_product(_mm_tn, "tn")
+@known_product("tn", {(2, 2): _mm_tn})
 def _turned_times(input, other):
     """Return Aᵀ·B."""
     return _mm_tn(input, other)

@@ -34,14 +34,13 @@ def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:
 
 
 @public()
-@known_product(_mm, "nn")
+@known_product("nn", {(2, 2): _mm})
 def mm(input, mat2, *, out=None):
     """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g.
 
     Strided operands are not copied where BLAS can read them. Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.mm.html
 
-    >>> import autograd_nb as torch
     >>> torch.mm(torch.tensor([[2.0, 1.0], [1.0, 3.0]]), torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
     tensor([[ 5.,  5.],
             [ 5., 10.]])
@@ -69,7 +68,7 @@ def _fit(a: Tensor, b: Tensor) -> None:
 
 @public()
 def bmm(input, mat2, *, out=None):
-    """Products of two batches of matrices: y[i] = A[i]·B[i]."""
+    """Products of two batches of matrices: y[i] = A[i]·B[i]; bmm([[[1., 2.]]], [[[3.], [4.]]]) = [[[11.]]]."""
     a, b = tensor_argument(input, "bmm"), tensor_argument(mat2, "bmm", "mat2")
     if a.ndim != 3 or b.ndim != 3:
         raise RuntimeError(f"batch1 and batch2 must be 3D tensors (bmm() got {a.ndim}-D and {b.ndim}-D)")
@@ -114,8 +113,9 @@ def _dot_of_batch(op, args, batch):
 
 
 @public()
+@known_product("nn", {(2, 1): _mv})
 def mv(input, vec, *, out=None):
-    """Matrix times vector: y = A·v."""
+    """Matrix times vector: y = A·v; mv([[1., 2.], [3., 4.]], [1., 1.]) = [3., 7.]."""
     a, v = tensor_argument(input, "mv"), tensor_argument(vec, "mv", "vec")
     if not a.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions (mv(): input must be a matrix)")
@@ -129,8 +129,9 @@ def mv(input, vec, *, out=None):
 
 
 @public()
+@known_product("nn", {(1, 1): _dot})
 def dot(input, tensor, *, out=None):
-    """Inner product of two vectors: y = Σ aᵢbᵢ."""
+    """Inner product of two vectors: y = Σ aᵢbᵢ; dot([1., 2.], [3., 4.]) = tensor(11.)."""
     a, b = tensor_argument(input, "dot"), tensor_argument(tensor, "dot", "tensor")
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
@@ -147,7 +148,7 @@ def dot(input, tensor, *, out=None):
 
 
 @public("__matmul__")
-@known_product(_mm, "nn")
+@known_product("nn", {(2, 2): _mm, (2, 1): _mv, (1, 1): _dot})
 def matmul(input, other, *, out=None):
     """Return the product of vectors, matrices and batches of them; batch dims broadcast.
 
@@ -156,7 +157,6 @@ def matmul(input, other, *, out=None):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.matmul.html
 
-    >>> import autograd_nb as torch
     >>> torch.matmul(torch.tensor([[2.0, 1.0], [1.0, 3.0]]), torch.tensor([1.0, 2.0]))
     tensor([4., 7.])
     """
@@ -205,7 +205,7 @@ Tensor.__rmatmul__ = _rmatmul  # type: ignore[assignment]
 
 @public("ger")
 def outer(input, vec2, *, out=None):
-    """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
+    """Outer product of two vectors: y[i, j] = aᵢ·bⱼ; outer([1., 2.], [3., 4.]) = [[3., 4.], [6., 8.]]."""
     a, b = tensor_argument(input, "outer"), tensor_argument(vec2, "outer", "vec2")
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D argument self and vec2, but got {a.ndim}-D and {b.ndim}-D")
@@ -219,7 +219,6 @@ def kron(input, other, *, out=None):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.kron.html
 
-    >>> import autograd_nb as torch
     >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
@@ -235,7 +234,7 @@ def kron(input, other, *, out=None):
 
 @public()
 def inner(input, other, *, out=None):
-    """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
+    """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]; inner([[1., 2.]], [3., 4.]) = [11.]."""
     a, b = tensor_argument(input, "inner"), tensor_argument(other, "inner", "other")
     if a.ndim == 0 or b.ndim == 0:
         return a * b if out is None else store(out, a * b, "inner", (), (a, b))
@@ -249,7 +248,7 @@ def inner(input, other, *, out=None):
 
 @public(method=False)
 def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
-    """Contract the last ``dims`` dims of a with the first of b, or the two lists of dims given."""
+    """Contract the last ``dims`` dims of a with the first of b, or the two lists of dims given; tensordot([[1., 2.]], [[3.], [4.]], 1) = [[11.]]."""
     x, z = tensor_argument(a, "tensordot", "a"), tensor_argument(b, "tensordot", "b")
     if isinstance(dims, Tensor):
         dims = (dims[0].tolist(), dims[1].tolist()) if dims.numel() > 1 else int(dims.item())
@@ -364,7 +363,7 @@ def _only_scaled(x: Tensor, y: Tensor, beta: Any) -> None:
 
 @public()
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
-    """y = beta·input + alpha·A·B."""
+    """y = beta·input + alpha·A·B; addmm([[1.]], [[1., 2.]], [[3.], [4.]]) = [[12.]]."""
     y = mm(mat1, mat2)
     _only_scaled(mat1, y, beta)
     return _added(input, y, beta, alpha, out, "addmm")
@@ -372,7 +371,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
 
 @public()
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
-    """y = beta·input + alpha·A·v."""
+    """y = beta·input + alpha·A·v; addmv([1.], [[1., 2.]], [3., 4.]) = [12.]."""
     a, v = tensor_argument(mat, "addmv", "mat"), tensor_argument(vec, "addmv", "vec")
     if a.ndim != 2 or v.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {getattr(input, 'ndim', 0)}, {a.ndim}, {v.ndim} dims (addmv)")
@@ -383,7 +382,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
 
 @public()
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
-    """y = beta·input + alpha·a⊗b; of booleans with "or" for the sum and "and" for products."""
+    """y = beta·input + alpha·a⊗b; of booleans with "or" for the sum and "and" for products; addr([[1., 1.]], [2.], [3., 4.]) = [[7., 9.]]."""
     operands = [tensor_argument(t, "addr", n) for t, n in ((input, "input"), (vec1, "vec1"), (vec2, "vec2"))]
     d = dtypes.bool_
     for t in operands:  # (broadcast first, a 0-d one has its say about the dtype)
@@ -406,13 +405,13 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
 
 @public()
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
-    """y[i] = beta·input[i] + alpha·A[i]·B[i]."""
+    """y[i] = beta·input[i] + alpha·A[i]·B[i]; baddbmm([[[1.]]], [[[1., 2.]]], [[[3.], [4.]]]) = [[[12.]]]."""
     return _added(input, _batches(batch1, batch2, beta, "baddbmm"), beta, alpha, out, "baddbmm")
 
 
 @public()
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
-    """y = beta·input + alpha·Σᵢ A[i]·B[i]."""
+    """y = beta·input + alpha·Σᵢ A[i]·B[i]; addbmm([[1.]], [[[1., 2.]]], [[[3.], [4.]]]) = [[12.]]."""
     return _added(input, sum_(_batches(batch1, batch2, beta, "addbmm"), 0, dtype=batch1.dtype), beta, alpha, out, "addbmm")
 
 
@@ -451,6 +450,9 @@ def _linear(x, weight, bias):
     if x.shape[1]:
         product(_batch_of_one(x), _batch_of_one(weight.t()), y)
     return make(y._data, layout_of((m, n), None, d), [0, 0])
+
+
+_linear.node.shown_edges = ((2, False), (0, False), (1, True))
 
 
 @_linear.batched
@@ -502,7 +504,6 @@ def linear(input, weight, bias=None, *, out=None):
     Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.linear(torch.tensor([1.0, 2.0]), torch.tensor([[2.0, 1.0], [1.0, 3.0]]), torch.tensor([10.0, 0.0]))
     tensor([14.,  7.])
     """
@@ -561,7 +562,7 @@ def _trilinear(x, z, w):
 
 @public(method=False, namespaces=("torch", "nn.functional"))
 def bilinear(input1, input2, weight, bias=None):
-    """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims."""
+    """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims; bilinear([1., 2.], [3.], [[[1.], [2.]]]) = [15.]."""
     x, z, w = (tensor_argument(t, "bilinear", n) for t, n in ((input1, "input1"), (input2, "input2"), (weight, "weight")))
     if bias is not None:
         tensor_argument(bias, "bilinear", "bias")

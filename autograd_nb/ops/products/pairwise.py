@@ -138,7 +138,6 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     a distance of 0 is 0.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.], [0., 1.]]))
         tensor([[5., 1.]])
 
@@ -185,7 +184,6 @@ def pdist(input, p=2.0):
     Errors: RuntimeError for what is not a matrix of floating numbers, or negative p.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pdist.html
 
-    >>> import autograd_nb as torch
     >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
     tensor([5.])
     """

@@ -24,14 +24,14 @@ from ...overriding import whole
 from ...shapes import Layout, as_int, as_shape, check_sizes, is_expanded
 from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut, tensor_lines, written_lines
-from ..core.history import check_inplace, rewrite_history
+from ..core.history import check_inplace
 from ..core.memo import Memo
+from ..core.numbers import float_argument
 from ..core.recording import made_in, store, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import as_device, cast, format_name
 from ..creation.create import _finish, new_empty
-from ..creation.ranges import _stored_in_order
 from .generator import default_generator, stream
 
 _dtype = dtype
@@ -251,7 +251,6 @@ rand: Callable[..., Any] = _drawing(
     """Return a tensor of ``size`` filled with numbers uniform on [0, 1).
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.rand(2, 3).shape
         torch.Size([2, 3])
 
@@ -260,7 +259,7 @@ rand: Callable[..., Any] = _drawing(
 )  # fmt: skip
 randn: Callable[..., Any] = _drawing(
     _STANDARD, "normal_kernel_cpu",
-    """Return a tensor of ``size`` filled with standard normal numbers.
+    """Return a tensor of ``size`` filled with standard normal numbers; randn(2, 3).shape = torch.Size([2, 3]).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.randn.html
     """,
@@ -331,6 +330,9 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
 
     Errors: RuntimeError for low >= high, and for bounds that the dtype does not hold.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.randint.html
+
+    >>> torch.randint(3, 4, (2,))
+    tensor([3, 3])
     """
     rest = list(args)
     if size is None:
@@ -386,7 +388,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     _shuffle(0, words, t._data)
     t = cast(t, d)
     if out is not None:
-        return _stored_in_order(out, t, "randperm")
+        return store(out, t, "randperm")
     return _finish(t, requires_grad)
 
 
@@ -395,7 +397,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
 
 @whole
 def _fill(name: str, target: Any, law: Callable[..., Any], generator: Any, *operands: Any) -> Tensor:
-    """Overwrite ``target`` with draws; what it held gets no gradient."""
+    """Overwrite ``target`` with draws; the gradient of what it held is 0."""
     x = tensor_argument(target, name, "self")
     check_inplace(x)
     layout = x._layout
@@ -405,15 +407,17 @@ def _fill(name: str, target: Any, law: Callable[..., Any], generator: Any, *oper
             "Please clone() the tensor before performing the operation."
         )
     key = stream(generator)
+    recorded = x._rg and state.grad
+    if recorded:
+        OPS["zero_"].call(x)
     if layout.contiguous:
         law(key, x._data[: layout.size], layout.dtype, *operands)
     else:
         t = new_empty(layout.shape, layout.dtype)
         law(key, t._data, layout.dtype, *operands)
         make(x._data, layout, [0, 0]).copy_(t)
-    x._version_[0] += 1
-    if x._rg and state.grad:
-        rewrite_history(x, None)
+    if not recorded:
+        x._version_[0] += 1
     return x
 
 
@@ -425,11 +429,7 @@ def _floats(name: str, x: Any, kernel: str) -> None:
 
 
 def _number(name: str, argument: str, value: Any) -> float:
-    if isinstance(value, Tensor) and value._layout.size == 1:
-        value = value.item()
-    if isinstance(value, (bool, int, float, np.number)):
-        return float(value)
-    raise TypeError(f"{name}(): argument '{argument}' must be float, not {type(value).__name__}")
+    return float_argument(value, name, argument)
 
 
 def _found(x: float) -> str:
@@ -438,7 +438,11 @@ def _found(x: float) -> str:
 
 @public(kind="inplace", namespaces=())
 def uniform_(self, from_: float = 0, to: float = 1, *, generator=None, **kw):
-    """Fill with numbers uniform on [from, to)."""
+    """Fill with numbers uniform on [from, to).
+
+    >>> torch.empty(2).uniform_(1.0, 1.0)
+    tensor([1., 1.])
+    """
     low, high = _number("uniform_", "from", kw.pop("from", from_)), _number("uniform_", "to", to)
     if tensor_argument(self, "uniform_", "self").dtype.is_complex:
         OPS["view_as_real"].call(self).uniform_(low, high, generator=generator)
@@ -464,7 +468,11 @@ def _check_std(std: float) -> float:
 
 @public(kind="inplace", namespaces=())
 def normal_(self, mean=0, std=1, *, generator=None):
-    """Fill with normal numbers of the given mean and standard deviation. RuntimeError for std < 0."""
+    """Fill with normal numbers of the given mean and standard deviation. RuntimeError for std < 0.
+
+    >>> torch.empty(2).normal_(std=0.0)
+    tensor([0., 0.])
+    """
     mean, std = _number("normal_", "mean", mean), _check_std(_number("normal_", "std", std))
     if tensor_argument(self, "normal_", "self").dtype.is_complex:
         return self.copy_(randn(*self.shape, generator=generator, dtype=self.dtype) * std + mean)
@@ -476,7 +484,11 @@ def normal_(self, mean=0, std=1, *, generator=None):
 
 @public(kind="inplace", namespaces=())
 def log_normal_(self, mean=1, std=2, *, generator=None):
-    """Fill with exp(z) of normal z with the given mean and standard deviation."""
+    """Fill with exp(z) of normal z with the given mean and standard deviation.
+
+    >>> torch.empty(2).log_normal_().shape
+    torch.Size([2])
+    """
     mean, std = _number("log_normal_", "mean", mean), _number("log_normal_", "std", std)
     _floats("log_normal_", self, "log_normal_cpu")
     if not std > 0:
@@ -496,7 +508,11 @@ def exponential_(self, lambd=1, *, generator=None):
 
 @public(kind="inplace", namespaces=())
 def cauchy_(self, median=0, sigma=1, *, generator=None):
-    """Fill with numbers of the Cauchy distribution."""
+    """Fill with numbers of the Cauchy distribution.
+
+    >>> torch.empty(2).cauchy_().shape
+    torch.Size([2])
+    """
     median, sigma = _number("cauchy_", "median", median), _number("cauchy_", "sigma", sigma)
     _floats("cauchy_", self, "cauchy_cpu")
     if not sigma > 0:
@@ -520,6 +536,9 @@ def random_(self, *bounds: int | None, generator=None, **kw):
     """Fill with integers: uniform on [from, to), on [0, to), or up to the largest that the dtype holds exactly, from 0 or ``from`` on.
 
     ``random_()``, ``random_(to)`` or ``random_(from, to)``, where None for ``to`` stands for that largest one.
+
+    >>> torch.empty(2).random_(3, 4)
+    tensor([3., 3.])
     """
     d = tensor_argument(self, "random_", "self").dtype
     low, high = _random_bounds(bounds, kw)

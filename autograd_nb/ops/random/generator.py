@@ -25,7 +25,6 @@ class Generator:
     """A source of random numbers with a seed of its own.
 
     Example:
-        >>> import autograd_nb as torch
         >>> g = torch.Generator().manual_seed(1)
         >>> a = torch.rand(3, generator=g)
         >>> torch.equal(a, torch.rand(3, generator=g.manual_seed(1)))
@@ -140,25 +139,49 @@ def manual_seed(seed) -> Generator:
     """Seed the default generator, from which all random functions draw that are given no other; the generator.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.manual_seed.html
+
+    >>> _ = torch.manual_seed(0)
+    >>> torch.initial_seed()
+    0
     """
-    return default_generator.manual_seed(seed)
+    try:
+        number = int(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"manual_seed(): seed={seed!r} is no integer") from None
+    return default_generator.manual_seed(number)
 
 
 @public(method=False, namespaces=("torch",))
 def seed() -> int:
-    """Seed the default generator with a number that nobody can foretell; that number."""
+    """Seed the default generator with a number that nobody can foretell; that number.
+
+    >>> torch.seed() == torch.initial_seed()
+    True
+    """
     return default_generator.seed()
 
 
 @public(method=False)
 def initial_seed() -> int:
-    """Return the seed of the default generator."""
+    """Return the seed of the default generator.
+
+    >>> _ = torch.manual_seed(7)
+    >>> torch.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
 @public(method=False)
 def get_rng_state():
-    """Return the state of the default generator, as a uint8 tensor."""
+    """Return the state of the default generator, as a uint8 tensor.
+
+    >>> state = torch.get_rng_state()
+    >>> x = torch.rand(2)
+    >>> torch.set_rng_state(state)
+    >>> bool((torch.rand(2) == x).all())
+    True
+    """
     return default_generator.get_state()
 
 

@@ -79,7 +79,7 @@ def bernoulli_(self, p: Tensor | float = 0.5, *, generator=None):
         _check_probabilities(p)
         q = dense(cast(p.detach().expand(x.shape), dtypes.float64))
         return _fill("bernoulli_", x, _BERNOULLI, generator, (q, dtypes.float64))
-    p = _number("bernoulli_", "p", p)
+    p = p.item() if isinstance(p, Tensor) else _number("bernoulli_", "p", p)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={_found(p)}")
     return _fill("bernoulli_", x, _BERNOULLI, generator, p)
@@ -92,7 +92,6 @@ def bernoulli(input, p: Tensor | float | None = None, *, generator=None, out=Non
     Errors: RuntimeError for probabilities outside [0, 1].
     Source: https://docs.pytorch.org/docs/stable/generated/torch.bernoulli.html
 
-    >>> import autograd_nb as torch
     >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
@@ -120,6 +119,9 @@ def normal(
 
     Errors: RuntimeError for a negative standard deviation.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.normal.html
+
+    >>> torch.normal(torch.tensor([1., 2.]), torch.tensor([0., 0.]))
+    tensor([1., 2.])
     """
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
@@ -178,6 +180,9 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 
     Errors: RuntimeError for weights that are negative, not finite or all 0, and for more samples than there are weights.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html
+
+    >>> torch.multinomial(torch.tensor([0., 1.]), 2, replacement=True)
+    tensor([1, 1])
     """
     x = tensor_argument(input, "multinomial").detach()
     n = as_int(num_samples, "num_samples")
@@ -219,6 +224,9 @@ def poisson(input, generator=None):
     """Return Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.poisson.html
+
+    >>> torch.poisson(torch.tensor([0.]))
+    tensor([0.])
     """
     x = tensor_argument(input, "poisson").detach()
     _floats("poisson", x, "poisson_cpu")
@@ -243,6 +251,9 @@ def binomial(count, prob, generator=None):
 
     Errors: RuntimeError for other dtypes than floating ones, or two different ones.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.binomial.html
+
+    >>> torch.binomial(torch.tensor([3.]), torch.tensor([1.]))
+    tensor([3.])
     """
     n, p = tensor_argument(count, "binomial", "count").detach(), tensor_argument(prob, "binomial", "prob").detach()
     _floats("binomial", n, "binomial_cpu")

@@ -112,7 +112,6 @@ def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, r
     Errors: RuntimeError for bins, ranges and weights that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.histogram.html
 
-    >>> import autograd_nb as torch
     >>> torch.histogram(torch.tensor([0.0, 1.0, 1.0, 4.0]), 2).hist
     tensor([3., 1.])
     """
@@ -151,6 +150,10 @@ def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *,
     ``bins``: one int for all dims, D ints, or D tensors of edges; ``range``: 2·D numbers.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.histogramdd.html
+
+    >>> torch.histogramdd(torch.tensor([[0., 1.], [1., 0.]]), bins=[2, 2]).hist
+    tensor([[0., 1.],
+            [1., 0.]])
     """
     x = _checked(input, "histogramdd")
     if x.ndim < 2:

@@ -97,7 +97,6 @@ def quantile(input, q: Tensor | float, dim: int | None = None, keepdim=False, *,
     Errors: RuntimeError for an empty input, other dtypes than float32 and float64, q outside [0, 1].
     Source: https://docs.pytorch.org/docs/stable/generated/torch.quantile.html
 
-    >>> import autograd_nb as torch
     >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 5.0]), 0.5)
     tensor(2.5000)
     """
@@ -107,7 +106,7 @@ def quantile(input, q: Tensor | float, dim: int | None = None, keepdim=False, *,
 
 @public()
 def nanquantile(input, q: Tensor | float, dim: int | None = None, keepdim=False, *, interpolation="linear", out=None):
-    """Return `quantile` of what is not nan; nan where a row has nothing else."""
+    """Return `quantile` of what is not nan; nan where a row has nothing else; nanquantile([1., float("nan"), 3.], 0.5) = tensor(2.)."""
     y = _quantile(tensor_argument(input, "nanquantile"), q, dim, bool(keepdim), interpolation, True, "nanquantile")
     return y if out is None else store(out, y, "nanquantile")
 
@@ -132,7 +131,6 @@ def mode(input, dim: int = -1, keepdim=False, *, out=None):
     Errors: IndexError for a dim out of range or of size 0.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.mode.html
 
-    >>> import autograd_nb as torch
     >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
     tensor(3)
     """

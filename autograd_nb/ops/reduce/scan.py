@@ -15,8 +15,9 @@ from ...codegen.templates.loops import PROD
 from ...dtypes import dtype as _dtype
 from ...shapes import as_int, layout_of, wrap_dim
 from ...tensor import Tensor, make
+from ..core.call_path import known, result_lines, unsaved_lines
 from ..core.recording import computed_in, no_complex_derivative, store, store_each
-from ..core.reduction import reduction
+from ..core.reduction import KnownPlan, reduction
 from ..core.registry import OPS, public
 from ..core.row_kernel import row_sizes
 from ..core.structured import structured, tensor_argument
@@ -63,9 +64,24 @@ def _along(name: str, input: Any, dim: Any, dtype: Any) -> tuple[Tensor, int]:
     return x, d
 
 
+def _plan_cumsum(checked: bool, input: Any, dim: Any) -> KnownPlan | None:
+    layout = input._layout
+    n, kind = layout.ndim, layout.dtype
+    plain = kind.category == 2 and kind is not dtypes.float16 and layout.contiguous and 0 < layout.size * kind.itemsize < launch.BIG
+    if dim.__class__ is not int or not -n <= dim < n or not plain:
+        return None
+    entry = _CUMSUM.entry(kind)
+    return entry and KnownPlan(_cumsum, (entry, (*row_sizes(layout.shape, dim % n), False), layout), (), (dim % n, False), layout)
+
+
 @public()
+@known(
+    "input._layout, dim, dim.__class__", _plan_cumsum,
+    result_lines("plan.entry(*plan.dims, input._data, _empty(plan.dims[2], _wide), data)", unsaved_lines("input")), takes=("input", "dim"), _op=_cumsum,
+    _wide=np.dtype(np.float64),
+)  # fmt: skip
 def cumsum(input, dim, *, dtype=None, out=None):
-    """yₖ = x₀ + … + xₖ along ``dim``; integers give int64; dL/dx is the running sum of g from the end."""
+    """yₖ = x₀ + … + xₖ along ``dim``; integers give int64; dL/dx is the running sum of g from the end; cumsum([1, 2, 3], 0) = [1, 3, 6]."""
     x, d = _along("cumsum", input, dim, computed_in(out, dtype))
     y = _cumsum(x, d, False)
     return y if out is None else store(out, y, "cumsum", (), (input,))
@@ -118,7 +134,7 @@ def _cumprod(x, d, reverse, exclusive):
 
 @public()
 def cumprod(input, dim, *, dtype=None, out=None):
-    """yₖ = x₀ · … · xₖ along ``dim``; integers give int64. The gradient is right where elements are 0."""
+    """yₖ = x₀ · … · xₖ along ``dim``; integers give int64. The gradient is right where elements are 0; cumprod([1, 2, 3], 0) = [1, 2, 6]."""
     x, d = _along("cumprod", input, dim, computed_in(out, dtype))
     y = _cumprod(x, d, False, False)
     return y if out is None else store(out, y, "cumprod", (), (input,))
@@ -139,7 +155,7 @@ def _prod_rule(g, x, y, dims):
 
 @reduction(PROD, grad=_prod_rule, result="sum", several=False, typed=True)
 def prod(x):
-    """Return the product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
+    """Return the product of all elements, or over ``dim``; integers give int64. dy/dxᵢ = Π of the others, also of zeros; prod([2., 3., 4.]) = tensor(24.)."""
     return x
 
 
@@ -190,13 +206,25 @@ def _cumulative(op: Any, name: str, input: Any, dim: Any, out: Any) -> Any:
 
 @public()
 def cummax(input, dim, *, out=None):
-    """Return (values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
+    """Return (values, indices) of the maximum so far along ``dim``; the last index of several; nan wins.
+
+    >>> torch.cummax(torch.tensor([1, 3, 2]), 0)
+    torch.return_types.cummax(
+    values=tensor([1, 3, 3]),
+    indices=tensor([0, 1, 1]))
+    """
     return _cumulative(_cummax, "cummax", input, dim, out)
 
 
 @public()
 def cummin(input, dim, *, out=None):
-    """Return (values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
+    """Return (values, indices) of the minimum so far along ``dim``; the last index of several; nan wins.
+
+    >>> torch.cummin(torch.tensor([3, 1, 2]), 0)
+    torch.return_types.cummin(
+    values=tensor([3, 1, 1]),
+    indices=tensor([0, 1, 1]))
+    """
     return _cumulative(_cummin, "cummin", input, dim, out)
 
 
@@ -231,7 +259,7 @@ def _logcumsumexp(x, d):
 
 @public()
 def logcumsumexp(input, dim, *, out=None):
-    """yₖ = ln(e^x₀ + … + e^xₖ) along ``dim``, without overflow."""
+    """yₖ = ln(e^x₀ + … + e^xₖ) along ``dim``, without overflow; logcumsumexp([0., 0., 0.], 0) = [0.0000, 0.6931, 1.0986]."""
     x = tensor_argument(input, "logcumsumexp")
     if x.dtype.category < 2:
         raise NotImplementedError(f'"logcumsumexp" not implemented for {x.dtype}: it takes floating point tensors')
@@ -258,6 +286,9 @@ def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
     """Return the n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first.
 
     Errors: RuntimeError for 0-d input and a negative ``n``.
+
+    >>> torch.diff(torch.tensor([1, 4, 9]))
+    tensor([3, 5])
     """
     x = tensor_argument(input, "diff")
     if x.ndim == 0:
@@ -308,7 +339,7 @@ def _pieces(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, int]:
 
 @public("trapz", method=False)
 def trapezoid(y, x=None, *, dx=1, dim=-1):
-    """Return the area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
+    """Return the area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``; trapezoid([1., 2., 3.]) = tensor(4.)."""
     t = tensor_argument(y, "trapezoid", "y")
     if t.ndim and not t.shape[d := wrap_dim(dim, t.ndim)]:
         return t.new_zeros((*t.shape[:d], *t.shape[d + 1 :]))
@@ -318,6 +349,6 @@ def trapezoid(y, x=None, *, dx=1, dim=-1):
 
 @public(method=False)
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
-    """Return the running area under ``y`` along ``dim`` by trapezoids."""
+    """Return the running area under ``y`` along ``dim`` by trapezoids; cumulative_trapezoid([1., 2., 3.]) = [1.5000, 4.0000]."""
     pieces, d = _pieces(y, x, dx, dim, "cumulative_trapezoid")
     return cumsum(pieces, d)

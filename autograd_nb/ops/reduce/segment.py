@@ -85,7 +85,6 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
     Errors: RuntimeError for lengths that are negative or do not add up, and other reductions.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.segment_reduce.html
 
-    >>> import autograd_nb as torch
     >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([1, 2]))
     tensor([1., 5.])
     """

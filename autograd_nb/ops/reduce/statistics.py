@@ -12,13 +12,14 @@ from ... import dtypes, launch, return_types
 from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import ALL, ANY, MAX, MIN, SUM
 from ...codegen.templates.row import Each, Row
-from ...graph.modes import unrecorded
+from ...graph.modes import state, unrecorded
 from ...overriding import overridable
-from ...shapes import layout_of, numel, wrap_dim
+from ...shapes import Layout, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
+from ..core.call_path import known, planned
 from ..core.numbers import bool_argument, number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, store, store_each
+from ..core.recording import guarded, mark_inference, store, store_each
 from ..core.reduction import REQUIRED, Reduction, ReductionOp, all_dims, check_not_empty, count_of, reduced_shape, reduction
 from ..core.registry import OPS, public, register
 from ..core.row_kernel import RowKernel, as_rows, row_sizes
@@ -35,6 +36,7 @@ _FIND = launch.Kernel("indexing.along", "find_first", recipe=as_rows(
     {"x": "full", "best": "row"}, {"index": "row"},
     Each(folds={"index": (MIN, lambda x, best, i, n: m.where((x == best) | (x != x), i, n))}),
 ))  # fmt: skip
+_SHORT = launch.Kernel("indexing.along", "short_extremes", outputs=2)
 
 
 def _share(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
@@ -58,13 +60,13 @@ def _attained(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> tuple[T
 
 @reduction(MAX, grad=_share, empty=False, dim=())
 def amax(x):
-    """Return the maximum over ``dim`` (an int or several); ties share the gradient; nan wins."""
+    """Return the maximum over ``dim`` (an int or several); ties share the gradient; nan wins; amax([[1., 5.], [3., 2.]], 1) = [5., 3.]."""
     return x
 
 
 @reduction(MIN, grad=_share, empty=False, dim=())
 def amin(x):
-    """Return the minimum over ``dim`` (an int or several); ties share the gradient; nan wins."""
+    """Return the minimum over ``dim`` (an int or several); ties share the gradient; nan wins; amin([[1., 5.], [3., 2.]], 1) = [1., 2.]."""
     return x
 
 
@@ -86,13 +88,57 @@ def _where_extreme(x: Tensor, d: int, values: Tensor) -> Tensor:
     return make(data, layout, [0, 0])
 
 
+SHORT = 12  #: elements of a row up to which its extreme and where that is are found in one go
+
+
+class _Extremes:
+    """The way in which the extremes along a dim, and their first places, are found in operands of one layout."""
+
+    __slots__ = ("carrier", "d", "dims", "dtype", "fold", "index", "keepdim", "least", "sizes", "values")
+
+    def __init__(self, layout: Layout, d: int, keepdim: bool, least: bool):
+        shape = reduced_shape(layout.shape, (d,), keepdim)
+        self.values, self.index = layout_of(shape, None, layout.dtype), layout_of(shape, None, dtypes.int64)
+        self.d, self.keepdim, self.least = d, keepdim, least
+        self.sizes, self.dtype, self.carrier = row_sizes(layout.shape, d), layout.dtype, layout.dtype.carrier
+        self.fold: Any = None
+        if d != layout.ndim - 1 or self.sizes[1] > SHORT:
+            (self.fold, self.dims, _), _ = (amin if least else amax).op.plan(layout, (d,), keepdim)
+
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        size, data = self.values.size, x._data
+        values, index = launch.empty(size, self.carrier), launch.empty(size, self.index.dtype.carrier)
+        if self.fold is None:
+            n = self.sizes[1]
+            _SHORT.rows(self.dtype, (0, 0, n, 1, 1), size * n, size, n, self.least, data, values, index)
+        else:
+            self.fold(self.dims, data, values)
+            _FIND(self.dtype, *self.sizes, data, values, index)
+        return make(values, self.values, [0, 0]), make(index, self.index, [0, 0])
+
+
+@planned
+def _plan_extremes(layout: Layout, d: int, keepdim: bool, least: bool) -> _Extremes | None:
+    """Return how extremes are found, in long rows while nobody observes; None where that takes a copy or a cast, or there are none."""
+    fits = layout.size and layout.contiguous and layout.dtype is not dtypes.float16 and not layout.dtype.is_complex
+    return _Extremes(layout, d, keepdim, least) if fits and layout.ndim else None
+
+
+def _extremes(x: Tensor, d: int, keepdim: bool, extreme: ReductionOp) -> tuple[Tensor, Tensor]:
+    """Return the extremes along ``d`` and the first places where x has them."""
+    plan = _plan_extremes(x._layout, d, keepdim, extreme is amin.op) if x._layout.__class__ is Layout else None
+    if plan is not None and (plan.fold is None or not launch.observing()):
+        return plan(x)  # type: ignore[no-any-return]
+    values = extreme(x, (d,) if x.ndim else (), keepdim)
+    return values, _where_extreme(x, d, values)
+
+
 @structured(
     x=lambda g, out1, x_shape, d: put_along(g[0], out1, x_shape, d), node="MaxBackward0", linear="no", batch="shift",
     dtypes="half float integer bool", samples="x(3, 4).max(1).values",
 )
 def _max_dim(x, d, keepdim):
-    values = amax.op(x, (d,) if x.ndim else (), keepdim)
-    return values, _where_extreme(x, d, values)
+    return _extremes(x, d, keepdim, amax.op)
 
 
 @structured(
@@ -100,8 +146,7 @@ def _max_dim(x, d, keepdim):
     dtypes="half float integer bool", samples="x(3, 4).min(1).values",
 )
 def _min_dim(x, d, keepdim):
-    values = amin.op(x, (d,) if x.ndim else (), keepdim)
-    return values, _where_extreme(x, d, values)
+    return _extremes(x, d, keepdim, amin.op)
 
 
 def _extreme_function(name: str, of_all: Any, of_dim: Any, binary: Any, result: Any) -> Any:
@@ -124,8 +169,28 @@ def _extreme_function(name: str, of_all: Any, of_dim: Any, binary: Any, result: 
     call.__doc__ = (
         f"Return the {name}imum: of all elements, ``{name}(x)`` (ties share the gradient); (values, indices) along a dim, "
         f"``{name}(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, "
-        f"``{name}(x, other)``: `{name}imum`. nan wins.\n\nErrors: RuntimeError or IndexError for a reduction over nothing."
+        f"``{name}(x, other)``: `{name}imum`. nan wins; {name}([1, 3, 2]) = {'3' if name == 'max' else '1'}."
+        "\n\nErrors: RuntimeError or IndexError for a reduction over nothing."
     )
+
+
+    def plan(checked: bool, input: Any, dim: Any, keepdim: Any) -> _Extremes | None:
+        n = input._layout.ndim
+        if dim.__class__ is not int or not -n <= dim < n:
+            return None
+        return _plan_extremes(input._layout, dim % n, bool(keepdim), of_dim is _min_dim)  # type: ignore[no-any-return]
+
+    def run(plan: _Extremes, x: Tensor, dim: Any, keepdim: Any) -> Any:
+        values, index = plan(x)
+        if state.grad:
+            if x._rg or x._view is not None:
+                of_dim.record((x, plan.d, plan.keepdim), (values, index))
+        elif state.inference:
+            mark_inference(values)
+            mark_inference(index)
+        return result(values, index)
+
+    call = known("input._layout, dim, dim.__class__, keepdim", plan, run, takes=("input", "dim", "keepdim"))(call)
     register(name, call, "reduction")
     return call
 
@@ -136,7 +201,7 @@ min: Any = _extreme_function("min", _min_all, _min_dim, minimum, return_types.mi
 
 @public()
 def aminmax(input, *, dim=None, keepdim=False, out=None):
-    """Return (min, max) over a dim, or over everything."""
+    """Return (min, max) over a dim, or over everything; aminmax([1, 3, 2]) = torch.return_types.aminmax( min=tensor(1), max=tensor(3))."""
     x = tensor_argument(input, "aminmax")
     dims = all_dims(dim, x.ndim)
     check_not_empty(x, dim, dims, "aminmax")
@@ -158,19 +223,19 @@ def _arg(input: Any, dim: Any, keepdim: bool, extreme: ReductionOp, name: str) -
         return y.reshape([1] * x.ndim) if keepdim else y
     d = wrap_dim(dim, x.ndim)
     check_not_empty(x, d, (d,), name)
-    return _where_extreme(x, d, extreme(x, (d,) if x.ndim else (), bool(keepdim)))
+    return _extremes(x, d, bool(keepdim), extreme)[1]
 
 
 @public()
 def argmax(input, dim: int | None = None, keepdim=False, *, out=None):
-    """Return the index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
+    """Return the index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor; argmax([1., 5., 3.]) = 1."""
     y = _arg(input, dim, keepdim, amax.op, "argmax")
     return y if out is None else store(out, y, "argmax")
 
 
 @public()
 def argmin(input, dim: int | None = None, keepdim=False, *, out=None):
-    """Return the index of the minimum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
+    """Return the index of the minimum along ``dim`` (the first of several; nan wins), or in the flattened tensor; argmin([4., 1., 3.]) = 1."""
     y = _arg(input, dim, keepdim, amin.op, "argmin")
     return y if out is None else store(out, y, "argmin")
 
@@ -180,19 +245,19 @@ def argmin(input, dim: int | None = None, keepdim=False, *, out=None):
 
 @reduction(ANY, result="truth")
 def any(x):  # noqa: A001
-    """Return whether any element is not 0, over ``dim`` or all."""
+    """Return whether any element is not 0, over ``dim`` or all; any([[0, 1], [0, 0]], 1) = [ True, False]."""
     return x != 0
 
 
 @reduction(ALL, result="truth")
 def all(x):  # noqa: A001
-    """Return whether every element is not 0, over ``dim`` or all."""
+    """Return whether every element is not 0, over ``dim`` or all; all([[0, 1], [1, 1]], 1) = [False, True]."""
     return x != 0
 
 
 @reduction(SUM, result="count", keepdim=False, reference=lambda a, axis: np.count_nonzero(a, axis))
 def count_nonzero(x):
-    """Return how many elements are not 0, over ``dim`` or all."""
+    """Return how many elements are not 0, over ``dim`` or all; count_nonzero([0, 1, 2]) = 2."""
     return m.where(x != 0, 1, 0).cast("int64")
 
 
@@ -213,13 +278,12 @@ def _square(x, mean, divisor):
 
 _SQUARES = Reduction("var", SUM, _square, lambda total, divisor: total / divisor)
 _ROOT_SQUARES = Reduction("std", SUM, _square, lambda total, divisor: m.sqrt(total / divisor))
-_WIDE_MEAN = Reduction("mean", SUM, lambda x, inverse: x, lambda total, inverse: total * inverse)
+_WIDE_MEAN = Reduction("mean", SUM, lambda x, count: x, lambda total, count: total / count)
 
 
 def wide_mean(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return the mean over ``dims``, kept, in float64, so that a large mean does not swamp a small variance."""
-    n = count_of(x.shape, dims)
-    return _WIDE_MEAN((x, 1.0 / n if n else math.nan), dims, True, dtypes.float64, (x.dtype.compute, "float64"))
+    return _WIDE_MEAN((x, float(count_of(x.shape, dims))), dims, True, dtypes.float64, (x.dtype.compute, "float64"))
 
 
 def mean_square(x: Tensor, center: Tensor, divisor: float, dims: tuple[int, ...], keepdim: bool, root: bool = False) -> Tensor:
@@ -232,22 +296,25 @@ def _spread(x: Tensor, dims: tuple[int, ...], keepdim: bool, correction: float, 
     return mean_square(x, wide_mean(x, dims), n - correction if n > correction else 0.0, dims, keepdim, root)
 
 
-def _var_rule(g: Tensor, x: Tensor, dims: tuple[int, ...], correction: float) -> Tensor:
+def _var_rule(g: Tensor, x: Tensor, dims: tuple[int, ...], correction: float, every: bool) -> Tensor:
     free = count_of(x.shape, dims) - correction
+    if every and free <= 0:  # PyTorch's has a rule of its own where all elements are too few
+        plain = x.detach()
+        return g * OPS["where"].call(plain == mean.op(plain, dims, True), math.nan, math.inf).to(x.dtype)
     return _deviation(x, mean.op(x, dims, True), g, 2.0 / free if free > 0 else math.inf if free == 0 else 2.0 / free)
 
 
 @reduction(grad=_var_rule, public=False)
-def _var(x, dims, keepdim, correction):
+def _var(x, dims, keepdim, correction, every):
     return _spread(x, dims, keepdim, correction, False)
 
 
-def _std_rule(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], correction: float) -> Tensor:
-    return _var_rule(OPS["where"].call(y == 0, 0.0, g / (2 * y)), x, dims, correction)
+def _std_rule(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], correction: float, every: bool) -> Tensor:
+    return _var_rule(OPS["where"].call(y == 0, 0.0, g / (2 * y)), x, dims, correction, every)
 
 
 @reduction(grad=_std_rule, public=False)
-def _std(x, dims, keepdim, correction):
+def _std(x, dims, keepdim, correction, every):
     return _spread(x, dims, keepdim, correction, True)
 
 
@@ -269,7 +336,8 @@ def _standard(x: Tensor, *options: Any) -> Tensor:
 
 def _moments_arguments(
     name: str, input: Any, dim: Any, unbiased: Any, correction: Any
-) -> tuple[Tensor, tuple[int, ...], float]:
+) -> tuple[Tensor, tuple[int, ...], float, bool]:
+    """Return the tensor, the dims, the correction and whether all elements are wanted."""
     x = tensor_argument(input, name)
     if isinstance(dim, bool) and unbiased is None:  # var(x, unbiased)
         dim, unbiased = None, dim
@@ -291,7 +359,7 @@ def _moments_arguments(
             UserWarning,
             stacklevel=3,
         )
-    return x, dims, float(correction)
+    return x, dims, float(correction), dim is None or not x.ndim
 
 
 @public()
@@ -301,35 +369,34 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction: float | No
     Two passes, the mean in float64. Errors: RuntimeError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.var.html
 
-    >>> import autograd_nb as torch
     >>> torch.var(torch.tensor([1.0, 2.0, 4.0, 5.0]))
     tensor(3.3333)
     """
-    x, dims, c = _moments_arguments("var", input, dim, unbiased, correction)
-    y = _variance(x, dims, bool(keepdim), c)
+    x, dims, c, every = _moments_arguments("var", input, dim, unbiased, correction)
+    y = _variance(x, dims, bool(keepdim), c, every)
     return y if out is None else store(out, y, "var")
 
 
 @public()
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None):
-    """Return the standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
-    x, dims, c = _moments_arguments("std", input, dim, unbiased, correction)
-    y = _standard(x, dims, bool(keepdim), c)
+    """Return the standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0; std([1., 2., 3.]) = tensor(1.)."""
+    x, dims, c, every = _moments_arguments("std", input, dim, unbiased, correction)
+    y = _standard(x, dims, bool(keepdim), c, every)
     return y if out is None else store(out, y, "std")
 
 
 @public(method=False)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None) -> tuple[Tensor, Tensor]:
-    """Return (variance, mean) over ``dim``; see `var`."""
-    x, dims, c = _moments_arguments("var_mean", input, dim, unbiased, correction)
-    return _variance(x, dims, bool(keepdim), c), guarded(mean.op(x, dims, bool(keepdim)), x)
+    """Return (variance, mean) over ``dim``; see `var`; var_mean([1., 2., 3.]) = (tensor(1.), tensor(2.))."""
+    x, dims, c, every = _moments_arguments("var_mean", input, dim, unbiased, correction)
+    return _variance(x, dims, bool(keepdim), c, every), guarded(mean.op(x, dims, bool(keepdim)), x)
 
 
 @public(method=False)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None) -> tuple[Tensor, Tensor]:
-    """Return (standard deviation, mean) over ``dim``; see `std`."""
-    x, dims, c = _moments_arguments("std_mean", input, dim, unbiased, correction)
-    deviation = _standard(x, dims, bool(keepdim), c)
+    """Return (standard deviation, mean) over ``dim``; see `std`; std_mean([1., 2., 3.]) = (tensor(1.), tensor(2.))."""
+    x, dims, c, every = _moments_arguments("std_mean", input, dim, unbiased, correction)
+    deviation = _standard(x, dims, bool(keepdim), c, every)
     return deviation, guarded(mean.op(x, dims, bool(keepdim)), x, deviation)
 
 
@@ -353,7 +420,7 @@ def _logsumexp_backward(x, g0, y0):
 
 @reduction(grad=lambda g, x, y: _logsumexp_backward(x, g, y), result="float", dim=REQUIRED, reference=np.logaddexp.reduce)
 def logsumexp(x, dims, keepdim):
-    """Return ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
+    """Return ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y); logsumexp([0., 1.], 0) = 1.3133."""
     layout = layout_of(reduced_shape(x.shape, dims, keepdim), None, x.dtype)
     if x.dtype.is_complex:
         return _complex_logsumexp(x, dims, keepdim)

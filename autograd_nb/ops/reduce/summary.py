@@ -42,6 +42,10 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None):
     fweights: integers, how often each observation counts; aweights: its weight.
 
     Errors: RuntimeError for more than 2 dims, weights that do not fit or are negative.
+
+    >>> torch.cov(torch.tensor([[0., 1., 2.], [2., 1., 0.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
     """
     x = tensor_argument(input, "cov")
     if x.ndim > 2:
@@ -87,7 +91,12 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None):
 
 @public()
 def corrcoef(input):
-    """Return the matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
+    """Return the matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1].
+
+    >>> torch.corrcoef(torch.tensor([[0., 1., 2.], [2., 1., 0.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
     x = tensor_argument(input, "corrcoef")
     if x.ndim > 2:
         raise RuntimeError(
@@ -103,7 +112,11 @@ def corrcoef(input):
 
 @public()
 def histc(input, bins=100, min: float = 0, max: float = 0, *, out=None):
-    """Return how many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
+    """Return how many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0).
+
+    >>> torch.histc(torch.tensor([1., 2., 2., 4.]), bins=4)
+    tensor([1., 2., 0., 1.])
+    """
     x = tensor_argument(input, "histc")
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype} (histc(); use .float(), or bincount)')

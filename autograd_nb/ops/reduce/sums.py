@@ -20,7 +20,6 @@ def sum(x):
     elements are added in a fixed order, those of float32 in float64.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.tensor([[1., 2.], [3., 4.]]).sum(0)
         tensor([4., 6.])
 
@@ -30,7 +29,7 @@ def sum(x):
 
 
 @reduction(
-    SUM, finish=lambda total, inverse: total * inverse, grad=lambda g, count: g * (1.0 / count), linear="jointly", accepts="float",
+    SUM, finish=lambda total, count: total / count, grad=lambda g, count: g * (1.0 / count), linear="jointly", accepts="float",
     typed=True,
 )  # fmt: skip
 def mean(x):
@@ -38,19 +37,22 @@ def mean(x):
 
     Errors: RuntimeError for integers unless ``dtype`` is a floating one.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.mean.html
+
+    >>> torch.mean(torch.tensor([1., 2., 6.]))
+    tensor(3.)
     """
     return x
 
 
 @reduction(SUM, grad=lambda g, x: OPS["where"].call(x.isnan(), 0.0, g), result="sum", accepts="real", typed=True)
 def nansum(x):
-    """Return the sum of the elements that are not nan."""
+    """Return the sum of the elements that are not nan; nansum([1., float("nan"), 2.]) = tensor(3.)."""
     return m.where(x != x, 0, x)
 
 
 @public()
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Return the mean of the elements that are not nan. RuntimeError for integers."""
+    """Return the mean of the elements that are not nan. RuntimeError for integers; nanmean([1., float("nan"), 2.]) = 1.5000."""
     x = tensor_argument(input, "nanmean")
     if x.dtype.category < 2:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
@@ -65,7 +67,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @public()
 def sum_to_size(input, *size):
-    """Sum over the dims that were broadcast so that the result has ``size``."""
+    """Sum over the dims that were broadcast so that the result has ``size``; [[1, 2], [3, 4]].sum_to_size(1, 2) = [[4, 6]]."""
     shape = as_shape(size)
     x: Tensor = tensor_argument(input, "sum_to_size")
     if tuple(x.shape) == tuple(shape) and shape:

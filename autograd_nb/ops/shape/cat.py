@@ -14,6 +14,7 @@ from ..core.recording import can_cast, check_output, fresh, scalar_type, store
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import clone
+from ..creation.create import new_empty, new_full
 from .joining import Joins
 from .parts import _select, _slice
 from .shape import _unsqueeze, expand, reshape
@@ -23,7 +24,7 @@ def _cat_rule(g: Tensor, tensors_shape: Sequence[Size], d: int) -> tuple[Any, ..
     out, start = [], 0
     for shape in tensors_shape:
         n = shape[d]
-        out.append(_slice(g, d, start, n, 1))
+        out.append(_slice(g, d, start, n, 1) if tuple(shape) != (0,) else new_full((0,), 0, g.dtype))
         start += n
     return tuple(out)
 
@@ -73,7 +74,6 @@ def cat(tensors, dim=0, *, axis=None, out=None):
 
     Errors: RuntimeError for an empty list or sizes that differ. Source: https://docs.pytorch.org/docs/stable/generated/torch.cat.html
 
-    >>> import autograd_nb as torch
     >>> torch.cat((torch.ones(2, 1), torch.zeros(2, 2)), 1)
     tensor([[1., 0., 0.],
             [1., 0., 0.]])
@@ -107,7 +107,7 @@ def cat(tensors, dim=0, *, axis=None, out=None):
             return y
     if len(kept) < len(ts):  # the result requires grad if one of these does, which then gets a gradient of no elements
         nothing = [*first.shape[:d], 0, *first.shape[d + 1 :]]
-        kept += [reshape(t, nothing) for t in ts if t.requires_grad and tuple(t.shape) == (0,) and t is not first]
+        kept += [_nothing_of(t, nothing) for t in ts if t.requires_grad and tuple(t.shape) == (0,) and t is not first]
     y = _cat(tuple(t.to(kind) for t in kept), d)
     if out is None:
         return y
@@ -135,7 +135,7 @@ _stacks = Joins(_stack)
 
 @public(method=False)
 def stack(tensors, dim=0, *, axis=None, out=None):
-    """Join tensors of one shape along a new dim. RuntimeError when shapes differ."""
+    """Join tensors of one shape along a new dim. RuntimeError when shapes differ; stack(([1, 2], [3, 4])) = [[1, 2], [3, 4]]."""
     dim = dim if axis is None else axis
     if out is None:
         y = _stacks.find(dim, tensors)
@@ -161,18 +161,30 @@ def stack(tensors, dim=0, *, axis=None, out=None):
     return store(out, y, "stack")
 
 
+@structured(
+    x=lambda g, x_shape: new_full(x_shape, 0, g.dtype), node="RepeatBackward0", linear="jointly", batch="samples", samples="x(3).repeat(0)"
+)
+def _nothing_of(x, shape):
+    """Return a tensor without elements: a gradient of zeros, which depends on nothing, is all that comes of it."""
+    return new_empty(shape, x.dtype)
+
+
 @public()
 def tile(input, *counts, dims: int | Sequence[int] | None = None):
-    """Repeat the tensor ``dims`` times along each dim (missing dims count as 1)."""
+    """Repeat the tensor ``dims`` times along each dim (missing dims count as 1); tile([1, 2], (2,)) = [1, 2, 1, 2]."""
     x = tensor_argument(input, "tile")
+    if not counts and dims is None:
+        raise TypeError('tile() missing 1 required positional arguments: "dims"')
     reps = as_shape(counts if dims is None else (dims,), "dims")
-    return repeat(x, *((1,) * (x.ndim - len(reps)) + tuple(reps)))
+    return repeat(x, (1,) * (x.ndim - len(reps)) + tuple(reps))
 
 
 @public()
 def repeat(input, *counts, repeats: int | Sequence[int] | None = None):
-    """Repeat the tensor along each dim; needs at least as many numbers as dims."""
+    """Repeat the tensor along each dim; needs at least as many numbers as dims; [1, 2].repeat(2) = [1, 2, 1, 2]."""
     x = tensor_argument(input, "repeat")
+    if not counts and repeats is None:
+        raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
     reps = as_shape(counts if repeats is None else (repeats,), "repeats")
     if len(reps) < x.ndim:
         raise RuntimeError(
@@ -182,6 +194,8 @@ def repeat(input, *counts, repeats: int | Sequence[int] | None = None):
     if any(n < 0 for n in reps):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(reps)}: {list(reps)}")
     shape = (1,) * (len(reps) - x.ndim) + tuple(x.shape)
+    if 0 in reps:
+        return _nothing_of(x, tuple([r * n for r, n in zip(reps, shape, strict=True)]))
     y = reshape(x, *[k for n in shape for k in (1, n)])
     y = expand(y, *[k for r, n in zip(reps, shape, strict=True) for k in (r, n)])
     return fresh(reshape(clone(y), *[r * n for r, n in zip(reps, shape, strict=True)]))

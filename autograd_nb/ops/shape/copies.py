@@ -76,7 +76,7 @@ _copy_of("slice", _slice)
 
 @public(method=False)
 def detach(input):
-    """Return the same memory without a history."""
+    """Return the same memory without a history; detach([1, 2]) = [1, 2]."""
     return tensor_argument(input, "detach").detach()
 
 
@@ -129,7 +129,7 @@ def _fill(x, value):
 
 @public()
 def fill(input, value: Tensor | float):
-    """Return a tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
+    """Return a tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients); fill([1, 2], 9) = [9, 9]."""
     x = tensor_argument(input, "fill")
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(
@@ -144,6 +144,10 @@ def nonzero_static(input, *, size, fill_value=-1):
     """Return `nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``.
 
     Errors: RuntimeError for a negative size.
+
+    >>> torch.nonzero_static(torch.tensor([0, 1, 1]), size=2)
+    tensor([[1],
+            [2]])
     """
     x = tensor_argument(input, "nonzero_static")
     n = as_int(size, "size")
@@ -161,7 +165,6 @@ def unravel_index(indices, shape) -> tuple[Tensor, ...]:
     Errors: TypeError for indices that are not integers and a shape that is not of ints, ValueError for negative sizes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.unravel_index.html
 
-    >>> import autograd_nb as torch
     >>> torch.unravel_index(torch.tensor([5]), (2, 3))
     (tensor([1]), tensor([2]))
     """

@@ -1,4 +1,4 @@
-"""Joining small tensors along a dim: a handful of parts in one launch, found by their layouts."""
+"""Joining tensors along a dim: a handful of parts in one launch, found by their layouts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import launch
+from ... import launch, threads
 from ...codegen.templates.loops import HEADER, storage
 from ...graph.node import finish
 from ...shapes import Layout, layout_of, numel
@@ -19,7 +19,6 @@ from ..core.memo import Memo
 from ..core.recording import gather
 
 ARITIES = (2, 4, 8)  #: how many parts the kernels take; what is missing has no elements
-MOST = 1 << 16  #: bytes up to which copying is cheaper than a launch for each part
 
 
 @cache
@@ -34,12 +33,10 @@ def _source(parts: int) -> str:
     lines += ["    for j in range(dims[0]):", "        at = j * dims[1]"]
     for k in each:
         lines += [
-            f"        x, y = row(a{k}, j * n{k}, n{k}, 1), row(o, at, n{k}, 1)",
-            f"        for i in range(n{k}):",
-            "            y[i] = x[i]",
+            f"        copy(row(o, at, n{k}, 1), row(a{k}, j * n{k}, n{k}, 1), n{k})",
             f"        at += n{k}",
         ]
-    return HEADER + "from autograd_nb.codegen.runtime import row\n\n\n" + "\n".join(lines) + "\n"
+    return HEADER + "from autograd_nb.codegen.runtime import copy, row\n\n\n" + "\n".join(lines) + "\n"
 
 
 class Join:
@@ -84,11 +81,11 @@ class Join:
 def join(parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Join | None:
     """Return how parts like these are joined to ``shape``, side by side from dim ``d`` on, where one launch pays.
 
-    Not where launches are watched: a compiler can do without copies that it sees one by one.
+    Not where several threads share the copying, nor where launches are watched: a compiler can do without copies that it sees one by one.
     """
     kind = parts[0]._layout.dtype
     out = layout_of(shape, None, kind)
-    if not out.size or out.size * kind.itemsize > MOST or launch.observing():
+    if not 0 < out.size < threads.WORTH or launch.observing():
         return None
     layouts = [t._layout for t in parts]
     if any(not layout.contiguous or layout.dtype is not kind or layout.__class__ is not Layout for layout in layouts):

@@ -81,7 +81,6 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
     Errors: RuntimeError or NotImplementedError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
 
-    >>> import autograd_nb as torch
     >>> torch.nn.functional.pad(torch.tensor([1.0, 2.0]), (1, 2))
     tensor([0., 1., 2., 0., 0.])
     """
@@ -137,7 +136,7 @@ def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
 
 @public(method=False)
 def constant_pad_nd(input, pad: Sequence[int], value=0):
-    """Return `nn.functional.pad` with a constant."""
+    """Return `nn.functional.pad` with a constant; constant_pad_nd([1, 2], (1, 0), 9) = [9, 1, 2]."""
     x = tensor_argument(input, "constant_pad_nd")
     return _constant(x, _lengths(x, pad), number_argument(value, "constant_pad_nd", "value"))
 

@@ -37,7 +37,7 @@ def _select_backward(x, shape, d, index):
 @public()
 @memoized_view
 def select(input, dim, index):
-    """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
+    """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range; select([[1, 2], [3, 4]], 0, 1) = [3, 4]."""
     x = tensor_argument(input, "select")
     if x.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -87,7 +87,7 @@ def slice_dim(x: Tensor, d: int, start: int | None, stop: int | None, step: int 
 @public()
 @memoized_view
 def narrow(input, dim, start: int | Tensor, length):
-    """Return the view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
+    """Return the view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit; narrow([1, 2, 3], 0, 1, 2) = [2, 3]."""
     x = tensor_argument(input, "narrow")
     if x.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -141,7 +141,6 @@ def split(tensor, split_size_or_sections: int | Sequence[int] | None = None, dim
 
     Errors: RuntimeError when the sizes do not add up.
 
-    >>> import autograd_nb as torch
     >>> [part.tolist() for part in torch.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
     """
@@ -168,7 +167,7 @@ def split(tensor, split_size_or_sections: int | Sequence[int] | None = None, dim
 
 @public(method=True)
 def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
-    """Return `split` by a list of sizes."""
+    """Return `split` by a list of sizes; split_with_sizes([1, 2, 3], (1, 2)) = ([1], [2, 3])."""
     if not isinstance(split_sizes, (tuple, list)):
         raise TypeError(
             f"split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not {type(split_sizes).__name__} "
@@ -180,7 +179,7 @@ def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
 @public()
 @memoized_view
 def chunk(input, chunks, dim=0):
-    """Return at most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
+    """Return at most ``chunks`` views of equal size (the last may be smaller) along ``dim``; chunk([1, 2, 3], 2) = ([1, 2], [3])."""
     x = tensor_argument(input, "chunk")
     if x.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
@@ -195,7 +194,7 @@ def chunk(input, chunks, dim=0):
 
 @public()
 def tensor_split(input, indices_or_sections: int | Sequence[int] | Tensor, dim=0) -> tuple[Tensor, ...]:
-    """Return views of nearly equal parts, or of the parts between given indices."""
+    """Return views of nearly equal parts, or of the parts between given indices; tensor_split([1, 2, 3, 4, 5], 2) = ([1, 2, 3], [4, 5])."""
     x = tensor_argument(input, "tensor_split")
     if x.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
@@ -245,7 +244,7 @@ def _stack_parts(grads: list[Any], shape: Sequence[int], d: int) -> Tensor:
 @public()
 @memoized_view
 def unbind(input, dim=0):
-    """Return a tuple of the slices along ``dim``, views."""
+    """Return a tuple of the slices along ``dim``, views; unbind([[1, 2], [3, 4]]) = ([1, 2], [3, 4])."""
     x = tensor_argument(input, "unbind")
     if x.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -278,7 +277,7 @@ def _diagonal_backward(x, shape, offset, a, b):
 @public()
 @memoized_view
 def diagonal(input, offset=0, dim1=0, dim2=1):
-    """Return the diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
+    """Return the diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim; diagonal([[1, 2], [3, 4]]) = [1, 4]."""
     x = tensor_argument(input, "diagonal")
     a, b = wrap_dim(dim1, x.ndim, "dim1"), wrap_dim(dim2, x.ndim, "dim2")
     if a == b:

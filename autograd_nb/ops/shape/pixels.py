@@ -38,7 +38,6 @@ def pixel_shuffle(input, upscale_factor):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PixelShuffle.html
 
-    >>> import autograd_nb as torch
     >>> torch.pixel_shuffle(torch.arange(4).reshape(1, 4, 1, 1), 2)
     tensor([[[[0, 1],
               [2, 3]]]])
@@ -61,7 +60,6 @@ def pixel_unshuffle(input, downscale_factor):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PixelUnshuffle.html
 
-    >>> import autograd_nb as torch
     >>> torch.pixel_unshuffle(torch.arange(4).reshape(1, 1, 2, 2), 2).flatten()
     tensor([0, 1, 2, 3])
     """
@@ -85,7 +83,6 @@ def channel_shuffle(input, groups):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ChannelShuffle.html
 
-    >>> import autograd_nb as torch
     >>> torch.channel_shuffle(torch.arange(4).reshape(1, 4, 1, 1), 2).flatten()
     tensor([0, 2, 1, 3])
     """

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes
-from ...launch import Kernel
-from ...shapes import as_int, as_shape, is_expanded, layout_of, numel, wrap_dim, wrap_dims
+from ...launch import Kernel, empty
+from ...shapes import Layout, as_int, as_shape, is_expanded, layout_of, numel, wrap_dim, wrap_dims
 from ...strides import packed
 from ...tensor import Tensor, make
+from ..core.call_path import planned
 from ..core.inplace import in_place
 from ..core.numbers import several_argument
 from ..core.recording import fresh, need_numbers, no_complex_derivative, store
@@ -33,12 +34,20 @@ _repeats = Kernel("indexing.index", "repeats")
 # ------------------------------------------------------------------------------------------------- flip and roll
 
 
+@planned
+def _sizes(layout: Layout, d: int) -> tuple[tuple[int, int, int], Layout]:
+    """Return what lies before, along and behind ``d``, and the layout of the result."""
+    shape = layout.shape
+    return (numel(shape[:d]), shape[d], numel(shape[d + 1 :])), layout_of(shape, None, layout.dtype)
+
+
 def _along(kernel: Kernel, x: Tensor, d: int, *more: Any) -> Tensor:
-    shape = x.shape
-    out = new_empty(shape, x.dtype)
-    if out._layout.size:
-        kernel(x.dtype.carrier, numel(shape[:d]), shape[d], numel(shape[d + 1 :]), *more, dense(x), out._data)
-    return out
+    sizes, layout = _sizes(x._layout, d)
+    carrier = layout.dtype.carrier
+    data = empty(layout.size, carrier)
+    if layout.size:
+        kernel(carrier, *sizes, *more, dense(x), data)
+    return make(data, layout, [0, 0])
 
 
 @structured(x=lambda g, dims: _flip(g, dims), node="FlipBackward0", linear="jointly", batch="shift", samples="x(3, 4).flip(1)")
@@ -51,7 +60,7 @@ def _flip(x, dims):
 
 @public()
 def flip(input, *axes, dims: int | Sequence[int] | None = None):
-    """Return the elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
+    """Return the elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice; flip([1, 2, 3], (0,)) = [3, 2, 1]."""
     x = tensor_argument(input, "flip")
     if not axes and dims is None:
         raise TypeError("flip() missing 1 required positional arguments: \"dims\"")
@@ -60,7 +69,7 @@ def flip(input, *axes, dims: int | Sequence[int] | None = None):
 
 @public()
 def fliplr(input):
-    """Return `flip` of dim 1. RuntimeError for fewer than 2 dims."""
+    """Return `flip` of dim 1. RuntimeError for fewer than 2 dims; fliplr([[1, 2], [3, 4]]) = [[2, 1], [4, 3]]."""
     if tensor_argument(input, "fliplr").ndim < 2:
         raise RuntimeError(f"Input must be >= 2-d. (input.shape={list(input.shape)})")
     return flip(input, 1)
@@ -68,7 +77,7 @@ def fliplr(input):
 
 @public()
 def flipud(input):
-    """Return `flip` of dim 0. RuntimeError for 0-d tensors."""
+    """Return `flip` of dim 0. RuntimeError for 0-d tensors; flipud([[1, 2], [3, 4]]) = [[3, 4], [1, 2]]."""
     if tensor_argument(input, "flipud").ndim < 1:
         raise RuntimeError("Input must be >= 1-d. (input is 0-d)")
     return flip(input, 0)
@@ -100,6 +109,9 @@ def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = 
     """Return the elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front.
 
     Without ``dims`` on the flattened tensor. RuntimeError when their numbers differ.
+
+    >>> torch.roll(torch.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
     """
     x = tensor_argument(input, "roll")
     amounts = as_shape((shifts,), "shifts")
@@ -123,7 +135,7 @@ def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = 
 
 @public()
 def rot90(input, k=1, dims=(0, 1)):
-    """Return the tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
+    """Return the tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second; rot90([[1, 2], [3, 4]]) = [[2, 4], [1, 3]]."""
     x, dims = tensor_argument(input, "rot90"), several_argument(dims, "rot90", "dims")
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -166,7 +178,9 @@ def _tri(name: str, upper: bool) -> Any:
         return store(out, y, name)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Return the matrices with zeros {'below' if upper else 'above'} the diagonal number ``diagonal``."
+    shown = "[[1, 2], [0, 4]]" if upper else "[[1, 0], [3, 4]]"
+    example = f"{name}([[1, 2], [3, 4]]) = {shown}"
+    call.__doc__ = f"Return the matrices with zeros {'below' if upper else 'above'} the diagonal number ``diagonal``; {example}."
     public()(call)
 
     def inplace(input, diagonal=0):
@@ -198,7 +212,8 @@ def _tri_indices(name: str, upper: bool) -> Any:
         return cast(out, dtypes.as_dtype(dtype))
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Return rows and columns of the {'upper' if upper else 'lower'} triangle of a ``row`` × ``col`` matrix, [2, n]."
+    shown = "[[0, 0, 1], [0, 1, 1]]" if upper else "[[0, 1, 1], [0, 0, 1]]"
+    call.__doc__ = f"Return rows and columns of the {'upper' if upper else 'lower'} triangle of a ``row`` × ``col`` matrix, [2, n]; {name}(2, 2) = {shown}."
     return public(method=False)(call)
 
 
@@ -208,7 +223,7 @@ triu_indices: Any = _tri_indices("triu_indices", True)
 
 @public()
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """Return matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
+    """Return matrices with the last dim on diagonal ``offset`` and zeros elsewhere; diag_embed([1, 2]) = [[1, 0], [0, 2]]."""
     x = tensor_argument(input, "diag_embed")
     k = as_int(offset, "offset")
     a, b = wrap_dim(dim1, x.ndim + 1, "dim1"), wrap_dim(dim2, x.ndim + 1, "dim2")
@@ -222,7 +237,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 
 @public()
 def diag(input, diagonal=0, *, out=None):
-    """Return a matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
+    """Return a matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks; diag([1, 2]) = [[1, 0], [0, 2]]."""
     x = tensor_argument(input, "diag")
     if x.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.ndim}D")
@@ -235,17 +250,18 @@ def diag(input, diagonal=0, *, out=None):
 
 @public()
 def diagflat(input, offset=0):
-    """Return a matrix with all elements on its diagonal."""
+    """Return a matrix with all elements on its diagonal; diagflat([1, 2]) = [[1, 0], [0, 2]]."""
     return diag_embed(reshape(tensor_argument(input, "diagflat"), -1), offset)
 
 
 @public()
 def trace(input):
-    """Return the sum of the diagonal of a matrix. RuntimeError unless 2-d."""
+    """Return the sum of the diagonal of a matrix. RuntimeError unless 2-d; trace([[1., 2.], [3., 4.]]) = tensor(5.)."""
     x = tensor_argument(input, "trace")
     if x.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
-    need_numbers("trace", (x,))
+    if not getattr(x, "batched", False):  # (whose vmap sums the diagonals)
+        need_numbers("trace", (x,))
     return _diagonal(x, 0, 0, 1).sum()
 
 
@@ -286,7 +302,7 @@ def _into_view(name: str, x: Tensor, src: Any, look: Any, *args: Any) -> Tensor:
 
 @public()
 def select_scatter(input, src, dim, index):
-    """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
+    """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``; select_scatter([[1, 2], [3, 4]], [8, 9], 0, 0) = [[8, 9], [3, 4]]."""
     x = tensor_argument(input, "select_scatter")
     d = wrap_dim(dim, x.ndim)
     n, i = x.shape[d] if x.ndim else 0, as_int(index, "index")
@@ -299,7 +315,7 @@ def select_scatter(input, src, dim, index):
 
 @public()
 def slice_scatter(input, src, dim=0, start: int | None = None, end: int | None = None, step=1, *, out=None):
-    """Return a copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
+    """Return a copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``; slice_scatter([1, 2, 3], [8, 9], 0, 1) = [1, 8, 9]."""
     x = tensor_argument(input, "slice_scatter")
     d = wrap_dim(dim, x.ndim)
     if step < 1:
@@ -311,7 +327,7 @@ def slice_scatter(input, src, dim=0, start: int | None = None, end: int | None =
 
 @public()
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
-    """Return a copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
+    """Return a copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``; diagonal_scatter([[1, 2], [3, 4]], [8, 9]) = [[8, 2], [3, 9]]."""
     x = tensor_argument(input, "diagonal_scatter")
     a, b = wrap_dim(dim1, x.ndim, "dim1"), wrap_dim(dim2, x.ndim, "dim2")
     if a == b:
@@ -327,6 +343,9 @@ def repeat_interleave(input, repeats: int | Tensor | None = None, dim: int | Non
     """Return each element (or slice along ``dim``) repeated; ``repeats`` is one number or one for each.
 
     With a single argument: index i ``input[i]`` times. Errors: RuntimeError for negative or unmatched repeats.
+
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
     """
     if repeats is None:
         counts = tensor_argument(input, "repeat_interleave", "repeats")
@@ -347,13 +366,24 @@ def repeat_interleave(input, repeats: int | Tensor | None = None, dim: int | Non
     elif isinstance(repeats, (list, tuple)):
         counts = as_tensor(repeats)
     else:
-        counts = new_full((n,), as_int(repeats, "repeats"), dtypes.int64)
+        return _repeated(x, d, as_int(repeats, "repeats"), output_size)
     if counts._layout.size != n:
         raise RuntimeError(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts._layout.size} and "
             f"input.size({d}) = {n}"
         )
     return fresh(OPS["index_select"].call(x, d, _repeat_index(counts, output_size)))
+
+
+def _repeated(x: Tensor, d: int, times: int, size: Any) -> Tensor:
+    """Return each slice along ``d`` as often as all others: a copy of a view, whose size is known without a look at values."""
+    if times < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    before, n, after = x.shape[:d], x.shape[d], x.shape[d + 1 :]
+    if size is not None and size != times * n:
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {times * n} but got {size}")
+    spread = expand(unsqueeze(x, d + 1), *before, n, times, *after)
+    return fresh(reshape(clone(spread), *before, times * n, *after))
 
 
 def _repeat_index(counts: Tensor, size: Any) -> Tensor:
@@ -381,7 +411,13 @@ def _sequence(tensors: tuple[Any, ...], name: str) -> tuple[Tensor, ...]:
 
 @public(method=False)
 def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
-    """Return for 1-d tensors the coordinates of their grid, views; ``indexing`` "ij" (matrix) or "xy" (first two dims swapped)."""
+    """Return for 1-d tensors the coordinates of their grid, views; ``indexing`` "ij" (matrix) or "xy" (first two dims swapped).
+
+    >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4]), indexing="ij")
+    (tensor([[1, 1],
+            [2, 2]]), tensor([[3, 4],
+            [3, 4]]))
+    """
     ts = list(_sequence(tensors, "meshgrid"))
     if indexing is None:
         warnings.warn(
@@ -408,7 +444,7 @@ def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
 
 @public(method=False)
 def cartesian_prod(*tensors):
-    """Return all combinations of the elements of 1-d tensors, one a row."""
+    """Return all combinations of the elements of 1-d tensors, one a row; cartesian_prod([1, 2], [3, 4]) = [[1, 3], [1, 4], [2, 3], [2, 4]]."""
     ts = _sequence(tensors, "cartesian_prod")
     for t in ts:
         if t.ndim != 1:
@@ -421,7 +457,7 @@ def cartesian_prod(*tensors):
 
 @public(method=False)
 def block_diag(*tensors):
-    """Return a matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere."""
+    """Return a matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere; block_diag([[1, 2]], [3]) = [[1, 2, 0], [0, 0, 3]]."""
     if not tensors:
         return new_empty((1, 0), dtypes.get_default_dtype())
     ts = _sequence(tensors, "block_diag")
@@ -454,7 +490,7 @@ def _atleast(name: str, grow: Any, rank: int) -> Any:
         return tuple(grow(t) for t in _sequence(tensors, name))
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Return views with at least {rank} dim{'s' if rank > 1 else ''}; of several tensors a tuple."
+    call.__doc__ = f"Return views with at least {rank} dim{'s' if rank > 1 else ''}; of several tensors a tuple; {name}([5.]) = {'[' * rank}5.{']' * rank}."
     return public(method=False)(call)
 
 
@@ -485,10 +521,15 @@ def _beside(ts: Sequence[Tensor]) -> Tensor:
     return cat(grown, 0 if grown[0].ndim == 1 else 1)
 
 
-hstack: Any = _joined("hstack", _beside, "Join along dim 1 (1-d tensors along dim 0).")
-vstack: Any = _joined("vstack", lambda ts: cat([atleast_2d(t) for t in ts], 0), "Join as rows, along dim 0.", "row_stack")
-dstack: Any = _joined("dstack", lambda ts: cat([atleast_3d(t) for t in ts], 2), "Join along dim 2.")
-column_stack: Any = _joined("column_stack", _columns, "Join as columns; 1-d tensors become columns first.")
+hstack: Any = _joined("hstack", _beside, "Join along dim 1 (1-d tensors along dim 0); hstack(([1, 2], [3])) = [1, 2, 3].")
+vstack: Any = _joined(
+    "vstack", lambda ts: cat([atleast_2d(t) for t in ts], 0), "Join as rows, along dim 0; vstack(([1, 2], [3, 4])) = [[1, 2], [3, 4]].",
+    "row_stack",
+)  # fmt: skip
+dstack: Any = _joined(
+    "dstack", lambda ts: cat([atleast_3d(t) for t in ts], 2), "Join along dim 2; dstack(([1, 2], [3, 4])) = [[[1, 3], [2, 4]]]."
+)
+column_stack: Any = _joined("column_stack", _columns, "Join as columns, 1-d tensors as one each; column_stack(([1, 2], [3, 4])) = [[1, 3], [2, 4]].")
 
 
 def _split_along(name: str, rank: int, dim: int) -> Any:
@@ -508,7 +549,8 @@ def _split_along(name: str, rank: int, dim: int) -> Any:
         return tensor_split(x, indices_or_sections, d)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Return the `tensor_split` along dim {dim} into equal parts or at indices. RuntimeError where it does not divide."
+    one = "[" * rank + "1" + "]" * rank
+    call.__doc__ = f"Return the `tensor_split` along dim {dim} into equal parts or at indices. RuntimeError if uneven; {name}({one}, 1) = ({one},)."
     return public()(call)
 
 

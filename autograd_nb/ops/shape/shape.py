@@ -68,12 +68,16 @@ def view(input, *shape, dtype=None, size=None):
 
     Errors: RuntimeError where the strides do not allow it (then `reshape` copies).
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.view.html
+
+    >>> torch.tensor([1, 2, 3, 4]).view(2, 2)
+    tensor([[1, 2],
+            [3, 4]])
     """
     x = tensor_argument(input, "view")
-    if dtype is None and len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
+    if dtype is None and len(shape) == 1 and isinstance(shape[0], (dtypes.dtype, type)):
         dtype = shape[0]
     if dtype is not None:
-        return _view_dtype(x, dtype)
+        return _view_dtype(x, dtypes.as_dtype(dtype))
     sizes = infer_shape(as_shape(shape if size is None else (size,)), x._layout.size)
     if not x._layout.contiguous and view_strides(x._layout, sizes) is None:
         raise RuntimeError(
@@ -130,7 +134,6 @@ def reshape(input, *sizes, shape=None):
 
     Errors: RuntimeError when the sizes do not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.reshape.html
 
-    >>> import autograd_nb as torch
     >>> torch.reshape(torch.arange(4), (2, -1))
     tensor([[0, 1],
             [2, 3]])
@@ -146,20 +149,20 @@ def _reshape(x: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
 
 @public()
 def view_as(input, other):
-    """Return ``view`` with the shape of ``other``."""
+    """Return ``view`` with the shape of ``other``; [1, 2].view_as([[3, 4]]) = [[1, 2]]."""
     return view(input, other._layout.shape)
 
 
 @public()
 def reshape_as(input, other):
-    """Return ``reshape`` with the shape of ``other``."""
+    """Return ``reshape`` with the shape of ``other``; [1, 2].reshape_as([[3, 4]]) = [[1, 2]]."""
     return reshape(input, other.shape)
 
 
 @public()
 @memoized_view
 def flatten(input, start_dim=0, end_dim=-1):
-    """Merge the dims from ``start_dim`` to ``end_dim`` into one."""
+    """Merge the dims from ``start_dim`` to ``end_dim`` into one; flatten([[1, 2], [3, 4]]) = [1, 2, 3, 4]."""
     x = tensor_argument(input, "flatten")
     a, b = wrap_dim(start_dim, max(x.ndim, 1), "start_dim"), wrap_dim(end_dim, max(x.ndim, 1), "end_dim")
     if x.ndim == 0:
@@ -175,14 +178,14 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 @public()
 def ravel(input):
-    """Return all elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
+    """Return all elements in one dim, in C order: a view of a contiguous tensor, else a copy; ravel([[1, 2], [3, 4]]) = [1, 2, 3, 4]."""
     return reshape(contiguous(input), -1)
 
 
 @public()
 @memoized_view
 def unflatten(input, dim: int, sizes):
-    """Split one dim into ``sizes`` (one may be -1)."""
+    """Split one dim into ``sizes`` (one may be -1); unflatten([1, 2, 3, 4], 0, (2, 2)) = [[1, 2], [3, 4]]."""
     x = tensor_argument(input, "unflatten")
     if not x.ndim:
         wrap_dim(dim, 1)
@@ -245,8 +248,10 @@ def _t_of_batch(op, args, batch):
 @public()
 @memoized_view
 def permute(input, *axes, dims: int | Sequence[int] | None = None):
-    """Return the dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
+    """Return the dims in another order, a view. RuntimeError unless ``dims`` names each dim once; permute([[1, 2, 3]], (1, 0)) = [[1], [2], [3]]."""
     x = tensor_argument(input, "permute")
+    if not axes and dims is None:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
     order = as_shape(axes if dims is None else (dims,), "dims")
     if len(order) != x.ndim:
         raise RuntimeError(
@@ -261,7 +266,7 @@ def permute(input, *axes, dims: int | Sequence[int] | None = None):
 @public("swapaxes", "swapdims")
 @memoized_view
 def transpose(input, dim0, dim1):
-    """Swap two dims, a view."""
+    """Swap two dims, a view; transpose([[1, 2, 3]], 0, 1) = [[1], [2], [3]]."""
     x = tensor_argument(input, "transpose")
     a, b = wrap_dim(dim0, x.ndim, "dim0"), wrap_dim(dim1, x.ndim, "dim1")
     return (_transpose, a, b) if x.ndim else (_alias,)
@@ -270,7 +275,7 @@ def transpose(input, dim0, dim1):
 @public()
 @memoized_view
 def t(input):
-    """Return the transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
+    """Return the transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims; t([[1, 2], [3, 4]]) = [[1, 3], [2, 4]]."""
     x = tensor_argument(input, "t")
     if x.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D")
@@ -280,7 +285,7 @@ def t(input):
 @public("moveaxis")
 @memoized_view
 def movedim(input, source: int | Sequence[int], destination: int | Sequence[int]):
-    """Move dims to other places, the rest keeping their order."""
+    """Move dims to other places, the rest keeping their order; movedim([[1, 2, 3]], 0, 1) = [[1], [2], [3]]."""
     x = tensor_argument(input, "movedim")
     if isinstance(source, (tuple, list)) is not isinstance(destination, (tuple, list)):
         raise TypeError(
@@ -329,6 +334,10 @@ def expand(input, *sizes, size=None, implicit=False):
     """Return a view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front.
 
     Errors: RuntimeError where a size does not match.
+
+    >>> torch.tensor([1, 2]).expand(2, 2)
+    tensor([[1, 2],
+            [1, 2]])
     """
     x = tensor_argument(input, "expand")
     sizes = list(as_shape(sizes if size is None else (size,)))
@@ -358,19 +367,19 @@ def expand(input, *sizes, size=None, implicit=False):
 
 @public()
 def expand_as(input, other):
-    """Return ``expand`` to the shape of ``other``."""
+    """Return ``expand`` to the shape of ``other``; [1, 2].expand_as([[3, 4], [5, 6]]) = [[1, 2], [1, 2]]."""
     return expand(input, other.shape)
 
 
 @public()
 def broadcast_to(input, size):
-    """Return ``expand`` under its NumPy name."""
+    """Return ``expand`` under its NumPy name; broadcast_to([1, 2], (2, 2)) = [[1, 2], [1, 2]]."""
     return expand(input, size)
 
 
 @public(method=False)
 def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
-    """Return the tensors expanded to their common shape."""
+    """Return the tensors expanded to their common shape; broadcast_tensors([1, 2], [[3], [4]]) = ([[1, 2], [1, 2]], [[3, 3], [4, 4]])."""
     ts = tensors_argument(
         tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors, "broadcast_tensors"
     )
@@ -391,7 +400,7 @@ def _squeeze(layout, dims):
 @public()
 @memoized_view
 def squeeze(input, dim: int | Sequence[int] | None = None):
-    """Drop the dims of size 1 (all, or those in ``dim``), a view."""
+    """Drop the dims of size 1 (all, or those in ``dim``), a view; squeeze([[1, 2]]) = [1, 2]."""
     x = tensor_argument(input, "squeeze")
     return _squeeze, tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
 
@@ -409,7 +418,7 @@ def _unsqueeze(layout, d):
 @public()
 @memoized_view
 def unsqueeze(input, dim):
-    """Return a view with a new dim of size 1 at ``dim``."""
+    """Return a view with a new dim of size 1 at ``dim``; unsqueeze([1, 2], 1) = [[1], [2]]."""
     x = tensor_argument(input, "unsqueeze")
     return _unsqueeze, wrap_dim(dim, x.ndim + 1)
 

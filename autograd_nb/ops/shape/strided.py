@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import launch
+from ...dtypes import int64
 from ...overriding import overridable
 from ...shapes import Layout, as_int, as_shape, is_expanded, layout_of, numel, overlaps_itself, wrap_dim
 from ...tensor import Tensor, _storage, above, make
@@ -48,10 +49,33 @@ def _divide_by_count(z: Tensor, base: Layout) -> None:
     z.div_(OPS["maximum"].call(count, new_full((), 1, count.dtype)))
 
 
+def _beyond(base: Layout, view: Layout, offset: int) -> bool:
+    """Return whether a view reaches past its base: that has less memory than it had, by ``.data = …``."""
+    return bool(view.size) and (offset < 0 or offset + view.extent > base.extent)
+
+
+def _in_more(function: Any, g: Tensor, base: Layout, view: Layout, offset: int) -> Tensor:
+    """Return ``function(g, base, view, offset)`` of memory that has room for both, as far as the base sees it."""
+    lead = max(0, -offset)
+    room = lead + max(base.extent, offset + view.extent)
+    flat = function(g, (room,), (1,), tuple(view.shape), view.strides, offset + lead)
+    return clone(OPS["as_strided"].call(flat, base.shape, base.strides, lead))
+
+
+def _check_within(base: Layout, view: Layout, offset: int) -> None:
+    if _beyond(base, view, offset):
+        raise RuntimeError(
+            f"setStorage: sizes {list(view.shape)}, strides {list(view.strides)}, storage offset {offset}: a view that was changed in place reaches "
+            f"out of bounds of what its base was given by .data = …, which has {base.extent} elements"
+        )
+
+
 def embed_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Tensor:
     """Return a gradient of a view as the gradient of its base: zero outside the view; elements seen twice add up."""
     if base.dtype.is_complex is not view_layout.dtype.is_complex:
         return _through_parts(embed_view, g, base, view_layout, offset, base)
+    if _beyond(base, view_layout, offset):
+        return _in_more(_embed, g, base, view_layout, offset)
     return _embed(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
 
 
@@ -65,6 +89,32 @@ def _embed(x, base_shape, base_strides, shape, strides, offset):
     _add_repeated(z, x, shape, strides, offset)
     if overlaps_itself(base):
         _divide_by_count(z, base)
+    buffer = make(z._data, base, z._version_)
+    return buffer if base.contiguous else clone(buffer)
+
+
+def write_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Tensor:
+    """Return `embed_view`, but of elements seen twice the last: they were written one after the other."""
+    if _beyond(base, view_layout, offset):
+        return _in_more(_written, g, base, view_layout, offset)
+    return _written(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
+
+
+def _kept(g: Tensor, *place: Any) -> Tensor:
+    """Return the gradient of what `_written` writes: that of an element over which no other was written."""
+    shape = place[2]
+    numbers = reshape(OPS["arange"].call(numel(shape), dtype=int64), *shape)
+    return OPS["where"].call(_read(_written(numbers, *place), *place) == numbers, _read(g, *place), new_full((), 0, g.dtype))
+
+
+@structured(
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _kept(g, base_shape, base_strides, shape, strides, offset),
+    linear="no", batch="samples", dtypes="half float complex integer", samples="x(5).clone().unfold(0, 3, 2).mul_(1)",
+)
+def _written(x, base_shape, base_strides, shape, strides, offset):
+    base = layout_of(base_shape, base_strides, x.dtype)
+    z = _zeros((base.extent,), x.dtype)
+    _with(z, shape, strides, offset).copy_(x)
     buffer = make(z._data, base, z._version_)
     return buffer if base.contiguous else clone(buffer)
 
@@ -97,6 +147,7 @@ def read_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | None =
     base = base or g._layout.dense
     if base.dtype.is_complex is not view_layout.dtype.is_complex:
         return _through_parts(lambda g, b, v, o: read_view(g, v, o, b), g, base, view_layout, offset, view_layout)
+    _check_within(base, view_layout, offset)
     return _read(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
 
 
@@ -105,6 +156,7 @@ def without_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | Non
     base = base or g._layout.dense
     if base.dtype.is_complex is not view_layout.dtype.is_complex:
         return _through_parts(lambda g, b, v, o: without_view(g, v, o, b), g, base, view_layout, offset, base)
+    _check_within(base, view_layout, offset)
     return _without(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
 
 
@@ -168,7 +220,6 @@ def as_strided(input, size, stride, storage_offset=None):
     ``storage_offset`` counts from the beginning of the storage (default: the tensor's own). Errors: RuntimeError when it would
     reach outside the storage. What it sees of the storage outside this tensor has no gradient.
 
-    >>> import autograd_nb as torch
     >>> torch.arange(4).as_strided((3, 2), (1, 1))
     tensor([[0, 1],
             [1, 2],
@@ -274,6 +325,9 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """Return a copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides.
 
     ``storage_offset`` counts from the beginning of the storage (default: the tensor's own), all of which is copied.
+
+    >>> torch.as_strided_scatter(torch.tensor([1, 2, 3]), torch.tensor([8, 9]), (2,), (2,))
+    tensor([8, 2, 9])
     """
     x = tensor_argument(input, "as_strided_scatter")
     tensor_argument(src, "as_strided_scatter", "src")
@@ -299,7 +353,7 @@ def scatter_strided(x: Tensor, src: Tensor, shape: tuple[int, ...], strides: tup
 
 @public()
 def unfold(input, dimension, size, step):
-    """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
+    """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim; [1, 2, 3].unfold(0, 2, 1) = [[1, 2], [2, 3]]."""
     x = tensor_argument(input, "unfold")
     d = wrap_dim(dimension, x.ndim, "dimension")
     n = x.shape[d] if x.ndim else 1
@@ -313,4 +367,4 @@ def unfold(input, dimension, size, step):
     return _unfold(x, d, size, step)
 
 
-above.embed_view, above.read_view, above.without_view = embed_view, read_view, without_view
+above.embed_view, above.read_view, above.without_view, above.write_view = embed_view, read_view, without_view, write_view

@@ -283,18 +283,33 @@ def _declare_one(name: str, compute: Any, doc: str) -> None:
     public(method=False, namespaces=("fft",), name=f"fft.{name}")(call)
 
 
-_declare_one("fft", _whole("fft", True, _one_dim), "yₖ = Σⱼ xⱼ·e^(−2πi·jk/n) along ``dim``.")
-_declare_one("ifft", _whole("ifft", False, _one_dim), "Return the inverse of `fft`: yⱼ = Σₖ xₖ·e^(2πi·jk/n)/n along ``dim``.")
-_declare_one("rfft", _to_half("rfft", True, _one_dim), "Return the `fft` of a real input, its n//2 + 1 frequencies that are not mirror images.")
-_declare_one("irfft", _from_half("irfft", False, _one_dim), "Return the inverse of `rfft`; n is 2·(size − 1) where not given.")
-_declare_one("hfft", _from_half("hfft", True, _one_dim), "Return the `fft` of a signal that is its own mirrored conjugate, given by half: real.")
-_declare_one("ihfft", _to_half("ihfft", False, _one_dim), "Return the inverse of `hfft`: half of the transform of a real input.")
+_declare_one("fft", _whole("fft", True, _one_dim), "yₖ = Σⱼ xⱼ·e^(−2πi·jk/n) along ``dim``; fft([1., 2., 0., 0.]) = [ 3.+0.j, 1.-2.j, -1.+0.j, 1.+2.j].")
+_declare_one(
+    "ifft", _whole("ifft", False, _one_dim),
+    "Return the inverse of `fft`: yⱼ = Σₖ xₖ·e^(2πi·jk/n)/n along ``dim``; ifft([4., 0., 0., 0.]).real = [1., 1., 1., 1.].",
+)
+_declare_one(
+    "rfft", _to_half("rfft", True, _one_dim),
+    "Return the `fft` of a real input, its n//2 + 1 frequencies that are not mirror images; rfft([1., 2.]) = [ 3.+0.j, -1.+0.j].",
+)
+_declare_one(
+    "irfft", _from_half("irfft", False, _one_dim),
+    "Return the inverse of `rfft`; n is 2·(size − 1) where not given; irfft([4., 0., 0.]) = [1., 1., 1., 1.].",
+)
+_declare_one(
+    "hfft", _from_half("hfft", True, _one_dim),
+    "Return the `fft` of a signal that is its own mirrored conjugate, given by half: real; hfft([1., 2.]) = [ 3., -1.].",
+)
+_declare_one(
+    "ihfft", _to_half("ihfft", False, _one_dim),
+    "Return the inverse of `hfft`: half of the transform of a real input; ihfft([2., 2.]).real = [2., 0.].",
+)
 
 
 # ------------------------------------------------------------------------------------------------ several dims
 
 
-def _declare_many(name: str, compute: Any, doc: str) -> None:
+def _declare_many(name: str, compute: Any, doc: str, shown: str) -> None:
     def call(input, s=None, dim=None, norm=None, *, out=None):
         return _given(compute(input, s, dim, norm), out, name + "n")
 
@@ -304,7 +319,8 @@ def _declare_many(name: str, compute: Any, doc: str) -> None:
     for suffix, function in (("n", call), ("2", call2)):
         function.__name__ = function.__qualname__ = name + suffix
         function.__doc__ = (
-            f"Return {doc} over {'several dims (default all, or the last of ``s``)' if suffix == 'n' else 'two dims, the last by default'}."
+            f"Return {doc} over {'several dims (default all, or the last of ``s``)' if suffix == 'n' else 'two dims, the last by default'}; "
+            f"{name}{suffix}([[1., 2.], [3., 4.]]){shown}."
             "\n\n    s: the lengths along them, −1 for the input's. norm: as in `fft`."
             "\n    Errors: RuntimeError for repeated dims and lengths below 1.\n"
             f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}{suffix}.html"
@@ -312,18 +328,24 @@ def _declare_many(name: str, compute: Any, doc: str) -> None:
         public(method=False, namespaces=("fft",), name=f"fft.{name}{suffix}")(function)
 
 
-_declare_many("fft", _whole("fftn", True, _many_dims), "`fft`")
-_declare_many("ifft", _whole("ifftn", False, _many_dims), "`ifft`")
-_declare_many("rfft", _to_half("rfftn", True, _many_dims), "`rfft` (half of the frequencies of the last dim)")
-_declare_many("irfft", _from_half("irfftn", False, _many_dims), "`irfft` (half of the frequencies of the last dim)")
-_declare_many("hfft", _from_half("hfftn", True, _many_dims), "`hfft` (half of the signal along the last dim)")
-_declare_many("ihfft", _to_half("ihfftn", False, _many_dims), "`ihfft` (half of the signal along the last dim)")
+_declare_many("fft", _whole("fftn", True, _many_dims), "`fft`", " = [[10.+0.j, -2.+0.j], [-4.+0.j, 0.+0.j]]")
+_declare_many("ifft", _whole("ifftn", False, _many_dims), "`ifft`", " = [[ 2.5000+0.j, -0.5000+0.j], [-1.0000+0.j, 0.0000+0.j]]")
+_declare_many("rfft", _to_half("rfftn", True, _many_dims), "`rfft` (half of the frequencies of the last dim)", " = [[10.+0.j, -2.+0.j], [-4.+0.j, 0.+0.j]]")
+_declare_many(
+    "irfft", _from_half("irfftn", False, _many_dims),
+    "`irfft` (half of the frequencies of the last dim)", " = [[ 2.5000, -0.5000], [-1.0000, 0.0000]]",
+)
+_declare_many("hfft", _from_half("hfftn", True, _many_dims), "`hfft` (half of the signal along the last dim)", " = [[10., -2.], [-4., 0.]]")
+_declare_many(
+    "ihfft", _to_half("ihfftn", False, _many_dims),
+    "`ihfft` (half of the signal along the last dim)", ".real = [[ 2.5000, -0.5000], [-1.0000, 0.0000]]",
+)
 
 
 # ------------------------------------------------------------------------------------------------- frequencies
 
 
-def _frequencies(name: str, of: Any, doc: str) -> None:
+def _frequencies(name: str, of: Any, doc: str, shown: str) -> None:
     def call(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
         target = made_in(out, dtype) or dtypes.get_default_dtype()
         if target.category < 2:
@@ -334,7 +356,7 @@ def _frequencies(name: str, of: Any, doc: str) -> None:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
-        f"{doc}, for samples ``d`` apart.\n\n    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}.html"
+        f"{doc}, for samples ``d`` apart; {name}(4) = {shown}.\n\n    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}.html"
     )
     public(method=False, namespaces=("fft",), name=f"fft.{name}")(call)
 
@@ -343,8 +365,9 @@ _frequencies(
     "fftfreq",
     lambda n, d: OPS["cat"].call([arange(0, (n + 1) // 2), arange(-(n // 2), 0)]),
     "Return the frequencies of `fft`'s output",
+    "[ 0.0000, 0.2500, -0.5000, -0.2500]",
 )
-_frequencies("rfftfreq", lambda n, d: arange(0, n // 2 + 1), "Return the frequencies of `rfft`'s output")
+_frequencies("rfftfreq", lambda n, d: arange(0, n // 2 + 1), "Return the frequencies of `rfft`'s output", "[0.0000, 0.2500, 0.5000]")
 
 
 def _rolled(name: str, step: Any, doc: str) -> None:
@@ -360,5 +383,8 @@ def _rolled(name: str, step: Any, doc: str) -> None:
     public(method=False, namespaces=("fft",), name=f"fft.{name}")(call)
 
 
-_rolled("fftshift", lambda n: n // 2, "Return the frequencies in order, 0 in the middle, along ``dim`` (default all dims).")
-_rolled("ifftshift", lambda n: (n + 1) // 2, "Undo `fftshift`, with the same dims.")
+_rolled(
+    "fftshift", lambda n: n // 2,
+    "Return the frequencies in order, 0 in the middle, along ``dim`` (default all dims); fftshift([0, 1, -2, -1]) = [-2, -1, 0, 1].",
+)
+_rolled("ifftshift", lambda n: (n + 1) // 2, "Undo `fftshift`, with the same dims; ifftshift([-2, -1, 0, 1]) = [ 0, 1, -2, -1].")

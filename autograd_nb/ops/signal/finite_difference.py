@@ -102,7 +102,6 @@ def gradient(input, *, spacing: float | Sequence[float | Tensor] | None = None, 
     distance of samples (one number, or one for each dim), or for each dim a 1-d tensor of their places.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.gradient(torch.tensor([1., 4., 9., 16.]))
         (tensor([3., 4., 6., 7.]),)
 

@@ -88,9 +88,10 @@ def stft(
     win_length, window: the piece is multiplied with the window, which is centred in it. center: pieces are centred at m·hop,
     the signal being extended by ``pad_mode``. normalized: divide by √n_fft. onesided: only the frequencies up to the middle
     (the default for real input). return_complex: False gives (real, imaginary) in a last dim.
-
     Errors: RuntimeError where ``return_complex`` is not given for real input, and for lengths that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.stft.html
+    >>> torch.stft(torch.ones(8), 4, window=torch.ones(4), return_complex=True).shape
+    torch.Size([3, 9])
     """
     x = tensor_argument(input, "stft")
     if window is not None:
@@ -187,14 +188,15 @@ def istft(
 
     ``length``: how many points (zeros at the end where there are not so many). Errors: RuntimeError for real input, lengths
     that do not fit, and a window whose overlapping pieces leave a point without weight.
-
     Source: https://docs.pytorch.org/docs/stable/generated/torch.istft.html
+
+    >>> spectra = torch.stft(torch.ones(4), 4, window=torch.ones(4), return_complex=True)
+    >>> torch.istft(spectra, 4, window=torch.ones(4))
+    tensor([1., 1., 1., 1.])
     """
     x = tensor_argument(input, "istft")
     if not x.dtype.is_complex:
-        raise RuntimeError(
-            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
-        )
+        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
     n, hop, width = _lengths("istft", n_fft, hop_length, win_length)
     if onesided is None and x.ndim > 1:
         onesided = x.shape[-2] != n
@@ -202,10 +204,8 @@ def istft(
     if window is None:
         warnings.warn(
             "A window was not provided. A rectangular window will be applied. Please provide the same window used by stft to make the "
-            "inversion lossless.",
-            UserWarning,
-            stacklevel=2,
-        )
+            "inversion lossless.", UserWarning, stacklevel=2,
+        )  # fmt: skip
     else:
         _check_inverse_window(tensor_argument(window, "istft", "window"), width, return_complex)
     if onesided and return_complex:

@@ -78,16 +78,16 @@ def _declare(name: str, formula: Callable[..., Any], doc: str) -> None:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
-        f"Return {doc} ``periodic``: the first n of n + 1 symmetric points, as spectra want them.\n\n"
+        f"Return {doc}\n\n    periodic: the first n of n + 1 symmetric points, as spectra want them.\n"
         "    Errors: RuntimeError for a negative length or a dtype that is not floating.\n"
         f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.{name}.html"
     )
     public(method=False, name=name)(call)
 
 
-_declare("hann_window", _cosines(HANN), "sin²(πi/n).")
-_declare("blackman_window", _cosines(BLACKMAN), "0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n).")
-_declare("bartlett_window", _bartlett, "a triangle from 0 up to 1 and down.")
+_declare("hann_window", _cosines(HANN), "sin²(πi/n); hann_window(4) = [0.0000, 0.5000, 1.0000, 0.5000].")
+_declare("blackman_window", _cosines(BLACKMAN), "0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n); blackman_window(4).sum() = 1.6800.")
+_declare("bartlett_window", _bartlett, "a triangle from 0 up to 1 and down; bartlett_window(4) = [0.0000, 0.5000, 1.0000, 0.5000].")
 
 
 @public(method=False)
@@ -100,7 +100,6 @@ def hamming_window(
     Errors: RuntimeError for a negative length or a dtype that is not floating.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.hamming_window.html
 
-    >>> import autograd_nb as torch
     >>> torch.hamming_window(3, periodic=False)
     tensor([0.0800, 1.0000, 0.0800])
     """
@@ -117,7 +116,6 @@ def kaiser_window(
     Errors: RuntimeError for a negative length or a dtype that is not floating.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.kaiser_window.html
 
-    >>> import autograd_nb as torch
     >>> torch.kaiser_window(3, periodic=False)
     tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
     """
@@ -188,14 +186,32 @@ def _checked_kaiser(n: int, sym: bool, beta: float) -> Callable[..., Any]:
     return _kaiser(float(beta))
 
 
-_signal("bartlett", "a triangle from 0 up to 1 and down.", _fixed(_bartlett))
-_signal("blackman", "0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n).", _fixed(_cosines(BLACKMAN)))
-_signal("cosine", "sin(π(i + ½)/n), half a wave.", _fixed(lambda i, period: ((i + 0.5) * (math.pi / (period + 1))).sin()))
-_signal("exponential", "e^(−|i − center|/tau).", _exponential, center=None, tau=1.0)
-_signal("gaussian", "e^(−½((i − n/2)/std)²).", _gaussian, std=1.0)
-_signal("general_cosine", "Σₖ (−1)ᵏ aₖ cos(2πk·i/n), ``a`` a list.", _general_cosine, a=())
-_signal("general_hamming", "alpha − (1 − alpha)·cos(2πi/n).", lambda n, sym, alpha: _cosines((alpha, 1.0 - alpha)), alpha=0.54)
-_signal("hamming", "0.54 − 0.46·cos(2πi/n).", _fixed(_cosines(HAMMING)))
-_signal("hann", "sin²(πi/n).", _fixed(_cosines(HANN)))
-_signal("kaiser", "I₀(beta·√(1 − x²))/I₀(beta) for x from −1 to 1.", _checked_kaiser, beta=12.0)
-_signal("nuttall", "Nuttall's cosine sum of four terms, with sidelobes below −93 dB.", _fixed(_cosines(NUTTALL)))
+_signal("bartlett", "a triangle from 0 up to 1 and down; bartlett(3) = [0., 1., 0.].", _fixed(_bartlett))
+_signal("blackman", "0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n); blackman(3).sum() = tensor(1.).", _fixed(_cosines(BLACKMAN)))
+_signal(
+    "cosine",
+    "sin(π(i + ½)/n), half a wave; cosine(3) = [0.5000, 1.0000, 0.5000].",
+    _fixed(lambda i, period: ((i + 0.5) * (math.pi / (period + 1))).sin()),
+)
+_signal("exponential", "e^(−|i − center|/tau); exponential(3) = [0.3679, 1.0000, 0.3679].", _exponential, center=None, tau=1.0)
+_signal("gaussian", "e^(−½((i − n/2)/std)²); gaussian(3) = [0.6065, 1.0000, 0.6065].", _gaussian, std=1.0)
+_signal("general_cosine", "Σₖ (−1)ᵏ aₖ cos(2πk·i/n), ``a`` a list; general_cosine(3, a=(0.5, 0.5)) = [0., 1., 0.].", _general_cosine, a=())
+_signal(
+    "general_hamming",
+    "alpha − (1 − alpha)·cos(2πi/n); general_hamming(3) = [0.0800, 1.0000, 0.0800].",
+    lambda n, sym, alpha: _cosines((alpha, 1.0 - alpha)),
+    alpha=0.54,
+)
+_signal("hamming", "0.54 − 0.46·cos(2πi/n); hamming(3) = [0.0800, 1.0000, 0.0800].", _fixed(_cosines(HAMMING)))
+_signal("hann", "sin²(πi/n); hann(3) = [0., 1., 0.].", _fixed(_cosines(HANN)))
+_signal(
+    "kaiser",
+    "I₀(beta·√(1 − x²))/I₀(beta) for x from −1 to 1; kaiser(3) = [5.2773e-05, 1.0000e+00, 5.2773e-05].",
+    _checked_kaiser,
+    beta=12.0,
+)
+_signal(
+    "nuttall",
+    "Nuttall's cosine sum of four terms, with sidelobes below −93 dB; nuttall(3) = [3.6280e-04, 1.0000e+00, 3.6280e-04].",
+    _fixed(_cosines(NUTTALL)),
+)

@@ -96,21 +96,21 @@ def avg_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True
 ) -> Tensor:
-    """Return the mean of each window; the gradient is shared evenly."""
+    """Return the mean of each window, which shares the gradient evenly."""
 
 def avg_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """Return the mean of each window; the gradient is shared evenly."""
+    """Return the mean of each window, which shares the gradient evenly."""
 
 def avg_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
-    """Return the mean of each window; the gradient is shared evenly."""
+    """Return the mean of each window, which shares the gradient evenly."""
 
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None =
@@ -437,13 +437,13 @@ def max_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 @overload
 def max_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 
 @overload
 def max_pool1d_with_indices(
@@ -463,13 +463,13 @@ def max_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 @overload
 def max_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 
 @overload
 def max_pool2d_with_indices(
@@ -489,13 +489,13 @@ def max_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 @overload
 def max_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 
 @overload
 def max_pool3d_with_indices(

@@ -90,8 +90,7 @@ class TensorMethods:
 
     def __int__(self) -> Tensor: ...
 
-    def __invert__(self) -> Tensor:
-        """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+    def __invert__(self) -> Tensor: ...
 
     def __ior__(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_or` in place and return the tensor."""
@@ -544,7 +543,7 @@ class TensorMethods:
         """Compute `conj_physical` in place and return the tensor."""
 
     def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
-        """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
+        """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy so laid."""
 
     def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
         """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
@@ -673,7 +672,7 @@ class TensorMethods:
         """Return the tensor as float64."""
 
     def dsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-        """Return the `tensor_split` along dim 2 into equal parts or at indices. RuntimeError where it does not divide."""
+        """Return the `tensor_split` along dim 2 into equal parts or at indices. RuntimeError if uneven."""
 
     def element_size(self) -> _int:
         """Return the bytes of one element."""
@@ -870,7 +869,7 @@ class TensorMethods:
         """Return (hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1."""
 
     def hsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-        """Return the `tensor_split` along dim 1 into equal parts or at indices. RuntimeError where it does not divide."""
+        """Return the `tensor_split` along dim 1 into equal parts or at indices. RuntimeError if uneven."""
 
     def hypot(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
@@ -1329,7 +1328,7 @@ class TensorMethods:
         """Raise RuntimeError: there is no mps device here."""
 
     def msort(self, *, out: Tensor | None = None) -> Tensor:
-        """Return the values sorted along the first dim."""
+        """Return the values sorted along the first dim; msort([3, 1, 2]) = [1, 2, 3]."""
 
     def mtia(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """Raise RuntimeError: there is no mtia device here."""
@@ -1558,7 +1557,7 @@ class TensorMethods:
     def prod(
         self, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """Return the product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
+        """Return the product of all elements, or over ``dim``; integers give int64. dy/dxᵢ = Π of the others, also of zeros."""
 
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
@@ -2046,7 +2045,7 @@ class TensorMethods:
         """False: PyTorch's old flag; see `no_grad`."""
 
     def vsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-        """Return the `tensor_split` along dim 0 into equal parts or at indices. RuntimeError where it does not divide."""
+        """Return the `tensor_split` along dim 0 into equal parts or at indices. RuntimeError if uneven."""
 
     @overload
     def where(self, condition: Tensor) -> tuple[Tensor, ...]:

@@ -308,7 +308,7 @@ def avg_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True
 ) -> Tensor:
-    """Return the mean of each window; the gradient is shared evenly."""
+    """Return the mean of each window, which shares the gradient evenly."""
 
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
@@ -319,7 +319,7 @@ def bartlett_window(
     window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device =
     None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """Return a triangle from 0 up to 1 and down. ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
+    """Return a triangle from 0 up to 1 and down."""
 
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None =
@@ -378,7 +378,7 @@ def blackman_window(
     window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device =
     None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """Return 0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
+    """Return 0.42 − 0.5·cos(2πi/n) + 0.08·cos(4πi/n)."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
     """Return a matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere."""
@@ -480,7 +480,7 @@ def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tens
     """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Join as columns; 1-d tensors become columns first."""
+    """Join as columns, 1-d tensors as one each."""
 
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
@@ -507,7 +507,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: Number | _complex
     """Return `nn.functional.pad` with a constant."""
 
 def contiguous(input: Tensor, memory_format: _memory_format | None = None) -> Tensor:
-    """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
+    """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy so laid."""
 
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
@@ -693,7 +693,7 @@ def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Zero elements with probability ``p`` while training, and divide the others by 1 - p."""
 
 def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-    """Return the `tensor_split` along dim 2 into equal parts or at indices. RuntimeError where it does not divide."""
+    """Return the `tensor_split` along dim 2 into equal parts or at indices. RuntimeError if uneven."""
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join along dim 2."""
@@ -969,7 +969,7 @@ def hann_window(
     window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device =
     None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
-    """Return sin²(πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them."""
+    """Return sin²(πi/n)."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Return x where |x| > lambd, else 0; dy/dx = 1 there, else 0."""
@@ -1002,7 +1002,7 @@ def histogramdd(
     """Return (hist, bin_edges) of rows of D numbers: a D-dimensional `histogram`, and the tuple of the edges along each dim."""
 
 def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-    """Return the `tensor_split` along dim 1 into equal parts or at indices. RuntimeError where it does not divide."""
+    """Return the `tensor_split` along dim 1 into equal parts or at indices. RuntimeError if uneven."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join along dim 1 (1-d tensors along dim 0)."""
@@ -1345,39 +1345,39 @@ def max_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 @overload
 def max_pool1d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 
 @overload
 def max_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 @overload
 def max_pool2d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 
 @overload
 def max_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 @overload
 def max_pool3d(
     input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int |
     Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each window (nan wins); the gradient goes to it."""
+    """Return the largest element of each window (nan wins), to which the gradient goes."""
 
 def maximum(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
@@ -1434,7 +1434,7 @@ def movedim(input: Tensor, source: _int | Sequence[_int], destination: _int | Se
     """Move dims to other places, the rest keeping their order."""
 
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the values sorted along the first dim."""
+    """Return the values sorted along the first dim; msort([3, 1, 2]) = [1, 2, 3]."""
 
 def mul(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Product: y = a·b, dy/da = b, dy/db = a."""
@@ -1672,7 +1672,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def prod(
     input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Return the product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
+    """Return the product of all elements, or over ``dim``; integers give int64. dy/dxᵢ = Π of the others, also of zeros."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
@@ -2321,7 +2321,7 @@ def view_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -
     """Return what `view` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
 def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
-    """Return the `tensor_split` along dim 0 into equal parts or at indices. RuntimeError where it does not divide."""
+    """Return the `tensor_split` along dim 0 into equal parts or at indices. RuntimeError if uneven."""
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join as rows, along dim 0."""

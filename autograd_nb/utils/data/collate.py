@@ -44,9 +44,13 @@ def _like_sequence(like: Any, values: list[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """NumPy arrays and scalars as tensors, also within mappings and sequences; everything else as it is.
+    """Return NumPy arrays and scalars as tensors, also within mappings and sequences; everything else as it is.
 
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.default_convert
+
+    >>> import numpy as np
+    >>> torch.utils.data.default_convert({"a": np.ones(2)})
+    {'a': tensor([1., 1.], dtype=torch.float64)}
     """
     if isinstance(data, Tensor):
         return data
@@ -95,29 +99,29 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Tens
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
-    """Arrays, as tensors. TypeError for arrays of strings or objects."""
+    """Join arrays, as tensors. TypeError for arrays of strings or objects."""
     if batch[0].dtype.kind in "SaUO":
         raise TypeError(_unknown(batch[0].dtype))
     return collate([OPS["as_tensor"].call(item) for item in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Tensor:
-    """NumPy's scalars in a 1-D tensor of their dtype."""
+    """Join NumPy's scalars in a 1-D tensor of their dtype."""
     return OPS["as_tensor"].call(np.asarray(batch))
 
 
 def collate_float_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Tensor:
-    """Floats in a 1-D float64 tensor."""
+    """Join floats in a 1-D float64 tensor."""
     return OPS["tensor"].call(batch, dtype=dtypes.float64)
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Tensor:
-    """Ints (or bools) in a 1-D int64 (or bool) tensor."""
+    """Join ints (or bools) in a 1-D int64 (or bool) tensor."""
     return OPS["tensor"].call(batch)
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
-    """Strings as they are."""
+    """Return strings as they are."""
     return batch
 
 

@@ -91,7 +91,6 @@ class DataLoader(Generic[T]):
     Errors: ValueError and TypeError for arguments; RuntimeError for a worker that died, and after ``timeout``.
 
     Example:
-        >>> import autograd_nb as torch
         >>> from autograd_nb.utils.data import DataLoader, TensorDataset
         >>> x = torch.arange(5)
         >>> for a, b in DataLoader(TensorDataset(x, x * 10), batch_size=2):

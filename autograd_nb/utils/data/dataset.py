@@ -24,6 +24,11 @@ class Dataset(Generic[T]):
 
     ``__getitems__(indices)``, where defined, gives the loader the items of a whole batch at once.
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.Dataset
+
+    >>> class Squares(torch.utils.data.Dataset): __getitem__ = lambda self, i: i * i
+    ...
+    >>> Squares()[3]
+    9
     """
 
     def __getitem__(self, index: Any) -> T:
@@ -38,6 +43,11 @@ class IterableDataset(Dataset[T], Iterable[T]):
 
     With several workers, each iterates a copy of its own: `get_worker_info` tells which part is its share.
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset
+
+    >>> class Count(torch.utils.data.IterableDataset): __iter__ = lambda self: iter(range(3))
+    ...
+    >>> list(Count())
+    [0, 1, 2]
     """
 
     def __add__(self, other: Dataset[Any]) -> ChainDataset[Any]:  # type: ignore[override]
@@ -48,7 +58,6 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Item i is the tuple of the i-th entries of tensors that agree in their first dim. AssertionError if they do not.
 
     Example:
-        >>> import autograd_nb as torch
         >>> torch.utils.data.TensorDataset(torch.arange(3), torch.ones(3, 2))[1]
         (tensor(1), tensor([1., 1.]))
 
@@ -74,6 +83,9 @@ class StackDataset(Dataset[Any]):
 
     Errors: ValueError for both kinds together, for none, and for different lengths.
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.StackDataset
+
+    >>> torch.utils.data.StackDataset((1, 2), (3, 4))[0]
+    (1, 3)
     """
 
     datasets: tuple[Any, ...] | dict[Any, Any]
@@ -116,6 +128,9 @@ class ConcatDataset(Dataset[T]):
     """The items of several datasets, one dataset after the other. AssertionError for none and for streams.
 
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.ConcatDataset
+
+    >>> list(torch.utils.data.ConcatDataset([(1, 2), (3,)]))
+    [1, 2, 3]
     """
 
     datasets: list[Any]
@@ -150,6 +165,11 @@ class ChainDataset(IterableDataset[T]):
     """The items of several streams, one stream after the other. AssertionError for other datasets.
 
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.ChainDataset
+
+    >>> class Count(torch.utils.data.IterableDataset): __iter__ = lambda self: iter(range(2))
+    ...
+    >>> list(torch.utils.data.ChainDataset([Count(), Count()]))
+    [0, 1, 0, 1]
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -174,6 +194,9 @@ class Subset(Dataset[T]):
 
     A subclass that defines ``__getitem__`` defines ``__getitems__`` also, which is what the loader calls.
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.Subset
+
+    >>> list(torch.utils.data.Subset("abcd", [1, 3]))
+    ['b', 'd']
     """
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
@@ -212,7 +235,6 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = 
     Errors: ValueError if the lengths do not sum to the dataset's.
 
     Example:
-        >>> import autograd_nb as torch
         >>> a, b = torch.utils.data.random_split(range(10), [0.7, 0.3])
         >>> len(a), len(b)
         (7, 3)

@@ -28,7 +28,13 @@ def _positive(name: str, value: Any) -> None:
 
 
 class Sampler(Generic[T]):
-    """Base of samplers: a subclass defines ``__iter__()``, which gives indices or lists of them, and ``__len__()`` where it can."""
+    """Base of samplers: a subclass defines ``__iter__()``, which gives indices or lists of them, and ``__len__()`` where it can.
+
+    >>> class Backwards(torch.utils.data.Sampler): __iter__ = lambda self: iter((2, 1, 0))
+    ...
+    >>> list(torch.utils.data.DataLoader("abc", sampler=Backwards(), batch_size=None))
+    ['c', 'b', 'a']
+    """
 
     def __iter__(self) -> Iterator[T]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__()")
@@ -52,6 +58,9 @@ class RandomSampler(Sampler[int]):
 
     Errors: TypeError for a replacement that is no bool, ValueError for num_samples that is no positive int.
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.RandomSampler
+
+    >>> sorted(torch.utils.data.RandomSampler(range(3)))
+    [0, 1, 2]
     """
 
     def __init__(self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None) -> None:
@@ -105,6 +114,9 @@ class WeightedRandomSampler(Sampler[int]):
 
     Errors: ValueError for num_samples that is no positive int, a replacement that is no bool, and weights that are not 1-D.
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.WeightedRandomSampler
+
+    >>> list(torch.utils.data.WeightedRandomSampler([0., 1.], 3))
+    [1, 1, 1]
     """
 
     weights: Any
@@ -161,8 +173,11 @@ class BatchSampler(Sampler[list[int]]):
 class DistributedSampler(Sampler[int]):
     """The share of process ``rank`` of ``num_replicas``: every num_replicas-th index of an order that all processes agree on.
 
-    There are no process groups here, so both numbers must be given.
+    Where a number is not given it is the process group's.
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
+
+    >>> list(torch.utils.data.DistributedSampler(range(4), num_replicas=2, rank=1, shuffle=False))
+    [1, 3]
     """
 
     dataset: Any
@@ -180,7 +195,12 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:  # fmt: skip
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available; give num_replicas and rank")
+            from ... import distributed as dist
+
+            if not dist.is_available():
+                raise RuntimeError("Requires distributed package to be available; give num_replicas and rank, or install autograd_nb[mpi]")
+            num_replicas = dist.get_world_size() if num_replicas is None else num_replicas
+            rank = dist.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
@@ -201,5 +221,5 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Another order for another epoch."""
+        """Take another order for another epoch."""
         self.epoch = epoch

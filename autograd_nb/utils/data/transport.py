@@ -226,7 +226,7 @@ def _guarded(path: str) -> bool:
 
 @contextmanager
 def without_main() -> Iterator[None]:
-    """While the block runs, processes are started that do not import the script by themselves: `Delivery` does, if it has to."""
+    """Let processes that are started in the block not import the script by themselves: `Delivery` does, if it has to."""
     with _main_lock:
         main = sys.modules["__main__"]
         kept = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}

@@ -44,6 +44,9 @@ def get_worker_info() -> WorkerInfo | None:
     """Return, in a worker of a DataLoader, its ``id``, ``num_workers``, ``seed`` and ``dataset``. None elsewhere.
 
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.get_worker_info
+
+    >>> torch.utils.data.get_worker_info() is None
+    True
     """
     return getattr(_thread, "info", None) or _process_info
 
@@ -67,7 +70,7 @@ class Failure:
         self.text = f"Caught {kind.__name__} {where}.\nOriginal " + "".join(traceback.format_exception(kind, value, trace))
 
     def portable(self) -> Failure:
-        """Itself, or, where its type is not known in other processes, as a RuntimeError."""
+        """Return the error itself, or, where its type is not known in other processes, as a RuntimeError."""
         try:
             transport._Pickler(whole_storages=False).dump(self)
         except Exception:

@@ -1,15 +1,27 @@
-"""PyTorch's wrappers for several devices, for programs that use them on one CPU.
+"""PyTorch's wrappers for several devices, for programs that use them on one CPU, and for several processes.
 
 Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html
 """
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
-from .modules.module import Module
+from ..modules.module import Module
 
-__path__: list[str] = []  # PyTorch has modules below this one: see compat/import_aliases.py
+if TYPE_CHECKING:
+    from .distributed import DistributedDataParallel
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Import what only programs of several processes need when it is asked for."""
+        if name == "DistributedDataParallel":
+            from .distributed import DistributedDataParallel
+
+            return DistributedDataParallel
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 
 class DataParallel(Module):
@@ -24,16 +36,13 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-class DistributedDataParallel(Module):
-    """RuntimeError: there are no process groups here."""
-
-    def __init__(self, module: Module, *args: Any, **kwargs: Any):
-        raise RuntimeError("DistributedDataParallel: this library trains in one process; use the module itself")
-
-
 def data_parallel(
     module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0, module_kwargs: Any = None
 ) -> Any:
     """Return the result of ``module(inputs)``."""
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*inputs, **(module_kwargs or {}))
+
+
+# an import of PyTorch's module of that name leaves the function alone: it finds this module
+sys.modules.setdefault(f"{__name__}.data_parallel", sys.modules[__name__])

@@ -1,0 +1,75 @@
+"""The functions of lists, ``torch._foreach_…``: what an op does, for each tensor.
+
+They are one op a tensor; the library's optimizers update all parameters by one launch and need none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..ops.core.registry import OPS
+from ..tensor import Tensor
+
+_NUMBERS = {"addcdiv": "value", "addcmul": "value"}
+_NAMED = {"maximum": "clamp_min", "minimum": "clamp_max"}
+
+
+def _of(values: Any, i: int) -> Any:
+    return values[i] if isinstance(values, (list, tuple)) else values
+
+
+def _function(name: str) -> Callable[..., Any]:
+    op = name.removeprefix("_foreach_")
+    inplace = op.endswith("_")
+    plain = op.removesuffix("_")
+    number = _NUMBERS.get(plain)
+
+    def foreach(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        if not self:
+            raise RuntimeError("Tensor list must have at least one tensor.")
+        if any(isinstance(a, (list, tuple)) and len(a) != len(self) for a in args):
+            lengths = [len(self), *(len(a) for a in args if isinstance(a, (list, tuple)))]
+            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {lengths}")
+        if number and len(args) > 2:  # PyTorch's take it by position too
+            kwargs[number], args = args[2], args[:2]
+        per_tensor = {k: v.tolist() if isinstance(v, Tensor) and v.ndim else v for k, v in kwargs.items()}
+        results = [_call(plain, inplace, t, [_of(a, i) for a in args], {k: _of(v, i) for k, v in per_tensor.items()}) for i, t in enumerate(self)]
+        return list(results) if inplace else tuple(results)
+
+    foreach.__name__ = foreach.__qualname__ = name
+    foreach.__doc__ = f"Return `{plain}` of each tensor of the list." if not inplace else f"Do `{op}` on each tensor of the list."
+    return foreach
+
+
+def _call(op: str, inplace: bool, t: Tensor, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if op in _NAMED and not isinstance(args[0], Tensor):
+        op = _NAMED[op]
+    if op == "norm":
+        return OPS["linalg.vector_norm"].call(t, *args, **kwargs)
+    if inplace and op in ("maximum", "minimum"):
+        return t.copy_(OPS[op].call(t, *args))
+    if op == "pow" and not isinstance(t, Tensor):
+        return OPS["pow"].call(t, *args)
+    return getattr(t, op + "_" * inplace)(*args, **kwargs)
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Return the function of lists of this name."""
+    if not name.startswith("_foreach_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _function(name)
+
+
+def _group_tensors_by_device_and_dtype(tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False) -> dict[Any, Any]:
+    """Return {(device, dtype): (the lists with their tensors of that kind, their places)}; the first list says the kind."""
+    groups: dict[Any, Any] = {}
+    for i, first in enumerate(tensorlistlist[0]):
+        assert first is not None
+        lists, places = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
+        for found, values in zip(lists, tensorlistlist, strict=True):
+            if values:
+                found.append(values[i])
+        if with_indices:
+            places.append(i)
+    return groups

@@ -1,0 +1,203 @@
+"""More of the table: PyTorch's names beyond its documentation, and of what is elsewhere, that packages name while they are imported.
+
+A name with a meaning for dense work on the CPU has it (`At`); another can be imported, and an error tells what it is when it is used. `TOP` has
+the names of the package itself. Names are added as packages ask for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..dtypes import ABSENT
+from .table import MODULES, Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value, each
+
+
+def _lacks(what: str) -> Refuses:
+    return Refuses(NotImplementedError, f"{what}: not in this library, which computes eagerly or by compile() on dense tensors of the CPU")
+
+
+def _at(module: str, names: str) -> dict[str, Answer]:
+    """Return every one of the names as it stands in a module of this library."""
+    return {name: At(f"{module}:{name}") for name in names.split()}
+
+
+_NO, _NONE, _ZERO = Says(False), Says(None), Says(0)
+_ITSELF = Returns("The function or class as it is.")
+_EXPORT = _lacks("torch.export, graphs of whole programs (`trace` gives static graphs of functions here)")
+_FX = _lacks("torch.fx, graphs that programs rewrite (`trace` gives static graphs of functions here)")
+_QUANTIZED, _SPARSE, _NESTED = _lacks("quantized tensors"), _lacks("sparse tensors"), _lacks("nested tensors")
+_DISPATCH = _lacks("modes that intercept ops (`profiler` and `autograd.graph.saved_tensors_hooks` watch them here)")
+_LIBRARY = _lacks("torch.library, ops of other languages (`autograd_nb.custom_op` and `pointwise` declare ops here)")
+_EXTENSION = _lacks("extensions in C++ or CUDA (`autograd_nb.pointwise` and `custom_op` declare ops in Python)")
+_DEVICE = Refuses(RuntimeError, "no such device is available: this library computes on the CPU only (test is_available() first)")
+
+_DEVICES = {
+    **each(_NO, "is_available is_initialized is_bf16_supported _is_in_bad_fork is_built"),
+    **each(_ZERO, "device_count memory_allocated max_memory_allocated memory_reserved current_allocated_memory driver_allocated_memory"),
+    **each(_NONE, "manual_seed manual_seed_all empty_cache synchronize seed seed_all init reset_peak_memory_stats"),
+    **each(_DEVICE, "current_stream set_device current_device get_device_name get_device_properties get_rng_state set_rng_state"),
+    **each(NoClass(_DEVICE), "Event Stream"),
+}
+
+#: module's name below the package -> what it says
+MORE: dict[str, Absent] = {
+    "_dynamo": Absent(
+        "The compiler of PyTorch, for programs that set it up: `autograd_nb.compile` needs none of it.",
+        {
+            **each(_ITSELF, "disable allow_in_graph disallow_in_graph assume_constant_result forbid_in_graph run"),
+            **each(_NONE, "reset mark_dynamic mark_static maybe_mark_dynamic mark_static_address graph_break reset_code_caches"),
+            "is_compiling": _NO, "list_backends": Says([]), "explain": _lacks("torch._dynamo.explain"), "optimize": At("compiler:compile"),
+            "OptimizedModule": NoClass(_lacks("OptimizedModule (a compiled module keeps its class here)")),
+        },
+        submodules=("config", "external_utils", "eval_frame"),
+    ),
+    "_dynamo.config": Absent("Switches of PyTorch's compiler: they can be set, and have no effect.", {
+        **each(Value(False), "suppress_errors verbose capture_scalar_outputs capture_dynamic_output_shape_ops force_parameter_static_shapes"),
+        **each(Value(False), "optimize_ddp inline_inbuilt_nn_modules allow_unspec_int_on_nn_module dynamic_shapes"),
+        "assume_static_by_default": Value(True), "automatic_dynamic_shapes": Value(True), "cache_size_limit": Value(8), "recompile_limit": Value(8),
+    }),
+    "_dynamo.external_utils": Absent("What programs ask while they are compiled.", {"is_compiling": _NO}),
+    "_dynamo.eval_frame": Absent("The part of PyTorch's compiler that reads frames.", {"OptimizedModule": NoClass(_lacks("OptimizedModule"))}),
+    "_inductor": Absent("The code generator of PyTorch, for programs that set it up.", {"list_options": Says([])}, submodules=("config",)),
+    "_inductor.config": Absent("Switches of PyTorch's code generator: they can be set, and have no effect.", {
+        **each(Value(False), "coordinate_descent_tuning epilogue_fusion fallback_random fx_graph_cache max_autotune cpp_wrapper freezing"),
+    }),
+    "_logging": Absent("What PyTorch logs of itself.", {"set_logs": _NONE}),
+    "export": Absent("Exported programs, which this library does not write.", {
+        **each(_EXPORT, "export save load export_for_training register_dataclass unflatten"),
+        **each(NoClass(_EXPORT), "ExportedProgram Dim ShapesCollection ModuleCallSignature"),
+    }),
+    "fx": Absent("Graphs of programs that are rewritten in Python, which are not here.", {
+        **each(_FX, "symbolic_trace replace_pattern"),
+        **each(NoClass(_FX), "Graph GraphModule Interpreter Transformer Proxy Tracer Node"), "wrap": Returns("The function as it is."),
+    }),
+    "library": Absent("Ops of other libraries for PyTorch, which are not here.", {
+        **each(_LIBRARY, "define impl register_kernel opcheck wrap_triton triton_op get_ctx"),
+        **each(_LIBRARY, "register_autograd register_vmap register_fake impl_abstract"),
+        "custom_op": _LIBRARY, "Library": NoClass(_LIBRARY),
+    }),
+    "overrides": Absent("Objects that stand for tensors and redefine functions.", {
+        **_at("compat.overriding", "has_torch_function handle_torch_function is_tensor_like is_tensor_method_or_property get_ignored_functions"),
+        **_at("compat.overriding", "has_torch_function_unary has_torch_function_variadic wrap_torch_function"),
+        **each(_DISPATCH, "get_overridable_functions get_testing_overrides resolve_name"),
+        **each(NoClass(_DISPATCH), "TorchFunctionMode BaseTorchFunctionMode"),
+    }),
+    "futures": Absent("Results that come later.", _at("compat.later", "Future collect_all wait_all")),
+    "__config__": Absent("How the library was built.", {"show": Says("autograd_nb: kernels compiled by Numba"), "parallel_info": Says("")}),
+    "torch_version": Absent("Versions as PyTorch compares them.", _at("compat.small", "TorchVersion")),
+    "quasirandom": Absent("Sequences that fill a cube evenly.", _at("compat.sobol", "SobolEngine")),
+    "nn.grad": Absent("Gradients of convolutions as functions.", _at(
+        "compat.convolutions", "conv1d_input conv1d_weight conv2d_input conv2d_weight conv3d_input conv3d_weight")),
+    "utils._foreach_utils": Absent("What optimizers ask about lists of tensors.", {
+        **_at("compat.foreach", "_group_tensors_by_device_and_dtype"), **each(_NO, "_has_foreach_support _device_has_foreach_support"),
+        **each(Says([]), "_get_foreach_kernels_supported_devices _get_fused_kernels_supported_devices"),
+    }),
+    "utils.flop_counter": Absent("Counts of operations.", {
+        "FlopCounterMode": NoClass(_DISPATCH),
+        "register_flop_formula": Refuses(NotImplementedError, "register_flop_formula(): this library counts no operations"),
+    }),
+    "utils._python_dispatch": Absent("Modes that intercept ops.", {
+        "TorchDispatchMode": NoClass(_DISPATCH), "is_traceable_wrapper_subclass": _NO, "_get_current_dispatch_mode": _NONE,
+    }),
+    "utils._triton": Absent("Triton, which is not here.", each(_NO, "has_triton has_triton_package has_triton_tma")),
+    "utils.cpp_extension": Absent("Extensions in C++ and CUDA, which are not built here.", {
+        **each(_EXTENSION, "load load_inline CppExtension CUDAExtension include_paths library_paths"), "BuildExtension": NoClass(_EXTENSION),
+        "CUDA_HOME": Value(None), "ROCM_HOME": Value(None), "IS_HIP_EXTENSION": Value(False), "is_ninja_available": _NO,
+    }),
+    "utils.weak": Absent("Weak references to tensors.", _at("compat.small", "WeakIdKeyDictionary WeakTensorKeyDictionary WeakIdRef TensorWeakRef")),
+    "nn.attention.flex_attention": Absent("Attention with scores that a function changes.", {
+        **each(_lacks("flex_attention (scaled_dot_product_attention takes masks here)"), "flex_attention create_block_mask create_mask"),
+        "BlockMask": NoClass(_lacks("flex_attention")),
+    }),
+    "_utils": Absent("PyTorch's own helpers that programs take.", {
+        **_at("compat.small", "_flatten_dense_tensors _unflatten_dense_tensors _take_tensors"),
+        "_get_available_device_type": _NONE, "_get_all_device_indices": Says([]), "_get_device_index": _DEVICE,
+    }),
+    "_lowrank": Absent("Decompositions of low rank.", _at("ops.linalg.least_squares", "svd_lowrank pca_lowrank")),
+    "_jit_internal": Absent("TorchScript's own names that programs take.", {
+        **each(_ITSELF, "_overload _overload_method export ignore unused _copy_to_script_wrapper"), "Final": Value(Any),
+        "boolean_dispatch": At("compat.small:boolean_dispatch"), "is_scripting": _NO,
+    }),
+    "_subclasses": Absent(
+        "Tensors without values.", each(NoClass(_lacks("tensors without values")), "FakeTensor FakeTensorMode"), submodules=("fake_tensor",),
+    ),
+    "_subclasses.fake_tensor": Absent("Tensors without values.", each(NoClass(_lacks("tensors without values")), "FakeTensor FakeTensorMode")),
+    "cpu": Absent("The device that all tensors are on.", {
+        "is_available": Says(True), "device_count": Says(1), "synchronize": _NONE, "current_device": Says("cpu"), "is_initialized": Says(True),
+        **each(Sets(), "stream StreamContext"), **each(_NONE, "set_device current_stream"),
+    }),
+    "xpu": Absent("Intel's GPUs, which are not there.", _DEVICES),
+    "mps": Absent("Apple's GPUs, which are not there.", _DEVICES),
+    "mtia": Absent("Meta's accelerators, which are not there.", _DEVICES),
+    "ao": Absent("Quantization, which is not here.", {}, submodules=("quantization",)),
+    "ao.quantization": Absent("Quantization, which is not here.", {
+        **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules default_qconfig"),
+        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub FakeQuantize"),
+    }),
+    "quantization": Absent("The older place of quantization, which is not here.", {
+        **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules"),
+        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub"),
+    }),
+    "sparse": Absent("Sparse tensors, which are not here.", {
+        **each(_SPARSE, "mm sum softmax log_softmax addmm sampled_addmm spdiags"), **each(NoClass(_SPARSE), "FloatTensor DoubleTensor LongTensor"),
+    }),
+    "nested": Absent("Tensors of rows of several lengths, which are not here.", each(_NESTED, "nested_tensor as_nested_tensor to_padded_tensor")),
+    "_C._nn": Absent("Functions of PyTorch's binary module.", {"_parse_to": At("compat.small:_parse_to"), "gelu": At("nn.functional:gelu")}),
+    "backends.mha": Absent("The switch of one kernel of attention.", {"get_fastpath_enabled": _NO, "set_fastpath_enabled": _NONE}),
+    "backends.quantized": Absent("Backends of quantization, which are not there.", {"engine": Value("none"), "supported_engines": Value(["none"])}),
+    "backends.cpu": Absent("What the processor can do.", {"get_cpu_capability": Says("DEFAULT")}),
+}  # fmt: skip
+
+#: names of tables in `table`, added to theirs
+ADDED: dict[str, dict[str, Answer]] = {
+    "_C": {
+        "_log_api_usage_once": _NONE, "_get_tracing_state": _NONE, "_add_docstr": _ITSELF, **each(Sets(), "DisableTorchFunction DisableTorchFunctionSubclass"),
+        "_disabled_torch_function_impl": At("compat.overriding:_disabled_torch_function_impl"), "device": At("ops.creation.device:device"),
+        "dtype": At("dtypes:dtype"), "Size": At("shapes:Size"), "TensorBase": At("tensor:Tensor"), "_TensorBase": At("tensor:Tensor"),
+        "_is_tracing": _NO, "_has_cuda": Value(False),
+    },
+    "cuda": {
+        "get_arch_list": Says([]), "default_generators": Value(()), "memory_stats": Says({}), "is_bf16_supported": _NO, "_is_in_bad_fork": _NO,
+        "CUDAGraph": NoClass(Refuses(RuntimeError, "this library computes on the CPU only")), **each(Sets(), "device stream graph device_of"),
+        "memory_stats_as_nested_dict": Says({}), "_lazy_call": _NONE, "set_per_process_memory_fraction": _NONE,
+    },
+    "hub": {"get_dir": At("compat.small:hub_directory"), "set_dir": At("compat.small:set_hub_directory"), "HASH_REGEX": At("compat.small:HASH_REGEX")},
+    "jit": {
+        **each(_ITSELF, "_overload _overload_method freeze optimize_for_inference trace_module _script_if_tracing"),
+        "isinstance": At("compat.small:is_instance"),
+        "RecursiveScriptModule": At("compat.scripting:ScriptModule"), **each(Sets(), "optimized_execution strict_fusion fuser"),
+        **each(_NONE, "set_fusion_strategy enable_onednn_fusion"), "Error": At("compat.small:ScriptError"), "TracerWarning": At("compat.small:TracerWarning"),
+        "fork": At("compat.later:fork"), "wait": At("compat.later:wait"), "Future": At("compat.later:Future"), "onednn_fusion_enabled": _NO,
+    },
+    "onnx": {"register_custom_op_symbolic": _NONE, "OperatorExportTypes": Value(None)},
+}
+
+#: ops with a function of lists
+_BINARY = ("add", "sub", "mul", "div", "pow", "maximum", "minimum", "clamp_max", "clamp_min", "lerp", "addcdiv", "addcmul")
+_UNARY = (
+    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "neg",
+    "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+)  # fmt: skip
+_FOREACH = (*(op + end for op in (*_BINARY, *_UNARY) for end in ("", "_")), "copy_", "zero_", "norm", "max")
+
+for _name, _names in ADDED.items():
+    MODULES[_name] = replace(MODULES[_name], names={**MODULES[_name].names, **_names})
+for _parent, _children in {"_C": ("_nn",), "backends": ("mha", "quantized", "cpu")}.items():
+    MODULES[_parent] = replace(MODULES[_parent], submodules=(*MODULES[_parent].submodules, *_children))
+MODULES.update(MORE)
+
+#: names of the package itself
+TOP: dict[str, Answer] = {
+    **{name: Value(d) for name, d in ABSENT.items()}, "chalf": Value(ABSENT["complex32"]),
+    **_at("compat.checks", "_assert _assert_async _check _check_is_size _check_index _check_value _check_type _check_not_implemented _check_tensor_all"),
+    **_at("compat.symbols", "SymInt SymFloat SymBool sym_int sym_float sym_max sym_min sym_not sym_ite sym_sqrt sym_sum"),
+    "ScriptModule": At("compat.scripting:ScriptModule"), "ScriptFunction": At("compat.scripting:ScriptFunction"), "Future": At("compat.later:Future"),
+    **each(_SPARSE, "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_compressed_tensor sspaddmm hspmm smm saddmm"),
+    **each(_QUANTIZED, "quantize_per_tensor quantize_per_channel dequantize fake_quantize_per_tensor_affine"),
+    **each(_NONE, "clear_autocast_cache set_autocast_cache_enabled"), **each(_NO, "is_autocast_cache_enabled is_autocast_cpu_enabled"),
+    **each(_NO, "is_vulkan_available cudnn_is_acceptable compiled_with_cxx11_abi"),
+    "_weight_norm": At("compat.small:_weight_norm"), "_shape_as_tensor": At("compat.small:_shape_as_tensor"),
+    **each(NoClass(_DEVICE), "Stream Event"), **each(Sets(), "DisableTorchFunction"),
+    **{f"_foreach_{op}": At(f"compat.foreach:_foreach_{op}") for op in _FOREACH},
+}  # fmt: skip

@@ -1,0 +1,52 @@
+"""The test of whether a captured call serves another one, written out for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...graph import modes
+from ...graph.node import written
+from ...overriding import whole
+from .records import seen_as
+
+
+def test_lines(variant: Any, fail: str) -> tuple[list[str], dict[str, Any]]:
+    """Return lines that do ``fail`` unless the ``args`` fit ``variant``, all but their classes, and the names that they use.
+
+    They are variables of what is written, ``variant`` as well: a function that held it, which holds the function, would be a cycle.
+    """
+    lines: list[str] = []
+    names: dict[str, Any] = {"modes": modes, "seen_as": seen_as}
+
+    def test(condition: str) -> None:
+        lines.extend([f"if {condition}:", f"    {fail}"])
+
+    for k, a in enumerate(variant.arguments):
+        names[f"layout{k}"] = a.layout
+        lines.append(f"a{k} = args[{k}]")
+        test(
+            f"a{k}._layout is not layout{k} or (a{k}._rg if a{k}._view is None else a{k}.requires_grad) is not {a.requires_grad} "
+            f"or (a{k}._grad is not None) is not {a.has_grad}"
+        )
+    test("variant._marked(args)" if variant.asked else "modes.inference_used and variant._marked(args)")
+    for i in variant.written:
+        names[f"view{i}"] = variant.arguments[i].view
+        test(f"seen_as(a{i}) != view{i}")
+    if variant.arguments and (variant.exclusive or variant.sharing):
+        test("variant._shared(args)")
+    names |= {"guard": variant.guard, "always": variant.guard.always}
+    if variant.guard.always is not None:
+        test("always() >= 0")
+    lines += ["if not guard.same():", "    variant.state.changed = True", "    if guard.look() >= 0:", f"        {fail}"]
+    if variant.initial:
+        names["initial"] = variant.initial
+        test("not initial.same() and initial.differ()")
+    if variant.decided:
+        lines += ["for slot, value in variant.decided:", "    if slot.read() != value:", f"        {fail}"]
+    return lines, names
+
+
+def build_test(variant: Any) -> Any:
+    """Return the test as ``serves(variant, args)``."""
+    lines, names = test_lines(variant, "return False")
+    return whole(written("serves", "variant, args", [*lines, "return True"], __file__, **names))

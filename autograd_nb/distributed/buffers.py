@@ -1,0 +1,107 @@
+"""Tensors as MPI takes them: flat arrays of bytes, or of numbers that MPI can add.
+
+A dense tensor's own memory is given. One with gaps is gathered into a copy before, and the copy is spread after; float16, of which MPI has
+no sums, is reduced as float32 and rounded once. All of it happens in the communication thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor, ndarray
+from .reduce_op import RedOpType, ReduceOp
+
+_REDUCED_AS = {"float16": np.dtype(np.float32)}
+_BOOL = {
+    ReduceOp.SUM: "LOR", ReduceOp.MAX: "LOR", ReduceOp.BOR: "LOR", ReduceOp.PRODUCT: "LAND", ReduceOp.MIN: "LAND", ReduceOp.BAND: "LAND",
+    ReduceOp.BXOR: "LXOR",
+}  # fmt: skip
+_OPS = {
+    ReduceOp.SUM: "SUM", ReduceOp.AVG: "SUM", ReduceOp.PRODUCT: "PROD", ReduceOp.MIN: "MIN", ReduceOp.MAX: "MAX",
+    ReduceOp.BAND: "BAND", ReduceOp.BOR: "BOR", ReduceOp.BXOR: "BXOR",
+}  # fmt: skip
+_TYPES = {
+    "bool": "C_BOOL", "uint8": "UINT8_T", "int8": "INT8_T", "int16": "INT16_T", "int32": "INT32_T", "int64": "INT64_T",
+    "float32": "FLOAT", "float64": "DOUBLE", "complex64": "C_FLOAT_COMPLEX", "complex128": "C_DOUBLE_COMPLEX",
+}  # fmt: skip
+
+
+class Buffer:
+    """One tensor's elements in a flat array: its own memory where it is dense, else a copy of which `write` brings the values back."""
+
+    __slots__ = ("array", "flat", "own")
+
+    def __init__(self, tensor: Tensor):
+        self.array = ndarray(tensor)
+        self.own = self.array.flags.c_contiguous
+        self.flat = self.array.reshape(-1) if self.own else np.empty(0, self.array.dtype)
+
+    def read(self) -> np.ndarray:
+        """Return the elements as they are now."""
+        if not self.own:
+            self.flat = np.ascontiguousarray(self.array).reshape(-1)
+        return self.flat
+
+    def room(self) -> np.ndarray:
+        """Return memory for the elements, whose values do not matter."""
+        if not self.own:
+            self.flat = np.empty(self.array.size, self.array.dtype)
+        return self.flat
+
+    def write(self) -> None:
+        """Bring what stands in the flat array into the tensor."""
+        if not self.own:
+            np.copyto(self.array, self.flat.reshape(self.array.shape))
+
+    def fill(self, values: np.ndarray) -> None:
+        """Bring other values of the same number into the tensor."""
+        np.copyto(self.array, values.reshape(self.array.shape), casting="unsafe")
+
+
+def as_bytes(flat: np.ndarray) -> np.ndarray:
+    """Return the memory of a dense array as bytes."""
+    return flat.view(np.uint8)
+
+
+def summable(flat: np.ndarray) -> np.ndarray:
+    """Return a copy of the elements in a type that MPI reduces."""
+    return flat.astype(_REDUCED_AS.get(flat.dtype.name, flat.dtype))
+
+
+def is_summable(flat: np.ndarray) -> bool:
+    """Return whether MPI reduces this type as it is."""
+    return flat.dtype.name not in _REDUCED_AS
+
+
+def typed(MPI: Any, flat: np.ndarray) -> list[Any]:
+    """Return the array as MPI's functions that reduce take it: with the number of elements and their type."""
+    return [as_bytes(flat), flat.size, getattr(MPI, _TYPES[flat.dtype.name])]
+
+
+def operation(MPI: Any, op: RedOpType, flat: np.ndarray) -> Any:
+    """Return MPI's operation; truth values are or-ed and and-ed."""
+    return getattr(MPI, _BOOL[op] if flat.dtype == np.bool_ else _OPS[op])
+
+
+def average(flat: np.ndarray, ranks: int) -> None:
+    """Divide sums by the number of ranks, in place; integers towards zero."""
+    if flat.dtype.kind in "iu":
+        np.copyto(flat, np.sign(flat) * (np.abs(flat) // ranks), casting="unsafe")
+    else:
+        np.divide(flat, ranks, out=flat)
+
+
+def joined(buffers: Sequence[Buffer]) -> np.ndarray:
+    """Return the elements of several tensors behind one another."""
+    return np.concatenate([b.read() for b in buffers]) if len(buffers) != 1 else buffers[0].read()
+
+
+def parted(flat: np.ndarray, buffers: Sequence[Buffer]) -> None:
+    """Write elements that stand behind one another into several tensors."""
+    at = 0
+    for b in buffers:
+        b.fill(flat[at : at + b.array.size])
+        at += b.array.size

@@ -1,0 +1,270 @@
+"""Groups of ranks, and the world of all: `init_process_group` begins it.
+
+Source: https://docs.pytorch.org/docs/stable/distributed.html#initialization
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from . import mpi
+from .ending import end_together
+from .thread import communication, drain
+from .watch import Watch, holder
+from .work import Task
+
+default_pg_timeout: timedelta = timedelta(minutes=30)
+BACKENDS = ("gloo", "mpi", "nccl", "ucc", "xccl")
+_UNSET = "Default process group has not been initialized, please make sure to call init_process_group."
+
+
+class ProcessGroup:
+    """Ranks that make calls together. Each call has a number in its group, the same on all of its ranks."""
+
+    def __init__(self, name: str, ranks: Sequence[int], own: int, backend: str, timeout: float, comm: Any):
+        self.name, self.ranks, self.backend, self.timeout = name, tuple(ranks), backend, timeout
+        self.number = 0
+        self.known: set[Any] = set()
+        self.lock = threading.Lock()
+        self._rank = self.ranks.index(own)
+        # comparisons and messages have their own, so that nothing meets what it is not meant for
+        self.comm, self.agreement, self.messages = comm, comm.Dup(), comm.Dup()
+
+    @property
+    def group_name(self) -> str:
+        """Return its name, the same on all ranks."""
+        return self.name
+
+    def rank(self) -> int:
+        """Return this process's rank in the group."""
+        return self._rank
+
+    def size(self) -> int:
+        """Return the number of ranks."""
+        return len(self.ranks)
+
+    def submit(self, task: Task) -> Task:
+        """Give a collective its number, and to the communication thread."""
+        with self.lock:
+            self.number += 1
+            task.seq = self.number
+            return communication().submit(task)
+
+    def submit_beside(self, task: Task) -> Task:
+        """Give what only some ranks do to the communication thread, without a number."""
+        return communication().submit(task)
+
+
+class GroupMember:
+    """A number for no group: `new_group` returns it on ranks outside; ``WORLD`` is the group of all, None before there is one."""
+
+    WORLD: ProcessGroup | None = None
+    NON_GROUP_MEMBER = -100
+
+
+class _GroupNames(type):
+    @property
+    def WORLD(cls) -> ProcessGroup | None:
+        """Return the group of all ranks, None before there is one."""
+        return GroupMember.WORLD
+
+
+class group(metaclass=_GroupNames):
+    """``group.WORLD``: the group of all ranks."""
+
+
+class _World:
+    groups: dict[str, ProcessGroup] = {}
+    made = 0
+    detail = False
+
+
+world: _World = _World()
+
+
+def is_initialized() -> bool:
+    """Return whether there is a group of all ranks."""
+    return GroupMember.WORLD is not None
+
+
+def default_group() -> ProcessGroup:
+    """Return the group of all ranks. ValueError before there is one."""
+    if GroupMember.WORLD is None:
+        raise ValueError(_UNSET)
+    return GroupMember.WORLD
+
+
+def limit_of(timeout: timedelta | None) -> float:
+    """Return the seconds of a time limit, 30 minutes where none is given. TypeError for anything but a timedelta."""
+    if timeout is None:
+        return default_pg_timeout.total_seconds()
+    if not isinstance(timeout, timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    return timeout.total_seconds()
+
+
+def _backend(name: Any) -> str:
+    given = str(name or "mpi").lower()
+    parts = [part.rpartition(":")[2] for part in given.split(",")]
+    if not all(part in BACKENDS for part in parts):
+        raise ValueError(f"Unknown backend '{name}': gloo, mpi and nccl are known here, and all mean MPI")
+    return given
+
+
+def _place(init_method: str | None, world_size: int, rank: int) -> tuple[int, int]:
+    """Return (rank, number of ranks) as the caller or the environment wants them, -1 where they do not say."""
+    if init_method is not None and init_method.partition("://")[0] not in ("env", "tcp", "file"):
+        raise ValueError(f"No rendezvous handler for {init_method.partition('://')[0]}://")
+    size = world_size if world_size is not None and world_size > 0 else int(os.environ.get("WORLD_SIZE", -1))
+    return rank if rank is not None and rank >= 0 else int(os.environ.get("RANK", -1)), size
+
+
+def init_process_group(
+    backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1, rank: int = -1,
+    store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
+) -> None:  # fmt: skip
+    """Begin: make the group of all ranks that `python -m autograd_nb run -n …`, mpiexec or srun started; alone it has one rank.
+
+    Every backend's name means MPI, and ``init_method`` and ``store`` are not needed, as the ranks know one another. ``rank`` and
+    ``world_size`` (or RANK and WORLD_SIZE) may say how the ranks are numbered, and must fit the number that was started.
+    ``timeout``: for how long a call waits for other ranks, 30 minutes where nothing is said.
+
+    Errors: RuntimeError without MPI, ValueError the second time and for a ``world_size`` that was not started.
+    """
+    if is_initialized():
+        raise ValueError("trying to initialize the default process group twice!")
+    limit, name = limit_of(timeout), _backend(backend)
+    own, size = _place(init_method, world_size, rank)
+    MPI = mpi.mpi()
+    started = MPI.COMM_WORLD.Get_size()
+    if size not in (-1, started):
+        raise ValueError(
+            f"Error initializing: world_size is {size}, but MPI started {started} process{'es' if started > 1 else ''}; start the program with "
+            f"`python -m autograd_nb run -n {size} program.py`, mpiexec or srun"
+        )
+    comm = MPI.COMM_WORLD.Split(0, own if own >= 0 else MPI.COMM_WORLD.Get_rank())
+    if own not in (-1, comm.Get_rank()):
+        raise ValueError(f"Error initializing: rank is {own}, but there are only {started} ranks, or another one has this number too")
+    local = mpi.launched()
+    near = comm.Split_type(MPI.COMM_TYPE_SHARED) if local is None else None
+    mpi.name_ranks(comm.Get_rank(), started, near.Get_rank() if near is not None else local[2] if local is not None else 0)
+    world.detail = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
+    if holder.watch is None:
+        holder.watch = Watch(MPI, comm.Dup())
+        end_together(MPI, leave_all)
+    world.made += 1
+    made = ProcessGroup(f"world {world.made}", range(started), comm.Get_rank(), name, limit, comm)
+    world.groups[made.name] = GroupMember.WORLD = made
+
+
+def leave_all() -> None:
+    """Tell the other ranks that this one makes no more calls."""
+    if holder.watch is not None:
+        numbers = {g.name: g.number for g in world.groups.values()}
+        holder.watch.leave(None, list(range(holder.watch.comm.Get_size())), numbers)
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """End a group, or all of them: this rank makes no more calls there. What was begun ends first."""
+    if group is GroupMember.NON_GROUP_MEMBER:
+        return
+    if group is None and not is_initialized():
+        raise AssertionError("Process group cannot be None: there is none to destroy")
+    of = default_group() if group is None else known_group(group)
+    drain(of.timeout)
+    ended = list(world.groups.values()) if of is GroupMember.WORLD else [of]
+    for g in ended:
+        if holder.watch is not None:
+            holder.watch.leave(g.name, list(g.ranks), {g.name: g.number})
+        del world.groups[g.name]
+    if of is GroupMember.WORLD:
+        GroupMember.WORLD = None
+
+
+def known_group(given: Any) -> ProcessGroup:
+    """Return the group that is meant: all ranks where none is named. ValueError for what is no group, or not any more."""
+    if given is None:
+        return default_group()
+    if not isinstance(given, ProcessGroup):
+        raise ValueError(f"Group {given} is not registered, please create group with torch.distributed.new_group API")
+    if given.name not in world.groups:
+        raise ValueError("Invalid process group specified or has been destroyed.")
+    return given
+
+
+def get_rank(group: Any = None) -> int:
+    """Return this process's rank in the group; -1 outside of it."""
+    if group == GroupMember.NON_GROUP_MEMBER:
+        return -1
+    return known_group(group).rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """Return the number of ranks in the group; -1 outside of it."""
+    if group == GroupMember.NON_GROUP_MEMBER:
+        return -1
+    return known_group(group).size()
+
+
+def get_backend(group: Any = None) -> str:
+    """Return the name that the group was made with."""
+    if group == GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("Invalid process group specified")
+    return known_group(group).backend
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """Return the rank in the group of a rank among all. ValueError where it is not in it."""
+    ranks = known_group(group).ranks
+    if global_rank not in ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return ranks.index(global_rank)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """Return the rank among all of a rank in the group. ValueError where it has no such rank."""
+    ranks = known_group(group).ranks
+    if not 0 <= group_rank < len(ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return ranks[group_rank]
+
+
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+    """Return the group's ranks among all."""
+    return list(known_group(group).ranks)
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """Return the rank on this machine, LOCAL_RANK."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError("LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work")
+
+
+def get_debug_level() -> str:
+    """Return "DETAIL" or "OFF", as TORCH_DISTRIBUTED_DEBUG says it when the group is made."""
+    return "DETAIL" if world.detail else "OFF"
+
+
+def is_torchelastic_launched() -> bool:
+    """Return whether `python -m autograd_nb run -n …` started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def is_backend_available(backend: str) -> bool:
+    """Return whether a backend's name is known, and MPI is there, which all of them mean."""
+    return backend.lower() in BACKENDS and mpi.is_available()
+
+
+is_mpi_available = is_gloo_available = mpi.is_available
+
+
+def is_nccl_available() -> bool:
+    """Return False: there are no GPUs. The name "nccl" is accepted all the same."""
+    return False

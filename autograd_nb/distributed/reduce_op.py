@@ -1,0 +1,45 @@
+"""How values of several ranks become one.
+
+Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.ReduceOp
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class RedOpType(enum.IntEnum):
+    """The reductions, numbered as in PyTorch."""
+
+    SUM = 0
+    AVG = 1
+    PRODUCT = 2
+    MIN = 3
+    MAX = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
+
+    def __str__(self) -> str:
+        return f"RedOpType.{self.name}"
+
+
+class ReduceOp:
+    """The reductions by name: ``ReduceOp.SUM``, AVG, PRODUCT, MIN, MAX, and of integers BAND, BOR, BXOR."""
+
+    SUM = RedOpType.SUM
+    AVG = RedOpType.AVG
+    PRODUCT = RedOpType.PRODUCT
+    MIN = RedOpType.MIN
+    MAX = RedOpType.MAX
+    BAND = RedOpType.BAND
+    BOR = RedOpType.BOR
+    BXOR = RedOpType.BXOR
+
+
+BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
+
+
+def supports_complex(reduceOp: RedOpType) -> bool:
+    """Return whether the reduction is defined on complex numbers: sums and means are."""
+    return reduceOp in (ReduceOp.SUM, ReduceOp.AVG)

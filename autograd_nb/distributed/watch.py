@@ -1,0 +1,144 @@
+"""The watching thread: it answers other ranks' questions, sees to the time limits of what this rank waits for, and knows who has left.
+
+It has a communicator of its own and looks at it every few milliseconds, so that it answers also while the program computes or the
+communication thread is inside of MPI. Only a rank that is stopped, or killed, or holds the interpreter does not answer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .failures import DistBackendError, seconds
+from .thread import communication
+from .work import Task
+
+LOOK = 0.02  #: seconds between two looks
+ANSWER = 1.5  #: seconds that the others have to answer
+GRACE = 0.3  #: seconds that a call may still take after a rank left that had a part in it: its messages may be under way
+TAG = 1
+
+
+class _Inquiry:
+    """A question to other ranks, because of a task that waits too long."""
+
+    def __init__(self, number: int, task: Task, asked: list[int]):
+        self.number, self.task, self.asked = number, task, asked
+        self.began = time.monotonic()
+        self.answers: dict[int, str] = {}
+
+    def over(self) -> bool:
+        return len(self.answers) == len(self.asked) or time.monotonic() - self.began > ANSWER
+
+
+class Watch:
+    """The watching thread and what it has heard."""
+
+    def __init__(self, MPI: Any, comm: Any):
+        self.MPI, self.comm = MPI, comm
+        self.rank: int = comm.Get_rank()
+        self.left: dict[int, dict[str | None, tuple[float, int]]] = {}  # rank -> group, or None for all -> when, its last number there
+        self._sent: list[Any] = []
+        self._lock = threading.Lock()
+        self._numbers = 0
+        self._inquiries: dict[int, _Inquiry] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="autograd_nb-watch", daemon=True)
+        self._thread.start()
+
+    def tell(self, what: tuple[Any, ...], ranks: list[int]) -> None:
+        """Send something to the watching threads of other ranks."""
+        with self._lock:
+            self._sent = [request for request in self._sent if not request.test()[0]]
+            self._sent += [self.comm.isend(what, dest=r, tag=TAG) for r in ranks if r != self.rank]
+
+    def leave(self, group: str | None, ranks: list[int], numbers: dict[str, int]) -> None:
+        """Tell the others that this rank makes no more calls in a group, or (None) in any; ``numbers``: its last in each."""
+        self.tell(("left", group, numbers), ranks)
+
+    def goodbye(self) -> None:
+        """Wait until all ranks are here, answering meanwhile, and stop."""
+        request = self.comm.Ibarrier()
+        while not request.Test():
+            time.sleep(0.002)
+        self._stop.set()
+        self._thread.join()
+        with self._lock:
+            for sent in self._sent:
+                sent.wait()
+
+    # ---------------------------------------------------------------------------------------------- the thread
+    def _live(self) -> None:
+        while not self._stop.wait(LOOK):
+            self._hear()
+            for task in communication().waiting():
+                if not task.done and task.started:
+                    self._look_after(task)
+            for inquiry in list(self._inquiries.values()):
+                if inquiry.over():
+                    self._conclude(inquiry)
+
+    def _hear(self) -> None:
+        status = self.MPI.Status()
+        while self.comm.iprobe(source=self.MPI.ANY_SOURCE, tag=TAG, status=status):
+            who = status.Get_source()
+            kind, *rest = self.comm.recv(source=who, tag=TAG)
+            if kind == "?":
+                self.tell(("!", rest[0], self._state()), [who])
+            elif kind == "!" and rest[0] in self._inquiries:
+                self._inquiries[rest[0]].answers[who] = rest[1]
+            elif kind == "left":
+                group, numbers = rest
+                for name in [group] if group is not None else [None, *numbers]:
+                    self.left.setdefault(who, {})[name] = (time.monotonic(), numbers.get(name, 0))
+
+    def _state(self) -> str:
+        """Return what this rank is doing, as an answer to the others."""
+        thread = communication()
+        if thread.broken is not None:
+            return "has failed in an earlier call"
+        for task in thread.waiting():
+            return f"is in {task}"
+        return f"is in no collective (its last was {thread.last})" if thread.last else "has made no call yet"
+
+    def _look_after(self, task: Task) -> None:
+        gone = self._gone(task)
+        if gone:
+            communication().give_up(task, DistBackendError(f"rank {self.rank}: {task} cannot end: {gone}"))
+        elif task.waited() > task.timeout and not any(i.task is task for i in self._inquiries.values()):
+            self._numbers += 1
+            asked = [r for r in (task.group.ranks if task.peers is None else task.peers) if r != self.rank]
+            self._inquiries[self._numbers] = _Inquiry(self._numbers, task, asked)
+            self.tell(("?", self._numbers), asked)
+
+    def _gone(self, task: Task) -> str:
+        """Return which ranks have left that have a part in a task and did not do it, as a text."""
+        found = []
+        for r in task.group.ranks if task.peers is None else task.peers:
+            known = self.left.get(r, {})
+            when, number = known.get(task.group.name) or known.get(None) or (0.0, 0)
+            late = when and min(task.waited(), time.monotonic() - when) > GRACE
+            if late and (task.peers is not None or number < task.seq):
+                found.append(f"rank {r} has ended its part" + (f" after #{number}" if task.peers is None else ""))
+        return "; ".join(found)
+
+    def _conclude(self, inquiry: _Inquiry) -> None:
+        del self._inquiries[inquiry.number]
+        task = inquiry.task
+        if task.done:
+            return
+        states = "".join(f"; rank {r} {inquiry.answers.get(r, 'does not answer')}" for r in inquiry.asked)
+        text = f"Timed out after {seconds(task.timeout)}: rank {self.rank}: {task} waited {seconds(task.waited())}{states}"
+        communication().give_up(task, DistBackendError(text))
+
+
+class Holder:
+    """The one watch of the process, when there is one."""
+
+    watch: Watch | None = None
+    ending: Callable[[], None] | None = None
+
+
+holder: Holder = Holder()

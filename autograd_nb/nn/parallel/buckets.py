@@ -1,0 +1,152 @@
+"""Gradients on their way between ranks: joined into buckets, which are reduced while the backward pass goes on.
+
+Buckets are launched strictly in their order, the same on all ranks, each when its last gradient has arrived. The first pass takes the
+parameters from the last to the first; later ones the order in which rank 0's gradients came. The last gradient waits for all buckets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import distributed as dist
+from ...tensor import Tensor, ndarray, wrap
+
+FIRST, MEGABYTE = 1 << 20, 1 << 20  #: bytes of the first bucket, which is small so that something is sent early
+
+
+class Bucket:
+    """Parameters of one dtype whose gradients travel together, one behind another in ``flat``."""
+
+    def __init__(self, params: Sequence[Tensor], members: Sequence[int]):
+        self.members = list(members)
+        total = sum(params[i].numel() for i in members)
+        self.flat = np.zeros(total, params[members[0]].dtype.np)
+        self.tensor = wrap(self.flat)
+        self.parts: list[np.ndarray] = []
+        at = 0
+        for i in members:
+            n = params[i].numel()
+            self.parts.append(self.flat[at : at + n].reshape(params[i].shape))
+            at += n
+        self.pending = len(self.members)
+        self.work: dist.Work | None = None
+
+    def reset(self) -> None:
+        """Wait for all gradients anew."""
+        self.pending, self.work = len(self.members), None
+
+
+def assign(params: Sequence[Tensor], order: Sequence[int], limit: int) -> list[list[int]]:
+    """Return the parameters of each bucket, by their numbers: of one dtype, in ``order``, up to ``limit`` bytes (the first up to FIRST)."""
+    buckets: list[list[int]] = []
+    open_: dict[str, tuple[list[int], int, int]] = {}  # dtype -> members, bytes, limit
+    for i in order:
+        name = params[i].dtype.name
+        members, size, most = open_.get(name, ([], 0, min(FIRST, limit)))
+        if not members:
+            buckets.append(members)
+        members.append(i)
+        size += params[i].numel() * params[i].dtype.itemsize
+        open_[name] = ([], 0, limit) if size >= most else (members, size, most)
+    return buckets
+
+
+class Reducer:
+    """Watches the gradients of ``params`` arrive, and makes each the mean over all ranks."""
+
+    def __init__(self, names: Sequence[str], params: Sequence[Tensor], group: Any, limit: int, views: bool, rebuild: bool):
+        self.names, self.params, self.group, self.limit, self.views = list(names), list(params), group, limit, views
+        self.buckets: list[Bucket] = []
+        self.place: dict[int, tuple[Bucket, int]] = {}
+        self.expecting = False
+        self.arrived: list[int] = []
+        self.seen = bytearray(len(self.params))
+        self.used: np.ndarray | None = None
+        self.next = 0
+        self.rebuild = rebuild
+        self._build(list(reversed(range(len(self.params)))))
+        for i, p in enumerate(self.params):
+            p.register_post_accumulate_grad_hook(lambda _, i=i: self._arrive(i))
+
+    def _build(self, order: Sequence[int]) -> None:
+        self.buckets = [Bucket(self.params, members) for members in assign(self.params, order, self.limit)]
+        self.place = {i: (bucket, k) for bucket in self.buckets for k, i in enumerate(bucket.members)}
+
+    def prepare(self, reachable: set[Any] | None) -> None:
+        """Begin a pass. ``reachable``: the leaves that its gradients reach, where the others are not to be waited for; None: all.
+
+        RuntimeError where gradients of the pass before are still missing.
+        """
+        if self.expecting and self.arrived:
+            self._unfinished()
+        if self.rebuild and len(self.arrived) == len(self.params):
+            order = list(self.arrived)
+            dist.broadcast(wrap(numbers := np.array(order, np.int64)), group_src=0, group=self.group)
+            self._build(numbers.tolist())
+            self.rebuild = False
+        self.arrived, self.next, self.expecting, self.used = [], 0, True, None
+        self.seen = bytearray(len(self.params))
+        for bucket in self.buckets:
+            bucket.reset()
+        if reachable is not None:
+            self.used = np.array([p in reachable for p in self.params], np.int32)
+            for i in np.flatnonzero(self.used == 0).tolist():
+                self._ready(i)
+
+    def _unfinished(self) -> None:
+        missing = [self.names[i] for i in sorted(set(range(len(self.params))) - set(self.arrived))]
+        raise RuntimeError(
+            "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has "
+            "parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument "
+            "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by making sure all `forward` function outputs "
+            f"participate in calculating loss. Parameters which did not receive grad: {', '.join(missing)}"
+        )
+
+    def _arrive(self, i: int) -> None:
+        if self.expecting:
+            self._ready(i)
+
+    def _ready(self, i: int) -> None:
+        """Note that a gradient is there, or never will be; launch the buckets whose turn it is."""
+        if self.seen[i]:
+            raise RuntimeError(
+                f"Expected to mark a variable ready only once: the parameter {self.names[i]} got its gradient twice in one pass, which happens "
+                "where it is used in several checkpointed parts, or where backward() is called twice after one forward()"
+            )
+        self.seen[i] = 1
+        self.arrived.append(i)
+        bucket, k = self.place[i]
+        if self.params[i]._grad is None or (self.used is not None and not self.used[i]):
+            bucket.parts[k].fill(0)
+        else:
+            source = ndarray(self.params[i]._grad)
+            if source.ctypes.data != bucket.parts[k].ctypes.data or not source.flags.c_contiguous:
+                np.copyto(bucket.parts[k], source)
+        bucket.pending -= 1
+        while self.next < len(self.buckets) and self.buckets[self.next].pending == 0:
+            ready = self.buckets[self.next]
+            ready.work = dist.all_reduce(ready.tensor, dist.ReduceOp.AVG, self.group, async_op=True)
+            self.next += 1
+        if self.next == len(self.buckets):
+            self._finish()
+
+    def _finish(self) -> None:
+        """Wait for all buckets, and give the parameters their gradients."""
+        self.expecting = False
+        if self.used is not None:  # what no rank used keeps the gradient that it has
+            dist.all_reduce(wrap(self.used), dist.ReduceOp.MAX, self.group)
+        for bucket in self.buckets:
+            if bucket.work is not None:
+                bucket.work.wait()
+            for i, part in zip(bucket.members, bucket.parts, strict=True):
+                if self.used is None or self.used[i]:
+                    self._give(self.params[i], part)
+
+    def _give(self, p: Tensor, part: np.ndarray) -> None:
+        if p._grad is None or self.views:
+            p.grad = wrap(part if self.views else part.copy())
+        else:
+            np.copyto(ndarray(p._grad), part)

@@ -1,0 +1,142 @@
+"""Tensors of nested data: lists of numbers, and of arrays and tensors among them.
+
+As in PyTorch the first elements say what the shape is, all elements have a say in the dtype, and what does not fit the shape is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...dtypes import dtype, from_numpy_dtype
+from ...tensor import Tensor, ndarray
+
+#: with the name of a type
+NO_NUMBERS = "Could not infer dtype of {}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
+_OVERFLOW = "Overflow when unpacking long: an integer in the data does not fit 64 bits"
+
+
+def read(data: Any, d: dtype | None) -> tuple[np.ndarray, dtype]:
+    """Return the numbers of nested lists as an array, and the dtype that a tensor of them has: ``d``, or what they are."""
+    held = {type(x) for x in _leaves(data)}
+    if not held <= {bool, int, float, complex}:
+        sizes = _sizes(data)
+        d = d or common(data)
+        array = _elements(data, sizes, d)
+    else:
+        try:
+            array = np.array(data)
+        except ValueError:  # ragged, which is an error but for nothing at all
+            d = d or common(data)
+            array = _elements(data, _sizes(data), d)
+        except OverflowError:
+            raise RuntimeError(_OVERFLOW) from None
+    if array.dtype.kind == "O":
+        raise RuntimeError(_OVERFLOW)
+    d = d or _inferred(array)
+    if array.dtype.kind == "c" and not d.is_complex:
+        raise TypeError(f"must be real number, not complex (dtype={d!r})")
+    return array, d
+
+
+def _leaves(data: Any) -> Iterator[Any]:
+    for x in data:
+        if isinstance(x, (list, tuple)):
+            yield from _leaves(x)
+        else:
+            yield x
+
+
+def _inferred(array: np.ndarray) -> dtype:
+    """Return the dtype of a tensor of Python's numbers: the default one for floats and for no numbers at all."""
+    if array.size == 0 or array.dtype.kind == "f":
+        return dtypes.get_default_dtype()
+    if array.dtype.kind == "c":
+        return dtypes.get_default_dtype().to_complex()
+    if array.dtype == np.uint64:
+        raise ValueError("Overflow when unpacking long long: an integer in the data does not fit int64")
+    return from_numpy_dtype(array.dtype)
+
+
+def _is_sequence(x: Any) -> bool:
+    return isinstance(x, Sequence) and not isinstance(x, (str, bytes))
+
+
+def common(data: Any) -> dtype:
+    """Return the dtype of data: those of its tensors, arrays and numbers, promoted; RuntimeError for what is none of them."""
+    if isinstance(data, Tensor):
+        return data.dtype
+    if isinstance(data, (np.ndarray, np.generic)):
+        wide = data.dtype.kind == "u" and data.dtype.itemsize > 1 and isinstance(data, np.generic)
+        return dtypes.int64 if wide else from_numpy_dtype(data.dtype)
+    if isinstance(data, (bool, int, float, complex)):
+        return dtypes.of_scalar(next(kind for kind in (bool, int, float, complex) if isinstance(data, kind)))
+    if isinstance(data, str):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}': tensor() takes numbers only")
+    if not _is_sequence(data):
+        raise RuntimeError(NO_NUMBERS.format(type(data).__name__))
+    found: dtype | None = None
+    for x in data:
+        own = common(x)
+        found = own if found is None else dtypes.promote_types(found, own)
+    return found or dtypes.get_default_dtype()
+
+
+def _sizes(data: Any) -> list[int]:
+    """Return the shape that the first elements have, up to the first size 0."""
+    sizes: list[int] = []
+    while _is_sequence(data) or (isinstance(data, np.ndarray) and data.ndim):
+        sizes.append(len(data))
+        if not len(data):
+            return sizes
+        data = data[0]
+    if isinstance(data, str):
+        raise ValueError(f"too many dimensions '{type(data).__name__}': tensor() takes numbers only")
+    return sizes
+
+
+def _elements(data: Any, sizes: list[int], d: dtype) -> np.ndarray:
+    """Return the numbers one by one, in this shape."""
+    if 0 in sizes:
+        return np.empty(sizes)
+    numbers = list(_numbers(data, sizes, 0, d))
+    try:
+        return np.array(numbers).reshape(sizes)
+    except OverflowError:
+        raise RuntimeError(_OVERFLOW) from None
+
+
+def _numbers(data: Any, sizes: list[int], dim: int, d: dtype) -> Iterator[Any]:
+    items: Iterable[Any]
+    if isinstance(data, Tensor) and data.ndim:
+        items = list(data)
+    elif _is_sequence(data) or (isinstance(data, np.ndarray) and data.ndim):
+        items = data
+    else:
+        raise TypeError(f"not a sequence: {type(data).__name__} among sequences of length {sizes[dim]}, at dim {dim}")
+    if len(items) != sizes[dim]:  # type: ignore[arg-type]
+        raise ValueError(f"expected sequence of length {sizes[dim]} at dim {dim} (got {len(items)})")  # type: ignore[arg-type]
+    for x in items:
+        if dim + 1 < len(sizes):
+            yield from _numbers(x, sizes, dim + 1, d)
+        else:
+            yield _number(x, d)
+
+
+def _number(x: Any, d: dtype) -> Any:
+    """Return the number that an element stands for."""
+    if isinstance(x, Tensor):
+        if x._layout.size != 1:
+            raise ValueError(f"only one element tensors can be converted to Python scalars (one in the list has shape {list(x.shape)})")
+        x = ndarray(x).reshape(())
+    elif isinstance(x, np.ndarray):
+        launch.escapes("a tensor made of a NumPy array")
+        if x.ndim:
+            raise TypeError(f"only 0-dimensional arrays can be converted to Python scalars (one in the list has shape {list(x.shape)})")
+    x = x.item() if isinstance(x, (np.ndarray, np.generic)) else x
+    if not isinstance(x, (bool, int, float, complex)) or (isinstance(x, complex) and not d.is_complex):
+        raise TypeError(f"must be real number, not {type(x).__name__}")
+    return x

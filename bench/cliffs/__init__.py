@@ -1,0 +1,1 @@
+"""Where a case is slower than it should be: beside PyTorch, or compiled beside eager."""

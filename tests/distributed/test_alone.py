@@ -1,0 +1,104 @@
+"""One process, with MPI and without: what programs ask, and what they are told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import autograd_nb as torch
+import autograd_nb.distributed as dist
+
+from .jobs import ROOT, environment, needs_mpi
+
+
+def python(code, **more):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=environment(**more))
+
+
+def test_nothing_of_mpi_is_imported_before_it_is_used():
+    code = "import sys, autograd_nb as torch, autograd_nb.distributed as dist; dist.is_available(), dist.is_initialized(), torch.nn.parallel\n"
+    assert python(code + "print([m for m in sys.modules if 'mpi4py' in m])").stdout == "[]\n"
+    assert python("import sys, autograd_nb; print('autograd_nb.distributed' in sys.modules)").stdout == "False\n"
+
+
+def test_without_mpi_an_error_names_the_extra():
+    code = """
+import sys, importlib.abc
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        return None
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "mpi4py" else found(name, *rest)
+import autograd_nb.distributed as dist
+print(dist.is_available(), dist.is_mpi_available(), dist.is_initialized(), dist.is_backend_available("gloo"))
+try:
+    dist.init_process_group("gloo")
+except RuntimeError as error:
+    print(error)
+"""
+    out = python(code).stdout
+    assert out.startswith("False False False False\nDistributed package doesn't have MPI built in")
+    assert "pip install autograd_nb[mpi]" in out
+
+
+def test_before_there_is_a_group():
+    for call in (dist.get_rank, dist.get_world_size, dist.barrier, lambda: dist.all_reduce(torch.ones(1))):
+        with pytest.raises(ValueError, match="Default process group has not been initialized"):
+            call()
+    with pytest.raises(AssertionError, match="Process group cannot be None"):
+        dist.destroy_process_group()
+    assert dist.group.WORLD is None
+    assert not dist.is_torchelastic_launched()
+    assert dist.get_node_local_rank(3) == 3
+
+
+def test_bad_arguments_are_refused_before_mpi_starts():
+    with pytest.raises(TypeError, match=r"datetime\.timedelta"):
+        dist.init_process_group(timeout=3)
+    with pytest.raises(ValueError, match="Unknown backend 'foo'"):
+        dist.init_process_group("foo")
+    with pytest.raises(ValueError, match="No rendezvous handler for what://"):
+        dist.init_process_group(init_method="what://x")
+
+
+def test_the_names_of_pytorch_are_there():
+    for name in dist.__all__:
+        assert getattr(dist, name) is not None or name == "group"
+    from autograd_nb.distributed.nn import functional  # noqa: F401
+
+
+@needs_mpi
+def test_one_process_is_a_group_of_one():
+    code = """
+import os, autograd_nb as torch, autograd_nb.distributed as dist
+for _ in range(2):
+    dist.init_process_group("cpu:gloo,cuda:nccl", init_method="env://")
+    t = torch.ones(3)
+    assert dist.all_reduce(t) is None and t.tolist() == [1, 1, 1]
+    dist.barrier(); dist.monitored_barrier()
+    print(dist.get_rank(), dist.get_world_size(), dist.get_backend(), [os.environ[n] for n in ("RANK", "WORLD_SIZE", "LOCAL_RANK")])
+    dist.destroy_process_group()
+    assert not dist.is_initialized()
+"""
+    ended = python(code)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == "0 1 cpu:gloo,cuda:nccl ['0', '1', '0']\n" * 2
+
+
+@needs_mpi
+def test_an_exception_in_one_process_is_an_ordinary_one():
+    ended = python("import autograd_nb.distributed as dist; dist.init_process_group(); 1 / 0")
+    assert ended.returncode == 1
+    assert ended.stderr.rstrip().endswith("ZeroDivisionError: division by zero")
+    assert "Abort" not in ended.stderr
+
+
+@needs_mpi
+def test_ranks_that_were_not_started_are_refused():
+    ended = python("import autograd_nb.distributed as dist; dist.init_process_group('gloo', rank=0, world_size=4)")
+    assert "world_size is 4, but MPI started 1 process; start the program with `python -m autograd_nb run -n 4 program.py`" in ended.stderr
+    assert os.environ.get("WORLD_SIZE") is None

@@ -1,0 +1,35 @@
+"""Every call, and training, on several ranks: one job for each module of checks and number of ranks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from . import programs, training
+from .jobs import job, needs_mpi
+
+CHECKS = [(module.__name__.rpartition(".")[2], name) for module in (programs, training) for name in dir(module) if name.startswith("check_")]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    found = {}
+
+    def of(module, ranks):
+        if (module, ranks) not in found:
+            path = tmp_path_factory.mktemp("ranks") / module
+            ended = job(ranks, "-m", "tests.distributed.on_ranks", module, str(path))
+            assert ended.code == 0, ended.out
+            found[module, ranks] = [json.loads(path.with_name(f"{module}.{r}").read_text()) for r in range(ranks)]
+        return found[module, ranks]
+
+    return of
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(("module", "check"), CHECKS)
+def test_call(outcomes, module, check, ranks):
+    failed = {r: of[check] for r, of in enumerate(outcomes(module, ranks)) if of[check]}
+    assert not failed, "\n".join(f"rank {r}: {text}" for r, text in failed.items())

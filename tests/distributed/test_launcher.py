@@ -1,0 +1,123 @@
+"""``python -m autograd_nb run -n …``: the command lines it makes, and jobs that it starts."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from autograd_nb.distributed import launcher
+from autograd_nb.distributed.mpi import launched
+
+from .jobs import ROOT, environment, needs_mpi, started
+
+RUN = [sys.executable, "-m", "autograd_nb", "run"]
+
+
+def options(*words):
+    parser = argparse.ArgumentParser()
+    launcher.add_to(parser)
+    return parser.parse_args(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["-n", "4"], (4, [])),
+        (["--nproc_per_node=3", "--standalone"], (3, [])),
+        (["--nproc-per-node", "2", "--nnodes=1", "--rdzv_backend=c10d", "--rdzv-endpoint", "localhost:0"], (2, [])),
+        (["-n", "2", "--hosts", "a,b", "--nnodes", "1:2"], (2, ["a", "b"])),
+        (["--standalone"], (1, [])),
+    ],
+)
+def test_torchruns_spellings(words, found):
+    given = options(*words)
+    assert launcher.wants_ranks(given)
+    assert launcher.count(given) == found
+
+
+@pytest.mark.parametrize(("words", "text"), [(["-n", "0"], "whole number"), (["-n", "two"], "whole number"), (["--nnodes", "2"], "--hosts a,b")])
+def test_numbers_that_are_none_are_refused(words, text):
+    with pytest.raises(ValueError, match=text):
+        launcher.count(options(*words))
+
+
+def test_command_lines():
+    assert launcher.command("mpiexec", False, 4, [], ["A"]) == ["mpiexec", "-n", "4", "-prepend-rank"]
+    assert launcher.command("mpiexec", False, 2, ["a", "b"], []) == ["mpiexec", "-n", "4", "-prepend-rank", "-hosts", "a,b", "-ppn", "2"]
+    words = launcher.command("mpiexec", True, 2, ["a", "b"], ["A"])
+    assert words[:4] == ["mpiexec", "-n", "4", "--tag-output"]
+    assert words[-4:] == ["--host", "a:2,b:2", "-x", "A"]
+
+
+def test_who_started_this_process():
+    assert launched({}) is None
+    assert launched({"PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1"}) == (3, 8, 1)
+    names = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}
+    assert launched(names) == (3, 8, 1)
+    batch = {"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_LOCALID": "0"}
+    assert launched(batch) is None  # a batch script, which is no rank
+    assert launched(batch | {"SLURM_STEP_ID": "0"}) == (0, 8, 0)
+
+
+def test_without_mpiexec_an_error_names_the_extra(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    given = options("-n", "2")
+    assert launcher.launch(given) == 2
+    assert "pip install autograd_nb[mpi]" in capsys.readouterr().err
+
+
+PROGRAM = """
+import os, sys
+import torch, torch.distributed as dist
+assert os.environ["LOCAL_WORLD_SIZE"] == os.environ["WORLD_SIZE"]
+before = os.environ["RANK"], os.environ["LOCAL_RANK"]
+dist.init_process_group(backend="gloo", init_method="env://")
+t = torch.tensor([float(dist.get_rank() + 1)])
+dist.all_reduce(t)
+print("sum", t.item(), before, sys.argv[1:], dist.is_torchelastic_launched())
+if sys.argv[1] == "fail" and os.environ["TORCHELASTIC_RESTART_COUNT"] != "2":
+    sys.exit(5 * dist.get_rank())
+"""
+
+
+@needs_mpi
+@pytest.mark.parametrize("spelling", [["-n", "3"], ["--nproc_per_node=3", "--nnodes=1", "--standalone"]])
+def test_a_pytorch_program_on_several_ranks(tmp_path, spelling):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    ended = started([*RUN, *spelling, str(tmp_path / "program.py"), "-n", "--x"])
+    assert ended.code == 0, ended.out
+    lines = sorted(line for line in ended.out.splitlines() if "sum" in line)
+    assert lines == [f"[{r}] sum 6.0 ('{r}', '{r}') ['-n', '--x'] True" for r in range(3)]
+
+
+@needs_mpi
+def test_a_job_that_fails_is_started_again(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    ended = started([*RUN, "-n", "2", "--max-restarts", "3", str(tmp_path / "program.py"), "fail"])
+    assert ended.code == 0, ended.out
+    assert ended.out.count("starting all ranks again") == 2
+    assert ended.out.count("sum 3.0") == 6
+    ended = started([*RUN, "-n", "2", "--max_restarts=1", str(tmp_path / "program.py"), "fail"])
+    assert ended.code != 0
+    assert ended.out.count("sum 3.0") == 4
+
+
+@needs_mpi
+def test_a_signal_ends_all_ranks(tmp_path):
+    (tmp_path / "program.py").write_text("import time\nprint('here')\ntime.sleep(60)")
+    process = subprocess.Popen(
+        [*RUN, "-n", "2", str(tmp_path / "program.py")], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment(), start_new_session=True
+    )
+    for _ in range(2):
+        assert "here" in process.stdout.readline()
+    begin = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) != 0
+    assert time.monotonic() - begin < 20
+    process.stdout.close()
