@@ -173,6 +173,8 @@ class profile:
     on_trace_ready: Callable[..., Any] | None
     record_steps: bool
     current_action: ProfilerAction
+    schedule: Callable[[int], ProfilerAction]
+    step_num: int
 
     def __init__(
         self, *, activities: Iterable[ProfilerActivity] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,

@@ -11,20 +11,48 @@ from typing import Any
 
 import numpy as np
 
-pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
-sqrt, exp, expm1, log, log1p, log2, log10 = np.sqrt, np.exp, np.expm1, np.log, np.log1p, np.log2, np.log10
-sin, cos, tan, asin, acos, atan, atan2 = np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2
-sinh, cosh, tanh, asinh, acosh, atanh = np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh
-pow, hypot, copysign, fabs, fmod, ldexp, frexp = np.power, np.hypot, np.copysign, np.fabs, np.fmod, np.ldexp, np.frexp
-isnan, isinf, isfinite = np.isnan, np.isinf, np.isfinite
+pi: float = math.pi
+e: float = math.e
+inf: float = math.inf
+nan: float = math.nan
+sqrt: np.ufunc = np.sqrt
+exp: np.ufunc = np.exp
+expm1: np.ufunc = np.expm1
+log: np.ufunc = np.log
+log1p: np.ufunc = np.log1p
+log2: np.ufunc = np.log2
+log10: np.ufunc = np.log10
+sin: np.ufunc = np.sin
+cos: np.ufunc = np.cos
+tan: np.ufunc = np.tan
+asin: np.ufunc = np.arcsin
+acos: np.ufunc = np.arccos
+atan: np.ufunc = np.arctan
+atan2: np.ufunc = np.arctan2
+sinh: np.ufunc = np.sinh
+cosh: np.ufunc = np.cosh
+tanh: np.ufunc = np.tanh
+asinh: np.ufunc = np.arcsinh
+acosh: np.ufunc = np.arccosh
+atanh: np.ufunc = np.arctanh
+pow: np.ufunc = np.power
+hypot: np.ufunc = np.hypot
+copysign: np.ufunc = np.copysign
+fabs: np.ufunc = np.fabs
+fmod: np.ufunc = np.fmod
+ldexp: np.ufunc = np.ldexp
+frexp: np.ufunc = np.frexp
+isnan: np.ufunc = np.isnan
+isinf: np.ufunc = np.isinf
+isfinite: np.ufunc = np.isfinite
 
 
-def _whole(function: Callable) -> Callable:
+def _whole(function: Callable[[Any], Any]) -> Callable[[Any], int]:
     """Return an integer of what is rounded, the least one for nan and infinity."""
     return lambda x: int(function(x)) if np.isfinite(x) else -(1 << 63)
 
 
-def _quiet(function: Callable, wrong: float) -> Callable:
+def _quiet(function: Callable[[Any], float], wrong: float) -> Callable[[Any], Any]:
     """Return a function that gives ``wrong`` where Python's raises, in the type of its argument."""
 
     def call(x: Any) -> Any:
@@ -39,6 +67,10 @@ def _quiet(function: Callable, wrong: float) -> Callable:
     return call
 
 
-floor, ceil, trunc = _whole(np.floor), _whole(np.ceil), _whole(np.trunc)
-erf, erfc = _quiet(math.erf, nan), _quiet(math.erfc, nan)
-gamma, lgamma = _quiet(math.gamma, nan), _quiet(math.lgamma, inf)
+floor: Callable[[Any], int] = _whole(np.floor)
+ceil: Callable[[Any], int] = _whole(np.ceil)
+trunc: Callable[[Any], int] = _whole(np.trunc)
+erf: Callable[[Any], Any] = _quiet(math.erf, nan)
+erfc: Callable[[Any], Any] = _quiet(math.erfc, nan)
+gamma: Callable[[Any], Any] = _quiet(math.gamma, nan)
+lgamma: Callable[[Any], Any] = _quiet(math.lgamma, inf)

@@ -55,7 +55,7 @@ class Vectors:
         self._masks = ir.VectorType(ir.IntType(1), self.lanes)
         self._align = ir.Constant(ir.IntType(32), self.itemsize)
 
-    def _intrinsic(self, name: str, arguments: list, suffix: str = "", result: Any = None) -> Any:
+    def _intrinsic(self, name: str, arguments: list[Any], suffix: str = "", result: Any = None) -> Any:
         name = f"llvm.{name}.v{self.lanes}f{self.itemsize * 8}{suffix}"
         return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result or self.type, arguments), name)
 
@@ -129,7 +129,7 @@ class Vectors:
         """Return every other element of two vectors."""
         return self.shuffle(a, b, list(range(0, 2 * self.lanes, 2)))
 
-    def transpose(self, rows: list) -> list:
+    def transpose(self, rows: list[Any]) -> list[Any]:
         """Return the columns of as many rows as a vector has lanes."""
         half = self.lanes // 2
         halves = [[i // 2 + start + (self.lanes if i % 2 else 0) for i in range(self.lanes)] for start in (0, half)]
@@ -137,7 +137,7 @@ class Vectors:
             rows = [self.shuffle(rows[r // 2], rows[r // 2 + half], halves[r % 2]) for r in range(self.lanes)]
         return rows
 
-    def fold(self, vectors: list) -> Any:
+    def fold(self, vectors: list[Any]) -> Any:
         """Return the vector of the sums over each of as many vectors as it has lanes: a transpose that adds as it goes."""
         step = self.lanes // 2
         while step:
@@ -151,7 +151,7 @@ class Vectors:
 
     # ------------------------------------------------------------------------------------------ sums that stay in registers
 
-    def sums(self, count: int) -> list:
+    def sums(self, count: int) -> list[Any]:
         """Return variables that begin at 0."""
         found = [cgutils.alloca_once(self.builder, self.type) for _ in range(count)]
         for place in found:

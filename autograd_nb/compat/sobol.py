@@ -26,6 +26,11 @@ class SobolEngine:
             [0.7500, 0.2500]])
     """
 
+    dimension: int
+    scramble: bool
+    seed: int | None
+    num_generated: int
+
     MAXBIT = 30
     MAXDIM = 21201
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..graph.node import Output
 from ..shapes import Layout
 from ..tensor import Tensor, edge, make
 from .capture.effects import watching
-from .capture.recorder import Problem
+from .capture.recorder import Capture, Problem
 from .capture.sections import Key, Section, behind, divide, gradients
 from .capture.unasked import State
 from .ir import Buffer, Step, address, needed
@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 class Derivatives:
     """This is what a `Session` knows of the backward pass of its results, while it is captured."""
+
+    session: Session
+    capture: Capture
+    flat: list[Tensor]
+    forward: list[Step]
+    state: State
+    made: set[int]
 
     def __init__(self, session: Session, flat: list[Tensor], forward: list[Step], ends: dict[int, int], state: State):
         self.session, self.capture, self.flat, self.forward, self.state = session, session.capture, flat, forward, state
@@ -115,7 +122,7 @@ class Derivatives:
             raise Problem("its result depends on a tensor that requires grad and cannot be found from the function")
         return StateExit(node) if number is None else ArgumentExit(number)
 
-    def _run(self, section: Section, given: Collection[Key]) -> tuple[Run, tuple]:
+    def _run(self, section: Section, given: Collection[Key]) -> tuple[Run, tuple[Any, ...]]:
         """Return the program for gradients that come in at some slots, and the gradients that it makes of ones."""
         capture = self.capture
         first = len(capture.steps)
@@ -158,7 +165,7 @@ class Derivatives:
         if capture.problems:
             raise capture.problems[0]
 
-    def _specs(self, found: tuple, into: list[tuple], seeds: list[Tensor | None]) -> tuple[list[Gradient], set[int]]:
+    def _specs(self, found: tuple[Any, ...], into: list[tuple[Any, ...]], seeds: list[Tensor | None]) -> tuple[list[Gradient], set[int]]:
         """Return how a run tells of the gradients that it has made, and the buffers of those."""
         owner = {buffer: k for k, (_, buffer, _) in enumerate(into)}
         buffers = [None if g is None else self.capture.buffer_of(g._data) for g in found]

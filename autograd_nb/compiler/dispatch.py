@@ -53,6 +53,8 @@ class Kind:
     """Calls that look alike from outside: same types, flags and Python arguments."""
 
     __slots__ = ("attempts", "eager", "variants")
+    eager: str
+    attempts: int
 
     def __init__(self) -> None:
         self.variants: list[Variant] = []

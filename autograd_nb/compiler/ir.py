@@ -33,6 +33,11 @@ class Buffer:
     """A block of memory with a number that names it; its ``kind`` is one of those above."""
 
     __slots__ = ("array", "kind", "number", "owner", "path")
+    number: int
+    array: np.ndarray
+    kind: str
+    path: str
+    owner: Any
 
     def __init__(self, number: int, array: np.ndarray, kind: str, path: str = "", owner: Any = None):
         self.number, self.array, self.kind, self.path, self.owner = number, array, kind, path, owner
@@ -50,6 +55,10 @@ class Use:
     """A part of a buffer as a kernel's operand: ``size`` elements from a byte offset on."""
 
     __slots__ = ("buffer", "dtype", "offset", "size")
+    buffer: Buffer
+    offset: int
+    size: int
+    dtype: np.dtype[Any]
 
     def __init__(self, buffer: Buffer, offset: int, size: int, dtype: np.dtype):
         self.buffer, self.offset, self.size, self.dtype = buffer, offset, size, dtype
@@ -85,9 +94,16 @@ class Step:
     """
 
     __slots__ = ("call", "check", "line", "operands", "passes", "pinned", "writes")
+    call: Any
+    operands: list[Any]
+    writes: tuple[int, ...]
+    line: Any
+    check: Callable[..., Any] | None
+    passes: tuple[Any, ...]
+    pinned: bool
 
     def __init__(
-        self, call: Any, operands: list, writes: tuple[int, ...], line: Any, check: Callable | None = None, passes: tuple = ()
+        self, call: Any, operands: list[Any], writes: tuple[int, ...], line: Any, check: Callable[..., Any] | None = None, passes: tuple[Any, ...] = ()
     ):
         self.call, self.operands, self.writes, self.line, self.check, self.passes = call, operands, writes, line, check, passes
         self.pinned = False
@@ -274,6 +290,11 @@ class Outline:
     ``user_memory``: the buffers of arguments and state that are written. ``checks``: Python's checks of values. ``order``: for
     each buffer the steps that use it, and whether they write it, in order.
     """
+
+    user_memory: set[int]
+    checks: list[Callable[..., Any]]
+    steps: dict[int, Step]
+    order: dict[int, dict[int, bool]]
 
     def __init__(self, steps: Sequence[Step]):
         self.user_memory = {u.buffer.number for s in steps for u in written(s)}

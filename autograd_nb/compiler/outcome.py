@@ -30,6 +30,10 @@ HARMLESS = (type, types.ModuleType, types.BuiltinFunctionType, dtypes.dtype, Lay
 class Outcome:
     """The outcome of a run: what was captured, beside what was there before it."""
 
+    capture: Capture
+    before: Snapshot
+    reach: Reach
+
     def __init__(self, capture: Capture, before: Snapshot, reach: Reach):
         self.capture, self.before, self.reach = capture, before, reach
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..tensor import Tensor
 from .capture.effects import watching, watching_passes
-from .capture.recorder import Problem, in_order
+from .capture.recorder import Capture, Problem, in_order
 from .capture.sections import Standing
 from .capture.unasked import unasked
 from .derivatives import Derivatives
@@ -31,7 +31,7 @@ from .run.records import Argument, InitialGradient
 from .run.restored import launches_of
 from .run.serving import build_test
 from .run.variant import RunState, Variant
-from .snapshot import snapshot
+from .snapshot import Snapshot, snapshot
 
 
 class Unstable(Exception):
@@ -44,6 +44,16 @@ class Unstable(Exception):
 
 class Session:
     """One capture: the run, and the program that is made of it."""
+
+    function: Callable[..., Any]
+    reach: Reach
+    leaves: list[Tensor]
+    given: list[tuple[Kept, Any]]
+    before: Snapshot
+    standing: Standing
+    capture: Capture
+    overwritten: list[tuple[Kept, Any]]
+    numbers: count[int]
 
     def __init__(self, function: Callable[..., Any], reach: Reach, leaves: list[Tensor], given: list[tuple[Kept, Any]]):
         self.function, self.reach, self.leaves, self.given = function, reach, leaves, given

@@ -33,6 +33,9 @@ class Buffer:
     """One tensor's elements in a flat array: its own memory where it is dense, else a copy of which `write` brings the values back."""
 
     __slots__ = ("array", "flat", "own")
+    array: np.ndarray
+    own: bool
+    flat: np.ndarray
 
     def __init__(self, tensor: Tensor):
         self.array = ndarray(tensor)

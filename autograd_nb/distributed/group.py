@@ -25,6 +25,16 @@ _UNSET = "Default process group has not been initialized, please make sure to ca
 class ProcessGroup:
     """Ranks that make calls together. Each call has a number in its group, the same on all of its ranks."""
 
+    name: str
+    ranks: tuple[int, ...]
+    backend: str
+    timeout: float
+    lock: threading.Lock
+    comm: Any
+    agreement: Any
+    messages: Any
+    number: int
+
     def __init__(self, name: str, ranks: Sequence[int], own: int, backend: str, timeout: float, comm: Any):
         self.name, self.ranks, self.backend, self.timeout = name, tuple(ranks), backend, timeout
         self.number = 0

@@ -102,6 +102,13 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 class P2POp:
     """One of the messages of `batch_isend_irecv`: ``P2POp(isend or irecv, tensor, peer)``."""
 
+    op: Any
+    tensor: Tensor
+    tag: int
+    group: ProcessGroup
+    group_peer: int
+    peer: int
+
     def __init__(self, op: Any, tensor: Tensor, peer: int | None = None, group: Any = None, tag: int = 0, group_peer: int | None = None):
         if op not in (isend, irecv):
             raise ValueError("Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``.")

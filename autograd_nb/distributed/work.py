@@ -24,6 +24,17 @@ class Task:
         "_callbacks", "cancel", "done", "error", "event", "group", "lock", "name", "peers", "polled", "result", "run", "seq", "started", "text",
         "timeout",
     )  # fmt: skip
+    group: Any
+    name: str
+    peers: tuple[int, ...] | None
+    run: Callable[[], Any]
+    text: str
+    timeout: float
+    seq: int
+    event: threading.Lock
+    lock: threading.Lock
+    started: float
+    done: bool
 
     def __init__(self, group: Any, name: str, text: str, run: Callable[[], Any], timeout: float, peers: tuple[int, ...] | None = None):
         self.group, self.name, self.text, self.run, self.timeout, self.peers = group, name, text, run, timeout, peers

@@ -126,6 +126,9 @@ class Pass:
     """The state of one backward pass: gradients on their way (``pending``), and where they end."""
 
     __slots__ = ("accumulate", "captured", "create_graph", "finals", "inner", "last", "owned", "pending", "running", "__weakref__")
+    accumulate: bool
+    create_graph: bool
+    last: dict[Any, Any]
 
     def __init__(self, last: dict[Any, Any], accumulate: bool, create_graph: bool, targets: Sequence[Any] | None):
         self.last, self.accumulate, self.create_graph = last, accumulate, create_graph

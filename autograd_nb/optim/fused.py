@@ -37,6 +37,7 @@ class Update(Kernel):
     """
 
     __slots__ = ("counters", "derived", "names", "numbers", "states")
+    derived: dict[str, Callable[[dict[str, Any]], Any]]
 
     def __init__(self, name: str, **derived: Callable[[dict[str, Any]], Any]):
         super().__init__("optim", name)

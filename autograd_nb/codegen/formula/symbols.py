@@ -10,8 +10,8 @@ Every value has a concrete dtype, and every literal is typed: in Numba ``float32
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Sequence
+from typing import Any, NoReturn, TypeAlias, Union
 
 from .namespace import COMPLEX, FORMULAS, m
 
@@ -49,6 +49,10 @@ class SymbolError(TypeError):
 
 class ComplexError(SymbolError):
     """A formula met a complex value where it has no meaning (an order, a rounding, …)."""
+
+
+#: what stands beside a symbol in a formula: another one, or a Python number
+Operand: TypeAlias = Union["Sym", complex]
 
 
 class Trace:
@@ -151,6 +155,11 @@ class Sym:
 
     __slots__ = ("args", "dtype", "name", "op", "trace")
     __array_ufunc__ = None  # a NumPy scalar on the left must not swallow a symbol
+    args: tuple[Any, ...]
+    dtype: str
+    name: str
+    op: str
+    trace: Trace
 
     def __init__(self, trace: Trace, op: str, args: tuple[Any, ...], dtype: str, name: str):
         self.trace, self.op, self.args, self.dtype, self.name = trace, op, args, dtype, name
@@ -184,44 +193,44 @@ class Sym:
             raise SymbolError("a formula does arithmetic on booleans; use m.where(condition, 1, 0)")
         return t._emit(op, (a, b), dtype)
 
-    def __add__(self, o): return self._binary("add", o)
-    def __radd__(self, o): return self._binary("add", o, True)
-    def __sub__(self, o): return self._binary("sub", o)
-    def __rsub__(self, o): return self._binary("sub", o, True)
-    def __mul__(self, o): return self._binary("mul", o)
-    def __rmul__(self, o): return self._binary("mul", o, True)
-    def __truediv__(self, o): return self._binary("div", o)
-    def __rtruediv__(self, o): return self._binary("div", o, True)
-    def __floordiv__(self, o): return self._binary("floordiv", o)
-    def __mod__(self, o): return self._binary("mod", o)
-    def __lt__(self, o): return self._binary("lt", o)
-    def __le__(self, o): return self._binary("le", o)
-    def __gt__(self, o): return self._binary("gt", o)
-    def __ge__(self, o): return self._binary("ge", o)
-    def __eq__(self, o): return self._binary("eq", o)  # type: ignore[override]
-    def __ne__(self, o): return self._binary("ne", o)  # type: ignore[override]
-    def __and__(self, o): return self._binary("and", o)
-    def __rand__(self, o): return self._binary("and", o, True)
-    def __or__(self, o): return self._binary("or", o)
-    def __ror__(self, o): return self._binary("or", o, True)
-    def __xor__(self, o): return self._binary("xor", o)
-    def __lshift__(self, o): return self._binary("shl", o)
-    def __rshift__(self, o): return self._binary("shr", o)
-    def __neg__(self): return self._parts(lambda x: x.trace._emit("neg", (x,), x.dtype))
-    def __abs__(self):
+    def __add__(self, o: Operand) -> Sym: return self._binary("add", o)
+    def __radd__(self, o: Operand) -> Sym: return self._binary("add", o, True)
+    def __sub__(self, o: Operand) -> Sym: return self._binary("sub", o)
+    def __rsub__(self, o: Operand) -> Sym: return self._binary("sub", o, True)
+    def __mul__(self, o: Operand) -> Sym: return self._binary("mul", o)
+    def __rmul__(self, o: Operand) -> Sym: return self._binary("mul", o, True)
+    def __truediv__(self, o: Operand) -> Sym: return self._binary("div", o)
+    def __rtruediv__(self, o: Operand) -> Sym: return self._binary("div", o, True)
+    def __floordiv__(self, o: Operand) -> Sym: return self._binary("floordiv", o)
+    def __mod__(self, o: Operand) -> Sym: return self._binary("mod", o)
+    def __lt__(self, o: Operand) -> Sym: return self._binary("lt", o)
+    def __le__(self, o: Operand) -> Sym: return self._binary("le", o)
+    def __gt__(self, o: Operand) -> Sym: return self._binary("gt", o)
+    def __ge__(self, o: Operand) -> Sym: return self._binary("ge", o)
+    def __eq__(self, o: object) -> Sym: return self._binary("eq", o)  # type: ignore[override]
+    def __ne__(self, o: object) -> Sym: return self._binary("ne", o)  # type: ignore[override]
+    def __and__(self, o: Operand) -> Sym: return self._binary("and", o)
+    def __rand__(self, o: Operand) -> Sym: return self._binary("and", o, True)
+    def __or__(self, o: Operand) -> Sym: return self._binary("or", o)
+    def __ror__(self, o: Operand) -> Sym: return self._binary("or", o, True)
+    def __xor__(self, o: Operand) -> Sym: return self._binary("xor", o)
+    def __lshift__(self, o: Operand) -> Sym: return self._binary("shl", o)
+    def __rshift__(self, o: Operand) -> Sym: return self._binary("shr", o)
+    def __neg__(self) -> Sym: return self._parts(lambda x: x.trace._emit("neg", (x,), x.dtype))
+    def __abs__(self) -> Sym:
         return m.abs(self) if self.dtype in COMPONENT else self.trace._emit("abs", (self,), self.dtype)
-    def __invert__(self):
+    def __invert__(self) -> Sym:
         return self.trace._emit("not" if self.dtype == BOOL else "invert", (self,), self.dtype)
 
-    def __pow__(self, o):
+    def __pow__(self, o: Operand) -> Sym:
         return m.pow(self, o)
 
-    def __rpow__(self, o):
+    def __rpow__(self, o: Operand) -> Sym:
         return m.pow(self.trace.as_sym(o, self.dtype), self)
 
     __hash__ = object.__hash__
 
-    def __pointwise__(self, name, args, options):
+    def __pointwise__(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Return ``m.<name>(*args, **options)`` where one argument is a symbol."""
         if any(isinstance(a, Sym) and a.dtype in COMPONENT for a in args):
             if name not in COMPLEX:
@@ -229,21 +238,22 @@ class Sym:
             return COMPLEX[name](*args, **options)
         return FORMULAS[name](*args, **options) if name in FORMULAS else libm(f"math.{name}", *args)
 
-    def __bool__(self):
+    def __bool__(self) -> NoReturn:
         raise SymbolError(
             "a formula cannot branch on a value (if, and, or, not, max, min of an operand): "
             "every element takes the same path. Use m.where(condition, a, b), & and | instead."
         )
 
-    def __float__(self):
+    def __float__(self) -> NoReturn:
         raise SymbolError("a formula cannot turn an operand into a Python number; use m.* instead of math.* and np.*")
 
-    __int__ = __index__ = __float__
+    __int__: Callable[[Sym], NoReturn] = __float__
+    __index__: Callable[[Sym], NoReturn] = __float__
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.name}: {self.dtype} = {self.op}>"
 
-    def _parts(self, function):
+    def _parts(self, function: Callable[[Sym], Sym]) -> Sym:
         """Return what a function that acts on both parts of a complex value alike makes of the value."""
         if self.dtype not in COMPONENT:
             return function(self)

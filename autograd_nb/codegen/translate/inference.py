@@ -64,6 +64,11 @@ VIEW, LEAST, GREATEST, FILL, EMPTY = "view", "<", ">", "fill", "empty"  #: calls
 class Inference:
     """The types of a function's expressions for the types of its arguments."""
 
+    names: dict[str, Any]
+    assigned: set[str]
+    local: set[str]
+    borrowing: set[str]
+
     def __init__(self, context: Any, tree: ast.FunctionDef, names: dict[str, Any], arguments: dict[str, types.Type]):
         self.context, self.names = context, names
         self.variables: dict[str, types.Type] = dict(arguments)
@@ -407,11 +412,11 @@ class Inference:
         value, kind = self.expression(function.value), self.type(node.args[0])
         return isinstance(value, types.Number) and isinstance(kind, types.NumberClass) and value.bitwidth == kind.dtype.bitwidth
 
-    def called(self, node: ast.expr, function: Any, arguments: list) -> Any:
+    def called(self, node: ast.expr, function: Any, arguments: list[Any]) -> Any:
         self.calls[node] = found = self.call(function, arguments)
         return found.signature.return_type
 
-    def call(self, function: Any, arguments: list) -> Call:
+    def call(self, function: Any, arguments: list[Any]) -> Call:
         target = self.context.resolve_value_type(function)
         signature = self.context.resolve_function_type(target, tuple(arguments), {})
         if signature is None:

@@ -32,6 +32,9 @@ WORD = ir.IntType(64)
 class Translated(BaseLower):
     """Numba's lowering of a function, with a body that is written from its syntax tree."""
 
+    tree: ast.FunctionDef
+    found: Inference
+
     def __init__(self, *given: Any, tree: ast.FunctionDef, found: Inference, **more: Any):
         self.tree, self.found = tree, found
         super().__init__(*given, **more)
@@ -304,7 +307,7 @@ class Translated(BaseLower):
             values.insert(0, self_value)
         return self.made(signature.return_type, implementation(self.builder, values, self.loc))
 
-    def external(self, target: types.ExternalFunction, values: list) -> Any:
+    def external(self, target: types.ExternalFunction, values: list[Any]) -> Any:
         described = funcdesc.ExternalFunctionDescriptor(target.symbol, target.sig.return_type, target.sig.args)
         function = self.context.declare_external_function(self.builder.module, described)
         return self.context.call_external_function(self.builder, function, described.argtypes, values)
@@ -498,7 +501,7 @@ class Translated(BaseLower):
         populate_array(array, data=data, shape=[size], strides=[itemsize], itemsize=itemsize, meminfo=memory)
         return array._getvalue()
 
-    def folded(self, call: Call, given: list, keywords: list[ast.keyword]) -> tuple[Call, list]:
+    def folded(self, call: Call, given: list[Any], keywords: list[ast.keyword]) -> tuple[Call, list[Any]]:
         """Return the arguments of a call in the order of its parameters."""
         parameters = call.signature.pysig
         if parameters is None:

@@ -23,6 +23,9 @@ from ..live_numbers import IntSlot, _Slot, plain_number
 class Problem(Exception):
     """Why a function cannot be captured, and the line of it."""
 
+    reason: str
+    line: str
+
     def __init__(self, reason: str, line: str = ""):
         super().__init__(reason)
         self.reason, self.line = reason, line
@@ -37,7 +40,7 @@ class Capture:
         self.problems: list[Problem] = []
         self.forgotten: set[int] = set()  # ids of tensors whose gradient was set without being read
         self.looked = False  # whether Python has looked at gradients
-        self.grads: dict[int, tuple] = {}  # id of a tensor -> (tensor, its gradient before the run, the gradient's version)
+        self.grads: dict[int, tuple[Any, ...]] = {}  # id of a tensor -> (tensor, its gradient before the run, the gradient's version)
         self.draws: list[tuple[Any, list[Any]]] = []  # (generator, [seed, call]) in the order of drawing
         self.streams: dict[int, tuple[Any, int, int]] = {}  # generators as the first draw found them
         self.decided: list[_Slot] = []
@@ -153,6 +156,12 @@ class Draw:
     """One key of a random stream at a place counted from where the stream is when a run begins."""
 
     __slots__ = ("advance", "begin", "first", "last", "place", "source")
+    source: Any
+    place: int
+    begin: list[int]
+    advance: int
+    first: bool
+    last: bool
 
     def __init__(self, source: Any, place: int, begin: list[int], first: bool, last: bool, advance: int):
         self.source, self.place, self.begin, self.first, self.last, self.advance = source, place, begin, first, last, advance

@@ -18,6 +18,10 @@ class Kept:
     """
 
     __slots__ = ("holder", "key", "path", "read")
+    holder: Any
+    key: Any
+    path: str
+    read: bool
 
     def __init__(self, holder: Any, key: Any, path: str):
         self.holder, self.key, self.path, self.read = holder, key, path, False

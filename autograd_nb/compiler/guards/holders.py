@@ -28,6 +28,12 @@ class KeptGradient:
     """
 
     __slots__ = ("buffer", "carrier", "layout", "leaf", "memory", "size", "tensor", "version")
+    leaf: Any
+    carrier: Any
+    layout: Any  # a Layout, where there is a buffer
+    buffer: int | None
+    size: int
+    version: int
 
     def __init__(
         self, leaf: Any, buffer: int | None = None, layout: Any = None, size: int = 0, carrier: Any = None, version: int = 0

@@ -39,6 +39,19 @@ class Executable:
     ``kept``: buffers that have memory of their own; ``fresh``: those that get new memory at each run.
     """
 
+    fixed: set[int]
+    arena_bytes: int
+    unshared_bytes: int
+    busy: list[bool]
+    arena: np.ndarray
+    table: driver.Table
+    writes: bool
+    undone: dict[tuple[Any, ...], Use]
+    nowhere: int
+    records: np.ndarray
+    values: np.ndarray
+    watched: bool
+
     def __init__(self, steps: list[Step], draws: list[Any], kept: set[int], fresh: set[int]):
         self._made_of = steps, draws, kept, fresh
         self.steps = steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from ...shapes import Layout
 from ..ir import Buffer, Step, Use
@@ -31,11 +32,11 @@ class Lives:
         self.own = self.first.keys() - given
 
     def over(
-        self, group: Group, at: int, arrays: Mapping[tuple, tuple[Use, Layout]], stored: Mapping[tuple, tuple[Use, Layout, str]]
+        self, group: Group, at: int, arrays: Mapping[tuple[Any, ...], tuple[Use, Layout]], stored: Mapping[tuple[Any, ...], tuple[Use, Layout, str]]
     ) -> dict[int, int]:
         """Return which of ``stored`` may overwrite which of ``arrays`` (both by walk) in the kernel of the group at this place."""
         inside = group.ends.keys() | group.written
-        dying: dict[tuple, list[int]] = {}
+        dying: dict[tuple[Any, ...], list[int]] = {}
         for j, (walked, (use, _)) in enumerate(arrays.items()):
             if self._free(group, walked, at, self.last) and walked[0] not in inside:
                 dying.setdefault(_memory(walked, use), []).append(j)
@@ -46,7 +47,7 @@ class Lives:
                 found[k] = fitting.pop(0)
         return found
 
-    def _free(self, group: Group, walked: tuple, at: int, end: Mapping[int, int]) -> bool:
+    def _free(self, group: Group, walked: tuple[Any, ...], at: int, end: Mapping[int, int]) -> bool:
         """Return whether a buffer is the program's own, begins or ends here, and is walked in this one way."""
         n = walked[0]
         return n in self.own and end[n] == at and group.walks[n] == {walked}
@@ -66,6 +67,6 @@ class Lives:
         return step
 
 
-def _memory(walked: tuple, use: Use) -> tuple:
+def _memory(walked: tuple[Any, ...], use: Use) -> tuple[Any, ...]:
     """Return what two uses of different buffers have in common where one may have the other's memory."""
     return *walked[1:], use.size, use.buffer.nbytes

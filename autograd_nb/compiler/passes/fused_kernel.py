@@ -48,7 +48,7 @@ def merged(
         for k, j in inherited.items():
             lives.inherit(writes[k][0].buffer, reads[j][0].buffer)
 
-    def step(entry: Callable, dims: np.ndarray | None, operands: list[Any], written: int, over: Iterable[int]) -> Step:
+    def step(entry: Callable[..., Any], dims: np.ndarray | None, operands: list[Any], written: int, over: Iterable[int]) -> Step:
         if dims is not None:
             buffer = Buffer(next(numbers), dims, "constant")
             operands = [Use(buffer, 0, dims.size, dims.dtype), *operands]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ...codegen.templates.loops import CHUNK
 from ...ops.core.reduction_kernel import NestedReduction, arranged
@@ -30,8 +31,8 @@ class Group:
 
     shape: tuple[int, ...]
     members: list[Member] = field(default_factory=list)
-    walks: dict[int, set] = field(default_factory=dict)  # buffer -> the ways in which it is walked
-    ends: dict[int, set] = field(default_factory=dict)
+    walks: dict[int, set[Any]] = field(default_factory=dict)  # buffer -> the ways in which it is walked
+    ends: dict[int, set[Any]] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
     axes: tuple[int, ...] = ()  # that are folded
 
@@ -160,6 +161,6 @@ def _writes(m: Member) -> set[int]:
     return {u.buffer.number for u, _, _ in m.outputs}
 
 
-def _spread(walked: tuple, shape: tuple[int, ...]) -> list[int]:
+def _spread(walked: tuple[Any, ...], shape: tuple[int, ...]) -> list[int]:
     """Return a walk's strides along the dims that have more than one element."""
     return [s for s, n in zip(walked[2], shape, strict=True) if n != 1]

@@ -19,6 +19,9 @@ class Formula:
     """The call of a step that a pass has made: only a recipe as yet, which `fuse` compiles, alone or with others."""
 
     __slots__ = ("entry", "name", "origin", "outputs", "over", "parts", "recipe")
+    name: str
+    outputs: int
+    recipe: Recipe
 
     def __init__(self, name: str, recipe: Recipe):
         self.entry, self.name, self.outputs, self.recipe, self.over, self.origin, self.parts = (

@@ -23,6 +23,7 @@ class Deferred:
     """Stands for the entry point of a text until it is built. ``origin``: see `compilation.source_of`."""
 
     __slots__ = ("_build", "_entry", "asked", "origin")
+    asked: tuple[Any, ...]
 
     def __init__(self, build: Callable[[], Any], asked: tuple[Any, ...]):
         context = copy_context()  # which knows the op that the kernel is of

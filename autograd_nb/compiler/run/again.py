@@ -90,6 +90,11 @@ class Before:
     """The state before a call, of all that the call changes, and of what it reads and others may change."""
 
     __slots__ = ("changes", "counters", "gradients", "memory", "numbers")
+    changes: Changes
+    memory: list[tuple[np.ndarray, np.ndarray]]
+    counters: list[tuple[list[int], int]]
+    gradients: list[tuple[Tensor, Any, Any, Any]]
+    numbers: list[Any]
 
     def __init__(self, changes: Changes, leaves: list[Tensor]):
         kept = [*changes.memory, *[leaves[i] for i in changes.arguments]] if changes.arguments else changes.memory
@@ -136,6 +141,12 @@ class Call:
     """One call of a compiled function, for derivatives of derivatives: these come of the function's own graph, made again."""
 
     __slots__ = ("before", "counts", "drawn", "graph", "large", "leaves", "left", "memory", "variant")
+    before: Before | None
+    drawn: list[Any] | None
+    variant: Any
+    leaves: list[Tensor]
+    counts: list[int]
+    memory: list[np.ndarray]
 
     def __init__(self, variant: Any, leaves: list[Tensor], drawn: list[Any] | None, before: Before | None, made: dict[int, np.ndarray]):
         self.drawn, self.before = drawn, before  # where it found the random streams, and what it has changed

@@ -146,6 +146,11 @@ class Frame:
     """A frame is what a call leaves for the backward pass of one part. ``bound``: the memory of all that it reads, for its `places`."""
 
     __slots__ = ("bound", "call", "numbers", "places", "read")
+    call: Call
+    bound: list[np.ndarray]
+    numbers: list[Any]
+    places: tuple[tuple[int, int], ...]
+    read: list[Layout]
 
     def __init__(self, call: Call, bound: list[np.ndarray], places: tuple[tuple[int, int], ...], numbers: list[Any], read: list[Layout]):
         self.call, self.bound, self.places, self.numbers, self.read = call, bound, places, numbers, read
@@ -210,7 +215,7 @@ class Back:
 
     parts: list[Part | SpentPart]
     results: list[tuple[int, int, int]]  #: (index of the result, part, slot)
-    signature: list  #: tells whether another run makes the same graph
+    signature: list[Any]  #: tells whether another run makes the same graph
 
     # what the forward pass reads and whose changes do not make every backward pass an error
     reads: list[Tensor]
@@ -251,12 +256,12 @@ class Back:
         for i, k, slot in self.results:
             results[i]._edge, results[i]._rg = nodes[k][slot], True
 
-    def _edge(self, target: Exit, leaves: list[Tensor], nodes: list[list]) -> Any:
+    def _edge(self, target: Exit, leaves: list[Tensor], nodes: list[list[Any]]) -> Any:
         if isinstance(target, PartExit):
             return nodes[target.part][target.slot]
         return target.tensor if isinstance(target, StateExit) else edge(leaves[target.argument])
 
-    def _save(self, node: Any, programs: list, call: Any, leaves: list[Any], made: dict[Any, Any], results: list[Any]) -> None:
+    def _save(self, node: Any, programs: list[Any], call: Any, leaves: list[Any], made: dict[Any, Any], results: list[Any]) -> None:
         part = node.part
         bound = [made[n] for n in part.left] + [leaves[i]._data for i, _, _ in part.arguments]
         read = [*part.state, *[leaves[i] for i in part.given], *[results[i] for i in part.made]]
@@ -267,7 +272,7 @@ class Back:
 
 
 def back_of(
-    parts: list[Part | SpentPart], results: list[tuple[int, int, int]], signature: list, reads: list[Tensor], reads_given: list[int]
+    parts: list[Part | SpentPart], results: list[tuple[int, int, int]], signature: list[Any], reads: list[Tensor], reads_given: list[int]
 ) -> Back:
     """Return the backward pass of results, of its parts."""
     first = parts[0]

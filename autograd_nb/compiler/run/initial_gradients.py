@@ -23,6 +23,8 @@ class InitialGradients:
     ``same()``: whether all surely are the tensors that they were when somebody last looked, in the memory where they were.
     """
 
+    held: Sequence[InitialGradient]
+
     def __init__(self, held: Sequence[InitialGradient], none: Sequence[Tensor], some: Sequence[Tensor], state_roots: set[int]):
         self.held, self._none, self._some, self._state_roots = held, none, some, state_roots
         self._leaves = [h.leaf for h in held]

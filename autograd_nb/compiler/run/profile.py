@@ -14,6 +14,9 @@ from ..lower.executable import Executable
 class Profile:
     """Times of a program's steps, in µs: ``times`` by the step, the median of all calls."""
 
+    program: Executable
+    times: dict[int, float]
+
     def __init__(self, program: Executable, times: dict[int, float]):
         self.program, self.times = program, times
 

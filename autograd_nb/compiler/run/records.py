@@ -28,11 +28,11 @@ class Argument:
     buffer: int | None
     shift: int
     written: int
-    view: tuple | None
+    view: tuple[Any, ...] | None
     shares: Tensor | tuple[int, int, bool] | None
 
 
-def seen_as(t: Tensor) -> tuple | None:
+def seen_as(t: Tensor) -> tuple[Any, ...] | None:
     """Return what decides whether a tensor may be changed in place, besides its own gradient; None where it is no view."""
     base = t._view
     return None if base is None else (t._view_kind, base.requires_grad, base.is_leaf)
@@ -58,13 +58,13 @@ class NewResult(NamedTuple):
     offset: int
     layout: Layout
     version: int
-    shared: tuple | None
+    shared: tuple[Any, ...] | None
 
 
 OWN = -(1 << 30)  #: the number of a base that one result looks at
 
 
-def be_view(t: Tensor, data: np.ndarray, view: tuple) -> None:
+def be_view(t: Tensor, data: np.ndarray, view: tuple[Any, ...]) -> None:
     """Let a result, in the memory ``data``, be the only view of its base; ``view``: the last three of `NewResult.shared`."""
     base, (offset, layout, requires_grad), how = view
     where = data[offset:] if offset else data

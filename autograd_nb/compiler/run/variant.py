@@ -53,6 +53,9 @@ class RunState:
     """
 
     __slots__ = ("call", "changed", "changes", "fast_path", "observed", "serves", "turned")
+    changed: bool
+    changes: Changes | None
+    observed: bool
 
     def __init__(self, changes: Changes | None = None) -> None:
         self.changed, self.observed, self.changes = True, False, changes

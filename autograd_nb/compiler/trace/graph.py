@@ -45,6 +45,11 @@ class Value:
     """A named value of a graph: where it stands once ``step`` has run (−1: before all of them)."""
 
     __slots__ = ("buffer", "layout", "name", "offset", "step")
+    name: str
+    buffer: Buffer
+    offset: int
+    layout: Layout
+    step: int
 
     def __init__(self, name: str, buffer: Buffer, offset: int, layout: Layout, step: int):
         self.name, self.buffer, self.offset, self.layout, self.step = name, buffer, offset, layout, step
@@ -71,6 +76,10 @@ class _Tracing(Capture):
 
 class Graph:
     """A static graph. ``inputs``, ``outputs``: names; ``values``: everything that can be fetched or fed, by name."""
+
+    name: str
+    steps: list[Step]
+    draws: list[Any]
 
     def __init__(self, name: str, steps: list[Step], draws: list[Any]):
         self.name, self.steps, self.draws = name, steps, draws
@@ -348,7 +357,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else plain_number(value)
 
 
-def trace(function: Callable, *examples: Any, names: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Graph:
+def trace(function: Callable[..., Any], *examples: Any, names: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Graph:
     """Return a static `Graph` of a function, from one run on example tensors.
 
     Args:

@@ -120,7 +120,7 @@ def _fits(operands: list[Any]) -> None:
             _number(int(n), "a size", -1, most)
 
 
-def _reaches_lapack(function: types.FunctionType, seen: set) -> bool:
+def _reaches_lapack(function: types.FunctionType, seen: set[Any]) -> bool:
     """Return whether a kernel, or what it calls, hands memory to a library: BLAS's product aside, which is given what was looked at."""
     if function in seen:
         return False

@@ -20,6 +20,11 @@ FIRST, MEGABYTE = 1 << 20, 1 << 20  #: bytes of the first bucket, which is small
 class Bucket:
     """Parameters of one dtype whose gradients travel together, one behind another in ``flat``."""
 
+    members: list[int]
+    flat: np.ndarray
+    tensor: Tensor
+    pending: int
+
     def __init__(self, params: Sequence[Tensor], members: Sequence[int]):
         self.members = list(members)
         total = sum(params[i].numel() for i in members)
@@ -56,6 +61,16 @@ def assign(params: Sequence[Tensor], order: Sequence[int], limit: int) -> list[l
 
 class Reducer:
     """Watches the gradients of ``params`` arrive, and makes each the mean over all ranks."""
+
+    names: list[str]
+    params: list[Tensor]
+    group: Any
+    limit: int
+    views: bool
+    rebuild: bool
+    seen: bytearray
+    next: int
+    expecting: bool
 
     def __init__(self, names: Sequence[str], params: Sequence[Tensor], group: Any, limit: int, views: bool, rebuild: bool):
         self.names, self.params, self.group, self.limit, self.views = list(names), list(params), group, limit, views

@@ -29,6 +29,16 @@ class DistributedDataParallel(Module):
     """
 
     module: Module
+    process_group: Any
+    device_ids: None
+    output_device: None
+    dim: int
+    broadcast_buffers: bool
+    static_graph: bool
+    find_unused_parameters: bool
+    gradient_as_bucket_view: bool
+    require_forward_param_sync: bool
+    require_backward_grad_sync: bool
 
     def __init__(
         self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,

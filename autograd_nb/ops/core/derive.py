@@ -22,6 +22,9 @@ class Pair:
 
     __slots__ = ("tangent", "value")
     __array_ufunc__ = None
+    value: Any
+    tangent: Any
+
     pointwise_rank = 1  # a function of a pair and of plain values is a pair
 
     def __init__(self, value: Any, tangent: Any = None):
@@ -58,18 +61,18 @@ class Pair:
             tangent = part if tangent is None else tangent + part
         return Pair(value(self.value, b.value), tangent)
 
-    def __add__(self, o): return self._with(o, lambda a, b: a + b, lambda t, a, b: t, lambda t, a, b: t)
-    def __sub__(self, o): return self._with(o, lambda a, b: a - b, lambda t, a, b: t, lambda t, a, b: -t)
-    def __mul__(self, o): return self._with(o, lambda a, b: a * b, lambda t, a, b: t * b, lambda t, a, b: a * t)
-    def __truediv__(self, o): return self._with(o, lambda a, b: a / b, lambda t, a, b: t / b, lambda t, a, b: -t * (a / b) / b)
-    def __radd__(self, o): return Pair(o) + self
-    def __rsub__(self, o): return Pair(o) - self
-    def __rmul__(self, o): return Pair(o) * self
-    def __rtruediv__(self, o): return Pair(o) / self
-    def __neg__(self): return Pair(-self.value, None if self.tangent is None else -self.tangent)
-    def __abs__(self): return m.abs(self)
+    def __add__(self, o: Any) -> Pair: return self._with(o, lambda a, b: a + b, lambda t, a, b: t, lambda t, a, b: t)
+    def __sub__(self, o: Any) -> Pair: return self._with(o, lambda a, b: a - b, lambda t, a, b: t, lambda t, a, b: -t)
+    def __mul__(self, o: Any) -> Pair: return self._with(o, lambda a, b: a * b, lambda t, a, b: t * b, lambda t, a, b: a * t)
+    def __truediv__(self, o: Any) -> Pair: return self._with(o, lambda a, b: a / b, lambda t, a, b: t / b, lambda t, a, b: -t * (a / b) / b)
+    def __radd__(self, o: Any) -> Pair: return Pair(o) + self
+    def __rsub__(self, o: Any) -> Pair: return Pair(o) - self
+    def __rmul__(self, o: Any) -> Pair: return Pair(o) * self
+    def __rtruediv__(self, o: Any) -> Pair: return Pair(o) / self
+    def __neg__(self) -> Pair: return Pair(-self.value, None if self.tangent is None else -self.tangent)
+    def __abs__(self) -> Any: return m.abs(self)
 
-    def __pow__(self, o):
+    def __pow__(self, o: Any) -> Any:
         if isinstance(o, int) and not isinstance(o, bool) and 0 <= o <= 64:  # repeated squaring, as exact as products are
             result, base = None, self
             while o:
@@ -81,18 +84,18 @@ class Pair:
             return Pair(self.value * 0 + 1) if result is None else result
         return m.pow(self, o)
 
-    def __rpow__(self, o): return m.pow(o, self)
-    def __lt__(self, o): return self.value < value_of(o)
-    def __le__(self, o): return self.value <= value_of(o)
-    def __gt__(self, o): return self.value > value_of(o)
-    def __ge__(self, o): return self.value >= value_of(o)
-    def __eq__(self, o): return self.value == value_of(o)  # type: ignore[override]
-    def __ne__(self, o): return self.value != value_of(o)  # type: ignore[override]
-    def __mod__(self, o): return Pair(self.value % value_of(o), self.tangent)
-    def __floordiv__(self, o): return Pair(self.value // value_of(o))
+    def __rpow__(self, o: Any) -> Any: return m.pow(o, self)
+    def __lt__(self, o: Any) -> Any: return self.value < value_of(o)
+    def __le__(self, o: Any) -> Any: return self.value <= value_of(o)
+    def __gt__(self, o: Any) -> Any: return self.value > value_of(o)
+    def __ge__(self, o: Any) -> Any: return self.value >= value_of(o)
+    def __eq__(self, o: Any) -> Any: return self.value == value_of(o)  # type: ignore[override]
+    def __ne__(self, o: Any) -> Any: return self.value != value_of(o)  # type: ignore[override]
+    def __mod__(self, o: Any) -> Pair: return Pair(self.value % value_of(o), self.tangent)
+    def __floordiv__(self, o: Any) -> Pair: return Pair(self.value // value_of(o))
     __hash__ = object.__hash__
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self.value)  # a symbol or tensor says what to do instead
 
 

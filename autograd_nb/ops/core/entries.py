@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import launch, strides, threads
 from ...codegen.templates import loops
-from ...codegen.templates.loops import Input
+from ...codegen.templates.loops import Body, Input
 from ...dtypes import get_default_dtype
 from ...shapes import Layout, broadcast_strides, dims_array, merged, overlaps_itself, sort_dims
 from .recording import real_only
@@ -51,6 +51,16 @@ class PointwiseKernel:
     """
 
     __slots__ = ("argtypes", "body", "compute", "effort", "formula", "inputs", "name", "outputs", "over", "own", "texts")
+    name: str
+    formula: Callable[..., Any]
+    inputs: list[Input]
+    compute: Any
+    outputs: list[str]
+    over: Mapping[int, int]
+    body: Body
+    own: list[int]
+    argtypes: tuple[str, ...]
+    effort: int
 
     def __init__(
         self, name: str, formula: Callable[..., Any], inputs: list[Input], compute: Any, outputs: list[str],
@@ -65,7 +75,7 @@ class PointwiseKernel:
         self.effort = self.body.effort()
         self.texts: dict[str, str] = {}  # by the kinds of the innermost strides, "" for the flat loop
 
-    def entry(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]) -> tuple[Callable, np.ndarray | None]:
+    def entry(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]) -> tuple[Callable[..., Any], np.ndarray | None]:
         """Return (entry point, dims) for these layouts; dims is None for the flat loop."""
         first = out_layouts[0]
         everyone = [*in_layouts, *out_layouts]

@@ -6,6 +6,7 @@ once. How a call is recorded, and its backward pass, are in `pointwise_backward`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,8 @@ class Kind:
     """A kind says what a pointwise op does for operands of given dtypes, whatever their shapes: see `kind_of`."""
 
     __slots__ = ("compute", "forward", "out", "over")
+    compute: str
+    out: dtype
 
     def __init__(self, op: Pointwise, avals: tuple[Any, ...]):
         self.compute, self.out = op.result_dtypes(avals)
@@ -71,6 +74,15 @@ class Plan:
     """
 
     __slots__ = ("big", "carrier", "dims", "entry", "avals", "op", "out", "recorded", "size", "specs")
+    op: Pointwise
+    avals: tuple[Any, ...]
+    out: Layout
+    recorded: bool
+    size: int
+    carrier: np.dtype[Any]
+    big: bool
+    entry: Callable[..., Any]
+    dims: np.ndarray | None
 
     def __init__(self, op: Pointwise, avals: tuple[Any, ...]):
         self.op, self.avals = op, avals
@@ -96,6 +108,10 @@ class InplacePlan:
     """A pointwise kernel that writes over its first operand; ``size``: what the flat loop runs over, −1 for another."""
 
     __slots__ = ("dims", "entry", "reads", "record", "size")
+    record: _InplaceRecord
+    entry: Callable[..., Any]
+    dims: np.ndarray | None
+    reads: bool
 
     def __init__(self, op: Pointwise, avals: tuple[Any, ...]):
         target = avals[0]

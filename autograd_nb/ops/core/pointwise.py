@@ -61,8 +61,26 @@ class Pointwise:
     An operand's aval (JAX's abstract value) is all that a plan depends on: the layout of a tensor, the type of a number.
     """
 
+    name: str
+    params: tuple[str, ...]
+    given: tuple[Callable[..., Any] | None, ...]
+    rules: list[Rule | None]
+    result: str
+    conditions: frozenset[str]
+    check: Callable[..., Any] | None
+    scaled: Callable[..., Any] | None
+    numbers: str
+    holomorphic: bool
+    reads: bool
+    repeats: bool
+    c_order: bool
+    differentiable: bool
+    node_name: str
+    memo: Memo
+    inplace_memo: Memo
+
     def __init__(
-        self, formula: Callable, rules: Sequence[Callable | None], name: str = "", node: str = "", *, result: str = "same",
+        self, formula: Callable[..., Any], rules: Sequence[Callable[..., Any] | None], name: str = "", node: str = "", *, result: str = "same",
         conditions: Sequence[str] = (), check: Callable[..., Any] | None = None, scaled: Callable[..., Any] | None = None,
         holomorphic: bool = True, numbers: str = "both", reads: bool = True, repeats: bool = False, c_order: bool = False,
     ):  # fmt: skip

@@ -158,6 +158,12 @@ class SpecKind:
     """
 
     __slots__ = ("backward_kinds", "compute", "conjugate", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")
+    op: Pointwise
+    needs: list[bool]
+    scalar_names: list[int]
+    compute: str
+    conjugate: bool
+    save: int
 
     def __init__(self, op: Pointwise, avals: tuple[Any, ...], out: dtype, mask: int):
         self.op = op
@@ -186,6 +192,15 @@ class Spec:
     """A spec says how a call of given layouts is recorded and differentiated for one set of operands that require grad."""
 
     __slots__ = ("backward_memo", "avals", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names")
+    op: Pointwise
+    avals: tuple[Any, ...]
+    out: Layout
+    mask: int
+    rules: list[tuple[int, Rule]]
+    saved: list[Any]
+    scalar_names: list[int]
+    save: int
+    backward_memo: Memo
 
     def __init__(self, op: Pointwise, avals: tuple[Any, ...], out: Layout, mask: int):
         self.op, self.avals, self.out, self.mask, self.node = op, avals, out, mask, op.node
@@ -283,6 +298,12 @@ class BackwardKind:
     """
 
     __slots__ = ("alias", "compute", "folds", "full", "inputs", "kernels", "reduced", "spec")
+    spec: SpecKind
+    inputs: list[Input]
+    compute: list[str]
+    alias: list[int]
+    full: list[tuple[int, int]]
+    reduced: list[tuple[int, int]]
 
     def __init__(self, spec: SpecKind, avals: tuple[Any, ...], g: dtype, saved: list[dtype], stretched: Sequence[bool]):
         self.spec = spec
@@ -478,6 +499,8 @@ class Rule:
     """A derivative's formula and the names it asks for."""
 
     __slots__ = ("function", "names")
+    function: Callable[..., Any]
+    names: tuple[str, ...]
 
     def __init__(self, function: Callable[..., Any]):
         self.function = function

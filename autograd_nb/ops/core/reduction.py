@@ -24,6 +24,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...codegen.formula.symbols import FLOATS
@@ -40,7 +42,7 @@ from .memo import Memo
 from .recording import computed_in, store
 from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
 from .registry import parameters_of, register
-from .structured import Structured, tensor_argument
+from .structured import Recording, Structured, tensor_argument
 
 __all__ = ["Reduction", "ReductionOp", "all_dims", "count_of", "expand_reduced", "reduced_shape", "reduction"]
 
@@ -53,7 +55,14 @@ class Reduction:
     result is a tuple.
     """
 
-    def __init__(self, name: str, fold: Fold, feed: Callable | None = None, finish: Callable | None = None, count: int = 1):
+    name: str
+    fold: Fold
+    feed: Callable[..., Any]
+    finish: Callable[..., Any] | None
+    count: int
+    memo: Memo
+
+    def __init__(self, name: str, fold: Fold, feed: Callable[..., Any] | None = None, finish: Callable[..., Any] | None = None, count: int = 1):
         self.name, self.fold, self.finish, self.count = name, fold, finish, count
         self.feed = feed or (lambda x: x)
         self.memo = Memo()
@@ -78,12 +87,12 @@ class Reduction:
         entry(array, *[a._data if isinstance(a, Tensor) else a for a in args], *found)
         return make(found[0], layout, [0, 0]) if self.count == 1 else tuple([make(data, layout, [0, 0]) for data in found])
 
-    def plan(self, avals: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
+    def plan(self, avals: tuple[Any, ...], dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple[Any, ...]:
         """Return (entry point, its dims, layout of the result) for operands given by layout or number type."""
         key = (avals, dims, keepdim, out, compute)
         return self.memo.plans.get(key) or self.memo.keep(key, self.new_plan(*key))  # type: ignore[no-any-return]
 
-    def new_plan(self, avals: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
+    def new_plan(self, avals: tuple[Any, ...], dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple[Any, ...]:
         """Return `plan`, made anew. `NestedReduction` where the dims do not merge into the kernel's loops."""
         layouts = [k for k in avals if k.__class__ is Layout]
         shape = layouts[0].sizes if len(layouts) == 1 else broadcast_shapes(*[k.shape for k in layouts])
@@ -188,6 +197,16 @@ class KnownPlan:
     """A call of a reduction: its kernel, its result, and how it is recorded (``recording`` is None where something is saved)."""
 
     __slots__ = ("args", "carrier", "dims", "entry", "layout", "numbers", "recorded", "recording", "size", "values")
+    entry: Callable[..., Any]
+    dims: np.ndarray | None
+    layout: Layout
+    carrier: np.dtype[Any]
+    args: tuple[Any, ...]
+    numbers: tuple[Any, ...]
+    size: int
+    recorded: bool
+    recording: Recording | None
+    values: dict[str, Any]
 
     def __init__(self, op: Structured, found: tuple[Any, ...], numbers: tuple[Any, ...], args: tuple[Any, ...], layout: Layout):
         self.entry, self.dims, self.layout = found
@@ -285,9 +304,16 @@ class ReductionOp(Structured):
     """A declared reduction: the op ``(x, dims, keepdim, …options)`` that transforms and the graph see, and its kernel's recipe."""
 
     public: _Public  #: what the op takes that has a public function
+    formula: Callable[..., Any]
+    fold: Fold | None
+    finish: Callable[..., Any] | None
+    result: str
+    options: dict[str, Any]
+    numbers: tuple[str, ...]
+    recipe: Reduction
 
     def __init__(
-        self, formula: Callable[..., Any], fold: Fold | None, finish: Callable | None, grad: Any, name: str, node: str, linear: str, result: str
+        self, formula: Callable[..., Any], fold: Fold | None, finish: Callable[..., Any] | None, grad: Any, name: str, node: str, linear: str, result: str
     ):
         self.formula, self.fold, self.finish, self.result = formula, fold, finish, result
         first = inspect.signature(formula).parameters

@@ -15,7 +15,7 @@ import numpy as np
 from ... import dtypes, launch, threads
 from ...codegen.formula.symbols import COMPONENT
 from ...codegen.templates import loops
-from ...codegen.templates.loops import Fold, Input
+from ...codegen.templates.loops import Body, Fold, Input
 from ...shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout_of, merged, numel
 from .recording import real_only
 
@@ -125,6 +125,13 @@ class FoldKernel:
     """A kernel that folds operands of given dtypes, of whatever sizes: its body is traced once, each text is written once."""
 
     __slots__ = ("argtypes", "blocks", "body", "effort", "inputs", "name", "results", "scalars", "texts", "totals")
+    name: str
+    body: Body
+    argtypes: tuple[str, ...]
+    effort: int
+    scalars: list[bool]
+    inputs: int
+    results: int
 
     def __init__(self, name: str, of: Folding):
         self.name = name
@@ -243,6 +250,8 @@ class Blocks:
     """
 
     __slots__ = ("launches", "partial")
+    launches: list[Launch]
+    partial: list[tuple[int, dtypes.dtype]]
 
     def __init__(self, launches: list[Launch], partial: list[tuple[int, dtypes.dtype]]):
         self.launches, self.partial = launches, partial

@@ -45,6 +45,11 @@ class RowKernel:
     """
 
     __slots__ = ("entries", "name", "operands", "outputs", "steps", "texts")
+    name: str
+    operands: dict[str, str]
+    outputs: dict[str, str]
+    steps: list[Step]
+    entries: Memo
 
     def __init__(self, name: str, operands: Mapping[str, str], outputs: Mapping[str, str], steps: Sequence[Step]):
         self.name, self.operands, self.outputs, self.steps = name, dict(operands), dict(outputs), list(steps)

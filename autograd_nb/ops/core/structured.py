@@ -124,6 +124,14 @@ class Recording:
     """
 
     __slots__ = ("edges", "every", "needed", "out", "outs", "present", "rules", "run", "saved", "shapes", "simple")
+    every: tuple[Callable[..., Any], tuple[str, ...]] | None
+    out: bool
+    outs: tuple[int, ...]
+    saved: list[tuple[str, int, int | None]]
+    shapes: list[tuple[str, int]]
+    edges: list[tuple[str, int]]
+    present: int
+    simple: bool
 
     def __init__(self, op: Structured, mask: int, present: int, lengths: tuple[Any, ...]):
         counts = dict(zip(lengths[::2], lengths[1::2], strict=True))
@@ -157,6 +165,17 @@ class Recording:
 
 class Structured:
     """A structured op, as it was declared."""
+
+    dtypes: str
+    samples: tuple[str, ...]
+    holomorphic: bool
+    name: str
+    params: tuple[str, ...]
+    rules: dict[str, tuple[Callable[..., Any], tuple[str, ...]]]
+    every: tuple[Callable[..., Any], tuple[str, ...]] | None
+    operands: list[int]
+    node_name: str
+    recipes: Memo
 
     def __init__(
         self, forward: Callable[..., Any], rules: dict[str, Callable[..., Any]], every: Callable[..., Any] | None, view: bool,
@@ -194,7 +213,7 @@ class Structured:
         """Return the class of the op's nodes where it has several outputs."""
         return self._node_class(SeveralNode)
 
-    def variant(self, node: str, forward: Callable | None = None, samples: str | tuple[str, ...] = (), **rules: Callable[..., Any]) -> Structured:
+    def variant(self, node: str, forward: Callable[..., Any] | None = None, samples: str | tuple[str, ...] = (), **rules: Callable[..., Any]) -> Structured:
         """Return the same computation under another grad_fn, with another forward function or other derivatives if any are given."""
         rules = rules or {p: r for p, (r, _) in self.rules.items()}
         op = Structured(
@@ -341,7 +360,7 @@ class Structured:
             out._rg = True
 
     @staticmethod
-    def _kept(recording: Recording, args: tuple, outs: Sequence[Tensor]) -> tuple[dict[str, Any], list[tuple], list[Any]]:
+    def _kept(recording: Recording, args: tuple[Any, ...], outs: Sequence[Tensor]) -> tuple[dict[str, Any], list[tuple[Any, ...]], list[Any]]:
         """Return what the rules read: (values that are no tensors, arrays of tensors, the versions of these)."""
         saved: list[tuple[Any, ...]] = []
         versions = []

@@ -23,7 +23,7 @@ from ..core.structured import tensor_argument
 from ..creation.cast import cast
 from ..creation.create import new_full
 from ..elementwise.activation import functional
-from ..reduce.fused_reduction import reduced
+from ..reduce.fused_reduction import Reduced, reduced
 from .cross_entropy import check_reduction, legacy_reduction
 
 
@@ -31,6 +31,7 @@ class Loss:
     """A loss of elements and its reductions."""
 
     elements: Callable[..., Any]
+    reduced: Reduced
 
     def __init__(self, rules: Sequence[Callable[..., Any] | None], formula: Callable[..., Any], name: str, node: str = ""):
         camel = "".join(w.capitalize() for w in name.split("_"))

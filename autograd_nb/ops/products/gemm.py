@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ... import dtypes, launch, threads
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
@@ -97,6 +99,12 @@ class ProductPlan:
     writes a row into each of the product's before."""
 
     __slots__ = ("carrier", "entry", "fill", "kernel", "layout", "numbers", "op", "rows", "size")
+    numbers: tuple[int, ...]
+    kernel: launch.Kernel
+    layout: Layout
+    carrier: np.dtype[Any]
+    rows: int
+    size: int
 
     def __init__(self, la: Layout, lb: Layout):
         """Plan for layouts that fit and that BLAS could read, turned where the product turns them."""

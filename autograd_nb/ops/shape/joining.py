@@ -12,7 +12,7 @@ import numpy as np
 from ... import launch, threads
 from ...codegen.templates.loops import HEADER, storage
 from ...graph.node import finish
-from ...shapes import Layout, layout_of, numel
+from ...shapes import Layout, Size, layout_of, numel
 from ...tensor import Tensor
 from ..core.call_path import shortcut, tensor_lines, unrecorded_lines
 from ..core.memo import Memo
@@ -52,6 +52,8 @@ class Join:
     size: Any
 
     __slots__ = ("carrier", "d", "dims", "entry", "launches", "out", "shapes", "size")
+    carrier: np.dtype[Any]
+    shapes: tuple[Size, ...]
 
     def __init__(self, layouts: Sequence[Layout], d: int, out: Layout):
         self.d, self.out, self.size, self.carrier = d, out, out.size, out.dtype.carrier
@@ -125,6 +127,9 @@ _JOIN = [
 
 class Joins:
     """The plans of an op that joins: by the dim as the user wrote it and the parts' layouts."""
+
+    op: Any
+    memo: Memo
 
     def __init__(self, op: Any):
         self.op, self.memo = op, Memo()

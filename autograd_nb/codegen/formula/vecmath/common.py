@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..symbols import FLOATS, Sym, SymbolError, primitive, unify, where
 
 INF, NAN = math.inf, math.nan
+
+#: float dtype -> the coefficients of a polynomial, the lowest power first
+Coefficients: TypeAlias = dict[str, tuple[float, ...]]
 
 #: float dtype -> (unsigned and signed integer of its width, mantissa bits, exponent bias)
 LAYOUT = {"float32": ("uint32", "int32", 23, 127), "float64": ("uint64", "int64", 52, 1023)}

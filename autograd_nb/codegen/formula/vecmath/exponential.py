@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..namespace import formula
 from ..symbols import Sym, where
-from .common import LAYOUT, at_least, at_most, floating, horner
+from .common import LAYOUT, Coefficients, at_least, at_most, floating, horner
 
 LOG2E = 1.4426950408889634
 
@@ -18,7 +18,7 @@ LN2 = {
 }
 
 # (e^r - 1 - r) / r^2 on |r| <= ln2 / 2; relative error of e^r - 1: 1.5e-8 and 8.8e-19
-EXP = {
+EXP: Coefficients = {
     "float32": (0.4999999701976776, 0.16666539013385773, 0.041667383164167404, 0.008367090485990047, 0.0013883368810638785),
     "float64": (
         0.5, 0.16666666666666677, 0.04166666666666651, 0.008333333333321681, 0.0013888888888962392, 0.00019841269885994384,
@@ -27,7 +27,7 @@ EXP = {
 }  # fmt: skip
 
 # (2^r - 1) / r on |r| <= 1/2; relative error of 2^r: 5.3e-9 and 1.9e-17
-EXP2 = {
+EXP2: Coefficients = {
     "float32": (0.6931472420692444, 0.24022655189037323, 0.05550272762775421, 0.009617066010832787, 0.0013417887967079878,
                 0.0001581928227096796),
     "float64": (

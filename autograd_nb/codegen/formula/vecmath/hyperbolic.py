@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..namespace import formula
 from ..symbols import Sym, where
-from .common import INF, LAYOUT, NAN, at_most, copysign, floating, horner, sqrt
+from .common import INF, LAYOUT, NAN, Coefficients, at_most, copysign, floating, horner, sqrt
 from .exponential import exp_mid, exp_parts, scale
 from .logarithm import log1p_inner, log_normal_short
 
 # (tanh(x) - x) / x^3 in x^2: float32 on |x| <= 0.625, relative error 4.2e-9; float64 on |x| <= 0.6, 1e-17
-TANH = {
+TANH: Coefficients = {
     "float32": (-0.3333328366279602, 0.1333148330450058, -0.053742773830890656, 0.020648060366511345, -0.005714057944715023),
     "float64": (
         -0.33333333333333126, 0.13333333333299643, -0.053968253949287885, 0.021869488002398265, -0.008863226775439909,
@@ -18,7 +18,7 @@ TANH = {
     ),
 }  # fmt: skip
 # (sinh(x) - x) / x^3 in x^2 on |x| <= 1; relative errors 3e-10 and 1e-18
-SINH = {
+SINH: Coefficients = {
     "float32": (0.1666666716337204, 0.00833331048488617, 0.00019842895562760532, 2.7822131869470468e-06),
     "float64": (1 / 6, 1 / 120, 1 / 5040, 1 / 362880, 1 / 39916800, 1 / 6227020800, 1 / 1307674368000, 1 / 355687428096000),
 }

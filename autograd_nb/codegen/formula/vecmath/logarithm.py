@@ -107,7 +107,7 @@ def log_special(x: Sym, y: Sym) -> Sym:
     return where(x > 0.0, y, where(x == 0.0, -INF, NAN))
 
 
-def _log_base(x: Sym, factor: tuple, exponent: tuple, coefficients: tuple) -> Sym:
+def _log_base(x: Sym, factor: tuple[float, ...], exponent: tuple[float, ...], coefficients: tuple[float, ...]) -> Sym:
     """Return e * exponent + log(1 + f) * factor, constants in two parts."""
     e, m = decompose(floating(x))
     f = m - 1.0

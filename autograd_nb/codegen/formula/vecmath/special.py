@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..namespace import formula
 from ..symbols import Sym, where
-from .common import INF, LAYOUT, NAN, at_least, at_most, copysign, floating, horner, sqrt
+from .common import INF, LAYOUT, NAN, Coefficients, at_least, at_most, copysign, floating, horner, sqrt
 from .exponential import EXP, EXP2, LN2, LOG2E, exp, exp2_short, exp_mid, power_of_two, round_bits, scale
 from .logarithm import log, log1p, log_normal_short
 
 # erf(x) / x - 1 in x^2: float32 on |x| <= 0.9, relative error of erf 1.4e-8; float64 on |x| <= 1, 2.9e-17
-ERF_SMALL = {
+ERF_SMALL: Coefficients = {
     "float32": (0.12837915122509003, -0.3761250376701355, 0.11281921714544296, -0.02677050232887268, 0.004998998716473579,
                 -0.0006021196604706347),
     "float64": (

@@ -10,17 +10,17 @@ from typing import Any
 
 from ..namespace import formula
 from ..symbols import Sym, where
-from .common import INF, NAN, const, copysign, float_pair, floating, horner, isnan, rint, sqrt
+from .common import INF, NAN, Coefficients, const, copysign, float_pair, floating, horner, isnan, rint, sqrt
 
 HALF_PI = 1.5707963267948966
 
 # (sin r - r) / r^3 and (cos r - 1 + r^2/2) / r^4 in r^2 on |r| <= pi/4; relative errors 3.7e-9, 1.4e-10; 7e-18, 1e-18
-SIN = {
+SIN: Coefficients = {
     "float32": (-0.16666655242443085, 0.008332191035151482, -0.00019518598855938762),
     "float64": (-0.16666666666666632, 0.00833333333332237, -0.0001984126982977138, 2.7557313678731877e-06,
                 -2.5050755970367276e-08, 1.5896666948688288e-10),
 }  # fmt: skip
-COS = {
+COS: Coefficients = {
     "float32": (0.041666653007268906, -0.0013887617969885468, 2.446319194859825e-05),
     "float64": (0.0416666666666666, -0.0013888888888874064, 2.480158728944348e-05, -2.7557314340654267e-07,
                 2.087572162147219e-09, -1.1359559245589404e-11),
@@ -175,7 +175,7 @@ def tan(x: Sym) -> Sym:
 
 
 # (asin a - a) / a^3 in a^2 on a <= 1/2; relative errors 5e-9 and 1.7e-17
-ASIN = {
+ASIN: Coefficients = {
     "float32": (0.16666753590106964, 0.07495252043008804, 0.045476049184799194, 0.024152006953954697, 0.04221203178167343),
     "float64": (
         0.16666666666665383, 0.07500000000343049, 0.04464285682347627, 0.030381959331567426, 0.022371753515282103,
@@ -184,7 +184,7 @@ ASIN = {
     ),
 }  # fmt: skip
 # (atan a - a) / a^3 in a^2, a <= 1 for float32 and <= tan(pi/8) for float64; relative errors 1.7e-8 and 1.9e-18
-ATAN = {
+ATAN: Coefficients = {
     "float32": (-0.33333152532577515, 0.19993767142295837, -0.14211000992225647, 0.10665769875049591, -0.07551664113998413,
                 0.043204788118600845, -0.016363218426704407, 0.002919422462582588),
     "float64": (
