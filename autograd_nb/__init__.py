@@ -118,7 +118,7 @@ from . import compiler, fft, linalg, nn, optim, special
 from .compiler import compile  # noqa: A004
 
 if _typing.TYPE_CHECKING:  # what is imported when it is asked for
-    from . import distributed, distributions, func, masked, profiler, serialization, signal, testing, types, utils, viz
+    from . import distributed, distributions, func, futures, masked, profiler, serialization, signal, testing, types, utils, viz
     from .autograd.batching.vmap import vmap
     from .autograd.custom_ops import custom_op, pointwise
     from .codegen.formula.namespace import m
@@ -144,7 +144,7 @@ _LAZY = {
     "numba_callable": "compiler.trace.numba_function", "memory": "viz",
     **dict.fromkeys(("TypedStorage", "UntypedStorage", "Storage", *_STORAGES), "ops.creation.storages"),
     **dict.fromkeys(
-        ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "distributed", "profiler",
+        ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "distributed", "profiler", "futures",
          "masked", "signal", "types", "viz", "storage"), "",
     ),
 }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import dtype
+from ..graph import engine
 from ..ops.core.recording import tensor_type
 from ..ops.core.registry import public
 from ..ops.creation.cast import cast
@@ -53,7 +54,7 @@ class Variable(metaclass=_VariableMeta):
         t = data.detach()
         return t.requires_grad_() if requires_grad else t
 
-    _execution_engine = None
+    _execution_engine = engine  # its `queue_callback` is what programs use
 
 
 class _TypeMeta(_Type):

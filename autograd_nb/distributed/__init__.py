@@ -19,6 +19,7 @@ from .collectives import (
     reduce_scatter_tensor,
     scatter,
 )
+from .comm_hooks import BuiltinCommHookType, GradBucket
 from .exchanges import all_to_all, all_to_all_single
 from .failures import DistBackendError, DistError, DistNetworkError, DistStoreError
 from .group import (
@@ -70,7 +71,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work",
+    "BuiltinCommHookType",
+    "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "GradBucket", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work",
     "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
     "batch_isend_irecv", "broadcast", "broadcast_object_list", "default_pg_timeout", "destroy_process_group", "gather", "gather_object",
     "get_backend", "get_debug_level", "get_global_rank", "get_group_rank", "get_node_local_rank", "get_process_group_ranks", "get_rank",

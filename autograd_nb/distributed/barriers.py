@@ -19,6 +19,7 @@ from .collectives import call
 from .failures import DistBackendError, listed
 from .group import GroupMember, ProcessGroup, default_group, limit_of, world
 from .mpi import mpi
+from .thread import through
 from .work import Task, Work
 
 TAGS = 32000  #: MPI has at least 32768
@@ -30,7 +31,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
         return None
     if device_ids is not None and not isinstance(device_ids, list):
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
-    return call(of, "barrier", "", (), of.comm.Barrier, [], async_op)
+    return call(of, "barrier", "", (), lambda: through(of.comm.Ibarrier()), [], async_op)
 
 
 class _Roll:

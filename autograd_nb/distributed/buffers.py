@@ -14,7 +14,7 @@ import numpy as np
 from ..tensor import Tensor, ndarray
 from .reduce_op import RedOpType, ReduceOp
 
-_REDUCED_AS = {"float16": np.dtype(np.float32)}
+_REDUCED_AS = {np.dtype(np.float16): np.dtype(np.float32)}
 _BOOL = {
     ReduceOp.SUM: "LOR", ReduceOp.MAX: "LOR", ReduceOp.BOR: "LOR", ReduceOp.PRODUCT: "LAND", ReduceOp.MIN: "LAND", ReduceOp.BAND: "LAND",
     ReduceOp.BXOR: "LXOR",
@@ -23,10 +23,11 @@ _OPS = {
     ReduceOp.SUM: "SUM", ReduceOp.AVG: "SUM", ReduceOp.PRODUCT: "PROD", ReduceOp.MIN: "MIN", ReduceOp.MAX: "MAX",
     ReduceOp.BAND: "BAND", ReduceOp.BOR: "BOR", ReduceOp.BXOR: "BXOR",
 }  # fmt: skip
-_TYPES = {
+_NAMES = {
     "bool": "C_BOOL", "uint8": "UINT8_T", "int8": "INT8_T", "int16": "INT16_T", "int32": "INT32_T", "int64": "INT64_T",
     "float32": "FLOAT", "float64": "DOUBLE", "complex64": "C_FLOAT_COMPLEX", "complex128": "C_DOUBLE_COMPLEX",
 }  # fmt: skip
+_TYPES = {np.dtype(name): kind for name, kind in _NAMES.items()}  # a dtype's name is slow to ask for
 
 
 class Buffer:
@@ -71,17 +72,17 @@ def as_bytes(flat: np.ndarray) -> np.ndarray:
 
 def summable(flat: np.ndarray) -> np.ndarray:
     """Return a copy of the elements in a type that MPI reduces."""
-    return flat.astype(_REDUCED_AS.get(flat.dtype.name, flat.dtype))
+    return flat.astype(_REDUCED_AS.get(flat.dtype, flat.dtype))
 
 
 def is_summable(flat: np.ndarray) -> bool:
     """Return whether MPI reduces this type as it is."""
-    return flat.dtype.name not in _REDUCED_AS
+    return flat.dtype not in _REDUCED_AS
 
 
 def typed(MPI: Any, flat: np.ndarray) -> list[Any]:
     """Return the array as MPI's functions that reduce take it: with the number of elements and their type."""
-    return [as_bytes(flat), flat.size, getattr(MPI, _TYPES[flat.dtype.name])]
+    return [as_bytes(flat), flat.size, getattr(MPI, _TYPES[flat.dtype])]
 
 
 def operation(MPI: Any, op: RedOpType, flat: np.ndarray) -> Any:

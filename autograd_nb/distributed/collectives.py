@@ -18,6 +18,7 @@ from .buffers import Buffer, as_bytes, average, is_summable, joined, operation, 
 from .group import ProcessGroup
 from .mpi import mpi
 from .reduce_op import RedOpType, ReduceOp
+from .thread import through
 from .work import Task, Work
 
 
@@ -37,10 +38,12 @@ def call(
         return run()
 
     task = Task(group, name, text, compared, group.timeout)
-    work = Work(group.submit(task), outputs)
+    group.submit(task, not (async_op or always) and group.agreed((name, *key)))
     if async_op:
-        return work
-    work.wait()
+        return Work(task, outputs)
+    task.wait()
+    if task.error is not None:
+        raise task.error
     return None
 
 
@@ -52,11 +55,12 @@ def all_reduce(tensor: Tensor, op: RedOpType = ReduceOp.SUM, group: Any = None, 
     op, buffer, MPI = checks.reduction("all_reduce", op, tensor), Buffer(tensor), mpi()
 
     def run() -> None:
-        flat = buffer.read() if is_summable(buffer.array) else summable(buffer.read())
-        of.comm.Allreduce(MPI.IN_PLACE, typed(MPI, flat), operation(MPI, op, flat))
-        if op == ReduceOp.AVG:
+        direct = is_summable(buffer.array)
+        flat = buffer.read() if direct else summable(buffer.read())
+        through(of.comm.Iallreduce(MPI.IN_PLACE, typed(MPI, flat), operation(MPI, op, flat)))
+        if op is ReduceOp.AVG:
             average(flat, of.size())
-        if is_summable(buffer.array):
+        if direct:
             buffer.write()
         else:
             buffer.fill(flat)
@@ -82,10 +86,10 @@ def reduce(
     def run() -> None:
         flat = buffer.read() if is_summable(buffer.array) else summable(buffer.read())
         if of.rank() != root:
-            of.comm.Reduce(typed(MPI, flat), None, operation(MPI, op, flat), root)
+            through(of.comm.Ireduce(typed(MPI, flat), None, operation(MPI, op, flat), root))
             return
         total = np.empty_like(flat)
-        of.comm.Reduce(typed(MPI, flat), typed(MPI, total), operation(MPI, op, flat), root)
+        through(of.comm.Ireduce(typed(MPI, flat), typed(MPI, total), operation(MPI, op, flat), root))
         if op == ReduceOp.AVG:
             average(total, of.size())
         buffer.fill(total)
@@ -101,7 +105,7 @@ def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_o
     root, buffer = checks.root("broadcast", of, src, group_src), Buffer(tensor)
 
     def run() -> None:
-        of.comm.Bcast(as_bytes(buffer.read() if of.rank() == root else buffer.room()), root)
+        through(of.comm.Ibcast(as_bytes(buffer.read() if of.rank() == root else buffer.room()), root))
         if of.rank() != root:
             buffer.write()
 
@@ -120,7 +124,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
 
     def run() -> None:
         every = np.empty(of.size() * buffer.array.size, buffer.array.dtype)
-        of.comm.Allgather(as_bytes(buffer.read()), as_bytes(every))
+        through(of.comm.Iallgather(as_bytes(buffer.read()), as_bytes(every)))
         parted(every, buffers)
 
     return call(of, "all_gather", said(tensor), _key(tensor), run, [outs], async_op)
@@ -138,7 +142,7 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
     buffer, whole = Buffer(own), Buffer(out)
 
     def run() -> None:
-        of.comm.Allgather(as_bytes(buffer.read()), as_bytes(whole.room()))
+        through(of.comm.Iallgather(as_bytes(buffer.read()), as_bytes(whole.room())))
         whole.write()
 
     return call(of, "all_gather_into_tensor", said(own), _key(own), run, [out], async_op)
@@ -166,7 +170,7 @@ def gather(
 
     def run() -> None:
         every = np.empty(of.size() * buffer.array.size if buffers else 0, buffer.array.dtype)
-        of.comm.Gather(as_bytes(buffer.read()), as_bytes(every) if buffers else None, root)
+        through(of.comm.Igather(as_bytes(buffer.read()), as_bytes(every) if buffers else None, root))
         if buffers:
             parted(every, buffers)
 
@@ -194,7 +198,7 @@ def scatter(
     buffer, buffers = Buffer(tensor), [Buffer(t) for t in parts]
 
     def run() -> None:
-        of.comm.Scatter(as_bytes(joined(buffers)) if buffers else None, as_bytes(buffer.room()), root)
+        through(of.comm.Iscatter(as_bytes(joined(buffers)) if buffers else None, as_bytes(buffer.room()), root))
         buffer.write()
 
     return call(of, "scatter", f"{said(tensor)} from {of.ranks[root]}", _key(tensor, root), run, [tensor], async_op)
@@ -237,7 +241,7 @@ def _reduce_scatter(of: ProcessGroup, name: str, output: Tensor, parts: list[Buf
             whole = summable(whole)
         own = np.empty(buffer.array.size, whole.dtype)
         memory, _, kind = typed(MPI, whole)  # the count is that of one part
-        of.comm.Reduce_scatter_block([memory, own.size, kind], typed(MPI, own), operation(MPI, op, whole))
+        through(of.comm.Ireduce_scatter_block([memory, own.size, kind], typed(MPI, own), operation(MPI, op, whole)))
         if op == ReduceOp.AVG:
             average(own, of.size())
         buffer.fill(own)

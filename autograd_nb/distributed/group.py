@@ -6,9 +6,9 @@ Source: https://docs.pytorch.org/docs/stable/distributed.html#initialization
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from threading import Lock
 from typing import Any
 
 from . import mpi
@@ -29,17 +29,17 @@ class ProcessGroup:
     ranks: tuple[int, ...]
     backend: str
     timeout: float
-    lock: threading.Lock
+    number: int
+    lock: Lock
     comm: Any
     agreement: Any
     messages: Any
-    number: int
 
     def __init__(self, name: str, ranks: Sequence[int], own: int, backend: str, timeout: float, comm: Any):
         self.name, self.ranks, self.backend, self.timeout = name, tuple(ranks), backend, timeout
         self.number = 0
         self.known: set[Any] = set()
-        self.lock = threading.Lock()
+        self.lock = Lock()
         self._rank = self.ranks.index(own)
         # comparisons and messages have their own, so that nothing meets what it is not meant for
         self.comm, self.agreement, self.messages = comm, comm.Dup(), comm.Dup()
@@ -57,16 +57,30 @@ class ProcessGroup:
         """Return the number of ranks."""
         return len(self.ranks)
 
-    def submit(self, task: Task) -> Task:
-        """Give a collective its number, and to the communication thread."""
+    def submit(self, task: Task, here: bool = False) -> Task:
+        """Give a collective its number, and to the communication thread; or (``here``) run it at once where nothing else is to be done.
+
+        What a call's own continuation begins is a part of that call, and has no number.
+        """
+        thread = communication()
+        if thread.inside():
+            thread.run_here(task)
+            return task
         with self.lock:
             self.number += 1
             task.seq = self.number
-            return communication().submit(task)
+            if not (here and thread.take_turn()):
+                return thread.submit(task)
+        thread.run_here(task)
+        return task
 
     def submit_beside(self, task: Task) -> Task:
         """Give what only some ranks do to the communication thread, without a number."""
         return communication().submit(task)
+
+    def agreed(self, known: Any) -> bool:
+        """Return whether a call of this kind needs no comparison with the other ranks any more."""
+        return (known in self.known and not world.detail) or self.size() == 1
 
 
 class GroupMember:
@@ -272,7 +286,8 @@ def is_backend_available(backend: str) -> bool:
     return backend.lower() in BACKENDS and mpi.is_available()
 
 
-is_mpi_available = is_gloo_available = mpi.is_available
+is_mpi_available: Callable[[], bool] = mpi.is_available
+is_gloo_available: Callable[[], bool] = mpi.is_available
 
 
 def is_nccl_available() -> bool:

@@ -24,7 +24,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
         return
     checks.as_many("all_gather_object", "output", len(object_list), of)
     own, found = pickle.dumps(obj), []
-    call(of, "all_gather_object", "", (), lambda: found.extend(of.comm.allgather(own)), None, False)
+    _through(call(of, "all_gather_object", "", (), lambda: found.extend(of.comm.allgather(own)), None, True))
     object_list[:] = [pickle.loads(data) for data in found]
 
 
@@ -42,7 +42,7 @@ def gather_object(
     elif object_gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
     own, found = pickle.dumps(obj), []
-    call(of, "gather_object", f"to {of.ranks[root]}", (root,), lambda: found.extend(of.comm.gather(own, root) or ()), None, False)
+    _through(call(of, "gather_object", f"to {of.ranks[root]}", (root,), lambda: found.extend(of.comm.gather(own, root) or ()), None, True))
     if object_gather_list:
         object_gather_list[:] = [pickle.loads(data) for data in found]
 
@@ -57,7 +57,7 @@ def broadcast_object_list(
     own = [pickle.dumps(obj) for obj in object_list] if of.rank() == root else None
     key = (len(object_list), root)
     text = f"of {len(object_list)} from {of.ranks[root]}"
-    call(of, "broadcast_object_list", text, key, lambda: found.extend(of.comm.bcast(own, root)), None, False)
+    _through(call(of, "broadcast_object_list", text, key, lambda: found.extend(of.comm.bcast(own, root)), None, True))
     if of.rank() != root:
         object_list[:] = [pickle.loads(data) for data in found]
 
@@ -78,7 +78,7 @@ def scatter_object_list(
             raise ValueError("source rank must provide non-None scatter_object_input_list")
         checks.as_many("scatter_object_list", "input", len(scatter_object_input_list), of)
         own = [pickle.dumps(obj) for obj in scatter_object_input_list]
-    call(of, "scatter_object_list", f"from {of.ranks[root]}", (root,), lambda: found.append(of.comm.scatter(own, root)), None, False)
+    _through(call(of, "scatter_object_list", f"from {of.ranks[root]}", (root,), lambda: found.append(of.comm.scatter(own, root)), None, True))
     scatter_object_output_list[0] = pickle.loads(found[0])
 
 
@@ -109,6 +109,12 @@ def recv_object_list(
         object_list[i] = pickle.loads(text[at : at + n])
         at += n
     return source
+
+
+def _through(work: Work | None) -> None:
+    """Wait for a call whose sizes only the communication thread learns."""
+    assert work is not None
+    work.wait()
 
 
 def _wait(of: ProcessGroup, work: Work | None) -> Work:

@@ -1,14 +1,17 @@
 """The communication thread: it runs tasks one after another, in the order in which the program made them.
 
-MPI's blocking calls are made here, so that the program computes meanwhile; its non-blocking ones make no progress in the background, and
-serve only messages between two ranks, of which both may send first. While such messages are under way the thread looks after them.
+MPI's calls are waited for here, so that the program computes meanwhile; its non-blocking ones make no progress in the background. A task that the
+program would wait for at once runs on the calling thread instead where nothing else is to be done: handing it over costs more than a small call.
+While messages between two ranks are under way the thread looks after them, as both may send first.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from .failures import DistBackendError
@@ -17,30 +20,92 @@ from .work import Task
 #: the longest rest between two looks at messages under way, in seconds; the first hundred looks follow at once
 REST, EAGER = 0.001, 100
 
+#: how many looks at a call on the program's own thread follow at once, and how many before it rests between two
+SPIN, PATIENT = 2000, 20_000
+
 
 class CommunicationThread:
-    """A queue of tasks and the thread that runs them; ``broken`` says why none can run any more."""
+    """A queue of tasks and the thread that runs them; ``broken`` says why none can run any more.
+
+    Whoever runs a task, this thread or the program's, has the turn meanwhile.
+    """
 
     def __init__(self) -> None:
         self.queue: deque[Task] = deque()
         self.under_way: list[Task] = []
         self.current: Task | None = None
-        self.last: str = ""
+        self.last: Task | None = None
         self.broken: BaseException | None = None
+        self._turn = threading.Lock()
+        self._whose = 0
         self._wake = threading.Lock()
         self._wake.acquire()
-        threading.Thread(target=self._live, name="autograd_nb-communication", daemon=True).start()
+        self._own = threading.Thread(target=self._live, name="autograd_nb-communication", daemon=True)
+        self._own.start()
 
     def submit(self, task: Task) -> Task:
-        """Put a task behind the others. DistBackendError when the thread is lost in a call that never ended."""
+        """Put a task behind the others. DistBackendError when an earlier call never ended."""
         if self.broken is not None:
             raise DistBackendError(f"{task} cannot run, as an earlier call failed: {self.broken}")
+        task.order = self.in_order
         self.queue.append(task)
         self._awake()
         return task
 
+    def inside(self) -> bool:
+        """Return whether the caller runs a task already, so that what it begins is a part of that."""
+        return self._whose == threading.get_ident()
+
+    def take_turn(self) -> bool:
+        """Give the caller the turn where nothing else is to be done; return whether it has it, and then calls `run_here`."""
+        if self.broken is not None or not self._turn.acquire(blocking=False):
+            return False
+        if self.queue or self.broken is not None:
+            self._turn.release()
+            return False
+        self._whose = threading.get_ident()
+        return True
+
+    def run_here(self, task: Task) -> None:
+        """Run a task on the calling thread, which has the turn, or is inside of another task."""
+        task.order = self.in_order
+        around = self.current
+        try:
+            self._run(task)
+        finally:
+            if around is not None:
+                self.current = around
+            else:
+                self._whose = 0
+                self._turn.release()
+                if self.queue or self.under_way:
+                    self._awake()
+
+    def in_order(self, call: Callable[[], None]) -> None:
+        """Run what communicates nothing by itself in its place among the calls: behind all that was begun before."""
+        if self.inside():
+            call()
+        else:
+            self.submit(Task(None, "then", "", call, 0.0, ()))
+
+    def through(self, request: Any) -> None:
+        """Wait for a call of MPI that has been posted. A task on the program's thread that is given up raises its error here."""
+        if threading.current_thread() is self._own:
+            request.Wait()
+            return
+        task, looks = self.current, 0
+        while not request.Test():
+            looks += 1
+            if looks > SPIN:
+                if task is not None and task.done:
+                    raise task.error or DistBackendError(f"{task} was given up")
+                if looks > PATIENT:
+                    time.sleep(5e-5)
+                elif hasattr(os, "sched_yield"):
+                    os.sched_yield()
+
     def give_up(self, task: Task, error: BaseException) -> None:
-        """Fail a task that will not end. Where the thread is inside of it, all that follow fail too."""
+        """Fail a task that will not end. Where MPI is inside of it, all that follow fail too."""
         stuck = task is self.current
         if stuck:
             self.broken = error
@@ -56,9 +121,9 @@ class CommunicationThread:
         return not self.queue and not self.under_way and self.current is None
 
     def waiting(self) -> list[Task]:
-        """Return the tasks that wait for other ranks, the one in a blocking call first."""
+        """Return the tasks that wait for other ranks, the one that MPI is inside of first."""
         current = self.current
-        return [*([current] if current is not None else []), *self.under_way]
+        return [*([current] if current is not None and current.group is not None else []), *self.under_way]
 
     def _awake(self) -> None:
         try:
@@ -70,7 +135,7 @@ class CommunicationThread:
         looks = 0
         while True:
             if self.queue:
-                self._run(self.queue.popleft())
+                self._next()
                 looks = 0
             elif self.under_way:
                 looks = 0 if self._look() else looks + 1
@@ -78,6 +143,18 @@ class CommunicationThread:
                     self._wake.acquire(timeout=min(REST, 1e-5 * (looks - EAGER)))
             else:
                 self._wake.acquire()
+
+    def _next(self) -> None:
+        """Run the next task, when it is this thread's turn."""
+        with self._turn:
+            self._whose = threading.get_ident()
+            try:
+                self.current = self.queue[0]  # before it leaves the queue: somebody may ask whether all is done
+                self._run(self.queue.popleft())
+            except IndexError:  # it was given up meanwhile
+                self.current = None
+            finally:
+                self._whose = 0
 
     def _run(self, task: Task) -> None:
         task.begin()
@@ -87,12 +164,15 @@ class CommunicationThread:
             task.result = task.run()
         except BaseException as raised:
             error = raised
-        self.last = str(task)
+        if task.group is not None:
+            self.last = task
         if error is None and task.polled is not None:
             self.under_way.append(task)  # before it is no longer the current one: the watch sees it all the time
             self.current = None
             return
         self.current = None
+        if isinstance(error, KeyboardInterrupt):  # on the program's thread: MPI may be in the middle of it
+            self.broken = error
         task.finish(_named(task, error))
 
     def _look(self) -> bool:
@@ -113,7 +193,7 @@ class CommunicationThread:
 
 def _named(task: Task, error: BaseException | None) -> BaseException | None:
     """Return MPI's errors with the call that they come of."""
-    if error is None or isinstance(error, (DistBackendError, TypeError, ValueError)):
+    if error is None or isinstance(error, (DistBackendError, TypeError, ValueError, KeyboardInterrupt)) or task.group is None:
         return error
     named = DistBackendError(f"{task}: {type(error).__name__}: {error}")
     named.__cause__ = error
@@ -128,6 +208,11 @@ def communication() -> CommunicationThread:
     if not _thread:
         _thread.append(CommunicationThread())
     return _thread[0]  # type: ignore[no-any-return]
+
+
+def through(request: Any) -> None:
+    """Wait for a call of MPI that has been posted, on whichever thread it is."""
+    _thread[0].through(request)
 
 
 def drain(limit: float) -> bool:

@@ -36,6 +36,9 @@ class _Inquiry:
 class Watch:
     """The watching thread and what it has heard."""
 
+    MPI: Any
+    comm: Any
+
     def __init__(self, MPI: Any, comm: Any):
         self.MPI, self.comm = MPI, comm
         self.rank: int = comm.Get_rank()
@@ -101,7 +104,7 @@ class Watch:
             return "has failed in an earlier call"
         for task in thread.waiting():
             return f"is in {task}"
-        return f"is in no collective (its last was {thread.last})" if thread.last else "has made no call yet"
+        return f"is in no collective (its last was {thread.last})" if thread.last is not None else "has made no call yet"
 
     def _look_after(self, task: Task) -> None:
         gone = self._gone(task)

@@ -5,24 +5,25 @@ Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from threading import Lock
 from typing import Any
 
+from ..futures import Future
 from .failures import DistBackendError, seconds
 
 
 class Task:
     """A call on a group: its place in the group's order, and its outcome.
 
-    ``run`` does it by blocking calls. A task that only posts its calls has ``polled``: what says whether it is through.
+    ``run`` does it, and waits until it is done. A task that only posts its calls has ``polled``: what says whether it is through.
     """
 
     __slots__ = (
-        "_callbacks", "cancel", "done", "error", "event", "group", "lock", "name", "peers", "polled", "result", "run", "seq", "started", "text",
-        "timeout",
+        "_callbacks", "cancel", "done", "error", "event", "group", "lock", "name", "order", "peers", "polled", "result", "run", "seq", "started",
+        "text", "timeout",
     )  # fmt: skip
     group: Any
     name: str
@@ -31,8 +32,8 @@ class Task:
     text: str
     timeout: float
     seq: int
-    event: threading.Lock
-    lock: threading.Lock
+    event: Lock
+    lock: Lock
     started: float
     done: bool
 
@@ -40,12 +41,13 @@ class Task:
         self.group, self.name, self.text, self.run, self.timeout, self.peers = group, name, text, run, timeout, peers
         self.polled: Callable[[], bool] | None = None
         self.cancel: Callable[[], None] | None = None
+        self.order: Callable[[Callable[[], None]], None] | None = None
         self.seq = 0
         self.started = 0.0
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
-        self.lock, self.event = threading.Lock(), threading.Lock()
+        self.lock, self.event = Lock(), Lock()
         self.event.acquire()
         self._callbacks: list[Callable[[], None]] = []
 
@@ -86,49 +88,6 @@ class Task:
         call()
 
 
-class Future:
-    """The result of a call that may still run: `torch.futures.Future`'s methods."""
-
-    def __init__(self, task: Task, value: Callable[[], Any]):
-        self._task, self._value = task, value
-
-    def done(self) -> bool:
-        """Return whether there is a result."""
-        return self._task.done
-
-    def wait(self) -> Any:
-        """Wait for the result and return it, or raise the error."""
-        self._task.wait()
-        return self.value()
-
-    def value(self) -> Any:
-        """Return the result; RuntimeError before it is there."""
-        if not self._task.done:
-            raise RuntimeError("the future has no value yet: wait() first")
-        if self._task.error is not None:
-            raise self._task.error
-        return self._value()
-
-    def then(self, callback: Callable[[Future], Any]) -> Future:
-        """Return the future of ``callback(self)``, which runs when this one is done."""
-        after = Task(self._task.group, "then", "", lambda: None, self._task.timeout)
-
-        def call() -> None:
-            error: BaseException | None = None
-            try:
-                after.result = callback(self)
-            except BaseException as raised:
-                error = raised
-            after.finish(error)
-
-        self._task.then(call)
-        return Future(after, lambda: after.result)
-
-    def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call ``callback(self)`` when the result is there."""
-        self._task.then(lambda: callback(self))
-
-
 class Work:
     """A call that runs while the program goes on: ``async_op=True`` and `isend` return it."""
 
@@ -157,8 +116,20 @@ class Work:
         return self._task.error
 
     def get_future(self) -> Future:
-        """Return a future of the list of tensors that are written."""
-        return Future(self._task, self.result)
+        """Return a future of the list of tensors that are written.
+
+        What its `then` is given runs in its place among the calls, the same on all ranks: it may make calls itself.
+        """
+        future, task = Future(order=self._task.order), self._task
+
+        def finish() -> None:
+            if task.error is None:
+                future.set_result(self._outputs)
+            else:
+                future.set_exception(task.error)
+
+        task.then(finish)
+        return future
 
     def result(self) -> Any:
         """Return the tensors that are written."""

@@ -377,12 +377,33 @@ def run(
         else:
             to_targets(work, nodes, fast, consumer, create_graph, running)
             work.leave()
+    except BaseException:
+        if state.ending and not state.passes:
+            state.ending = []
+        raise
     finally:
         state.grad = previous
+    if state.ending and not state.passes:
+        _end()
     if targets is None:
         return []
     found = [work.captured.get(t if t.is_leaf_edge else _place(t)) for t in targets]
     return found if create_graph or accumulate else [None if g is None else own(g, None, False) for g in found]
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call ``callback()`` when the pass that runs has ended, the outermost where passes begin others. RuntimeError outside of a pass."""
+    if not state.passes:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    state.ending = [*state.ending, callback]
+
+
+def _end() -> None:
+    """Call what was to be called at the end of the pass, which may add to it."""
+    while state.ending:
+        calls, state.ending = state.ending, []
+        for call in calls:
+            call()
 
 
 #: frames that know of a pass

@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sys import _getframe
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -46,6 +46,7 @@ class _State(PerThread):
     inference = False  # new tensors are inference tensors
     blocks: tuple[unrecorded, ...] = ()  # that the thread is in, the outermost first
     switched = 0  # how often recording was switched off by `no_grad`: forward mode goes on within
+    ending: Sequence[Callable[[], None]] = ()  # what is called when the outermost pass ends
     passes = 0  # backward passes that have called users' code and wait for it, one within the other
 
 

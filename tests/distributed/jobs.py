@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 #: seconds that a job may take that ends by itself or by a limit of 2 s, on a machine that does much else
-PATIENCE = 60
+PATIENCE = 400
 
 
 def mpiexec() -> str | None:

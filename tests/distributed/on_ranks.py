@@ -15,7 +15,7 @@ import autograd_nb.distributed as dist
 def main(name, file):
     module = importlib.import_module(f"tests.distributed.{name}")
     outcomes = {}
-    dist.init_process_group("gloo", timeout=timedelta(seconds=30))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=200))
     for check in [n for n in dir(module) if n.startswith("check_")]:
         try:
             getattr(module, check)()

@@ -13,40 +13,45 @@ import os, signal, sys, time
 from datetime import timedelta
 import autograd_nb as torch
 import autograd_nb.distributed as dist
-dist.init_process_group(timeout=timedelta(seconds=2))
+dist.init_process_group(timeout=timedelta(seconds=100))
 rank = dist.get_rank()
 x, y = torch.ones(1000, dtype=torch.float64), torch.ones(10, dtype=torch.float64)
 for _ in range(3):
     dist.all_reduce(x); dist.broadcast(y, 0)
+dist.group.WORLD.timeout = LIMIT
 """
 
 #: seconds from what goes wrong to the end of all, beyond the limit of 2 s: asking, printing, ending, on a machine that does much else
-SLACK = 15
+SLACK = 120
 AHEAD = "rank 0: all_reduce #7 float64[1000] SUM waited "
 
 
-def run(program, ranks=3, **more):
-    ended = job(ranks, "-c", HEAD + program, **more)
+#: a limit that is not reached where something else ends the job at once
+LONG = 100
+
+
+def run(program, ranks=3, limit=2, **more):
+    ended = job(ranks, "-c", HEAD.replace("LIMIT", str(limit)) + program, **more)
     assert ended.code != 0, ended.out
     assert ended.seconds < 2 + SLACK
     return ended.out
 
 
 def test_an_exception_ends_all_ranks_with_its_traceback():
-    out = run("if rank == 1: raise KeyError('in the middle')\ndist.all_reduce(x)")
+    out = run("if rank == 1: raise KeyError('in the middle')\ndist.all_reduce(x)", limit=LONG)
     assert "rank 1 ends all ranks by this exception" in out
     assert "KeyError: 'in the middle'" in out
     assert "waited" not in out  # long before the limit
 
 
 def test_a_rank_that_exits_is_not_waited_for():
-    out = run("if rank == 1: sys.exit(3)\ndist.all_reduce(x)")
+    out = run("if rank == 1: sys.exit(3)\ndist.all_reduce(x)", limit=LONG)
     assert "all_reduce #7 float64[1000] SUM cannot end: rank 1 has ended its part after #6" in out
     assert "waited" not in out
 
 
 def test_a_rank_that_destroys_its_group_is_not_waited_for():
-    out = run("if rank == 1: dist.destroy_process_group(); time.sleep(60)\ndist.all_reduce(x)")
+    out = run("if rank == 1: dist.destroy_process_group(); time.sleep(600)\ndist.all_reduce(x)")
     assert "rank 1 has ended its part after #6" in out
 
 
@@ -56,11 +61,11 @@ def test_a_message_from_a_rank_that_has_exited_is_not_waited_for():
 
 
 def test_a_killed_rank_ends_all():
-    assert "waited" not in run("if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\ndist.all_reduce(x)")
+    assert "waited" not in run("if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\ndist.all_reduce(x)", limit=LONG)
 
 
 def test_a_stopped_rank_is_named():
-    out = run("if rank == 2: os.kill(os.getpid(), signal.SIGSTOP)\nif rank == 1: time.sleep(20)\ndist.all_reduce(x)")
+    out = run("if rank == 2: os.kill(os.getpid(), signal.SIGSTOP)\nif rank == 1: time.sleep(600)\ndist.all_reduce(x)")
     assert AHEAD in out
     assert "rank 1 is in no collective (its last was broadcast #6 float64[10] from 0); rank 2 does not answer" in out
 
@@ -73,7 +78,7 @@ def test_a_spinning_rank_is_named():
 
 def test_known_calls_in_another_order_are_named_where_one_waits():
     """Both were compared before; a reduction and a broadcast from the one who waits."""
-    out = run("dist.barrier()\nif rank == 1: time.sleep(60)\ndist.all_reduce(x) if rank == 0 else dist.broadcast(torch.ones(99), 0)")
+    out = run("dist.barrier()\nif rank == 1: time.sleep(600)\ndist.all_reduce(x) if rank == 0 else dist.broadcast(torch.ones(99), 0)")
     assert "rank 0: all_reduce #8 float64[1000] SUM waited " in out or "rank 2: broadcast #8 float32[99] from 0 waited " in out
 
 
@@ -126,7 +131,7 @@ else:
     dist.recv(torch.zeros(1), 0) if rank == 1 else None
 time.sleep(0.5 * rank)
 """
-    ended = job(2, "-c", HEAD.replace("seconds=2", "seconds=2 + 3 * int(os.environ['PMI_RANK'])") + program)
+    ended = job(2, "-c", HEAD.replace("LIMIT", "2 + 98 * rank") + program)
     assert ended.code == 0, ended.out
     assert "caught Timed out after 2.0 s: rank 0: recv float64[10] from 1 waited " in ended.out
     assert "rank 1 is in recv float32[1] from 0" in ended.out
@@ -136,7 +141,7 @@ time.sleep(0.5 * rank)
 def test_a_monitored_barrier_names_who_is_missing(every, named):
     program = f"""
 if rank in (1, 2):
-    time.sleep(30)
+    time.sleep(600)
 dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks={every})
 """
     out = run(program, ranks=4)
@@ -144,18 +149,18 @@ dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks={every})
 
 
 def test_a_group_that_not_all_ranks_make_is_named():
-    out = run("if rank == 2: time.sleep(60)\ndist.new_group([0, 1])")
+    out = run("if rank == 2: time.sleep(600)\ndist.new_group([0, 1])")
     assert "new_group #7 [0, 1] waited " in out
     assert "rank 2 is in no collective" in out
 
 
 def test_what_was_begun_ends_before_the_program():
-    ended = job(2, "-c", HEAD + "dist.all_reduce(x, async_op=True)\nprint('end', rank, flush=True)")
+    ended = job(2, "-c", HEAD.replace("LIMIT", "100") + "dist.all_reduce(x, async_op=True)\nprint('end', rank, flush=True)")
     assert ended.code == 0, ended.out
     assert ended.out.count("end") == 2
 
 
 def test_ranks_end_at_their_own_time():
-    ended = job(2, "-c", HEAD + "time.sleep(4 * rank)\nprint('end', rank, flush=True)")
+    ended = job(2, "-c", HEAD.replace("LIMIT", "100") + "time.sleep(4 * rank)\nprint('end', rank, flush=True)")
     assert ended.code == 0, ended.out
     assert ended.out.count("end") == 2

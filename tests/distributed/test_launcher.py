@@ -110,7 +110,7 @@ def test_a_job_that_fails_is_started_again(tmp_path):
 
 @needs_mpi
 def test_a_signal_ends_all_ranks(tmp_path):
-    (tmp_path / "program.py").write_text("import time\nprint('here')\ntime.sleep(60)")
+    (tmp_path / "program.py").write_text("import time\nprint('here')\ntime.sleep(600)")
     process = subprocess.Popen(
         [*RUN, "-n", "2", str(tmp_path / "program.py")], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment(), start_new_session=True
     )
@@ -118,6 +118,6 @@ def test_a_signal_ends_all_ranks(tmp_path):
         assert "here" in process.stdout.readline()
     begin = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) != 0
-    assert time.monotonic() - begin < 20
+    assert process.wait(300) != 0
+    assert time.monotonic() - begin < 200
     process.stdout.close()

@@ -11,8 +11,12 @@ import autograd_nb as torch
 import autograd_nb.distributed as dist
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
+from autograd_nb.distributed.algorithms.ddp_comm_hooks import default_hooks as hooks
+from autograd_nb.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook
+from autograd_nb.distributed.algorithms.join import Join
 from autograd_nb.nn.parallel import DistributedDataParallel as DDP
 from autograd_nb.nn.parallel import buckets
+from autograd_nb.utils.checkpoint import checkpoint
 from autograd_nb.utils.data import DistributedSampler
 
 BATCH = 6
@@ -116,6 +120,164 @@ def check_parameters_and_buffers_of_the_first_rank():
     model.eval()
     model(torch.randn(4, 2))
     same_everywhere(model.module[1].running_mean)
+
+
+def check_static_graphs():
+    """Parameters that are never used, and one that two checkpointed parts use; the first pass and later ones."""
+    rank, _ = me()
+
+    class Parts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.twice, self.once, self.never = (nn.Linear(5, 5) for _ in range(3))
+
+        def forward(self, x):
+            for _ in range(2):
+                x = checkpoint(lambda x: self.twice(x).tanh(), x, use_reentrant=True)
+            return self.once(x)
+
+    torch.manual_seed(2)
+    plain, one = Parts().double(), Parts().double()
+    one.load_state_dict(plain.state_dict())
+    model = DDP(plain, static_graph=True, bucket_cap_mb=0.0001)
+    for step in range(3):
+        model.zero_grad()
+        one.zero_grad()
+        x, whole = data(rank, step)[0].requires_grad_(), joint(step)[0].requires_grad_()
+        model(x).sin().mean().backward()
+        one(whole).sin().mean().backward()
+        for p, q in zip(plain.parameters(), one.parameters(), strict=True):
+            assert (p.grad is None) == (q.grad is None)
+            if p.grad is not None:
+                close(p.grad, q.grad)
+
+
+def check_hooks_of_communication():
+    rank, size = me()
+    wanted = train(network(), joint)
+    seen = []
+
+    def logged(state, bucket: dist.GradBucket):
+        seen.append((bucket.index(), bucket.is_last(), len(bucket.gradients()), [p.shape for p in bucket.parameters()]))
+        assert sum(g.numel() for g in bucket.gradients()) == bucket.buffer().numel()
+        return hooks.allreduce_hook(state, bucket)
+
+    def twice(state, bucket):
+        """A call in the continuation of another: as low-rank compression does it."""
+
+        def again(future):
+            total = future.value()[0]
+            work = dist.all_reduce(total, async_op=True)  # every rank has the sum, so this multiplies by their number
+            return work.get_future().wait()[0] / size**2
+
+        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(again)
+
+    for state, hook in [(None, hooks.allreduce_hook), (dist.group.WORLD, logged), (None, twice)]:
+        model = DDP(network(), bucket_cap_mb=0.0002)
+        model.register_comm_hook(state, hook)
+        for found, p in zip(train(model, lambda step: data(rank, step)).parameters(), wanted.parameters(), strict=True):
+            close(found, p)
+            same_everywhere(found)
+    assert seen[0][:2] == (0, False)
+    assert sum(n for _, _, n, _ in seen) == 4 * len(list(wanted.parameters()))
+    assert sum(last for _, last, _, _ in seen) == 4
+
+
+def check_hooks_that_compress():
+    rank, size = me()
+    one = network()
+    F.mse_loss(one(joint()[0]), joint()[1]).backward()
+    for hook in (hooks.fp16_compress_hook, hooks.fp16_compress_wrapper(hooks.allreduce_hook)):
+        model = DDP(network())
+        model.register_comm_hook(None, hook)
+        F.mse_loss(model(data(rank)[0]), data(rank)[1]).backward()
+        for p, q in zip(model.parameters(), one.parameters(), strict=True):
+            same_everywhere(p.grad)
+            assert p.grad.dtype is torch.float64
+            np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=4e-3, atol=1e-4)
+            assert (p.grad != q.grad).any().item()
+            assert (p.grad.half() * size == p.grad * size).any().item() or hook is not hooks.fp16_compress_hook
+    model = DDP(network())
+    model.register_comm_hook(None, noop_hook)
+    own = network()
+    for m in (model, own):
+        F.mse_loss(m(data(rank)[0]), data(rank)[1]).backward()
+    close(model.module[0].weight.grad, own[0].weight.grad)
+    with pytest.raises(RuntimeError, match="can only be called once"):
+        model.register_comm_hook(None, noop_hook)
+    with pytest.raises(TypeError, match="must be callable"):
+        DDP(network()).register_comm_hook(None, 1)
+
+    def other(state, bucket: int): ...
+
+    with pytest.raises(ValueError, match=r"bucket annotation should be dist\.GradBucket"):
+        DDP(network()).register_comm_hook(None, other)
+
+
+def check_an_error_in_a_hook_is_raised_by_backward():
+    rank, _ = me()
+
+    def failing(state, bucket):
+        return hooks.allreduce_hook(state, bucket).then(lambda f: f.value().nothing)
+
+    model = DDP(network())
+    model.register_comm_hook(None, failing)
+    with pytest.raises(AttributeError, match="nothing"):
+        F.mse_loss(model(data(rank)[0]), data(rank)[1]).backward()
+
+
+def check_join_of_uneven_inputs():
+    """Rank r has r + 2 batches: what the ones that go on learn is what one process would from the sum of their gradients."""
+    rank, size = me()
+    for options, by_all in [({}, True), ({"find_unused_parameters": True}, True), ({"bucket_cap_mb": 0.0002}, False), ({"static_graph": True}, False)]:
+        wanted = network()
+        optimizer = torch.optim.SGD(wanted.parameters(), lr=0.1)
+        for step in range(size + 1):
+            going = [r for r in range(size) if step < r + 2]
+            optimizer.zero_grad()
+            for r in going:
+                x, y = data(r, step)
+                (F.mse_loss(wanted(x), y) / (size if by_all else len(going))).backward()
+            optimizer.step()
+        model = DDP(network(), **options)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with model.join(divide_by_initial_world_size=by_all):
+            for step in range(rank + 2):
+                optimizer.zero_grad()
+                x, y = data(rank, step)
+                F.mse_loss(model(x), y).backward()
+                optimizer.step()
+        for found, p in zip(model.parameters(), wanted.parameters(), strict=True):
+            close(found, p)  # the ranks that ended early have them too
+            same_everywhere(found)
+
+
+def check_join_with_buffers_and_no_sync():
+    rank, size = me()
+    model = DDP(nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4)).double())
+    with model.join():
+        for step in range(size - rank):  # rank 0, whose buffers are sent, goes on longest; then the other way round
+            with model.no_sync():
+                model(data(rank, step)[0]).sum().backward()
+            model(data(rank, step)[0]).square().sum().backward()
+    with model.join():
+        for step in range(rank + 1):
+            model(data(rank, step)[0]).square().sum().backward()
+    for t in model.state_dict().values():
+        same_everywhere(t)
+    with model.join(enable=False):
+        model(data(rank)[0]).sum().backward()
+
+
+def check_join_that_raises():
+    rank, _ = me()
+    model = DDP(network())
+    text = "exhausted all inputs" if rank == 0 else "at least one rank that exhausted inputs"
+    with pytest.raises(RuntimeError, match=text), model.join(throw_on_early_termination=True):
+        for step in range(rank + 1 if rank == 0 else 4):
+            model(data(rank, step)[0]).sum().backward()
+    with pytest.raises(ValueError, match="at least one joinable"):
+        Join([])
 
 
 def check_no_sync():

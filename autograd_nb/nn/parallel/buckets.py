@@ -2,16 +2,20 @@
 
 Buckets are launched strictly in their order, the same on all ranks, each when its last gradient has arrived. The first pass takes the
 parameters from the last to the first; later ones the order in which rank 0's gradients came. The last gradient waits for all buckets.
+Which parameters get gradients, and how often, is looked for in every pass, or (static graphs) learned in the first one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import distributed as dist
+from ...futures import Future
+from ...graph.engine import queue_callback
+from ...graph.modes import no_grad
 from ...tensor import Tensor, ndarray, wrap
 
 FIRST, MEGABYTE = 1 << 20, 1 << 20  #: bytes of the first bucket, which is small so that something is sent early
@@ -38,10 +42,15 @@ class Bucket:
             at += n
         self.pending = len(self.members)
         self.work: dist.Work | None = None
+        self.future: Future | None = None
+
+    def gradients(self) -> list[Tensor]:
+        """Return the parts as tensors, views of the whole."""
+        return [wrap(part) for part in self.parts]
 
     def reset(self) -> None:
         """Wait for all gradients anew."""
-        self.pending, self.work = len(self.members), None
+        self.pending, self.work, self.future = len(self.members), None, None
 
 
 def assign(params: Sequence[Tensor], order: Sequence[int], limit: int) -> list[list[int]]:
@@ -67,21 +76,28 @@ class Reducer:
     group: Any
     limit: int
     views: bool
-    rebuild: bool
-    seen: bytearray
-    next: int
     expecting: bool
+    next: int
+    find_unused: bool
+    static: bool
+    rebuild: bool
 
-    def __init__(self, names: Sequence[str], params: Sequence[Tensor], group: Any, limit: int, views: bool, rebuild: bool):
+    def __init__(
+        self, names: Sequence[str], params: Sequence[Tensor], group: Any, limit: int, views: bool, find_unused: bool, static: bool
+    ) -> None:  # fmt: skip
         self.names, self.params, self.group, self.limit, self.views = list(names), list(params), group, limit, views
         self.buckets: list[Bucket] = []
         self.place: dict[int, tuple[Bucket, int]] = {}
         self.expecting = False
         self.arrived: list[int] = []
-        self.seen = bytearray(len(self.params))
+        self.left: list[int] = []
         self.used: np.ndarray | None = None
         self.next = 0
-        self.rebuild = rebuild
+        self.find_unused, self.static = find_unused and not static, static
+        self.learned: list[int] | None = None  # how often each gradient arrives in a pass of a static graph
+        self.rebuild = not self.find_unused
+        self.hook: tuple[Any, Callable[..., Future]] | None = None
+        self.divisor: int | None = None  # what sums are divided by, where that is not the number of ranks
         self._build(list(reversed(range(len(self.params)))))
         for i, p in enumerate(self.params):
             p.register_post_accumulate_grad_hook(lambda _, i=i: self._arrive(i))
@@ -90,26 +106,38 @@ class Reducer:
         self.buckets = [Bucket(self.params, members) for members in assign(self.params, order, self.limit)]
         self.place = {i: (bucket, k) for bucket in self.buckets for k, i in enumerate(bucket.members)}
 
-    def prepare(self, reachable: set[Any] | None) -> None:
+    def prepare(self, reachable: set[Any] | None, joining: bool = False) -> None:
         """Begin a pass. ``reachable``: the leaves that its gradients reach, where the others are not to be waited for; None: all.
 
-        RuntimeError where gradients of the pass before are still missing.
+        ``joining``: ranks may have run out of data, and then have no order of gradients to tell. RuntimeError where gradients of the pass
+        before are still missing.
         """
         if self.expecting and self.arrived:
             self._unfinished()
-        if self.rebuild and len(self.arrived) == len(self.params):
+        if self.rebuild and not joining and len(self.arrived) == len(self.params):
             order = list(self.arrived)
             dist.broadcast(wrap(numbers := np.array(order, np.int64)), group_src=0, group=self.group)
             self._build(numbers.tolist())
             self.rebuild = False
-        self.arrived, self.next, self.expecting, self.used = [], 0, True, None
-        self.seen = bytearray(len(self.params))
-        for bucket in self.buckets:
-            bucket.reset()
+        self._begin()
         if reachable is not None:
             self.used = np.array([p in reachable for p in self.params], np.int32)
-            for i in np.flatnonzero(self.used == 0).tolist():
-                self._ready(i)
+            self._leave_out(np.flatnonzero(self.used == 0).tolist())
+        elif self.learned is not None:
+            self.left = [max(n, 1) for n in self.learned]
+            self._leave_out([i for i, n in enumerate(self.learned) if n == 0])
+
+    def _begin(self) -> None:
+        self.arrived, self.next, self.expecting = [], 0, True
+        if not self.static:
+            self.used = None
+        self.left = [1] * len(self.params)
+        for bucket in self.buckets:
+            bucket.reset()
+
+    def _leave_out(self, numbers: Sequence[int]) -> None:
+        for i in numbers:
+            self._ready(i)
 
     def _unfinished(self) -> None:
         missing = [self.names[i] for i in sorted(set(range(len(self.params))) - set(self.arrived))]
@@ -121,20 +149,43 @@ class Reducer:
         )
 
     def _arrive(self, i: int) -> None:
-        if self.expecting:
+        if self.expecting and self.static and self.learned is None:
+            self._learn(i)
+        elif self.expecting:
             self._ready(i)
+
+    def _learn(self, i: int) -> None:
+        """Count gradients in the first pass of a static graph, and reduce them when it has ended."""
+        if not self.arrived:
+            self.left = [0] * len(self.params)
+            queue_callback(self._learned)
+        if i in self.arrived:
+            self.arrived.remove(i)
+        self.arrived.append(i)
+        self.left[i] += 1
+
+    def _learned(self) -> None:
+        order, self.learned = self.arrived, self.left
+        self.used = np.array([n > 0 for n in self.learned], np.int32)
+        dist.all_reduce(wrap(self.used), dist.ReduceOp.MAX, self.group)
+        self._begin()
+        self._leave_out([*order, *(i for i, n in enumerate(self.learned) if n == 0)])
 
     def _ready(self, i: int) -> None:
         """Note that a gradient is there, or never will be; launch the buckets whose turn it is."""
-        if self.seen[i]:
+        if self.left[i] == 0:
             raise RuntimeError(
                 f"Expected to mark a variable ready only once: the parameter {self.names[i]} got its gradient twice in one pass, which happens "
-                "where it is used in several checkpointed parts, or where backward() is called twice after one forward()"
+                "where it is used in several checkpointed parts (then static_graph=True helps), or where backward() is called twice after one "
+                "forward()"
             )
-        self.seen[i] = 1
+        self.left[i] -= 1
+        if self.left[i]:
+            return
         self.arrived.append(i)
         bucket, k = self.place[i]
-        if self.params[i]._grad is None or (self.used is not None and not self.used[i]):
+        absent = self.learned[i] == 0 if self.learned is not None else self.used is not None and not self.used[i]
+        if self.params[i]._grad is None or absent:
             bucket.parts[k].fill(0)
         else:
             source = ndarray(self.params[i]._grad)
@@ -142,20 +193,41 @@ class Reducer:
                 np.copyto(bucket.parts[k], source)
         bucket.pending -= 1
         while self.next < len(self.buckets) and self.buckets[self.next].pending == 0:
-            ready = self.buckets[self.next]
-            ready.work = dist.all_reduce(ready.tensor, dist.ReduceOp.AVG, self.group, async_op=True)
+            self._send(self.next)
             self.next += 1
         if self.next == len(self.buckets):
             self._finish()
 
+    def _send(self, index: int) -> None:
+        bucket = self.buckets[index]
+        if self.hook is None:
+            op = dist.ReduceOp.AVG if self.divisor is None else dist.ReduceOp.SUM
+            bucket.work = dist.all_reduce(bucket.tensor, op, self.group, async_op=True)
+            return
+        params = [self.params[i] for i in bucket.members]
+        state, hook = self.hook
+        with no_grad():
+            bucket.future = hook(state, dist.GradBucket(index, bucket.tensor, bucket.gradients(), params, index == len(self.buckets) - 1))
+
+    def _arrived_at(self, bucket: Bucket) -> None:
+        """Wait for a bucket."""
+        if bucket.work is not None:
+            bucket.work.wait()
+            if self.divisor is not None:
+                np.divide(bucket.flat, self.divisor, out=bucket.flat)
+        elif bucket.future is not None:
+            value = bucket.future.wait()
+            value = value[0] if isinstance(value, (list, tuple)) else value
+            if value is not bucket.tensor:
+                np.copyto(bucket.flat, ndarray(value).reshape(-1), casting="unsafe")
+
     def _finish(self) -> None:
         """Wait for all buckets, and give the parameters their gradients."""
         self.expecting = False
-        if self.used is not None:  # what no rank used keeps the gradient that it has
+        if self.used is not None and not self.static:  # what no rank used keeps the gradient that it has
             dist.all_reduce(wrap(self.used), dist.ReduceOp.MAX, self.group)
         for bucket in self.buckets:
-            if bucket.work is not None:
-                bucket.work.wait()
+            self._arrived_at(bucket)
             for i, part in zip(bucket.members, bucket.parts, strict=True):
                 if self.used is None or self.used[i]:
                     self._give(self.params[i], part)
@@ -165,3 +237,17 @@ class Reducer:
             p.grad = wrap(part if self.views else part.copy())
         else:
             np.copyto(ndarray(p._grad), part)
+
+    def shadow(self) -> None:
+        """Take part in a pass of ranks that have data, with gradients of 0."""
+        if self.static and self.learned is None:
+            dist.all_reduce(wrap(np.zeros(len(self.params), np.int32)), dist.ReduceOp.MAX, self.group)
+        for bucket in self.buckets:
+            bucket.reset()
+            bucket.flat.fill(0)
+        for index in range(len(self.buckets)):
+            self._send(index)
+        if self.find_unused:
+            dist.all_reduce(wrap(np.zeros(len(self.params), np.int32)), dist.ReduceOp.MAX, self.group)
+        for bucket in self.buckets:
+            self._arrived_at(bucket)

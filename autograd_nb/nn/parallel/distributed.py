@@ -5,22 +5,53 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.Distrib
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from ... import distributed as dist
+from ...distributed.comm_hooks import allreduce_hook, fp16_compress_hook
+from ...distributed.joining import Join, Joinable, JoinHook
 from ...graph import engine
 from ...graph.modes import state
-from ...tensor import Tensor, edge
+from ...tensor import Tensor, edge, wrap
 from ..modules.module import Module
 from .buckets import MEGABYTE, Reducer
 
 
-class DistributedDataParallel(Module):
+class _Shadow(JoinHook):
+    """What a rank whose data have ended does while others go on."""
+
+    def __init__(self, ddp: DistributedDataParallel, divide_by_initial_world_size: bool):
+        self.ddp = ddp
+        ddp._divide_by_initial_world_size = divide_by_initial_world_size
+
+    def main_hook(self) -> None:
+        """Answer one iteration of the others."""
+        ddp = self.ddp
+        if ddp.reducer is None:
+            return
+        backward, forward = ddp._agree_on_iteration(False, False)
+        if forward:
+            ddp._send_buffers(True, False)
+        if backward:
+            ddp.reducer.shadow()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Give all ranks the parameters and buffers of one of those whose data ended last."""
+        ddp = self.ddp
+        if ddp.reducer is not None:
+            ddp._send([*ddp.module.parameters(), *ddp.module.buffers()], ddp._highest(is_last_joiner))
+
+
+class DistributedDataParallel(Module, Joinable):
     """``module`` with parameters and buffers of rank 0, whose gradients are the mean over all ranks after each backward pass.
 
     With batches of one size that is the gradient of the mean loss over the joint batch, and all ranks stay the same, bit by bit.
+    ``static_graph``: all passes have the graph of the first, where unused parameters, and those of several checkpointed parts, are found once.
     ``find_unused_parameters``: look from the outputs for parameters that have no part in them. ``gradient_as_bucket_view``: ``.grad`` is a view of
     what is sent, which spares a copy. Gradients are reduced in buckets of ``bucket_cap_mb`` (25), while the backward pass goes on.
 
@@ -37,8 +68,8 @@ class DistributedDataParallel(Module):
     static_graph: bool
     find_unused_parameters: bool
     gradient_as_bucket_view: bool
-    require_forward_param_sync: bool
     require_backward_grad_sync: bool
+    require_forward_param_sync: bool
 
     def __init__(
         self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,
@@ -46,6 +77,8 @@ class DistributedDataParallel(Module):
         check_reduction: bool = False, gradient_as_bucket_view: bool = False, static_graph: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
+        Joinable.__init__(self)
+        self._divide_by_initial_world_size = True
         self.process_group = dist.group.WORLD if process_group is None else process_group
         size = dist.get_world_size(process_group)  # ValueError without a group
         named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
@@ -71,7 +104,7 @@ class DistributedDataParallel(Module):
             limit = int((25 if bucket_cap_mb is None else bucket_cap_mb) * MEGABYTE)
             self.__dict__["reducer"] = Reducer(
                 [name for name, _ in named], [p for _, p in named], self.process_group, limit, gradient_as_bucket_view,
-                not (find_unused_parameters or static_graph),
+                find_unused_parameters, static_graph,
             )  # fmt: skip
 
     def _verify(self) -> None:
@@ -93,21 +126,46 @@ class DistributedDataParallel(Module):
                         f"match sizes of the same param in process 0: {_said(first)} there, {_said(other)} on rank {rank}"
                     )
 
-    def _send(self, tensors: list[Tensor]) -> None:
-        """Give all ranks the values of the first one."""
-        for work in [dist.broadcast(t, group_src=0, group=self.process_group, async_op=True) for t in tensors]:
+    def _send(self, tensors: list[Tensor], source: int = 0) -> None:
+        """Give all ranks the values of one."""
+        for work in [dist.broadcast(t, group_src=source, group=self.process_group, async_op=True) for t in tensors]:
             if work is not None:
                 work.wait()
+
+    def _highest(self, candidate: bool) -> int:
+        """Return the highest rank in the group of those that are candidates."""
+        found = wrap(np.array([dist.get_rank(self.process_group) if candidate else -1], np.int64))
+        dist.all_reduce(found, dist.ReduceOp.MAX, self.process_group)
+        return int(found.item())
+
+    def _send_buffers(self, joining: bool, active: bool) -> None:
+        """Give all ranks the buffers of rank 0, or of one that has data where some have none."""
+        buffers = list(self.module.buffers()) if self.broadcast_buffers else []
+        if buffers:
+            self._send(buffers, self._highest(active) if joining else 0)
+
+    def _agree_on_iteration(self, backward: bool, forward: bool) -> tuple[bool, bool]:
+        """Return whether the ranks that have data reduce gradients, and send buffers, in this iteration."""
+        flags = wrap(np.array([backward, forward], np.int64))
+        dist.all_reduce(flags, dist.ReduceOp.MAX, self.process_group)
+        found = flags.tolist()
+        return bool(found[0]), bool(found[1])
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if self.reducer is None:
             return self.module(*inputs, **kwargs)
-        if self.require_forward_param_sync and self.broadcast_buffers:
-            self._send(list(self.module.buffers()))
         synced = state.grad and self.require_backward_grad_sync
-        look = self.find_unused_parameters or self.static_graph
+        look, joining = self.find_unused_parameters and not self.static_graph, self._join_config.enable
+        if joining:
+            work = Join.notify_join_context(self)
+            self._agree_on_iteration(synced, self.require_forward_param_sync)
+            if work is not None:
+                work.wait()
+                self.reducer.divisor = None if self._divide_by_initial_world_size else int(work.result()[0].item())
+        if self.require_forward_param_sync:
+            self._send_buffers(joining, True)
         if synced and not look:
-            self.reducer.prepare(None)
+            self.reducer.prepare(None, joining)
         elif not synced:
             self.reducer.expecting = self.reducer.expecting and not state.grad
         output = self.module(*inputs, **kwargs)
@@ -116,6 +174,61 @@ class DistributedDataParallel(Module):
         if state.grad:
             self.require_forward_param_sync = self.require_backward_grad_sync
         return output
+
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> Join:
+        """Return a context for a loop over data of which ranks have different amounts: those whose data end answer the others until theirs end.
+
+        ``divide_by_initial_world_size``: gradients are sums over the ranks that have data, divided by the number of all ranks; False: by the number
+        of those that have data. ``throw_on_early_termination``: RuntimeError on all ranks when the data of the first end.
+        """
+        options = {"divide_by_initial_world_size": divide_by_initial_world_size}
+        return Join([self], enable, throw_on_early_termination, **options)
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """Return what answers for this module where a rank's data have ended."""
+        return _Shadow(self, kwargs.get("divide_by_initial_world_size", True))
+
+    @property
+    def join_device(self) -> Any:
+        """Return the device of the parameters."""
+        return next(self.module.parameters()).device
+
+    @property
+    def join_process_group(self) -> Any:
+        """Return the group that gradients are reduced in."""
+        return self.process_group
+
+    def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
+        """Reduce each bucket by ``hook(state, bucket)``, which returns the future of the reduced bucket (see `distributed.GradBucket`).
+
+        Errors: TypeError for what cannot be called, ValueError for annotations of other types, RuntimeError the second time.
+        """
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        try:
+            signature = inspect.signature(hook, eval_str=True)
+        except (NameError, ValueError):  # annotations that only a checker knows
+            signature = inspect.Signature()
+        bucket = signature.parameters.get("bucket")
+        if bucket is not None and bucket.annotation not in (inspect.Parameter.empty, dist.GradBucket):
+            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+        if self.__dict__.get("_comm_hook") is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self.__dict__["_comm_hook"] = hook
+        if self.reducer is not None:
+            self.reducer.hook = (state, hook)
+
+    def _register_builtin_comm_hook(self, comm_hook_type: Any) -> None:
+        hook = {dist.BuiltinCommHookType.ALLREDUCE: allreduce_hook, dist.BuiltinCommHookType.FP16_COMPRESS: fp16_compress_hook}[comm_hook_type]
+        self.register_comm_hook(self.process_group, hook)
+
+    def _set_static_graph(self) -> None:
+        """Say, before the first pass, that all passes have one graph."""
+        self.static_graph = True
+        if self.reducer is not None:
+            self.reducer.static, self.reducer.find_unused, self.reducer.rebuild = True, False, True
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:

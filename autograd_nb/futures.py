@@ -15,7 +15,8 @@ class Future:
     2
     """
 
-    def __init__(self, *, devices: Any = None):
+    def __init__(self, *, devices: Any = None, order: Callable[[Callable[[], None]], None] | None = None):
+        self._order = order  # what runs calls in their turn, where the order of calls matters
         self._set, self._lock = threading.Event(), threading.Lock()
         self._value: Any = None
         self._error: BaseException | None = None
@@ -48,7 +49,7 @@ class Future:
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """Return the future of ``callback(self)``, which is called when the value is there."""
-        following = Future()
+        following = Future(order=self._order)
 
         def run(done: Future) -> None:
             try:
@@ -56,7 +57,10 @@ class Future:
             except Exception as error:
                 following.set_exception(error)
 
-        self.add_done_callback(run)
+        if self._order is None:
+            self.add_done_callback(run)
+        else:
+            self._order(lambda: self.add_done_callback(run))
         return following
 
     def _finish(self, value: Any, error: BaseException | None) -> None:
