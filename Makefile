@@ -24,7 +24,7 @@ find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
-.PHONY: help demo smoke cliffs test test-slow test-mpi test-pythons doctest boundscheck oldest parity fuzz stubs lint bench bench-compare docs wheel wheel-check clean
+.PHONY: help demo smoke cliffs test test-slow test-mpi test-pythons test-matrix doctest boundscheck oldest parity fuzz stubs lint bench bench-compare docs docs-serve wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -40,7 +40,7 @@ $(VENV)/has-parity: EXTRAS := parity,test,examples
 $(VENV)/has-parity: FIRST := torch==2.13.0
 $(VENV)/has-bench: EXTRAS := bench
 $(VENV)/has-bench: FIRST := torch==2.13.0
-$(VENV)/has-docs: EXTRAS := docs,save
+$(VENV)/has-docs: EXTRAS := docs,examples
 $(VENV)/has-dev: EXTRAS := dev
 $(VENV)/has-%: pyproject.toml $(VENV)/made
 	@echo "installing autograd_nb with the extras $(EXTRAS)"
@@ -84,6 +84,12 @@ test-pythons: ## `make test` (or WHAT=smoke …) on every supported Python that 
 	done; \
 	[ -n "$${done:-}" ] || { echo "none of these is a Python that we support: $(PYTHONS)" >&2; exit 1; }; \
 	[ -z "$${failed:-}" ] || { echo "make $(WHAT) failed on Python$$failed" >&2; exit 1; }
+
+# NumPy 2.0 and SciPy 1.13 have no wheels for later Pythons
+OLD_PYTHONS ?= python3.11 python3.12 $(wildcard $(HOME)/.pyenv/versions/3.1[12].*/bin/python)
+test-matrix: ## make test-pythons, and after it `make oldest` on each Python that the oldest versions have wheels for (WHAT=smoke)
+	@$(MAKE) --no-print-directory test-pythons
+	@$(MAKE) --no-print-directory test-pythons WHAT=oldest PYTHONS="$(OLD_PYTHONS)"
 
 doctest: $(VENV)/has-test ## the examples in the docstrings
 	@$(BIN)/python -m pytest -q tests/test_examples.py $(ARGS)
@@ -134,24 +140,32 @@ BASE ?= HEAD
 bench-compare: $(VENV)/has-bench ## what changed against the revision BASE=…, beyond noise
 	@$(BIN)/python -m bench.compare $(BASE) $(ARGS)
 
-docs: $(VENV)/has-docs ## the API as HTML in out/docs
-	@$(BIN)/pdoc --output-directory $(OUT)/docs autograd_nb
+docs: $(VENV)/has-docs ## the site in out/docs: tutorials are run, links checked, warnings are errors (ARGS=-E: all pages anew)
+	@$(BIN)/python -m sphinx -b html -n -W --keep-going -q -j $(JOBS) docs $(OUT)/docs $(ARGS)
 	@echo "$(OUT)/docs/index.html"
+
+# where docs-serve listens
+PORT ?= 8000
+docs-serve: docs ## the same, served to a browser on this machine (PORT=8000)
+	@echo "http://localhost:$(PORT)/ (Ctrl-C ends it)"
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(OUT)/docs $(PORT)
 
 # the levels of processors whose packs of kernels the wheel carries; PACK=1: x86-64-v3
 PACK ?=
 LEVELS = $(if $(filter 1,$(PACK)),x86-64-v3,$(PACK))
 wheel: $(VENV)/made $(if $(PACK),$(VENV)/has-test) ## build the wheel into dist/ (PACK=1: for this platform, with the usual kernels compiled)
-	@rm -rf dist build/packs && mkdir -p build/packs
+	@rm -rf dist build/packs build/sdist && mkdir -p build/packs
 	@for level in $(LEVELS); do \
 		$(BIN)/python -m autograd_nb cache pack build/packs/$$level.pack --level $$level --usual --run "-m bench.cold.once"; done
 	@$(if $(PACK),AUTOGRAD_NB_WHEEL_PACKS=$(CURDIR)/build/packs) $(BIN)/python -m pip wheel -qq --disable-pip-version-check --no-input --no-deps \
 		--wheel-dir dist .
 	@ls -s --block-size=kB dist/*.whl
 
-wheel-check: wheel ## install the wheel in an empty environment outside the checkout, and compute there (PACK=1: compiling nothing)
+wheel-check: wheel $(VENV)/has-dev ## install the wheel in an empty environment outside the checkout, and compute there (PACK=1: compiling nothing)
+	@$(BIN)/python -m build --sdist --outdir build/sdist . >/dev/null
+	@$(BIN)/python -m twine check --strict dist/*.whl build/sdist/*.tar.gz
 	@bash .ci/wheel-check
 
 clean: ## remove everything that the other targets made
-	@rm -rf $(VENV) dist build $(OUT) bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks *.egg-info
+	@rm -rf $(VENV) dist build $(OUT) docs/generated bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,6 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FOLDERS = sorted({path.parent for path in (ROOT / "autograd_nb").rglob("*.py")})
+#: the sources of the site; what it generates is left out
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "generated" not in path.parts)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
 
@@ -60,8 +62,21 @@ def test_the_first_program_prints_what_the_readme_shows():
     assert printed.getvalue() == textwrap.dedent(shown)
 
 
+def test_the_readme_is_one_screen_and_its_figures_are_those_of_the_benchmarks():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 70
+    measured = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    models = measured[measured.index("## Models") : measured.index("## Overhead")]
+    ratios = {row[1].strip(): row[4].strip() for row in (line.split("|") for line in models.splitlines() if line.count("|") > 5)}
+    shown = re.findall(r"^\| (\S.*?) \| ([\d.]+) \| ([\d.]+) \|$", text, re.MULTILINE)
+    assert len(shown) > 4
+    assert [(case, ratios[case], ratios[f"{case}, compiled"]) for case, _, _ in shown] == shown
+    assert re.search(r"Machine: (\w+ \w+)", measured)[1] in text
+    assert [link for link in re.findall(r"\]\((?!http)([^)#]+)\)", text) if not (ROOT / link).exists()] == []
+
+
 def test_commands_and_files_that_the_pages_name_are_there():
-    pages = {path: path.read_text(encoding="utf-8") for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]}
+    pages = {path: path.read_text(encoding="utf-8") for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]}
     modules = {m.replace(".", "/") for text in pages.values() for m in re.findall(r"python -m ((?:bench|tests|autograd_nb)[\w.]*\w)", text)}
     assert len(modules) > 10
     assert [m for m in sorted(modules) if not (ROOT / f"{m}.py").exists() and not (ROOT / m / "__main__.py").exists()] == []
@@ -71,6 +86,40 @@ def test_commands_and_files_that_the_pages_name_are_there():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     named = {t for text in pages.values() for t in re.findall(r"`make ([a-z-]+)[` ]", text)}
     assert len(named) > 5 and named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_and_cells_of_a_page(page):
+    """Links lead to files that are there, and the cells of a tutorial are Python. `make docs` runs them, and checks headings too."""
+    text = page.read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        path = target.partition("#")[0]
+        if not path or "://" in path or path.startswith(("inv:", "/generated/reference/")):
+            continue
+        if path.startswith("/generated/examples/"):
+            assert (ROOT / "examples" / Path(path).with_suffix(".py").name).exists(), target
+        else:
+            assert (DOCS / path[1:] if path.startswith("/") else page.parent / path).exists(), target
+    for listed in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        names = [line for line in listed.split() if not line.startswith((":", "generated/")) and not line.isdigit()]
+        assert names, "a list without pages"
+        assert [name for name in names if not (page.parent / f"{name}.md").exists()] == []
+    cells = re.findall(r"^```\{code-cell\} python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert text.startswith("---\nfile_format: mystnb\n") == bool(cells)
+    for cell in cells:
+        compile(cell, str(page), "exec", flags=ast.PyCF_ONLY_AST)
+
+
+def test_every_page_is_in_a_list_of_pages():
+    listed = {
+        (page.parent / line).resolve().with_suffix(".md")
+        for page in PAGES
+        for found in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        for line in found.split()
+        if not line.startswith(":")
+    }
+    assert [page for page in PAGES if page.resolve() not in listed and page.name != "index.md" and "_ext" not in page.parts] == []
 
 
 def test_the_glossary_has_each_word_once_and_the_code_uses_it():

@@ -18,7 +18,7 @@ import autograd_nb
 
 #: from the ground up; modules of one layer may import each other
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding", "futures"),
+    ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding", "futures", "deprecation"),
     ("codegen",),
     ("kernels", "checked"),
     ("launch", "threads"),

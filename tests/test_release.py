@@ -1,0 +1,54 @@
+"""What goes with a release says the same as pyproject.toml: version, Pythons, dependencies, licence."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_citation_is_of_this_version():
+    fields = dict(re.findall(r"^([\w-]+): (.*)$", text("CITATION.cff"), re.MULTILINE))
+    assert fields["version"] == PROJECT["version"]
+    assert fields["license"] == PROJECT["license"]
+    assert fields["cff-version"] == "1.2.0"
+    assert {"message", "title", "abstract"} <= fields.keys()
+    assert re.search(r"^authors:\n  - name: \S", text("CITATION.cff"), re.MULTILINE)
+
+
+def test_the_conda_recipe_asks_for_the_same():
+    recipe = text("packaging/conda/meta.yaml")
+    assert re.search(r'set version = "(.*)"', recipe)[1] == PROJECT["version"]
+    run = recipe[recipe.index("  run:") : recipe.index("\ntest:")]
+    wanted = dict(re.findall(r"- (\w+) (\S+)", run))
+    assert wanted.pop("python") == PROJECT["requires-python"]
+    assert wanted == dict(re.fullmatch(r"(\w+)(\S+)", each).groups() for each in PROJECT["dependencies"])
+    summary = re.search(r"summary: (.*)", recipe)[1]
+    assert summary == PROJECT["description"]
+
+
+def test_the_image_is_made_of_a_python_that_we_support_and_copies_no_leftovers():
+    python = re.search(r"^ARG PYTHON=(.*)$", text("packaging/Dockerfile"), re.MULTILINE)[1]
+    assert f"Programming Language :: Python :: {python}" in PROJECT["classifiers"]
+    left_out = set(text(".dockerignore").split())
+    assert {".git", ".venv", "out", "build", "dist"} <= left_out
+    assert not {"autograd_nb", "pyproject.toml", "README.md", "LICENSE", "hatch_build.py"} & left_out
+
+
+@pytest.mark.parametrize("option", ["--usual", "--level"])
+def test_the_image_names_options_that_the_command_has(option):
+    assert option in text("packaging/Dockerfile")
+    assert f'"{option}"' in "".join(path.read_text(encoding="utf-8") for path in (ROOT / "autograd_nb" / "cache").rglob("*.py"))
+
+
+def test_the_changelog_has_a_place_for_what_is_not_released():
+    assert "## [Unreleased]" in text("CHANGELOG.md")
