@@ -118,7 +118,7 @@ from . import compiler, fft, linalg, nn, optim, special
 from .compiler import compile  # noqa: A004
 
 if _typing.TYPE_CHECKING:  # what is imported when it is asked for
-    from . import distributed, distributions, func, futures, masked, profiler, serialization, signal, testing, types, utils, viz
+    from . import distributed, distributions, func, masked, profiler, serialization, signal, testing, types, utils, viz
     from .autograd.batching.vmap import vmap
     from .autograd.custom_ops import custom_op, pointwise
     from .codegen.formula.namespace import m
@@ -130,6 +130,7 @@ if _typing.TYPE_CHECKING:  # what is imported when it is asked for
     from .compat.precision import GradScaler, autocast, is_autocast_enabled
     from .compiler.trace.numba_function import numba_callable
     from .compiler.trace.stored import load_graph
+    from .distributed import futures
     from .ops.creation import storages as storage
     from .ops.creation.storages import Storage, TypedStorage, UntypedStorage
     from .serialization import load, save

@@ -18,7 +18,7 @@ import autograd_nb
 
 #: from the ground up; modules of one layer may import each other
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding", "futures", "deprecation"),
+    ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding", "deprecation"),
     ("codegen",),
     ("kernels", "checked"),
     ("launch", "threads"),
@@ -54,8 +54,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels": (("products", "indexing", "reduce", "random", "fft", "updates"), ("linalg", "nn", "optim")),
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "distributed": (
-        ("failures", "reduce_op", "mpi"), ("buffers", "work"), ("thread",), ("watch",), ("ending",), ("group",), ("agreement", "checks"),
-        ("collectives",), ("exchanges", "messages", "barriers", "joining", "comm_hooks"), ("objects", "nn", "launcher"),
+        ("failures", "futures", "reduce_op", "mpi"), ("buffers", "work"), ("thread",), ("watch",), ("ending",), ("group",), ("agreement", "checks"),
+        ("collectives",), ("exchanges", "messages", "barriers", "joining", "comm_hooks"), ("objects", "nn", "launcher"), ("functional",),
     ),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
     "codegen.translate": (("text", "marks"), ("inference",), ("lowering",), ("front",)),

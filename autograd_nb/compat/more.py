@@ -167,7 +167,8 @@ ADDED: dict[str, dict[str, Answer]] = {
         "isinstance": At("compat.small:is_instance"),
         "RecursiveScriptModule": At("compat.scripting:ScriptModule"), **each(Sets(), "optimized_execution strict_fusion fuser"),
         **each(_NONE, "set_fusion_strategy enable_onednn_fusion"), "Error": At("compat.small:ScriptError"), "TracerWarning": At("compat.small:TracerWarning"),
-        "fork": At("futures:fork"), "wait": At("futures:wait"), "Future": At("futures:Future"), "onednn_fusion_enabled": _NO,
+        "fork": At("distributed.futures:fork"), "wait": At("distributed.futures:wait"), "Future": At("distributed.futures:Future"),
+        "onednn_fusion_enabled": _NO,
     },
     "onnx": {"register_custom_op_symbolic": _NONE, "OperatorExportTypes": Value(None)},
 }
@@ -191,7 +192,7 @@ TOP: dict[str, Answer] = {
     **{name: Value(d) for name, d in ABSENT.items()}, "chalf": Value(ABSENT["complex32"]),
     **_at("compat.checks", "_assert _assert_async _check _check_is_size _check_index _check_value _check_type _check_not_implemented _check_tensor_all"),
     **_at("compat.symbols", "SymInt SymFloat SymBool sym_int sym_float sym_max sym_min sym_not sym_ite sym_sqrt sym_sum"),
-    "ScriptModule": At("compat.scripting:ScriptModule"), "ScriptFunction": At("compat.scripting:ScriptFunction"), "Future": At("futures:Future"),
+    "ScriptModule": At("compat.scripting:ScriptModule"), "ScriptFunction": At("compat.scripting:ScriptFunction"), "Future": At("distributed.futures:Future"),
     **each(_SPARSE, "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_compressed_tensor sspaddmm hspmm smm saddmm"),
     **each(_QUANTIZED, "quantize_per_tensor quantize_per_channel dequantize fake_quantize_per_tensor_affine"),
     **each(_NONE, "clear_autocast_cache set_autocast_cache_enabled"), **each(_NO, "is_autocast_cache_enabled is_autocast_cpu_enabled"),

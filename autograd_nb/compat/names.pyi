@@ -10,11 +10,11 @@ from autograd_nb.compat.convolutions import conv2d_weight as _conv2d_weight
 from autograd_nb.compat.convolutions import conv3d_input as _conv3d_input
 from autograd_nb.compat.convolutions import conv3d_weight as _conv3d_weight
 from autograd_nb.compat.foreach import _group_tensors_by_device_and_dtype as __group_tensors_by_device_and_dtype
-from autograd_nb.futures import Future as _Future
-from autograd_nb.futures import collect_all as _collect_all
-from autograd_nb.futures import fork as _fork
-from autograd_nb.futures import wait as _wait
-from autograd_nb.futures import wait_all as _wait_all
+from autograd_nb.distributed.futures import Future as _Future
+from autograd_nb.distributed.futures import collect_all as _collect_all
+from autograd_nb.distributed.futures import fork as _fork
+from autograd_nb.distributed.futures import wait as _wait
+from autograd_nb.distributed.futures import wait_all as _wait_all
 from autograd_nb.compat.overriding import _disabled_torch_function_impl as __disabled_torch_function_impl
 from autograd_nb.compat.overriding import get_ignored_functions as _get_ignored_functions
 from autograd_nb.compat.overriding import handle_torch_function as _handle_torch_function

@@ -63,10 +63,10 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Import what few programs need when it is asked for."""
-    if name == "nn":
+    if name in ("nn", "optim", "checkpoint", "fsdp", "algorithms"):  # those of what is written with optimizers and modules stand with these
         import importlib
 
-        return importlib.import_module(f"{__name__}.nn")
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

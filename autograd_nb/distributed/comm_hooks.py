@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..futures import Future
 from ..tensor import Tensor
 from .collectives import all_reduce
+from .futures import Future
 from .group import ProcessGroup, default_group
 from .reduce_op import ReduceOp
 

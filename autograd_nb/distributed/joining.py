@@ -96,7 +96,7 @@ class Join:
         """Begin: the iterations inside tell the others that this rank has data."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Shadow the others until their data end too. RuntimeError where the end of one's data was to raise."""
+        """Run the others' collectives until their data end too. RuntimeError where the end of one's data was to raise."""
         if not self._enable or kind is not None:
             return
         last, rounds = True, 0

@@ -11,8 +11,8 @@ from datetime import timedelta
 from threading import Lock
 from typing import Any
 
-from ..futures import Future
 from .failures import DistBackendError, seconds
+from .futures import Future
 
 
 class Task:

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from . import programs, training
+from . import gradients, programs, sharded, training
 from .jobs import job, needs_mpi
 
-CHECKS = [(module.__name__.rpartition(".")[2], name) for module in (programs, training) for name in dir(module) if name.startswith("check_")]
+MODULES = (programs, training, sharded, gradients)
+CHECKS = [(module.__name__.rpartition(".")[2], name) for module in MODULES for name in dir(module) if name.startswith("check_")]
 
 
 @pytest.fixture(scope="module")

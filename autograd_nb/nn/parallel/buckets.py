@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import distributed as dist
-from ...futures import Future
+from ...distributed.futures import Future
 from ...graph.engine import queue_callback
 from ...graph.modes import no_grad
 from ...tensor import Tensor, ndarray, wrap
@@ -226,11 +226,7 @@ class Reducer:
         self.expecting = False
         if self.used is not None and not self.static:  # what no rank used keeps the gradient that it has
             dist.all_reduce(wrap(self.used), dist.ReduceOp.MAX, self.group)
-        for bucket in self.buckets:
-            self._arrived_at(bucket)
-            for i, part in zip(bucket.members, bucket.parts, strict=True):
-                if self.used is None or self.used[i]:
-                    self._give(self.params[i], part)
+        self._deliver(self.used)
 
     def _give(self, p: Tensor, part: np.ndarray) -> None:
         if p._grad is None or self.views:
@@ -239,15 +235,23 @@ class Reducer:
             np.copyto(ndarray(p._grad), part)
 
     def shadow(self) -> None:
-        """Take part in a pass of ranks that have data, with gradients of 0."""
+        """Take part in a pass of ranks that have data, with gradients of 0; the parameters get the gradients that theirs get."""
+        used = np.zeros(len(self.params), np.int32) if self.find_unused or self.used is None else self.used
         if self.static and self.learned is None:
-            dist.all_reduce(wrap(np.zeros(len(self.params), np.int32)), dist.ReduceOp.MAX, self.group)
+            dist.all_reduce(wrap(used), dist.ReduceOp.MAX, self.group)
         for bucket in self.buckets:
             bucket.reset()
             bucket.flat.fill(0)
         for index in range(len(self.buckets)):
             self._send(index)
         if self.find_unused:
-            dist.all_reduce(wrap(np.zeros(len(self.params), np.int32)), dist.ReduceOp.MAX, self.group)
+            dist.all_reduce(wrap(used), dist.ReduceOp.MAX, self.group)
+        self._deliver(used if self.find_unused or self.static else None)
+
+    def _deliver(self, used: np.ndarray | None) -> None:
+        """Wait for all buckets, and give the parameters that some rank used their gradients."""
         for bucket in self.buckets:
             self._arrived_at(bucket)
+            for i, part in zip(bucket.members, bucket.parts, strict=True):
+                if used is None or used[i]:
+                    self._give(self.params[i], part)

@@ -30,7 +30,7 @@ class _Shadow(JoinHook):
         ddp._divide_by_initial_world_size = divide_by_initial_world_size
 
     def main_hook(self) -> None:
-        """Answer one iteration of the others."""
+        """Run the collectives of one iteration of the others."""
         ddp = self.ddp
         if ddp.reducer is None:
             return
