@@ -353,13 +353,20 @@ def line_of(code: Any, lasti: int) -> int:
     return code.co_firstlineno
 
 
+def file_name(path: str) -> str:
+    """Return the name of a file as messages show it: a notebook's cell, whose file has a number for a name, is ``In[3]``."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    cell = getattr(getattr(shell, "compile", None), "format_code_name", lambda path: None)(path)
+    return cell[1] if cell else os.path.basename(path)
+
+
 def place(code: Any, lasti: int) -> str:
     """Return the line of the user's program as ``file.py:12 in train: y = x * w``."""
     if code is None:
         return "an unknown place"
     line = line_of(code, lasti)
     text = linecache.getline(code.co_filename, line).strip()
-    name = os.path.basename(code.co_filename)
+    name = file_name(code.co_filename)
     inside = "" if code.co_name == "<module>" else f" in {code.co_name}"
     return f"{name}:{line}{inside}" + (f" ({text})" if text else "")
 

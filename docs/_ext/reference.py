@@ -102,16 +102,30 @@ def _methods(entry: walk.Entry, resolve: docstrings.Resolve) -> list[str]:
     out: list[str] = []
     for name, thing in vars(entry.thing).items():
         inner = thing.__func__ if isinstance(thing, staticmethod | classmethod) else thing
-        text = inspect.getdoc(inner) if inspect.isfunction(inner) or isinstance(inner, property) else None
-        if name.startswith("_") or not text or name in ("forward", "extra_repr", "reset_parameters"):
+        if not _told(name, thing):
             continue
         full = f"{entry.name}.{name}"
         out += described("property" if isinstance(inner, property) else "method", walk.Entry(full, inner, entry.page), resolve)
     return out
 
 
+def _told(name: str, thing: Any) -> bool:
+    """Return whether the description of a class tells of a member."""
+    inner = thing.__func__ if isinstance(thing, staticmethod | classmethod) else thing
+    said = (inspect.isfunction(inner) or isinstance(inner, property)) and inspect.getdoc(inner)
+    return bool(said) and not name.startswith("_") and name not in ("forward", "extra_repr", "reset_parameters")
+
+
+def _of_class(entry: walk.Entry, resolve: docstrings.Resolve) -> docstrings.Resolve:
+    """Return what finds names within a class: its own members first."""
+    own = {name: f"{entry.name}.{name}" for name, thing in vars(entry.thing).items() if _told(name, thing)}
+    return lambda word: own.get(word.removesuffix("()")) or resolve(word)
+
+
 def described(kind: str, entry: walk.Entry, resolve: docstrings.Resolve) -> list[str]:
     """Return the whole description of an entry."""
+    if kind == "class" and entry.name != "autograd_nb.Tensor":
+        resolve = _of_class(entry, resolve)
     heads = [""] if kind == "property" else signatures(entry)
     if kind == "method" and entry.name not in typed():
         heads = [re.sub(r"^\((?:self|cls)(?:, |(?=\)))", "(", head) for head in heads]
@@ -167,6 +181,7 @@ def _resolver(entries: list[walk.Entry]) -> docstrings.Resolve:
 
 INTROS = {
     "root": ("The rest of the root", "What `autograd_nb` offers beside its ops: grad modes, compiling, dtypes, saving, switches."),
+    "answers": ("Names that only answer", "Names that programs for PyTorch ask for (GPUs, other devices, old spellings): they say no, or do nothing."),
     "Tensor": ("Tensor", "Methods and properties of a tensor that are not ops. Each op is a method too: see its own entry."),
 }
 
@@ -186,10 +201,9 @@ def pages() -> dict[str, str]:
             said = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0] if path.exists() else ""
             title = rest.rsplit("/", 1)[-1].replace("_", " ").capitalize()
         elif kind == "nn":
-            title, said = "Modules: " + rest.replace("_", " "), ""
+            title, said = rest.replace("_", " ").capitalize(), ""
         else:
-            module = walk.namespace("" if rest == "root" else rest)
-            title, said = INTROS.get(rest, (rest, (inspect.getdoc(module) or "").split("\n\n")[0]))
+            title, said = INTROS[rest] if rest in INTROS else (rest, (inspect.getdoc(walk.namespace(rest)) or "").split("\n\n")[0])
         out[page] = _page(title, " ".join(said.split()), sorted(group, key=lambda e: e.name.lower()), resolve)
     out |= _indexes(grouped)
     return out
@@ -213,10 +227,11 @@ def _indexes(grouped: dict[str, list[walk.Entry]]) -> dict[str, str]:
     out["nn/index"] = _toc("Modules", "Layers and losses as objects with parameters: ``torch.nn``.", modules)
     order = [f"ops/{family}/index" for family in [*FAMILIES, *sorted(set(below) - set(FAMILIES))] if family in below]
     names = [page for page in grouped if page.startswith("names/")]
-    order += ["names/Tensor", "nn/index", *(page for page in names if page != "names/Tensor")]
+    order += ["names/Tensor", "nn/index", *(page for page in names if page not in ("names/Tensor", "names/answers")), "names/answers"]
     count = sum(map(len, grouped.values()))
-    said = (f"{count} names, each with its formula and derivative, its errors and an example that the tests run. In all of them "
-            "``torch`` stands for this library: ``import autograd_nb as torch``.")  # fmt: skip
+    said = (f"{count} names. Each says what it computes (an op: its formula and its derivative), of which shapes, and what it refuses, and has an example "
+            "that the tests run. In all of them ``torch`` stands for this library: ``import autograd_nb as torch``. An op can also be unfolded: the "
+            "few lines that declare it.")  # fmt: skip
     out["index"] = _toc("API reference", said, order)
     return out
 

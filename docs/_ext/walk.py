@@ -156,7 +156,14 @@ def entries() -> list[Entry]:
     return found
 
 
+#: how the docstrings begin of names that programs for PyTorch ask for, and that have nothing to do here
+ANSWERS = ("The answer is", "Not available here", "Do nothing", "Change nothing", "The function does nothing", "The function raises", "The old ",
+           "Accepted for", "False: there are no", "Raise ")  # fmt: skip
+
+
 def _page(space: str, thing: Any) -> str:
+    if space in ("", "Tensor") and (inspect.getdoc(thing) or "").startswith(ANSWERS):
+        return "names/answers"
     if space == "nn":
         return "nn/" + (thing.__module__.rsplit(".", 1)[-1] if thing.__module__.startswith("autograd_nb.nn.modules") else "parts")
     return f"names/{space or 'root'}"
