@@ -8,6 +8,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import config
 from numba.core import types
 from numba.extending import intrinsic
@@ -16,9 +17,9 @@ from .processor import Sized
 from .vectors import BYTES, REGISTERS, Vectors, int64
 
 #: a tile of `multiply_tile`: rows, and vectors in a row of a broad and of a narrow one
-ROWS, BROAD, NARROW = (Sized(n, __name__, REGISTERS) for n in ((8, 3, 2) if REGISTERS == 32 else (4, 2, 1)))
+ROWS, BROAD, NARROW = (Sized(n, __name__, REGISTERS) for n in ((8, 3, 2) if REGISTERS == 32 else (4, 3, 2)))
 #: a tile of `dot_tile`: left and right operands
-LEFT, RIGHT = (Sized(n, __name__, REGISTERS) for n in ((4, 6) if REGISTERS == 32 else (2, 4)))
+LEFT, RIGHT = (Sized(n, __name__, REGISTERS) for n in ((4, 6) if REGISTERS == 32 else (2, 6)))
 
 
 def _given(context: Any, builder: Any, signature: Any, args: Any, first: int, last: int) -> tuple[Vectors, list, list]:
@@ -33,28 +34,35 @@ def _given(context: Any, builder: Any, signature: Any, args: Any, first: int, la
 
 
 @intrinsic(prefer_literal=True)
-def _multiply_tile(typingctx, vectors, weights, x, offsets, out, w, count, start, o, ld):
+def _multiply_tile(typingctx, vectors, weights, x, offsets, out, w, first, count, rows, start, o, ld):
     columns = vectors.literal_value
 
     def codegen(context, builder, signature, args):
-        vec, (weights, x, offsets, out), (w, count, start, o, ld) = _given(context, builder, signature, args, 1, 5)
+        vec, (weights, x, offsets, out), (w, first, count, rows, start, o, ld) = _given(context, builder, signature, args, 1, 5)
         at, load = vec.at, builder.load
         sums = vec.sums(ROWS * columns)
+        targets = [at(out, o, vec.times(ld, r), v * vec.lanes) for r in range(ROWS) for v in range(columns)]
+        with builder.if_then(vec.less(0, first)):
+            for own, target in zip(sums, targets, strict=True):
+                builder.store(vec.load(target), own)
+        weights, offsets = at(weights, w, vec.times(first, ROWS)), at(offsets, first)
         with vec.loop(count) as i:
             source = at(x, start, load(at(offsets, i)))
             row = [vec.load(at(source, v * vec.lanes)) for v in range(columns)]
             for r in range(ROWS):
-                weight = vec.spread(load(at(weights, w, vec.times(i, ROWS), r)))
+                weight = vec.spread(load(at(weights, vec.times(i, ROWS), r)))
                 for v in range(columns):
                     vec.add_product(sums[r * columns + v], weight, row[v])
+        last = builder.icmp_signed("==", builder.add(first, count), rows)
         for r in range(ROWS):
-            bias = vec.spread(load(at(weights, w, vec.times(count, ROWS), r)))
+            bias = load(at(weights, vec.times(count, ROWS), r))
+            bias = vec.spread(builder.select(last, bias, ir.Constant(bias.type, 0.0)))
             for v in range(columns):
-                target = at(out, o, vec.times(ld, r), v * vec.lanes)
-                vec.store(builder.fadd(load(sums[r * columns + v]), bias), target)
+                place = r * columns + v
+                vec.store(builder.fadd(load(sums[place]), bias), targets[place])
         return context.get_dummy_value()
 
-    return types.none(vectors, weights, x, offsets, out, w, count, start, o, ld), codegen
+    return types.none(vectors, weights, x, offsets, out, w, first, count, rows, start, o, ld), codegen
 
 
 @intrinsic
@@ -106,7 +114,7 @@ def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, l
             return builder.and_(builder.not_(outside), under)
 
         with vec.loop(width, vec.lanes) as first:
-            written = vec.before(sub(width, first))
+            left = sub(width, first)
             if pairs:
                 masks = [inside(first, 2), inside(builder.add(first, int64(vec.lanes // 2)), 2)]
             else:
@@ -116,11 +124,11 @@ def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, l
                 goal = at(out, target, vec.times(plane, apart), first)
                 with vec.loop(lines) as i:
                     line = sub(i, begin)
-                    there = vec.spread(builder.icmp_unsigned("<", line, sub(end, begin)))
+                    there = vec.if_so(builder.icmp_unsigned("<", line, sub(end, begin)))
                     start = at(origin, vec.times(line, step))
                     parts = [vec.load(at(start, k * vec.lanes), builder.and_(mask, there)) for k, mask in enumerate(masks)]
                     value = vec.evens(*parts) if pairs else parts[0]
-                    vec.store(value, at(goal, vec.times(i, pitch)), written)
+                    vec.store_first(value, at(goal, vec.times(i, pitch)), left)
         return context.get_dummy_value()
 
     given = source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart
@@ -139,18 +147,20 @@ def _part(array, start, size, step=1):
     return array[start : start + (size - 1) * step + 1 : step]
 
 
-def multiply_tile(vectors, weights, x, offsets, out, w, count, start, o, ld):
-    """out[o + r·ld + j] = Σ weights[w + i·ROWS + r] · x[start + offsets[i] + j] over i < count, + weights[w + count·ROWS + r].
+def multiply_tile(vectors, weights, x, offsets, out, w, first, count, rows, start, o, ld):
+    """out[o + r·ld + j] = Σ weights[w + i·ROWS + r] · x[start + offsets[i] + j] over i < rows, + weights[w + rows·ROWS + r].
 
-    For r < ROWS and all j of ``vectors`` vectors, BROAD or NARROW.
+    For r < ROWS and all j of ``vectors`` vectors, BROAD or NARROW. Of the terms only those of first ≤ i < first + count, the others before
+    them being in ``out``; the last summand with the last of them.
     """
     width = vectors * BYTES // x.itemsize
-    tile = _part(weights, w, (count + 1) * ROWS).reshape(count + 1, ROWS)
+    tile = _part(weights, w, (rows + 1) * ROWS).reshape(rows + 1, ROWS)
     for r in range(ROWS):
-        line = np.full(width, tile[count, r])
-        for i in range(count):
+        target = _part(out, o + r * ld, width)
+        line = target.copy() if first else np.zeros_like(target)
+        for i in range(first, first + count):
             line += tile[i, r] * _part(x, start + offsets[i], width)
-        _part(out, o + r * ld, width)[:] = line
+        target[:] = line + (tile[rows, r] if first + count == rows else 0)
 
 
 def dot_tile(a, b, lefts, rights, out, left, right, start, size, a_step, b_step, count):

@@ -14,46 +14,52 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from .processor import Sized
-from .vectors import BYTES, FIRST_CACHE, LINE, REGISTERS, SECOND_CACHE, Vectors, int64
+from .vectors import BYTES, FIRST_CACHE, LINE, REGISTERS, SECOND_CACHE, Vectors, int64, unknown
 
-ROWS = Sized(REGISTERS // 4, __name__, REGISTERS)  #: of the larger block, whose sums take half of the registers
-HALF = Sized(ROWS // 2, __name__, ROWS)  #: of the smaller one
+#: rows of the larger block, whose sums leave registers for a row of b and an element of a; of the smaller one
+ROWS, HALF = (Sized(n, __name__, REGISTERS) for n in ((8, 4) if REGISTERS == 32 else (6, 4)))
 WIDE = 2  #: vectors in a row of the larger one
 
 
-def _block(vec, rows, masks, k, a, a_row, a_col, b, b_row, c, c_row, add, below=None):
-    """Return the code of a block of a product: its rows, and for each vector of columns which ones it has (None for all).
+def _block(vec, rows, counts, k, a, a_row, a_col, b, b_row, c, c_row, add, below=None):
+    """Return the code of a block of a product: its rows, and for each vector of columns how many it has (None for all).
 
     With ``below`` (a position in a, elements between its lines of memory) memory is asked for before it is needed: the block of c,
-    and that of a which begins there.
+    and, where there are registers for it, that of a which begins there.
     """
     builder = vec.builder
-    starts = [v * vec.lanes for v in range(len(masks))]
-    lines = [vec.at(a, vec.times(r, a_row)) for r in rows]
-    sums = [vec.sums(len(masks)) for _ in rows]
+    starts = [v * vec.lanes for v in range(len(counts))]
+    masks = [None if count is None else vec.before(count) for count in counts]
+    lines = [vec.times(a_row, r) for r in rows]
+    if REGISTERS == 16:  # LLVM is not to know that lines are as far apart: it would add that up, line after line, for each term
+        lines = [unknown(builder, line) for line in lines]
+    sums = [vec.sums(len(counts)) for _ in rows]
     block = [
-        (place, vec.at(c, vec.times(r, c_row), s), mask)
+        (place, vec.at(c, vec.times(r, c_row), s), mask, count)
         for r, own in zip(rows, sums, strict=True)
-        for place, s, mask in zip(own, starts, masks, strict=True)
+        for place, s, mask, count in zip(own, starts, masks, counts, strict=True)
     ]
     if below is not None:
-        for _, target, _ in block:
+        for _, target, *_ in block:
             vec.prefetch(target, FIRST_CACHE)
     with vec.loop(k) as p:
         row, column = vec.at(b, vec.times(p, b_row)), vec.times(p, a_col)
-        if below is not None:
+        if below is not None and REGISTERS == 32:
             turn = builder.and_(p, int64(len(rows) - 1))
             vec.prefetch(vec.at(below[0], vec.times(turn, below[1]), vec.times(vec.minus(p, turn), a_col)), SECOND_CACHE)
         terms = [vec.load(vec.at(row, s), mask) for s, mask in zip(starts, masks, strict=True)]
         for line, own in zip(lines, sums, strict=True):
-            x = vec.spread(builder.load(vec.at(line, column)))
+            x = vec.spread(builder.load(vec.at(a, line, column)))
             for place, term in zip(own, terms, strict=True):
                 vec.add_product(place, x, term)
     with builder.if_then(add):  # a row that stands there twice is read before any is written
-        for place, target, mask in block:
+        for place, target, mask, _ in block:
             builder.store(builder.fadd(builder.load(place), vec.load(target, mask)), place)
-    for place, target, mask in block:
-        vec.store(builder.load(place), target, mask)
+    for place, target, _, count in block:
+        if count is None:
+            vec.store(builder.load(place), target)
+        else:
+            vec.store_first(builder.load(place), target, count, often=False)
 
 
 @intrinsic(prefer_literal=True)
@@ -70,8 +76,8 @@ def _multiply(typingctx, rows, vectors, m, n, k, a, at, a_row, a_col, b, bt, b_r
         c = vec.data(signature.args[12], c, ct)
         last = vec.minus(m, 1)  # rows beyond it are the last once more
         lines = [vec.least(r, last) for r in range(rows.literal_value)]
-        masks = [vec.before(vec.minus(n, v * vec.lanes)) for v in range(vectors.literal_value)]
-        _block(vec, lines, masks, k, a, a_row, a_col, b, b_row, c, c_row, add)
+        counts = [vec.minus(n, v * vec.lanes) for v in range(vectors.literal_value)]
+        _block(vec, lines, counts, k, a, a_row, a_col, b, b_row, c, c_row, add)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -117,10 +123,11 @@ def _moving(body: Callable) -> Callable:
 @_moving
 def _copy_rows(vec, m, n, a, a_row, out, out_row):
     with vec.loop(n, vec.lanes) as start:
-        mask = vec.before(vec.minus(n, start))
+        left = vec.minus(n, start)
+        mask = vec.before(left)
         with vec.loop(m) as r:
             value = vec.load(vec.at(a, start, vec.times(r, a_row)), mask)
-            vec.store(value, vec.at(out, start, vec.times(r, out_row)), mask)
+            vec.store_first(value, vec.at(out, start, vec.times(r, out_row)), left)
 
 
 @_moving
@@ -132,11 +139,17 @@ def _turn_rows(vec, m, n, a, a_row, out, out_row):
         for r in range(vec.lanes):
             line = vec.times(vec.least(vec.builder.add(top, int64(r)), last_row), a_row)
             rows.append(vec.load(vec.at(a, line, first), mask))
-        mask = vec.before(vec.minus(m, top))
+        left = vec.minus(m, top)
         columns = list(enumerate(vec.transpose(rows)))
-        for r, column in reversed(columns):  # those beyond the last go where the last one is written after them
-            line = vec.times(vec.least(vec.builder.add(first, int64(r)), last_column), out_row)
-            vec.store(column, vec.at(out, line, top), mask)
+        whole = vec.less(vec.lanes - 1, left)
+        for part in (False, True):
+            with vec.builder.if_then(vec.builder.not_(whole) if part else whole):
+                for r, column in reversed(columns):  # those beyond the last go where the last one is written after them
+                    place = vec.at(out, vec.times(vec.least(vec.builder.add(first, int64(r)), last_column), out_row), top)
+                    if part:
+                        vec.store_first(column, place, left, often=False)
+                    else:
+                        vec.store(column, place)
 
 
 @intrinsic

@@ -12,20 +12,20 @@ _multiply_tile, _dot_tile, _copy_lines = plain.multiply_tile, plain.dot_tile, pl
 
 
 @helper
-def multiply_tile(vectors, weights, x, offsets, out, w, count, start, o, ld):
-    if (vectors != BROAD and vectors != NARROW) or count < 0:
+def multiply_tile(vectors, weights, x, offsets, out, w, first, count, rows, start, o, ld):
+    if (vectors != BROAD and vectors != NARROW) or first < 0 or count < 0 or first + count > rows:
         raise IndexError("a kernel of a file reaches beyond its memory")
     same(weights, x)
     same(weights, out)
     width = vectors * (BYTES // x.itemsize)
-    block(weights, w, count + 1, ROWS, ROWS, 1)
+    block(weights, w, rows + 1, ROWS, ROWS, 1)
     block(out, o, ROWS, ld, width, 1)
-    for i in range(count):
+    for i in range(first, first + count):
         block(x, start + offsets[i], 1, 0, width, 1)
     if vectors == BROAD:
-        _multiply_tile(BROAD, weights, x, offsets, out, w, count, start, o, ld)
+        _multiply_tile(BROAD, weights, x, offsets, out, w, first, count, rows, start, o, ld)
     else:
-        _multiply_tile(NARROW, weights, x, offsets, out, w, count, start, o, ld)
+        _multiply_tile(NARROW, weights, x, offsets, out, w, first, count, rows, start, o, ld)
 
 
 @helper

@@ -23,10 +23,8 @@ def multiply(rows, vectors, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c
         block(b, bt, k, b_row, n, 1)
     if vectors == WIDE:
         _multiply(ROWS, WIDE, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
-    elif m > HALF:
-        _multiply(ROWS, 1, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
     else:
-        _multiply(HALF, 1, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
+        _multiply(ROWS, 1, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
 
 
 @helper

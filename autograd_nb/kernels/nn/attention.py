@@ -100,8 +100,7 @@ def product(counts, shift, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_
                 high, deep = min(ROWS, m - y), end - begin
                 x, w, z = at + y * a_row + begin * a_col, bt + begin * b_row + j, ct + y * c_row + j
                 if high <= HALF:
-                    for v in range(0, width, one):
-                        multiply(HALF, 1, high, width - v, deep, a, x, a_row, a_col, b, w + v, b_row, c, z + v, c_row, more)
+                    multiply(HALF, 2, high, width, deep, a, x, a_row, a_col, b, w, b_row, c, z, c_row, more)
                 elif high == ROWS and width == wide:
                     multiply_whole(ROWS, 2, deep, a, x, a_row, a_col, b, w, b_row, c, z, c_row, more)
                 elif width > one:

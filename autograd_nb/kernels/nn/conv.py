@@ -16,10 +16,12 @@ import numpy as np
 
 from ...codegen.jit import ONE, ZERO, helper
 from ...codegen.lanes import BROAD, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile
-from ...codegen.vectors import BYTES, rolled
+from ...codegen.processor import Sized
+from ...codegen.vectors import BYTES, REGISTERS, rolled
 
 WIDE = 3 << 18  #: bytes of ``wide``, which stay in the second-level cache
 SIDE = 256  #: output positions of images side by side
+NEAR = Sized(128 if REGISTERS == 16 else 1 << 20, __name__, REGISTERS)  #: terms at a time: the positions of a tile in so many rows stay in the first cache
 WORTH = 256  #: what copying a line costs, in multiplications of which a vector does one
 POSITIONS = 1024  #: output positions from which the sum of a weight's gradient pays for being added up
 
@@ -109,7 +111,9 @@ def images_together(images, positions, line, rows, size, room):
     empty = (positions + BYTES // 4 - 1) // (BYTES // 4) * (BYTES // 4) - positions if positions > tile else tile - positions
     if empty * rows * line < WORTH * positions:  # less than it takes to copy the lines to where they belong
         return 1
-    return max(1, min(images, room // max(1, size), (SIDE + positions - 1) // positions))
+    most = max(1, min(images, room // max(1, size), (SIDE + positions - 1) // positions))
+    turns = (images + most - 1) // most
+    return (images + turns - 1) // turns  # as many each time
 
 
 @helper
@@ -136,9 +140,13 @@ def pack(w, group, taps, inputs, outputs, begin, end, flipped, bias, packed, to)
         for c in range(inputs):
             for t in range(taps):
                 start = base + c * by_input + t * by_tap + first * step
-                for k in range(count):
-                    rolled()
-                    packed[np.uintp(j + k)] = w[np.uintp(start + k * step)]
+                if count == ROWS:
+                    for k in range(ROWS):
+                        packed[np.uintp(j + k)] = w[np.uintp(start + k * step)]
+                else:
+                    for k in range(count):
+                        rolled()
+                        packed[np.uintp(j + k)] = w[np.uintp(start + k * step)]
                 j += ROWS
 
 
@@ -155,20 +163,24 @@ def multiply(memory, packed, offsets, rows, outputs, out, to, count, room, ld):
         vectors = (count - q + lanes - 1) // lanes
         broad = vectors == BROAD or vectors > BROAD + 1
         width = lanes * (BROAD if broad else NARROW)
-        for k in range(0, outputs, ROWS):
-            rolled()
-            weights = packed + k * (rows + 1)
-            whole = q + width <= room and k + ROWS <= outputs
-            target = out if whole else memory
-            into, step = (to + k * ld + q, ld) if whole else (0, width)
-            start = ROWS * BROAD * lanes + q
-            if broad:
-                multiply_tile(BROAD, memory, memory, offsets, target, weights, rows, start, into, step)
-            else:
-                multiply_tile(NARROW, memory, memory, offsets, target, weights, rows, start, into, step)
-            if not whole:
-                n, there = min(width, count - q), min(ROWS, outputs - k)
-                copy_lines(1, memory, out, 0, width, to + k * ld + q, ld, n, 0, n, 0, there, there, 1, 0, 0)
+        for first in range(0, max(rows, 1), NEAR):
+            for k in range(0, outputs, ROWS):
+                rolled()
+                weights = packed + k * (rows + 1)
+                whole = q + width <= room and k + ROWS <= outputs
+                if first > 0 and not whole:
+                    continue
+                terms = min(NEAR, rows - first) if whole else rows
+                target = out if whole else memory
+                into, step = (to + k * ld + q, ld) if whole else (0, width)
+                start = ROWS * BROAD * lanes + q
+                if broad:
+                    multiply_tile(BROAD, memory, memory, offsets, target, weights, first, terms, rows, start, into, step)
+                else:
+                    multiply_tile(NARROW, memory, memory, offsets, target, weights, first, terms, rows, start, into, step)
+                if not whole:
+                    n, there = min(width, count - q), min(ROWS, outputs - k)
+                    copy_lines(1, memory, out, 0, width, to + k * ld + q, ld, n, 0, n, 0, there, there, 1, 0, 0)
         q += width
 
 

@@ -7,12 +7,12 @@ import numpy as np
 from ...codegen.jit import FREE, helper
 from ...codegen.processor import Sized
 from ...codegen.tiles import HALF, ROWS, WIDE, copy_rows, multiply, multiply_whole, prefetch, turn_rows
-from ...codegen.vectors import BYTES
+from ...codegen.vectors import BYTES, REGISTERS
 
-DEEP = 512  #: terms of a product before they are added to the output
-HIGH = 512  #: rows of a block: so much of a stays in the second cache
-NEAR = 512  #: elements between rows of b up to which they are read where they are
-FEW = 64  #: rows of a which do not pay for copying b
+#: terms of a product before they are added to the output, whose columns of b stay in the first cache; rows of a block, all of whose a stays in the second
+DEEP, HIGH = (Sized(512 if REGISTERS == 32 else 256, __name__, REGISTERS) for _ in range(2))
+#: elements between rows of b up to which they are read where they are; rows of a which do not pay for copying b
+NEAR, FEW = (Sized(n, __name__, REGISTERS) for n in ((512, 64) if REGISTERS == 32 else (32, 16)))
 SOME = Sized(4 * ROWS, __name__, ROWS)  #: rows of a during whose products memory is worth asking for
 
 
@@ -32,13 +32,11 @@ def strip(m, width, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add, aft
         x, z = at + y * a_row, ct + y * c_row
         if high == ROWS and width == WIDE * one:
             multiply_whole(ROWS, WIDE, k, a, x, a_row, a_col, b, bt, b_row, c, z, c_row, add)
-            continue
-        for v in range(0, width, one):
-            last = min(width - v, one)
-            if high <= HALF:
-                multiply(HALF, 1, high, last, k, a, x, a_row, a_col, b, bt + v, b_row, c, z + v, c_row, add)
-            else:
-                multiply(ROWS, 1, high, last, k, a, x, a_row, a_col, b, bt + v, b_row, c, z + v, c_row, add)
+        elif high <= HALF:
+            multiply(HALF, WIDE, high, width, k, a, x, a_row, a_col, b, bt, b_row, c, z, c_row, add)
+        else:
+            for v in range(0, width, one):
+                multiply(ROWS, 1, high, min(width - v, one), k, a, x, a_row, a_col, b, bt + v, b_row, c, z + v, c_row, add)
 
 
 @helper
