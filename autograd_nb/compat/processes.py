@@ -7,8 +7,12 @@ Source: https://docs.pytorch.org/docs/stable/multiprocessing.html
 from __future__ import annotations
 
 import multiprocessing as _mp
+import pickle
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from . import spawned
+from .spawned import ProcessExitedException, ProcessRaisedException, SpawnContext  # noqa: F401
 
 if TYPE_CHECKING:
     from multiprocessing import context, pool, process, queues, synchronize
@@ -65,7 +69,21 @@ def get_all_sharing_strategies() -> set[str]:
 def spawn(
     fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
 ) -> Any:
-    """Run ``fn(i, *args)`` in ``nprocs`` processes; RuntimeError when one fails."""
+    """Run ``fn(i, *args)`` in ``nprocs`` processes; RuntimeError when one fails.
+
+    Where MPI is there (extra ``mpi``) they are ranks: `distributed.init_process_group` works in them. Arguments that only Python's own processes
+    can be given, such as queues, make them these, which are no ranks.
+    """
+    if start_method == "spawn" and spawned.can_spawn(nprocs):
+        try:
+            job = spawned.spawn(fn, tuple(args), nprocs)
+        except (TypeError, RuntimeError, pickle.PicklingError):
+            pass  # locks, queues, pipes
+        else:
+            if not join:
+                return job
+            job.join()
+            return None
     processes = [_mp.get_context(start_method).Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]  # type: ignore[attr-defined]
     for p in processes:
         p.start()

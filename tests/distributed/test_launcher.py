@@ -121,3 +121,44 @@ def test_a_signal_ends_all_ranks(tmp_path):
     assert process.wait(300) != 0
     assert time.monotonic() - begin < 200
     process.stdout.close()
+
+
+SPAWNING = """
+import os, sys
+import TORCH as torch, TORCH.distributed as dist, TORCH.multiprocessing as mp
+
+def work(rank, world_size, queue):
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "localhost", "12355"
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+    t = torch.tensor([float(rank + 1)])
+    dist.all_reduce(t)
+    if rank == 1 and len(sys.argv) > 1:
+        raise KeyError("in the middle")
+    print(f"sum {t.item()} {rank}\\n", end="", flush=True)
+    dist.destroy_process_group()
+
+def count(rank, queue):
+    queue.put(rank)
+
+if __name__ == "__main__":
+    mp.spawn(work, args=(3, None), nprocs=3, join=True)
+    if "TORCH" == "torch":
+        sys.exit()
+    queue = mp.get_context("spawn").Queue()  # which no rank can be given
+    mp.spawn(count, args=(queue,), nprocs=2)
+    print("counted", sorted(queue.get() for _ in range(2)))
+"""
+
+
+@needs_mpi
+def test_a_program_that_spawns_its_ranks(tmp_path):
+    for torch, command in (("autograd_nb", [sys.executable]), ("torch", RUN)):
+        (tmp_path / "program.py").write_text(SPAWNING.replace("TORCH", torch))
+        ended = started([*command, str(tmp_path / "program.py")])
+        assert ended.code == 0, ended.out
+        assert sorted(line for line in ended.out.splitlines() if "sum" in line) == [f"sum 6.0 {r}" for r in range(3)]
+        assert ("counted [0, 1]" in ended.out) == (torch == "autograd_nb")
+    ended = started([*RUN, str(tmp_path / "program.py"), "fail"])
+    assert ended.code != 0
+    assert "-- Process 1 terminated with the following error:" in ended.out
+    assert "KeyError: 'in the middle'" in ended.out
