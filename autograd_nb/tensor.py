@@ -523,8 +523,8 @@ def refresh(view: Tensor, always: bool = False) -> None:
         if view._rg is not base._rg or view._edge.__class__ is Nowhere:
             _loosen(view)
         return
-    if not base._rg:  # it is not marked as seen: the base may require grad later
-        if view._edge.__class__ is Nowhere:
+    if not base._rg and (view._edge is None or view._edge.__class__ is Nowhere):  # it is not marked as seen: the base may require grad later
+        if view._edge is not None:
             _loosen(view)
         return
     if view._view_kind:
@@ -532,7 +532,7 @@ def refresh(view: Tensor, always: bool = False) -> None:
             return
         refuse_view(view, "its base or another view of its base has")
     view._seen = now
-    source = base._edge if base._edge is not None else base
+    source = base._edge if base._edge is not None else base if base._rg else None  # (of a view of another view that was made a leaf)
     node = fill_node(AsStridedBackward0(), (source,))
     node.base_layout, node.view_layout, node.offset = base._layout, view._layout, offset_in(view, base)
     old = view._edge

@@ -275,8 +275,9 @@ class Function:
         node = cls._node_class()
         edges = [edge(a) if isinstance(a, Tensor) else None for a in args]
         previous = state.grad
-        recording = previous and any(e is not None for e in edges)
-        node.needs_input_grad = tuple(e is not None for e in edges)
+        wanted = tuple([isinstance(a, Tensor) and a._rg for a in args])  # also of loose views, whose gradients are lost
+        recording = previous and any(wanted)
+        node.needs_input_grad = wanted
         switched = state.switched
         with no_grad():
             if separate:

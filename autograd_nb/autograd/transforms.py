@@ -467,7 +467,7 @@ def _moved(trace: _Trace, tangents: list[Tensor], func: Callable[..., Any], prim
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """Return (func(*primals), the linear function of tangents that gives J · tangents without calling func again).
+    """Return (func(*primals), the linear function of tangents that gives J · tangents); it calls func again only where that uses `no_grad`.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.linearize.html
 
@@ -476,7 +476,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     tensor([2., 4.])
     """
     trace = _Trace(func, primals, False, "linearize(f, *primals)")
-    push = trace.pusher()
+    push = _pusher(trace, func, primals, False)
 
     def linear(*tangents: Any) -> Any:
         flat, spec = tree_flatten(tangents)

@@ -319,7 +319,8 @@ def verify(program: Program, after: str = "", before: Outline | None = None) -> 
     2. A use lies within its buffer.
     3. Operands fit the kernel's arguments: in number, kind, dtype, length of tuples; an array holds all that its layout reaches.
     4. What is read has been written before, or was given.
-    5. A step that reads and writes overlapping memory walks both in the same way, and no two of its outputs overlap.
+    5. A step that reads and writes overlapping memory walks both in the same way, and no two of its outputs overlap, but for
+       memory of the user's that a list names twice.
     6. What is live out is written, or was given.
     7. No check and no write to the user's memory is lost.
     8. Two steps of which one writes what the other uses stay in their order.
@@ -396,6 +397,13 @@ def _laid(step: Step) -> Iterator[tuple[Use, Layout]]:
         yield from zip(operands[len(recipe.inputs) :], recipe.out_layouts, strict=True)
 
 
+def _listed_twice(step: Step, use: Use) -> bool:
+    """Return whether memory stands more than once in one list of a kernel's, which goes through its lists in order: the user's does."""
+    origin = getattr(step.call, "origin", ())
+    lists = [a for a in grouped(step.operands, origin[-1]) if isinstance(a, list)] if origin else []
+    return use.buffer.kind in ("state", "argument") and any(sum(u.key() == use.key() for u in a) > 1 for a in lists)
+
+
 def _overlap(step: Step) -> str:
     """Return how what a step writes lies over what else it uses; empty where it does not.
 
@@ -407,7 +415,7 @@ def _overlap(step: Step) -> str:
     walks = {id(u): layout for u, layout in _laid(step)}
     by_hand = getattr(step.call, "origin", ())[:1] == ("kernel",)
     for k, w in enumerate(writes):
-        if any(_meet(w, other) and w.key() == other.key() for other in writes[:k]):
+        if any(_meet(w, other) and w.key() == other.key() for other in writes[:k]) and not _listed_twice(step, w):
             return f"writes {w!r} twice"
         for r in (r for r in reads if _meet(w, r)):
             if id(w) in walks and id(r) in walks:

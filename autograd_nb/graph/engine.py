@@ -96,6 +96,14 @@ def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node],
     return nodes, last
 
 
+def _unchanged(node: Node) -> None:
+    """Check a node again that is about to run, as users' code has run since all were checked: RuntimeError as from `collect`."""
+    if node.consumed is not None:
+        raise consumed_error(node)
+    if node.versions and sum(v[0] for v in node.counters()) != node.stamp:
+        raise modified_error(node)
+
+
 def _towards(nodes: list[Node], targets: set[Any], roots: Sequence[Any]) -> tuple[list[Node], dict[Any, Any]]:
     """Return only the nodes on a path to a target: what `grad` and ``backward(inputs=…)`` run and consume."""
     needed: set[Any] = set()
@@ -251,6 +259,7 @@ class Pass:
             if hooks.post:  # they will see it, as it is now
                 grads = [handed(value, self.create_graph) for value in grads]
             g = grads if several else grads[0]
+            _unchanged(node)
         if self.inner and self.accumulate:
             self.capture(node, g, True)
         if node.of_none or any(value is not None for value in g) if several else g is not None:
@@ -306,9 +315,12 @@ def _walker(targeted: bool, reuse: bool) -> Callable[..., None]:
     lines = [
         "pending, finals, add_to = work.pending, work.finals, work.add",
         "take = pending.pop",
+        "hooked = False",  # whether users' code has run, which may have changed what nodes saved
         "while nodes:",
         "    node = nodes.pop()",  # the list must not keep alive what was passed
         "    g = take(node, None)",
+        "    if hooked:",
+        "        unchanged(node)",
         "    if fast and g is not None and node.hooks is None and node.edge_kind:",
         "        result = node.run_graph(g) if create_graph else node.run(g)",
         "        g = None",
@@ -321,13 +333,15 @@ def _walker(targeted: bool, reuse: bool) -> Callable[..., None]:
         "    elif g is not None or node.hooks is not None or node.of_none:",
         "        work.run_node(node, g)",
         "        g = None",
+        "        hooked = hooked or node.hooks is not None",
         *["    " + line for line in consumed],
         "    if node in finals:",
         "        for leaf in finals[node]:",
         "            work.finish(leaf)",
+        "            hooked = hooked or leaf._leaf_hook_set is not None",
     ]
     parameters = "work, nodes, fast, consumer, create_graph" + (", running" if targeted else "")
-    return written("walk", parameters, lines, __file__)  # type: ignore[no-any-return]
+    return written("walk", parameters, lines, __file__, unchanged=_unchanged)  # type: ignore[no-any-return]
 
 
 #: (to leaves, to targets) by whether nodes that saved nothing stay as they are

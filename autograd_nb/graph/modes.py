@@ -226,7 +226,7 @@ class inference_mode(_Mode):
         inference_used = True
         self._previous = state.grad, state.inference
         state.inference = self.mode
-        state.grad = not self.mode and state.grad
+        state.grad = not self.mode  # (False also ends a `no_grad` around it, as in PyTorch)
 
     @whole
     def __exit__(self, *error: Any) -> None:

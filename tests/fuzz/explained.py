@@ -40,6 +40,11 @@ class Case:
                 return True
         return False
 
+    def same(self, name: str, other: str) -> bool:
+        """Whether two names stand for one tensor, as what a dropout of nothing returns."""
+        a, b = self.known.get(name), self.known.get(other)
+        return name == other or (a is not None and b is not None and a.leaf and b.leaf and a.requires_grad and b.requires_grad
+                                 and a.values.shape == b.values.shape and a.values.tobytes() == b.values.tobytes())  # fmt: skip
 
     def array(self, name: str) -> Any:
         """Whether a name stands for an array of NumPy's."""
@@ -89,6 +94,12 @@ def _behind_the_graph(case: Case) -> Any:
     if ".data" in text and "create_graph=True" in text:  # what a recorded gradient's nodes keep is the rule's own affair: quotients, powers
         return True
     return re.search(r"\.data[.\[]", case.before) and _computed_anew().search(case.before.lower().replace("_", ""))
+
+
+def _alike(seen: Any) -> bool:
+    """Whether a tensor holds the same number everywhere, but for rounding."""
+    values = getattr(seen, "values", None)
+    return values is not None and values.size > 1 and bool(abs(values - values.flat[0]).max() <= 1e-6 * abs(values).max())
 
 
 def _tangents(case: Case) -> Any:
@@ -186,7 +197,10 @@ EXPLAINED = (
         "given before the next pass is refused.",
         lambda c: c.kind == "raised" and "modified by an inplace" in c.mine
         and (given := re.search(r"autograd\.grad\([^()]*, (v\d+), .*create_graph=True", c.before))
-        and re.search(rf"^{given[1]}\b[^=\n]*(\w_\(|\] [-+*/]?= )", c.before, re.M),
+        and (
+            re.search(rf"^{given[1]}\b[^=\n]*(\w_\(|\] [-+*/]?= )", c.before, re.M)
+            or re.search(rf"^{given[1]} = v\d+\.grad$(?s:.*)\.backward\(", c.before, re.M)  # a pass accumulated into it
+        ),
     ),
     Explained(
         "faults of PyTorch",
@@ -329,7 +343,7 @@ EXPLAINED = (
         lambda c: c.kind == "value"
         and (held := re.findall(r"register_multi_grad_hook\(\[(v\d+), (v\d+)\]", c.before))
         and (begun := re.search(r"(v\d+)\.backward\(|autograd\.grad\(\[?(v\d+),", c.statement))
-        and any(n in pair for pair in held for n in begun.groups() if n),
+        and any(c.same(n, m) for pair in held for m in pair for n in begun.groups() if n),
     ),
     Explained(
         "products of turned operands",
@@ -374,6 +388,24 @@ EXPLAINED = (
         "strides of nothing",
         "NumPy's strides of arrays without elements are 0; here they are those of C order.",
         lambda c: c.kind == "value" and "stride()" in c.statement and c.empty,
+    ),
+    Explained(
+        "two faults of a change in inference mode",
+        "PyTorch computes, writes and only then refuses to count a change of an inference tensor outside of the mode; here nothing is "
+        "changed, so that what else is wrong with the call is not looked at.",
+        lambda c: c.kind == "error type" and "Inplace update to inference tensor" in c.mine,
+    ),
+    Explained(
+        "norms of equal numbers",
+        "What is left of numbers that are all alike when their mean is taken off is rounding, here of a sum and in PyTorch of a running mean.",
+        lambda c: c.kind == "value"
+        and (given := re.search(r"(?:layer|group|instance|batch)_norm\((v\d+),", c.statement))
+        and _alike(c.known.get(given[1])),
+    ),
+    Explained(
+        "complex targets",
+        "Of a complex target PyTorch computes this loss where nothing requires grad and no weight of positives is given; its derivative is refused.",
+        lambda c: c.kind == "raised" and '"binary_cross_entropy_with_logits" not implemented for complex' in c.mine,
     ),
     Explained(
         "sizes of nothing",
@@ -452,7 +484,7 @@ EXPLAINED = (
         "huber_loss's gradient",
         "Of operands of different dtypes PyTorch computes the loss, and refuses its derivative.",
         lambda c: c.kind == "not refused" and re.search(r"Found dtype \w+ but expected \w+", c.theirs)
-        and re.search(r"backward|grad\(|jvp\(", c.statement) and "huber_loss(" in c.before + c.statement,
+        and re.search(r"backward|grad\(|jvp\(", c.statement) and re.search(r"(?i)huber_?loss\(", c.before + c.statement),
     ),
     Explained(
         "gradients of embeddings by frequency",

@@ -168,6 +168,17 @@ def _numbers(*shape: int) -> np.ndarray:
     return np.sin(np.arange(1, 1 + int(np.prod(shape)), dtype=np.float32) * 0.7).reshape(shape)
 
 
+def _half_recorded(lib: Any) -> Any:
+    """A function that computes a part under no_grad, which does not hold for tangents."""
+
+    def f(x: Any) -> Any:
+        with lib.no_grad():
+            y = x * x
+        return y * x + y
+
+    return f
+
+
 def _exp_sum(x: Any) -> Any:
     return x.exp() * x.sum()
 
@@ -285,6 +296,7 @@ PROGRAMS = {
         3,
     ),
     "hessian-vector": (lambda lib, x, y: lib.func.jvp(lib.func.grad(_scalar), (x,), (y,))[1], 3, 3),
+    "linearize without recording": (lambda lib, x, y: lib.func.linearize(_half_recorded(lib), x)[1](y), 3, 3),
     "linearize": (lambda lib, x, y: lib.func.linearize(_exp_sum, x)[1](y), 3, 3),
     "maps of maps": (lambda lib, x: lib.vmap(lib.vmap(lambda a, b: a @ b, (None, 0)), (0, None))(x, x), (4, 3)),
     "dims": (lambda lib, x: lib.vmap(lambda a, b: (a * b, a.sum()), (1, None), (1, 0))(x, x[:, 0]), (4, 3)),
