@@ -122,12 +122,12 @@ def _pass_by(view: Tensor, base: Tensor, change: Any) -> None:
 
 
 def _hooked(edge: Any, end: Any) -> bool:
-    """Return whether a hook waits for a gradient on its way from a view to the edge of the base."""
+    """Return whether a hook, on a tensor or a node, waits for a gradient on its way from a view to the edge of the base."""
     while edge is not end:
         node = edge.node if edge.__class__ is Output else edge
         if node.is_leaf_edge:
             return False
-        if node.hooks is not None and node.hooks.tensor:
+        if node.hooks is not None and (node.hooks.tensor or node.hooks.pre or node.hooks.post):
             return True
         if len(node.edges) != 1:
             return False
