@@ -171,14 +171,14 @@ def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:  # type: ignor
 def _lazily(name: str) -> _Any:
     """Modules that few programs need are imported when they are asked for."""
     place = _LAZY.get(name, "")
-    if name not in _LAZY and _last_finder.find_spec(f"{__name__}.{name}") is None:
+    if name not in _LAZY and _last_finder.find_spec(f"{__package__}.{name}") is None:
         from .compat.absent import top
 
         found = globals()[name] = top(name)
         return found
     from .codegen.build.apart import imported
 
-    module = imported(f"{__name__}.{place or name}")
+    module = imported(f"{__package__}.{place or name}")
     value = globals()[name] = getattr(module, name) if place else module
     return value
 

@@ -1,4 +1,4 @@
-"""``python -m autograd_nb``: run a PyTorch program with this library; look after the kernels that are kept on disk."""
+"""``python -m autograd_nb``: run a PyTorch program with this library; let a whole environment do so; look after the kernels that are kept on disk."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .cache import commands as cache
+from .compat import shimming
 from .distributed import launcher
 from .distributed.mpi import launched, name_ranks
 
@@ -18,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
     _add_run(commands)
     cache.add_to(commands)
+    shimming.add_to(commands)
     options = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     return run(options)

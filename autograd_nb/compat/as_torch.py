@@ -6,19 +6,34 @@ and PyTorch need not be installed.
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import importlib.util
 import runpy
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from ..config import settings
+from ..dtypes import dtype, finfo, iinfo
+from ..nn.parameter import Buffer, Parameter
+from ..tensor import Tensor, TensorMeta
 from .import_aliases import Finder
+from .small import TorchVersion
 
 PACKAGE = __name__.split(".")[0]
 
 TORCH_VERSION = "2.13.0"  #: the PyTorch that this library follows
+
+#: where programs find ``torch`` that start as processes of their own
+SHIM = Path(__file__).parent / "shim"
+
+#: classes by whose module programs tell of which library a tensor is -> PyTorch's name of it
+IDENTITIES: dict[type, str] = {
+    **dict.fromkeys((Tensor, dtype, finfo, iinfo), "torch"),
+    **dict.fromkeys((Parameter, Buffer), "torch.nn.parameter"),
+}
 
 
 def _own_name(fullname: str) -> str | None:
@@ -34,10 +49,29 @@ def _own_name(fullname: str) -> str | None:
 _finder: Finder | None = None
 
 
+def _named(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
+
+
+def _take_identity(package: ModuleType) -> None:
+    """Give the package and the classes that programs ask for their module PyTorch's names; pickles go on naming this library's."""
+    homes = {cls: cls.__module__ for cls in IDENTITIES}
+    package.__name__ = "torch"
+    for cls, module in IDENTITIES.items():
+        cls.__module__ = module
+
+    def reduce_class(cls: type) -> Any:
+        return (_named, (homes[cls], cls.__name__)) if cls in homes else cls.__qualname__
+
+    for kind in {type(cls) for cls in IDENTITIES if issubclass(type(cls), TensorMeta)}:
+        copyreg.pickle(kind, reduce_class)  # type: ignore[arg-type]
+
+
 def as_torch() -> ModuleType:
     """Let ``import torch`` (and ``import torch.nn`` …) in this process give this library from now on, and return it.
 
-    Nodes of the graph that saved nothing can be run again then: see `autograd.set_graph_reuse`.
+    The package and the classes of tensors and dtypes name PyTorch's modules as theirs then, by which programs choose a backend, and
+    `importlib.metadata` knows a ``torch``. Nodes of the graph that saved nothing can be run again: see `autograd.set_graph_reuse`.
 
     Errors: RuntimeError when the real PyTorch is already imported.
 
@@ -58,12 +92,14 @@ def as_torch() -> ModuleType:
         settings.reuse = True  # programs for PyTorch are lenient, some of them without knowing it
         _finder = Finder("torch", _own_name)
         sys.meta_path.insert(0, _finder)
+        sys.path.insert(0, str(SHIM))  # processes that multiprocessing starts are given this path, and `importlib.metadata` looks there
+        _take_identity(package)
     sys.modules["torch"] = package
     for name in list(sys.modules):  # an import that finds them here leaves alone what their package has under their name: gradcheck
         if name.startswith(PACKAGE + "."):
             sys.modules.setdefault("torch" + name.removeprefix(PACKAGE), sys.modules[name])
     # programs choose between old and new ways of PyTorch by its version
-    package.__version__ = f"{TORCH_VERSION}+autograd_nb"  # type: ignore[attr-defined]
+    package.__version__ = TorchVersion(f"{TORCH_VERSION}+autograd_nb")  # type: ignore[attr-defined]
     return package
 
 

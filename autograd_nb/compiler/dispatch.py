@@ -21,7 +21,7 @@ from ..graph.modes import state
 from ..tensor import Tensor
 from .capture.recorder import Problem
 from .guards.carried_state import Kept
-from .guards.places import TooMuch
+from .guards.places import TooMuch, in_library
 from .guards.reach import Reach
 from .lower.executable import Refused
 from .nested import difference, flatten
@@ -46,7 +46,6 @@ def _surroundings() -> Any:
 
 _all: weakref.WeakSet = weakref.WeakSet()
 _capturing = threading.RLock()
-_PACKAGE = __name__.partition(".")[0]
 
 
 class Kind:
@@ -200,7 +199,7 @@ class Compiled:
                 if issubclass(cls, Wrapped):  # within vmap, grad or jvp
                     kind.eager = "it is called within a transform"
                     return self._function(*args, **kwargs)
-                if not cls.__module__.startswith(_PACKAGE):
+                if not in_library(cls.__module__):
                     raise TooMuch(f"it works on a tensor of the class {cls.__name__}")
             session = Session(self._function, reach, leaves, carried)
         except TooMuch as error:
