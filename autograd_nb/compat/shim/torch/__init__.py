@@ -2,8 +2,7 @@
 
 import sys
 
-del sys.modules[__name__]  # the import system takes what stands there afterwards
-
 from autograd_nb.compat.as_torch import as_torch
 
+del sys.modules[__name__]  # the import system takes what stands there afterwards
 as_torch()
