@@ -232,7 +232,9 @@ def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
         suffixes.append(f"grad_fn=<{name}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
-    return _joined(prefix + contents, suffixes, indent)
+    text = _joined(prefix + contents, suffixes, indent)
+    learned = not plain and ("_is_param" in self.__dict__ or any(c.__name__ == "Parameter" for c in type(self).__mro__))
+    return f"Parameter({text})" if learned else text
 
 
 def _format(self: Tensor, spec: str) -> str:

@@ -79,9 +79,9 @@ MORE: dict[str, Absent] = {
     }),
     "overrides": Absent("Objects that stand for tensors and redefine functions.", {
         **_at("compat.overriding", "has_torch_function handle_torch_function is_tensor_like is_tensor_method_or_property get_ignored_functions"),
-        **_at("compat.overriding", "has_torch_function_unary has_torch_function_variadic wrap_torch_function"),
-        **each(_DISPATCH, "get_overridable_functions get_testing_overrides resolve_name"),
-        **each(NoClass(_DISPATCH), "TorchFunctionMode BaseTorchFunctionMode"),
+        **_at("compat.overriding", "has_torch_function_unary has_torch_function_variadic wrap_torch_function enable_reentrant_dispatch"),
+        **_at("compat.overriding", "get_overridable_functions get_testing_overrides get_default_nowrap_functions resolve_name"),
+        **_at("compat.overriding", "TorchFunctionMode BaseTorchFunctionMode"),
     }),
     "__config__": Absent("How the library was built.", {"show": Says("autograd_nb: kernels compiled by Numba"), "parallel_info": Says("")}),
     "torch_version": Absent("Versions as PyTorch compares them.", _at("compat.small", "TorchVersion")),
@@ -151,7 +151,8 @@ MORE: dict[str, Absent] = {
 #: names of tables in `table`, added to theirs
 ADDED: dict[str, dict[str, Answer]] = {
     "_C": {
-        "_log_api_usage_once": _NONE, "_get_tracing_state": _NONE, "_add_docstr": _ITSELF, **each(Sets(), "DisableTorchFunction DisableTorchFunctionSubclass"),
+        "_log_api_usage_once": _NONE, "_get_tracing_state": _NONE, "_add_docstr": _ITSELF,
+        **_at("compat.overriding", "DisableTorchFunction DisableTorchFunctionSubclass"),
         "_disabled_torch_function_impl": At("compat.overriding:_disabled_torch_function_impl"), "device": At("ops.creation.device:device"),
         "dtype": At("dtypes:dtype"), "Size": At("shapes:Size"), "TensorBase": At("tensor:Tensor"), "_TensorBase": At("tensor:Tensor"),
         "_is_tracing": _NO, "_has_cuda": Value(False),
@@ -198,6 +199,6 @@ TOP: dict[str, Answer] = {
     **each(_NONE, "clear_autocast_cache set_autocast_cache_enabled"), **each(_NO, "is_autocast_cache_enabled is_autocast_cpu_enabled"),
     **each(_NO, "is_vulkan_available cudnn_is_acceptable compiled_with_cxx11_abi"),
     "_weight_norm": At("compat.small:_weight_norm"), "_shape_as_tensor": At("compat.small:_shape_as_tensor"),
-    **each(NoClass(_DEVICE), "Stream Event"), **each(Sets(), "DisableTorchFunction"),
+    **each(NoClass(_DEVICE), "Stream Event"), "DisableTorchFunction": At("compat.overriding:DisableTorchFunction"),
     **{f"_foreach_{op}": At(f"compat.foreach:_foreach_{op}") for op in _FOREACH},
 }  # fmt: skip

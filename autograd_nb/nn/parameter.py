@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..autograd.subclasses import Redefining, _disabled_torch_function_impl, machinery
 from ..dtypes import as_dtype, get_default_dtype
 from ..ops.core.recording import tensor_type
 from ..ops.creation.create import new_empty
@@ -14,7 +15,15 @@ from ..shapes import as_shape
 from ..tensor import Tensor, TensorMeta, adopt, set_requires_grad
 
 
-class Parameter(Tensor):
+class _ParameterMeta(TensorMeta):
+    """A tensor of a program's class that carries the mark is a `Parameter`."""
+
+
+def _is_parameter(cls: type, instance: Any) -> bool:
+    return (cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)) or type.__instancecheck__(cls, instance)
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that a `Module` registers as a parameter when it is assigned as an attribute.
 
     data: the tensor whose memory it takes over; requires_grad: whether it is learned.
@@ -29,9 +38,16 @@ class Parameter(Tensor):
             data = new_empty((0,), get_default_dtype())
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter(): argument 'data' must be a Tensor, not {type(data).__name__}")
-        t = adopt(cls, data.detach())
+        if cls is Parameter and isinstance(data, Redefining) and not issubclass(type(data), Parameter):  # it stays of its class
+            _ParameterMeta.__instancecheck__ = _is_parameter  # type: ignore[method-assign]
+            t = data.detach().requires_grad_(requires_grad)
+            t._is_param = True
+            return t
+        t = adopt(cls, machinery().undisturbed(Tensor.detach, data) if isinstance(data, Redefining) else data.detach())
         set_requires_grad(t, requires_grad)
         return t
+
+    __torch_function__ = _disabled_torch_function_impl
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         if id(self) not in memo:  # (its gradient stays behind, as in PyTorch)

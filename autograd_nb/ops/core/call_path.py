@@ -32,6 +32,7 @@ from ...graph.node import FINISHING, LEAVES, NODES, ONE_NODE, OUTPUTS, Output, f
 from ...graph.versions import SEVERAL_LISTS, same_storage
 from ...shapes import Size
 from ...tensor import Tensor, blank, refresh
+from .foreign import asked, foreign_among
 from .history import rewrite_history
 from .memo import Memo, ordinary
 from .numbers import bool_argument
@@ -305,6 +306,8 @@ def unsaved_lines(operand: str) -> list[str]:
 class _Known:
     """A public function whose calls are `known`: its plans, its long way, and the text of what stands before that."""
 
+    public: Callable[..., Any]  #: as users know it
+
     def __init__(self, function: Callable[..., Any], key: str, plan: Callable[..., Any], takes: Sequence[str]):
         self.long, self.memo, self.plan, self.key = numpy_names(function), Memo(), plan, key
         ordered = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -325,6 +328,8 @@ class _Known:
             found = self.key_of(*args)
             usual = ordinary(*found)
         except AttributeError:  # no tensor, which the function says
+            if foreign_among(args):
+                return None, asked.redefined(self.public, *self.sent(self.read, args))
             usual = False
         if usual:
             made = self.plan(False, *args)
@@ -339,9 +344,16 @@ class _Known:
 
     def slow(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
         """Return the result of a call with other arguments than the plans know; what is left out may come under another name."""
+        args, sent = self.sent(self.names, values)
+        if foreign_among(args):
+            return asked.redefined(self.public, args, sent | options)
+        return self.long(*args, **sent, **options)
+
+    def sent(self, names: Sequence[str], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of a call by position, and those by name that are not left at their defaults."""
         defaults = self.defaults
-        sent = {n: v for n, v in zip(self.names, values, strict=True) if n not in defaults or v is not defaults[n]}
-        return self.long(*[sent.pop(n) for n in self.names if n not in defaults], **sent, **options)
+        given = {n: v for n, v in zip(names, values, strict=True) if n not in defaults or v is not defaults[n]}
+        return tuple([given.pop(n) for n in names if n not in defaults]), given
 
     def call(self, run: Callable[..., Any] | Sequence[str], space: dict[str, Any]) -> Callable[..., Any]:
         """Return the public function; parameters that are passed by name only go on to the long way."""
@@ -373,6 +385,8 @@ def known(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        return _Known(function, key, plan, takes).call(run, space)
+        made = _Known(function, key, plan, takes)
+        made.public = made.call(run, space)
+        return made.public
 
     return decorate

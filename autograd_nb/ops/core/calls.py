@@ -25,8 +25,10 @@ from .call_path import (
     tensor_lines,
     unrecorded_lines,
 )  # fmt: skip
+from .foreign import asked, foreign_among, is_foreign
 from .numbers import number_argument, number_as
 from .recording import store
+from .registry import OPS
 
 if TYPE_CHECKING:
     from .pointwise import Pointwise
@@ -276,6 +278,8 @@ def unary_call(op: Pointwise) -> Callable[..., Any]:
 
     def first(input: Any) -> Any:
         if not isinstance(input, Tensor) and not hasattr(input, "_decide"):
+            if is_foreign(input):
+                return asked.redefined(OPS[op.name].call, (input,), {})
             only_tensors(op.name, input, None)
         return op.slow((input,))
 
@@ -286,6 +290,8 @@ def binary_call(op: Pointwise, operator: bool = False) -> Callable[..., Any]:
     """Return the public function of an op of two operands; as an ``operator`` it leaves operands that are not ours to Python."""
 
     def first(input: Any, other: Any) -> Any:
+        if foreign_among((input, other)):
+            return asked.redefined(OPS[op.name].call, (input, other), {})
         if operator and not acceptable(other):
             return NotImplemented
         only_tensors(op.name, input, other, "second" if operator else op.numbers)

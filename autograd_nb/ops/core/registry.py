@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from ...tensor import Tensor
+from .foreign import asked, foreign_among
 from .numbers import bool_argument
 
 #: kinds of numbers; "half" is float16, "integer" any that is no bool
@@ -109,7 +110,12 @@ def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None
             for flag, place in flags.items():
                 if place < len(args):
                     bool_argument(args[place], name, flag)
-        return call(*args, **options)
+        try:
+            return call(*args, **options)
+        except (TypeError, AttributeError):
+            if not foreign_among((*args, *options.values())):
+                raise
+        return asked.redefined(renaming, args, options)
 
     return renaming
 
@@ -126,6 +132,7 @@ def _give_home(call: Callable[..., Any], name: str, namespaces: tuple[str, ...],
     space = namespaces[0] if namespaces else ""
     call.__module__ = _PACKAGE if space in ("", "torch") else f"{_PACKAGE}.{space}"
     call.__qualname__ = name.removeprefix(space + ".") if space else f"Tensor.{name}"
+    call.__name__ = call.__qualname__.rpartition(".")[2]
 
 
 def _tensors(text: str, made: str) -> str:

@@ -311,6 +311,9 @@ class Structured:
         classes = tuple(map(type, args))
         found = self._recorders.get(classes)
         if found is None:
+            classes = tuple([Tensor if hasattr(c, "of_program") else c for c in classes])  # which is not to be kept alive
+            found = self._recorders.get(classes)
+        if found is None:
             found = self._recorders[classes] = recorder(self, classes)
             note_op("structured", self, self.forward, list(args))
         found(args, out, depth + 1)

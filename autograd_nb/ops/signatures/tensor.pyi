@@ -356,6 +356,9 @@ class TensorMethods:
     ) -> Tensor:
         """Return a copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides."""
 
+    def as_subclass(self, cls: type) -> Any:
+        """Return the tensor as one of another class, with the same memory; dy/dx = 1. TypeError where ``cls`` is no subclass of Tensor."""
+
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """y = arcsin x, dy/dx = 1/√(1 − x²)."""
 

@@ -1,0 +1,368 @@
+"""``__torch_function__``: classes and modes that take over calls of public functions, methods, operators and attributes of tensors.
+
+As transforms do (see `overriding`), it stands in the place of what it may take over only while something may: while there is a class that has
+the method (a subclass of Tensor, or another that was met), or a mode is open. Each public function then runs `_dispatch` and not its own code. It
+stays the same object, as programs keep tables of functions. Otherwise plain tensors pay nothing for all this.
+
+In PyTorch what is written in C++ calls its like past ``__torch_function__``, and what is written in Python does not. Here so do all
+layers but those of `_PYTHON`. Source: https://docs.pytorch.org/docs/stable/notes/extending.html#extending-torch-python-api
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+from ..graph.modes import PerThread
+from ..ops.core.registry import OPS
+from ..tensor import Tensor, adopt
+from .subclasses import Redefining, _disabled_torch_function_impl, as_subclass
+
+#: layers of this package whose calls are taken over too: PyTorch's are written in Python
+_PYTHON = ("nn", "optim", "distributions", "utils", "compat")
+
+#: functions that no class takes over: what asks nothing of tensors, and what makes plain ones of anything
+IGNORED = {
+    "is_tensor", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "typename", "set_printoptions", "set_default_tensor_type",
+    "is_storage", "get_default_device", "get_device_module", "broadcast_shapes", "can_cast", "result_type", "as_subclass", "tensor", "as_tensor",
+    "asarray", "from_numpy", "scalar_tensor", "__hash__", "__iter__", "__init_subclass__", "__torch_function__", "__pointwise__", "__array_function__",
+    "__array_ufunc__", "__dir__",
+}  # fmt: skip
+
+#: operators -> the methods as which PyTorch hands them on
+_HANDED_ON = {
+    "__abs__": "abs", "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul",
+    "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__ifloordiv__": "floor_divide_", "__mod__": "remainder",
+    "__imod__": "remainder_", "__neg__": "neg", "__pos__": "positive", "__matmul__": "matmul", "__ge__": "ge", "__gt__": "gt", "__le__": "le",
+    "__lt__": "lt", "__ne__": "ne", "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
+}  # fmt: skip
+
+
+class _State(PerThread):
+    disabled = 0  # 1: subclasses do not take over, 2: nor do modes
+    modes: tuple[Any, ...] = ()  # the innermost last
+
+
+state: Any = _State()
+_FOLDER = Path(__file__).parents[1]
+
+
+@cache
+def _computes(file: str) -> bool:
+    """Return whether a file is one of those whose calls are not taken over."""
+    path = Path(file)
+    return _FOLDER in path.parents and path.relative_to(_FOLDER).parts[0] not in _PYTHON and file != __file__
+
+
+# ------------------------------------------------------------------------------------------------- who takes over
+
+
+_plain: set[type] = {Tensor, int, float, bool, str, type(None)}  #: classes that are known to take over nothing
+
+
+def redefines(cls: type) -> bool:
+    """Return whether a class takes over calls: it has a ``__torch_function__``, and is not this library's."""
+    if cls in _plain:
+        return False
+    method = getattr(cls, "__torch_function__", None)
+    if method is None or method is _disabled_torch_function_impl or (issubclass(cls, Tensor) and not issubclass(cls, Redefining)):
+        _plain.add(cls)
+        return False
+    return True
+
+
+def _add(found: list[Any], value: Any) -> None:
+    cls = type(value)
+    if redefines(cls) and not any(type(other) is cls for other in found):
+        found.insert(next((i for i, other in enumerate(found) if issubclass(cls, type(other))), len(found)), value)
+
+
+def overloaded(values: Iterable[Any]) -> list[Any]:
+    """Return one argument of each class that takes over, those of subclasses first; those in lists and tuples count."""
+    found: list[Any] = []
+    for value in values:
+        kind = value.__class__
+        if kind is list or kind is tuple:
+            for v in value:
+                if v.__class__ not in _plain:
+                    _add(found, v)
+        elif kind not in _plain:
+            _add(found, value)
+    return found
+
+
+def _name(function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", "") if not isinstance(owner, property) else f"{getattr(owner.fget, '__name__', '')}.{function.__name__}"
+    return f"{getattr(function, '__module__', None) or 'Tensor'}.{name}"
+
+
+def ask(function: Any, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what the innermost mode, or else the first argument that does not decline, makes of a call. TypeError if all do."""
+    types = tuple([type(value) for value in found])
+    if state.modes and state.disabled < 2:
+        modes, mode = state.modes, state.modes[-1]
+        state.modes = modes[:-1]
+        try:
+            result = mode.__torch_function__(function, types, args, kwargs)
+        finally:
+            state.modes = modes
+        if result is not NotImplemented:
+            return result
+    for value in found:
+        result = value.__torch_function__(function, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(
+        f"no implementation found for '{_name(function)}' on types that implement __torch_function__: {[t.__name__ for t in types]} (all of "
+        "them returned NotImplemented)"
+    )
+
+
+def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of a call of ``function`` by the user, which arguments may take over."""
+    found = [] if state.disabled else overloaded((*args, *kwargs.values()))
+    for value in found:
+        if not isinstance(value, Tensor):
+            _met(type(value))
+    if found or (state.modes and state.disabled < 2):
+        return ask(function, found, args, kwargs)
+    return function(*args, **kwargs)
+
+
+def _dispatch(original: Callable[..., Any], public: Any, ignored: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run in the place of a public function, whose own code is ``original``'s."""
+    if state.disabled < 2 and not _computes(sys._getframe(2).f_code.co_filename):
+        found = [] if ignored or state.disabled else overloaded((*args, *kwargs.values()) if kwargs else args)
+        if found or state.modes:
+            return ask(public, found, args, kwargs)
+    return original(*args, **kwargs)
+
+
+@contextmanager
+def _switched(to: int) -> Iterator[None]:
+    before = state.disabled
+    state.disabled = max(before, to)
+    try:
+        yield
+    finally:
+        state.disabled = before
+
+
+def undisturbed(function: Callable[..., Any], *args: Any) -> Any:
+    """Return ``function(*args)``, which nothing takes over."""
+    with _switched(2):
+        return function(*args)
+
+
+def default(cls: type, func: Any, types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of ``func`` on tensors, with those that it makes as objects of ``cls``: `Tensor.__torch_function__`."""
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    with _switched(1):
+        result = func(*args, **kwargs)
+    return result if cls is Tensor or func in nowrap_functions() else _of_class(result, cls, args)
+
+
+def _of_class(result: Any, cls: type, args: tuple[Any, ...]) -> Any:
+    if isinstance(result, Tensor):
+        if isinstance(result, cls):
+            return result
+        if any(result is a for a in args):  # it goes on being what it is
+            return undisturbed(as_subclass, result, cls)
+        return adopt(cls, result)
+    if isinstance(result, (tuple, list)):
+        made = [_of_class(r, cls, args) for r in result]
+        return type(result)._make(made) if hasattr(result, "_make") else type(result)(made)  # type: ignore[attr-defined]
+    return result
+
+
+@cache
+def nowrap_functions() -> set[Any]:
+    """Return the attributes whose values stay what they are: ``grad`` and ``_base``."""
+    return {vars(Tensor)[name].__get__ for name in ("grad", "_base")}
+
+
+# ---------------------------------------------------------------------------------------------- in their places
+
+
+@cache
+def functions() -> dict[Any, Any]:
+    """Return the functions in whose place `_dispatch` may stand -> as what they are handed to ``__torch_function__``."""
+    found = {info.call: info.call for info in OPS.values() if isinstance(info.call, FunctionType)}
+    for name, value in vars(Tensor).items():
+        if isinstance(value, FunctionType) and (name[0] != "_" or name.endswith("__")) and value not in found:
+            found[value] = vars(Tensor).get(_HANDED_ON.get(name, ""), value)
+            value.__name__ = name  # programs tell functions by it
+    return found
+
+
+def attributes() -> dict[str, property]:
+    """Return the attributes of tensors that are asked for by subclasses."""
+    return {name: value for name, value in vars(Tensor).items() if isinstance(value, property) and (name[0] != "_" or name == "_base")}
+
+
+@cache
+def _place_holder(free: tuple[str, ...]) -> CodeType:
+    """Return the code that stands in the place of a function with these free variables."""
+    text = f"def make({', '.join(free)}):\n def call(*args, _redefining, **kwargs):\n  return _redefining(args, kwargs)\n  {', '.join(free) or 0}\n return call"
+    space: dict[str, Any] = {}
+    exec(compile(text, __file__, "exec"), space)
+    return space["make"](*free).__code__  # type: ignore[no-any-return]
+
+
+class Interception:
+    """Puts `_dispatch` into the place of all public functions while anybody needs it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = threading.RLock()
+        self._originals: dict[Any, tuple[Any, ...]] = {}
+
+    def enter(self) -> None:
+        """Stand there for one more."""
+        with self._lock:
+            self.count += 1
+            if self.count == 1:
+                for function, public in functions().items():
+                    self._take(function, public)
+
+    def leave(self) -> None:
+        """Stand there for one less, and give the places back after the last."""
+        with self._lock:
+            self.count -= 1
+            if not self.count:
+                for function, (code, defaults, keywords, signed) in self._originals.items():
+                    function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, keywords
+                    if not signed:
+                        function.__dict__.pop("__wrapped__", None)
+                self._originals.clear()
+                _plain.clear()
+                _plain.update((Tensor, int, float, bool, str, type(None)))
+
+    def _take(self, function: Any, public: Any) -> None:
+        write = function.__globals__.get("_write")
+        if write is not None and function.__code__.co_name == "_first_call":
+            write()  # (see `call_path.generated_later`)
+        own = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+        own.__kwdefaults__ = function.__kwdefaults__
+        signed = "__wrapped__" in function.__dict__
+        self._originals[function] = function.__code__, function.__defaults__, function.__kwdefaults__, signed
+        if not signed:
+            function.__wrapped__ = own  # what `inspect.signature` reads
+        ignored = function.__name__ in IGNORED
+        free = tuple(function.__code__.co_freevars)
+        function.__kwdefaults__ = {"_redefining": partial(_dispatch, own, public, ignored)}
+        function.__defaults__ = None
+        function.__code__ = _place_holder(free)
+
+
+INTERCEPTION = Interception()
+_known: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+def _met(cls: type) -> None:
+    """Take over for a class as long as it lives."""
+    if cls not in _known:
+        _known.add(cls)
+        INTERCEPTION.enter()
+        weakref.finalize(cls, INTERCEPTION.leave).atexit = False
+
+
+def _attribute(name: str, own: property) -> property:
+    def asked(accessor: Any, direct: Any) -> Any:
+        def access(self: Any, *value: Any) -> Any:
+            if state.disabled or not redefines(type(self)) or _computes(sys._getframe(1).f_code.co_filename):
+                return direct(self, *value)
+            return ask(accessor, [self], (self, *value), {})
+
+        return access
+
+    setter, deleter = own.fset and asked(own.__set__, own.fset), own.fdel and asked(own.__delete__, own.fdel)
+    return property(asked(own.__get__, own.fget), setter, deleter, own.__doc__)
+
+
+def defined(cls: type) -> None:
+    """Take note of a subclass of Tensor that a program has defined."""
+    if "shape" not in vars(Redefining):
+        for name, own in attributes().items():
+            setattr(Redefining, name, _attribute(name, own))
+    if redefines(cls):
+        _met(cls)
+
+
+# --------------------------------------------------------------------------------------------------------- switches
+
+
+class DisableTorchFunctionSubclass:
+    """A context in which classes do not take over calls; modes do.
+
+    >>> with torch._C.DisableTorchFunctionSubclass():
+    ...     y = torch.ones(2) + 1
+    """
+
+    _level = 1
+
+    def __enter__(self) -> None:
+        self._before = state.disabled
+        state.disabled = max(self._before, self._level)
+
+    def __exit__(self, *error: Any) -> None:
+        state.disabled = self._before
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A context in which nothing takes over calls: neither classes nor modes."""
+
+    _level = 2
+
+
+class TorchFunctionMode:
+    """A context whose ``__torch_function__(func, types, args, kwargs)`` takes over every call of a public function.
+
+    Within that method the mode is not active: ``func(*args, **kwargs)`` does what would have been done without it.
+    Source: https://docs.pytorch.org/docs/stable/torch.overrides.html#torch.overrides.TorchFunctionMode
+
+    >>> class Count(torch.overrides.TorchFunctionMode):
+    ...     n = 0
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         self.n += 1
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Count() as count:
+    ...     y = torch.ones(2) + 1
+    >>> count.n
+    2
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Raise NotImplementedError: a mode says what becomes of calls."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        INTERCEPTION.enter()
+        state.modes = (*state.modes, self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        state.modes = state.modes[:-1]
+        INTERCEPTION.leave()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return a mode of this class."""
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Return the result of the call."""
+        return func(*args, **(kwargs or {}))

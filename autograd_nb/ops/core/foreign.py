@@ -1,0 +1,30 @@
+"""Objects that are no tensors and stand for some: classes with a ``__torch_function__``, which redefines the functions that are called with them.
+
+Functions come to ask for them where an argument is no tensor, so that calls with tensors pay nothing; `autograd.torch_function` has the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...tensor import Tensor
+
+
+class Asked:
+    """The call of an argument's ``__torch_function__``, handed in from the layer above."""
+
+    redefined: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+
+
+asked = Asked()
+
+
+def is_foreign(value: Any) -> bool:
+    """Return whether an object is no tensor and has a ``__torch_function__``."""
+    return hasattr(type(value), "__torch_function__") and not isinstance(value, Tensor)
+
+
+def foreign_among(values: Iterable[Any]) -> bool:
+    """Return whether there is such an object among arguments, or in lists and tuples of them."""
+    return any(any(map(is_foreign, v)) if v.__class__ in (list, tuple) else is_foreign(v) for v in values)
