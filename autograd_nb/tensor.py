@@ -5,9 +5,7 @@
 by every tensor of the storage but for what `.data` gives (`graph.versions`). ``_edge`` is where its gradient flows (None for leaves).
 ``_view`` is the base that a view looks at, or None; then ``_seen`` says as of which change of the memory its history is, and
 ``_view_kind`` how it was made ("", "multi:<Name>", or one of `UNTRACKED`). They are slots and no object of their own as one would cost
-half of a view.
-
-Ops attach themselves as methods (see `autograd_nb.ops`); here is only what every op needs.
+half of a view. Ops attach themselves as methods (see `autograd_nb.ops`); here is only what every op needs.
 """
 
 from __future__ import annotations
@@ -45,6 +43,7 @@ class Above:
     read_view: Callable[..., Tensor]
     without_view: Callable[..., Tensor]
     lone_base: Callable[[Tensor], Tensor]
+    subclassed: Callable[[type], None]
     lone_views = False  #: whether a compiled function has ever returned a view that is `ALONE`
 
 
@@ -411,6 +410,8 @@ def adopt(cls: type, t: Tensor) -> Any:
     new._data, new._layout, new._version_, new._rg = t._data, t._layout, t._version_, t._rg
     new._edge, new._grad, new._leaf_hook_set = t._edge, t._grad, None
     look_as(t, new)
+    if hasattr(cls, "of_program"):  # (see `autograd.subclasses`)
+        above.subclassed(cls)
     return new
 
 

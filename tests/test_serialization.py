@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import multiprocessing.reduction
 import os
@@ -253,12 +254,22 @@ def test_safetensors(tmp_path):
     np.testing.assert_array_equal(other.load_file(path)["a"], tensors["a"].numpy())
 
 
-class Marked(torch.Tensor):
-    pass
+@pytest.fixture
+def marked():
+    """A subclass of Tensor that pickle finds, and that is gone afterwards, as such classes take over calls while they are there."""
+
+    class Marked(torch.Tensor):
+        pass
+
+    Marked.__qualname__ = "Marked"
+    globals()["Marked"] = Marked
+    yield Marked
+    del globals()["Marked"], Marked
+    gc.collect()
 
 
-def test_attributes_and_classes_of_tensors(path):
-    p, t, s = nn.Parameter(torch.ones(2)), torch.zeros(1), adopt(Marked, torch.ones(3))
+def test_attributes_and_classes_of_tensors(path, marked):
+    p, t, s = nn.Parameter(torch.ones(2)), torch.zeros(1), adopt(marked, torch.ones(3))
     p.extra, t.note, s.unit = "mine", {"a": [1, torch.ones(1)]}, "m"
     b = nn.Buffer(torch.ones(1))
     torch.save([p, t, b], path)
@@ -269,9 +280,9 @@ def test_attributes_and_classes_of_tensors(path):
     torch.save(s, path)
     with pytest.raises(pickle.UnpicklingError, match="Marked"):
         torch.load(path)
-    with serialization.safe_globals([Marked]):
+    with serialization.safe_globals([marked]):
         found = torch.load(path)
-    assert type(found) is Marked
+    assert type(found) is marked
     assert found.unit == "m"
 
 

@@ -2,7 +2,7 @@
 
 A class that a program derives from `Tensor` (not from `Parameter`, whose results are plain tensors, as in PyTorch) has `Redefining` before it
 in the order of its bases: PyTorch's constructor, and attributes that ask ``__torch_function__``. Plain tensors know nothing of it.
-`torch_function` does the work, and is imported when the first such class is defined.
+`torch_function` does the work, and is imported when there is a first object of such a class.
 """
 
 from __future__ import annotations
@@ -56,10 +56,8 @@ def _mro(cls: type) -> list[type]:
     return [*order[:place], Redefining, *order[place:]]
 
 
-def _init_subclass(cls: Any, **kwargs: Any) -> None:
-    super(Tensor, cls).__init_subclass__(**kwargs)
-    if issubclass(cls, Redefining):
-        machinery().defined(cls)
+def _subclassed(cls: type) -> None:
+    machinery().made(cls)
 
 
 def _torch_function(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -105,8 +103,8 @@ def _redefined(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 asked.redefined = _redefined
+above.subclassed = _subclassed
 TensorMeta.mro = _mro  # type: ignore[method-assign, assignment]
-Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[assignment, arg-type]
 Tensor.__torch_function__ = classmethod(_torch_function)  # type: ignore[attr-defined]
 Tensor.as_subclass = as_subclass  # type: ignore[method-assign, assignment]
 Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
 """``__torch_function__``: classes and modes that take over calls of public functions, methods, operators and attributes of tensors.
 
 As transforms do (see `overriding`), it stands in the place of what it may take over only while something may: while there is a class that has
-the method (a subclass of Tensor, or another that was met), or a mode is open. Each public function then runs `_dispatch` and not its own code. It
-stays the same object, as programs keep tables of functions. Otherwise plain tensors pay nothing for all this.
+the method (a subclass of Tensor of which there was an object, or another that was met), or a mode is open. Each public function then runs
+`_dispatch` and not its own code. It stays the same object, as programs keep tables of functions. Otherwise plain tensors pay nothing for all this.
 
 In PyTorch what is written in C++ calls its like past ``__torch_function__``, and what is written in Python does not. Here so do all
 layers but those of `_PYTHON`. Source: https://docs.pytorch.org/docs/stable/notes/extending.html#extending-torch-python-api
@@ -32,7 +32,7 @@ _PYTHON = ("nn", "optim", "distributions", "utils", "compat")
 IGNORED = {
     "is_tensor", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "typename", "set_printoptions", "set_default_tensor_type",
     "is_storage", "get_default_device", "get_device_module", "broadcast_shapes", "can_cast", "result_type", "as_subclass", "tensor", "as_tensor",
-    "asarray", "from_numpy", "scalar_tensor", "__hash__", "__iter__", "__init_subclass__", "__torch_function__", "__pointwise__", "__array_function__",
+    "asarray", "from_numpy", "scalar_tensor", "__hash__", "__iter__", "__torch_function__", "__pointwise__", "__array_function__",
     "__array_ufunc__", "__dir__",
 }  # fmt: skip
 
@@ -289,8 +289,10 @@ def _attribute(name: str, own: property) -> property:
     return property(asked(own.__get__, own.fget), setter, deleter, own.__doc__)
 
 
-def defined(cls: type) -> None:
-    """Take note of a subclass of Tensor that a program has defined."""
+def made(cls: type) -> None:
+    """Take note of an object of a subclass of Tensor that a program has defined."""
+    if cls in _known:
+        return
     if "shape" not in vars(Redefining):
         for name, own in attributes().items():
             setattr(Redefining, name, _attribute(name, own))

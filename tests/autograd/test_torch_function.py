@@ -85,6 +85,10 @@ def test_one_operation_enters_one_function():
 def test_functions_stay_the_same_objects_with_their_signatures():
     add, signature = torch.add, inspect.signature(torch.cat)
     kept = subclass()
+    assert torch_function.INTERCEPTION.count == 0  # no object of it yet
+    x = kept([1.0])
+    assert torch_function.INTERCEPTION.count == 1
+    assert type(x.exp()) is kept
     assert torch.add is add
     assert inspect.signature(torch.cat) == signature
     assert torch.add(torch.ones(2), 1).tolist() == [2.0, 2.0]

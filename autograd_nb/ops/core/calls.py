@@ -290,7 +290,7 @@ def binary_call(op: Pointwise, operator: bool = False) -> Callable[..., Any]:
     """Return the public function of an op of two operands; as an ``operator`` it leaves operands that are not ours to Python."""
 
     def first(input: Any, other: Any) -> Any:
-        if foreign_among((input, other)):
+        if not (isinstance(input, Tensor) and isinstance(other, (Tensor, float, int))) and foreign_among((input, other)):
             return asked.redefined(OPS[op.name].call, (input, other), {})
         if operator and not acceptable(other):
             return NotImplemented
