@@ -10,19 +10,23 @@ from autograd_nb.compat.convolutions import conv2d_weight as _conv2d_weight
 from autograd_nb.compat.convolutions import conv3d_input as _conv3d_input
 from autograd_nb.compat.convolutions import conv3d_weight as _conv3d_weight
 from autograd_nb.compat.foreach import _group_tensors_by_device_and_dtype as __group_tensors_by_device_and_dtype
-from autograd_nb.distributed.futures import Future as _Future
-from autograd_nb.distributed.futures import collect_all as _collect_all
-from autograd_nb.distributed.futures import fork as _fork
-from autograd_nb.distributed.futures import wait as _wait
-from autograd_nb.distributed.futures import wait_all as _wait_all
+from autograd_nb.compat.overriding import BaseTorchFunctionMode as _BaseTorchFunctionMode
+from autograd_nb.compat.overriding import DisableTorchFunction as _DisableTorchFunction
+from autograd_nb.compat.overriding import DisableTorchFunctionSubclass as _DisableTorchFunctionSubclass
+from autograd_nb.compat.overriding import TorchFunctionMode as _TorchFunctionMode
 from autograd_nb.compat.overriding import _disabled_torch_function_impl as __disabled_torch_function_impl
+from autograd_nb.compat.overriding import enable_reentrant_dispatch as _enable_reentrant_dispatch
+from autograd_nb.compat.overriding import get_default_nowrap_functions as _get_default_nowrap_functions
 from autograd_nb.compat.overriding import get_ignored_functions as _get_ignored_functions
+from autograd_nb.compat.overriding import get_overridable_functions as _get_overridable_functions
+from autograd_nb.compat.overriding import get_testing_overrides as _get_testing_overrides
 from autograd_nb.compat.overriding import handle_torch_function as _handle_torch_function
 from autograd_nb.compat.overriding import has_torch_function as _has_torch_function
 from autograd_nb.compat.overriding import has_torch_function_unary as _has_torch_function_unary
 from autograd_nb.compat.overriding import has_torch_function_variadic as _has_torch_function_variadic
 from autograd_nb.compat.overriding import is_tensor_like as _is_tensor_like
 from autograd_nb.compat.overriding import is_tensor_method_or_property as _is_tensor_method_or_property
+from autograd_nb.compat.overriding import resolve_name as _resolve_name
 from autograd_nb.compat.overriding import wrap_torch_function as _wrap_torch_function
 from autograd_nb.compat.precision import cuda_autocast as _cuda_autocast
 from autograd_nb.compat.precision import custom_bwd as _custom_bwd
@@ -49,6 +53,9 @@ from autograd_nb.compat.small import is_instance as _is_instance
 from autograd_nb.compat.small import set_hub_directory as _set_hub_directory
 from autograd_nb.compat.sobol import SobolEngine as _SobolEngine
 from autograd_nb.compiler import compile as _compile
+from autograd_nb.distributed.futures import Future as _Future
+from autograd_nb.distributed.futures import fork as _fork
+from autograd_nb.distributed.futures import wait as _wait
 from autograd_nb.dtypes import dtype as _dtype
 from autograd_nb.errors import LinAlgError as _LinAlgError
 from autograd_nb.errors import OutOfMemoryError as _OutOfMemoryError
@@ -369,10 +376,8 @@ class _C:
     def _get_tracing_state(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod
     def _add_docstr(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def DisableTorchFunction(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
-    @staticmethod
-    def DisableTorchFunctionSubclass(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
+    DisableTorchFunction = _DisableTorchFunction
+    DisableTorchFunctionSubclass = _DisableTorchFunctionSubclass
     _disabled_torch_function_impl = __disabled_torch_function_impl
     device = _device
     dtype = _dtype
@@ -534,20 +539,13 @@ class overrides:
     has_torch_function_unary = _has_torch_function_unary
     has_torch_function_variadic = _has_torch_function_variadic
     wrap_torch_function = _wrap_torch_function
-    @staticmethod
-    def get_overridable_functions(*args: Any, **kwargs: Any) -> NoReturn: ...
-    @staticmethod
-    def get_testing_overrides(*args: Any, **kwargs: Any) -> NoReturn: ...
-    @staticmethod
-    def resolve_name(*args: Any, **kwargs: Any) -> NoReturn: ...
-    class TorchFunctionMode: ...
-    class BaseTorchFunctionMode: ...
-
-class futures:
-    """Results that come later."""
-    Future = _Future
-    collect_all = _collect_all
-    wait_all = _wait_all
+    enable_reentrant_dispatch = _enable_reentrant_dispatch
+    get_overridable_functions = _get_overridable_functions
+    get_testing_overrides = _get_testing_overrides
+    get_default_nowrap_functions = _get_default_nowrap_functions
+    resolve_name = _resolve_name
+    TorchFunctionMode = _TorchFunctionMode
+    BaseTorchFunctionMode = _BaseTorchFunctionMode
 
 class __config__:
     """How the library was built."""
