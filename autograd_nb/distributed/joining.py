@@ -24,7 +24,7 @@ MANY = 1000
 
 
 class JoinHook:
-    """What a rank does for one `Joinable` after its data have ended; both methods do nothing unless they are overridden."""
+    """The part that a rank takes for one `Joinable` after its data have ended; both methods do nothing unless they are overridden."""
 
     def main_hook(self) -> None:
         """Run the collectives of one iteration of those that have data: called once for each."""
@@ -34,7 +34,7 @@ class JoinHook:
 
 
 class _JoinConfig(NamedTuple):
-    """How a join context was asked for."""
+    """The options of a join context."""
 
     enable: bool
     throw_on_early_termination: bool
@@ -47,7 +47,7 @@ class _JoinConfig(NamedTuple):
 
 
 class Joinable(ABC):
-    """What communicates in each iteration and can be shadowed: it calls `Join.notify_join_context` before its first collective in each."""
+    """An object that communicates in each iteration and can be shadowed: it calls `Join.notify_join_context` before its first collective in each."""
 
     def __init__(self) -> None:
         super().__init__()

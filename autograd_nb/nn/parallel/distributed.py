@@ -23,7 +23,7 @@ from .buckets import MEGABYTE, Reducer
 
 
 class _Shadow(JoinHook):
-    """What a rank whose data have ended does while others go on."""
+    """The part of a rank whose data have ended while others go on."""
 
     def __init__(self, ddp: DistributedDataParallel, divide_by_initial_world_size: bool):
         self.ddp = ddp

@@ -31,7 +31,7 @@ class CheckpointException(RuntimeError):
 
 
 class FileSystemWriter:
-    """Where a checkpoint is written: a folder, which is made."""
+    """The folder that a checkpoint is written to; it is made."""
 
     path: Path
 
@@ -76,7 +76,7 @@ class FileSystemWriter:
 
 
 class FileSystemReader:
-    """Where a checkpoint is read: the folder that was written."""
+    """The folder that a checkpoint is read from."""
 
     path: Path
 

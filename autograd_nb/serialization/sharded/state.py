@@ -19,7 +19,7 @@ State = dict[str, Any]
 
 @dataclass(frozen=True)
 class StateDictOptions:
-    """What `get_state_dict` and its kin leave out, and how they load.
+    """Options of `get_state_dict` and its kin: what they leave out, and how they load.
 
     ``ignore_frozen_params``: parameters without gradient are left out. ``strict``: names must be the model's. ``broadcast_from_rank0``: rank 0 has the
     state, and the others get it. ``flatten_optimizer_state_dict``: one flat dict. Tensors are whole and on the CPU in any case.

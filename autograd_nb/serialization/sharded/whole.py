@@ -18,7 +18,7 @@ State = dict[str, Any]
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What has a state of its own: `save` asks for it, and `load` gives it back."""
+    """An object with a state of its own: `save` asks for it, and `load` gives it back."""
 
     def state_dict(self) -> dict[str, Any]: ...
 
