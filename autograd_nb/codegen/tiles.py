@@ -19,6 +19,7 @@ from .vectors import BYTES, FIRST_CACHE, LINE, REGISTERS, SECOND_CACHE, Vectors,
 #: rows of the larger block, whose sums leave registers for a row of b and an element of a; of the smaller one
 ROWS, HALF = (Sized(n, __name__, REGISTERS) for n in ((8, 4) if REGISTERS == 32 else (6, 4)))
 WIDE = 2  #: vectors in a row of the larger one
+BESIDE = Sized(1 if REGISTERS == 32 else WIDE, __name__, REGISTERS)  #: and of the smaller one
 
 
 def _block(vec, rows, counts, k, a, a_row, a_col, b, b_row, c, c_row, add, below=None):

@@ -1,11 +1,11 @@
 """`autograd_nb.codegen.tiles` with bounds checked: once for a block, whose elements are then moved by the same instructions."""
 
 from ...codegen import tiles as plain
-from ...codegen.tiles import HALF, ROWS, WIDE
+from ...codegen.tiles import BESIDE, HALF, ROWS, WIDE
 from .bounds import block, same
 from .jit import helper
 
-__all__ = ["HALF", "ROWS", "WIDE", "copy_rows", "multiply", "multiply_whole", "prefetch", "turn_rows"]
+__all__ = ["BESIDE", "HALF", "ROWS", "WIDE", "copy_rows", "multiply", "multiply_whole", "prefetch", "turn_rows"]
 
 _multiply, _copy_rows, _turn_rows = plain.multiply, plain.copy_rows, plain.turn_rows
 

@@ -7,7 +7,7 @@ import numpy as np
 from ...codegen.elementary import exp
 from ...codegen.jit import FREE, NO, ONE, ZERO, helper
 from ...codegen.runtime import row
-from ...codegen.tiles import HALF, ROWS, multiply, multiply_whole, prefetch, turn_rows
+from ...codegen.tiles import BESIDE, HALF, ROWS, multiply, multiply_whole, prefetch, turn_rows
 from ...codegen.vectors import BYTES, LINE, independent, larger, one_copy, rolled
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
@@ -100,7 +100,8 @@ def product(counts, shift, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_
                 high, deep = min(ROWS, m - y), end - begin
                 x, w, z = at + y * a_row + begin * a_col, bt + begin * b_row + j, ct + y * c_row + j
                 if high <= HALF:
-                    multiply(HALF, 2, high, width, deep, a, x, a_row, a_col, b, w, b_row, c, z, c_row, more)
+                    for v in range(0, width, BESIDE * one):
+                        multiply(HALF, BESIDE, high, width - v, deep, a, x, a_row, a_col, b, w + v, b_row, c, z + v, c_row, more)
                 elif high == ROWS and width == wide:
                     multiply_whole(ROWS, 2, deep, a, x, a_row, a_col, b, w, b_row, c, z, c_row, more)
                 elif width > one:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...codegen.jit import FREE, helper
 from ...codegen.processor import Sized
-from ...codegen.tiles import HALF, ROWS, WIDE, copy_rows, multiply, multiply_whole, prefetch, turn_rows
+from ...codegen.tiles import BESIDE, HALF, ROWS, WIDE, copy_rows, multiply, multiply_whole, prefetch, turn_rows
 from ...codegen.vectors import BYTES, REGISTERS
 
 #: terms of a product before they are added to the output, whose columns of b stay in the first cache; rows of a block, all of whose a stays in the second
@@ -33,7 +33,8 @@ def strip(m, width, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add, aft
         if high == ROWS and width == WIDE * one:
             multiply_whole(ROWS, WIDE, k, a, x, a_row, a_col, b, bt, b_row, c, z, c_row, add)
         elif high <= HALF:
-            multiply(HALF, WIDE, high, width, k, a, x, a_row, a_col, b, bt, b_row, c, z, c_row, add)
+            for v in range(0, width, BESIDE * one):
+                multiply(HALF, BESIDE, high, min(width - v, BESIDE * one), k, a, x, a_row, a_col, b, bt + v, b_row, c, z + v, c_row, add)
         else:
             for v in range(0, width, one):
                 multiply(ROWS, 1, high, min(width - v, one), k, a, x, a_row, a_col, b, bt + v, b_row, c, z + v, c_row, add)
