@@ -24,7 +24,7 @@ find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
-.PHONY: help demo smoke cliffs test test-slow test-mpi test-pythons test-matrix doctest boundscheck oldest parity fuzz stubs lint bench bench-compare docs docs-serve wheel wheel-check clean
+.PHONY: help demo smoke cliffs test test-slow test-mpi test-packages test-pythons test-matrix doctest boundscheck oldest parity fuzz stubs lint bench bench-compare docs docs-serve wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -68,6 +68,15 @@ $(VENV)/mpi/made: pyproject.toml $(VENV)/made
 	@echo "installing autograd_nb with the extras test, mpi and examples"
 	@$(BIN)/python -m venv $(VENV)/mpi
 	@$(VENV)/mpi/bin/python -m pip install -qq --disable-pip-version-check --no-input -e ".[test,mpi,examples]"
+	@touch $@
+
+# no package may bring PyTorch: what they depend on is in the list itself
+test-packages: $(VENV)/packages/made ## programs of packages that were written for PyTorch, beside PyTorch's numbers, in an environment without it (ARGS=NAME)
+	@$(VENV)/packages/bin/python -m tests.packages $(ARGS)
+$(VENV)/packages/made: tests/packages/requirements.txt $(VENV)/made
+	@echo "installing tests/packages/requirements.txt"
+	@$(BIN)/python -m venv $(VENV)/packages
+	@$(VENV)/packages/bin/python -m pip install -qq --disable-pip-version-check --no-input --no-deps -r tests/packages/requirements.txt
 	@touch $@
 
 # Pythons to run the tests on, by name or path; of each version the first, and none that we do not support

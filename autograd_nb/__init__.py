@@ -187,6 +187,19 @@ if not _typing.TYPE_CHECKING:  # a checker knows all names, and so finds wrong o
     __getattr__ = _lazily
 
 
+def _namespace_of_ops(name: str) -> _Any:
+    """``torch.ops.aten`` and namespaces of programs; what is in the package `ops` itself is found before."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {ops.__name__!r} has no attribute {name!r}")
+    from .compat.operators import namespace
+
+    found = ops.__dict__[name] = namespace(name)
+    return found
+
+
+ops.__dict__["__getattr__"] = _namespace_of_ops
+
+
 def __dir__() -> list[str]:
     """Return the names that there are, those of what is imported when it is asked for among them."""
     from .compat.more import MODULES, TOP

@@ -5,14 +5,17 @@ Source: the functions programs use of PyTorch's ``torch.utils._pytree``.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
     "LEAF",
+    "NodeDef",
+    "SUPPORTED_NODES",
     "TreeSpec",
+    "register_pytree_node",
     "tree_all",
     "tree_any",
     "tree_flatten",
@@ -33,6 +36,28 @@ class TreeSpec:
     children_specs: tuple[TreeSpec, ...]
 
     @property
+    def num_nodes(self) -> int:
+        """Return how many nodes and leaves it has."""
+        return 1 + sum(c.num_nodes for c in self.children_specs)
+
+    @property
+    def num_children(self) -> int:
+        """Return how many children its root has."""
+        return len(self.children_specs)
+
+    def children(self) -> list[TreeSpec]:
+        """Return the specs of its root's children."""
+        return list(self.children_specs)
+
+    def child(self, index: int) -> TreeSpec:
+        """Return the spec of one child."""
+        return self.children_specs[index]
+
+    def unflatten(self, leaves: Any) -> Any:
+        """Return the tree of these leaves."""
+        return tree_unflatten(leaves, self)
+
+    @property
     def num_leaves(self) -> int:
         """Return how many leaves it has."""
         return 1 if self.type is None else sum(c.num_leaves for c in self.children_specs)
@@ -45,16 +70,72 @@ class TreeSpec:
 LEAF = TreeSpec(None, None, ())
 
 
+class NodeDef(NamedTuple):
+    """Tells how instances of a class are taken apart, into children and what else there is to know, and made again."""
+
+    type: type
+    flatten_fn: Callable[[Any], tuple[Any, Any]]
+    unflatten_fn: Callable[[Any, Any], Any]
+    flatten_with_keys_fn: Callable[[Any], tuple[Any, Any]] | None = None
+
+
+#: class -> how its instances are taken apart; named tuples are nodes without an entry
+SUPPORTED_NODES: dict[type, NodeDef] = {}
+
+
+def register_pytree_node(
+    cls: type, flatten_fn: Callable[[Any], Any], unflatten_fn: Callable[[Any, Any], Any], *, serialized_type_name: str | None = None,
+    to_dumpable_context: Any = None, from_dumpable_context: Any = None, flatten_with_keys_fn: Callable[[Any], Any] | None = None,
+) -> None:  # fmt: skip
+    """Make instances of ``cls`` nodes: ``flatten_fn(node)`` gives (children, context), ``unflatten_fn(children, context)`` the node.
+
+    ``flatten_with_keys_fn`` gives pairs (key, child) in place of children. The other arguments tell of files, and are accepted. Errors: ValueError
+    when the class is a node already.
+
+    Example:
+        >>> class Pair:
+        ...     def __init__(self, a, b): self.a, self.b = a, b
+        >>> register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda children, _: Pair(*children))
+        >>> tree_leaves(Pair(1, [2, 3]))
+        [1, 2, 3]
+    """
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node")
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+def _of_mapping(kind: type) -> Callable[[Any, Any], Any]:
+    return lambda children, keys: kind(zip(keys, children, strict=True))
+
+
+def _register_builtins() -> None:
+    register_pytree_node(list, lambda x: (list(x), None), lambda children, _: list(children))
+    register_pytree_node(tuple, lambda x: (list(x), None), lambda children, _: tuple(children))
+    for kind in (dict, OrderedDict):
+        register_pytree_node(kind, lambda d: (list(d.values()), list(d)), _of_mapping(kind))
+    register_pytree_node(
+        defaultdict, lambda d: (list(d.values()), [d.default_factory, list(d)]),
+        lambda children, context: defaultdict(context[0], zip(context[1], children, strict=True)),
+    )  # fmt: skip
+    register_pytree_node(deque, lambda d: (list(d), d.maxlen), lambda children, size: deque(children, maxlen=size))
+
+
+_register_builtins()
+
+
+def is_namedtuple_class(cls: type) -> bool:
+    """Return whether a class is one of named tuples."""
+    return issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
 def _children(tree: Any) -> tuple[Any, Any, list[Any]] | None:
     """Return (type, context, children) of a node; None of a leaf."""
-    if isinstance(tree, dict) and type(tree) in (dict, OrderedDict, defaultdict):
-        extra = tree.default_factory if isinstance(tree, defaultdict) else None
-        return type(tree), (tuple(tree), extra), list(tree.values())
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree), None, list(tree)
-    if type(tree) in (list, tuple):
-        return type(tree), None, list(tree)
-    return None
+    kind = type(tree)
+    definition = SUPPORTED_NODES.get(kind)
+    if definition is not None:
+        children, context = definition.flatten_fn(tree)
+        return kind, context, list(children)
+    return (kind, None, list(tree)) if is_namedtuple_class(kind) else None
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
@@ -89,11 +170,8 @@ def _build(leaves: Iterator[Any], spec: TreeSpec) -> Any:
     if spec.type is None:
         return next(leaves)
     children = [_build(leaves, c) for c in spec.children_specs]
-    if issubclass(spec.type, dict):
-        keys, factory = spec.context
-        pairs = zip(keys, children, strict=True)
-        return defaultdict(factory, pairs) if spec.type is defaultdict else spec.type(pairs)
-    return spec.type(*children) if hasattr(spec.type, "_fields") else spec.type(children)
+    definition = SUPPORTED_NODES.get(spec.type)
+    return spec.type(*children) if definition is None else definition.unflatten_fn(children, spec.context)
 
 
 def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
@@ -113,9 +191,14 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable
     return tree_unflatten([func(*v) for v in zip(leaves, *others, strict=True)], spec)
 
 
+def _test(kind: Any) -> Callable[[Any], bool]:
+    return (lambda leaf: isinstance(leaf, kind)) if isinstance(kind, (type, tuple)) or not callable(kind) else kind
+
+
 def tree_map_only(kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Return `tree_map` over the leaves of a type; the others stay."""
-    return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kind) else leaf, tree, is_leaf=is_leaf)
+    """Return `tree_map` over the leaves of a type (or types, or for which a function holds); the others stay."""
+    wanted = _test(kind)
+    return tree_map(lambda leaf: func(leaf) if wanted(leaf) else leaf, tree, is_leaf=is_leaf)
 
 
 def tree_any(predicate: Callable[[Any], bool], tree: Any) -> bool:

@@ -54,7 +54,6 @@ MOVED = {
     "cuda.amp.autocast_mode": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",
     "_tensor": "tensor",
-    "distributions.constraint_registry": "distributions",
     "utils.model_zoo": "hub",
     "autograd.anomaly_mode": "autograd.anomaly",
     "nn.parallel.data_parallel": "nn.parallel",

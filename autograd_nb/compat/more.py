@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..dtypes import ABSENT
+from .distant import DISTANT
 from .table import MODULES, Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value, each
 
 
@@ -29,6 +30,7 @@ _FX = _lacks("torch.fx, graphs that programs rewrite (`trace` gives static graph
 _QUANTIZED, _SPARSE, _NESTED = _lacks("quantized tensors"), _lacks("sparse tensors"), _lacks("nested tensors")
 _DISPATCH = _lacks("modes that intercept ops (`profiler` and `autograd.graph.saved_tensors_hooks` watch them here)")
 _LIBRARY = _lacks("torch.library, ops of other languages (`autograd_nb.custom_op` and `pointwise` declare ops here)")
+_GRAPH = _lacks("graphs of TorchScript")
 _EXTENSION = _lacks("extensions in C++ or CUDA (`autograd_nb.pointwise` and `custom_op` declare ops in Python)")
 _DEVICE = Refuses(RuntimeError, "no such device is available: this library computes on the CPU only (test is_available() first)")
 
@@ -72,16 +74,18 @@ MORE: dict[str, Absent] = {
         **each(_FX, "symbolic_trace replace_pattern"),
         **each(NoClass(_FX), "Graph GraphModule Interpreter Transformer Proxy Tracer Node"), "wrap": Returns("The function as it is."),
     }),
-    "library": Absent("Ops of other libraries for PyTorch, which are not here.", {
-        **each(_LIBRARY, "define impl register_kernel opcheck wrap_triton triton_op get_ctx"),
-        **each(_LIBRARY, "register_autograd register_vmap register_fake impl_abstract"),
-        "custom_op": _LIBRARY, "Library": NoClass(_LIBRARY),
+    "library": Absent("Ops that programs declare.", {
+        **_at("compat.operators", "custom_op define impl register_kernel register_autograd register_fake register_vmap Library CustomOpDef"),
+        "impl_abstract": At("compat.operators:register_fake"), **each(_LIBRARY, "opcheck wrap_triton triton_op get_ctx"),
     }),
     "overrides": Absent("Objects that stand for tensors and redefine functions.", {
         **_at("compat.overriding", "has_torch_function handle_torch_function is_tensor_like is_tensor_method_or_property get_ignored_functions"),
         **_at("compat.overriding", "has_torch_function_unary has_torch_function_variadic wrap_torch_function enable_reentrant_dispatch"),
         **_at("compat.overriding", "get_overridable_functions get_testing_overrides get_default_nowrap_functions resolve_name"),
         **_at("compat.overriding", "TorchFunctionMode BaseTorchFunctionMode"),
+    }),
+    "_tensor_str": Absent("How tensors are printed.", {
+        **_at("compat.small", "_tensor_str _add_suffixes"), "_str_intern": At("display:tensor_text"), "PRINT_OPTS": At("display:options"),
     }),
     "__config__": Absent("How the library was built.", {"show": Says("autograd_nb: kernels compiled by Numba"), "parallel_info": Says("")}),
     "torch_version": Absent("Versions as PyTorch compares them.", _at("compat.small", "TorchVersion")),
@@ -107,8 +111,9 @@ MORE: dict[str, Absent] = {
     "utils.weak": Absent("Weak references to tensors.", _at("compat.small", "WeakIdKeyDictionary WeakTensorKeyDictionary WeakIdRef TensorWeakRef")),
     "nn.attention.flex_attention": Absent("Attention with scores that a function changes.", {
         **each(_lacks("flex_attention (scaled_dot_product_attention takes masks here)"), "flex_attention create_block_mask create_mask"),
-        "BlockMask": NoClass(_lacks("flex_attention")),
+        **each(NoClass(_lacks("flex_attention")), "BlockMask AuxRequest AuxOutput"), **each(Value(128), "_DEFAULT_SPARSE_BLOCK_SIZE"),
     }),
+    "nn.parallel.scatter_gather": Absent("What goes to several devices, of which there is one.", _at("compat.small", "scatter scatter_kwargs gather")),
     "_utils": Absent("PyTorch's own helpers that programs take.", {
         **_at("compat.small", "_flatten_dense_tensors _unflatten_dense_tensors _take_tensors"),
         "_get_available_device_type": _NONE, "_get_all_device_indices": Says([]), "_get_device_index": _DEVICE,
@@ -155,12 +160,17 @@ ADDED: dict[str, dict[str, Answer]] = {
         **_at("compat.overriding", "DisableTorchFunction DisableTorchFunctionSubclass"),
         "_disabled_torch_function_impl": At("compat.overriding:_disabled_torch_function_impl"), "device": At("ops.creation.device:device"),
         "dtype": At("dtypes:dtype"), "Size": At("shapes:Size"), "TensorBase": At("tensor:Tensor"), "_TensorBase": At("tensor:Tensor"),
-        "_is_tracing": _NO, "_has_cuda": Value(False),
+        "_is_tracing": _NO, "_has_cuda": Value(False), "_TensorMeta": At("tensor:TensorMeta"), "_get_accelerator": At("compat.small:_get_accelerator"),
+        "_are_functorch_transforms_active": _NO, **each(NoClass(_GRAPH), "Graph Value Node Type"),
+        "_get_privateuse1_backend_name": Says("privateuseone"), "_is_torch_function_mode_enabled": _NO,
+        **each(_NO, "_jit_set_profiling_executor _jit_set_profiling_mode _jit_override_can_fuse_on_cpu _jit_override_can_fuse_on_gpu"),
+        **each(_NO, "_jit_set_texpr_fuser_enabled _jit_set_nvfuser_enabled _jit_can_fuse_on_cpu _jit_can_fuse_on_gpu"),
     },
     "cuda": {
         "get_arch_list": Says([]), "default_generators": Value(()), "memory_stats": Says({}), "is_bf16_supported": _NO, "_is_in_bad_fork": _NO,
-        "CUDAGraph": NoClass(Refuses(RuntimeError, "this library computes on the CPU only")), **each(Sets(), "device stream graph device_of"),
-        "memory_stats_as_nested_dict": Says({}), "_lazy_call": _NONE, "set_per_process_memory_fraction": _NONE,
+        "CUDAGraph": NoClass(Refuses(RuntimeError, "this library computes on the CPU only")), **each(Sets(), "device stream graph device_of StreamContext"),
+        "memory_stats_as_nested_dict": Says({}), "set_rng_state_all": _NONE, "reset_max_memory_allocated": _NONE,
+        "_lazy_call": _NONE, "set_per_process_memory_fraction": _NONE,
     },
     "hub": {"get_dir": At("compat.small:hub_directory"), "set_dir": At("compat.small:set_hub_directory"), "HASH_REGEX": At("compat.small:HASH_REGEX")},
     "jit": {
@@ -171,7 +181,8 @@ ADDED: dict[str, dict[str, Answer]] = {
         "fork": At("distributed.futures:fork"), "wait": At("distributed.futures:wait"), "Future": At("distributed.futures:Future"),
         "onednn_fusion_enabled": _NO,
     },
-    "onnx": {"register_custom_op_symbolic": _NONE, "OperatorExportTypes": Value(None)},
+    "onnx": {"ONNXProgram": NoClass(_EXPORT), "OnnxExporterError": At("compat.small:CompilerError"),
+             "register_custom_op_symbolic": _NONE, "OperatorExportTypes": Value(None)},
 }
 
 #: ops with a function of lists
@@ -187,15 +198,18 @@ for _name, _names in ADDED.items():
 for _parent, _children in {"_C": ("_nn",), "backends": ("mha", "quantized", "cpu")}.items():
     MODULES[_parent] = replace(MODULES[_parent], submodules=(*MODULES[_parent].submodules, *_children))
 MODULES.update(MORE)
+MODULES.update(DISTANT)
 
 #: names of the package itself
 TOP: dict[str, Answer] = {
     **{name: Value(d) for name, d in ABSENT.items()}, "chalf": Value(ABSENT["complex32"]),
     **_at("compat.checks", "_assert _assert_async _check _check_is_size _check_index _check_value _check_type _check_not_implemented _check_tensor_all"),
     **_at("compat.symbols", "SymInt SymFloat SymBool sym_int sym_float sym_max sym_min sym_not sym_ite sym_sqrt sym_sum"),
+    **_at("ops.creation.device", "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc jagged _mkldnn"),
     "ScriptModule": At("compat.scripting:ScriptModule"), "ScriptFunction": At("compat.scripting:ScriptFunction"), "Future": At("distributed.futures:Future"),
     **each(_SPARSE, "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_compressed_tensor sspaddmm hspmm smm saddmm"),
     **each(_QUANTIZED, "quantize_per_tensor quantize_per_channel dequantize fake_quantize_per_tensor_affine"),
+    "OutOfMemoryError": At("errors:OutOfMemoryError"), "PyTorchFileReader": NoClass(_lacks("PyTorch's reader of files (`load` reads them)")),
     **each(_NONE, "clear_autocast_cache set_autocast_cache_enabled"), **each(_NO, "is_autocast_cache_enabled is_autocast_cpu_enabled"),
     **each(_NO, "is_vulkan_available cudnn_is_acceptable compiled_with_cxx11_abi"),
     "_weight_norm": At("compat.small:_weight_norm"), "_shape_as_tensor": At("compat.small:_shape_as_tensor"),

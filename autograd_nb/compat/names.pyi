@@ -10,6 +10,15 @@ from autograd_nb.compat.convolutions import conv2d_weight as _conv2d_weight
 from autograd_nb.compat.convolutions import conv3d_input as _conv3d_input
 from autograd_nb.compat.convolutions import conv3d_weight as _conv3d_weight
 from autograd_nb.compat.foreach import _group_tensors_by_device_and_dtype as __group_tensors_by_device_and_dtype
+from autograd_nb.compat.operators import CustomOpDef as _CustomOpDef
+from autograd_nb.compat.operators import Library as _Library
+from autograd_nb.compat.operators import custom_op as _custom_op
+from autograd_nb.compat.operators import define as _define
+from autograd_nb.compat.operators import impl as _impl
+from autograd_nb.compat.operators import register_autograd as _register_autograd
+from autograd_nb.compat.operators import register_fake as _register_fake
+from autograd_nb.compat.operators import register_kernel as _register_kernel
+from autograd_nb.compat.operators import register_vmap as _register_vmap
 from autograd_nb.compat.overriding import BaseTorchFunctionMode as _BaseTorchFunctionMode
 from autograd_nb.compat.overriding import DisableTorchFunction as _DisableTorchFunction
 from autograd_nb.compat.overriding import DisableTorchFunctionSubclass as _DisableTorchFunctionSubclass
@@ -35,6 +44,8 @@ from autograd_nb.compat.scaling import cuda_GradScaler as _cuda_GradScaler
 from autograd_nb.compat.scripting import ScriptFunction as _ScriptFunction
 from autograd_nb.compat.scripting import ScriptModule as _ScriptModule
 from autograd_nb.compat.scripting import annotate as _annotate
+from autograd_nb.compat.small import CompilerError as _CompilerError
+from autograd_nb.compat.small import DEFAULT_TIMEOUT as _DEFAULT_TIMEOUT
 from autograd_nb.compat.small import HASH_REGEX as _HASH_REGEX
 from autograd_nb.compat.small import ScriptError as _ScriptError
 from autograd_nb.compat.small import TensorWeakRef as _TensorWeakRef
@@ -43,16 +54,29 @@ from autograd_nb.compat.small import TracerWarning as _TracerWarning
 from autograd_nb.compat.small import WeakIdKeyDictionary as _WeakIdKeyDictionary
 from autograd_nb.compat.small import WeakIdRef as _WeakIdRef
 from autograd_nb.compat.small import WeakTensorKeyDictionary as _WeakTensorKeyDictionary
+from autograd_nb.compat.small import _add_suffixes as __add_suffixes
 from autograd_nb.compat.small import _flatten_dense_tensors as __flatten_dense_tensors
+from autograd_nb.compat.small import _get_accelerator as __get_accelerator
 from autograd_nb.compat.small import _parse_to as __parse_to
 from autograd_nb.compat.small import _take_tensors as __take_tensors
+from autograd_nb.compat.small import _tensor_str as __tensor_str
 from autograd_nb.compat.small import _unflatten_dense_tensors as __unflatten_dense_tensors
 from autograd_nb.compat.small import boolean_dispatch as _boolean_dispatch
+from autograd_nb.compat.small import gather as _gather
+from autograd_nb.compat.small import guard_or_false as _guard_or_false
+from autograd_nb.compat.small import guard_or_true as _guard_or_true
+from autograd_nb.compat.small import guard_size_oblivious as _guard_size_oblivious
 from autograd_nb.compat.small import hub_directory as _hub_directory
+from autograd_nb.compat.small import is_contiguous_or_false as _is_contiguous_or_false
 from autograd_nb.compat.small import is_instance as _is_instance
+from autograd_nb.compat.small import scatter as _scatter
+from autograd_nb.compat.small import scatter_kwargs as _scatter_kwargs
 from autograd_nb.compat.small import set_hub_directory as _set_hub_directory
+from autograd_nb.compat.small import statically_known_true as _statically_known_true
 from autograd_nb.compat.sobol import SobolEngine as _SobolEngine
 from autograd_nb.compiler import compile as _compile
+from autograd_nb.display import options as _options
+from autograd_nb.display import tensor_text as _tensor_text
 from autograd_nb.distributed.futures import Future as _Future
 from autograd_nb.distributed.futures import fork as _fork
 from autograd_nb.distributed.futures import wait as _wait
@@ -67,6 +91,7 @@ from autograd_nb.ops.products.einsum import opt_einsum as _opt_einsum
 from autograd_nb.ops.random.generator import Generator as _Generator
 from autograd_nb.shapes import Size as _Size
 from autograd_nb.tensor import Tensor as _Tensor
+from autograd_nb.tensor import TensorMeta as _TensorMeta
 
 class cuda:
     """What programs ask about GPUs, answered: there are none here."""
@@ -163,7 +188,13 @@ class cuda:
     @staticmethod
     def device_of(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
     @staticmethod
+    def StreamContext(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
+    @staticmethod
     def memory_stats_as_nested_dict(*args: Any, **kwargs: Any) -> dict: ...
+    @staticmethod
+    def set_rng_state_all(*args: Any, **kwargs: Any) -> None: ...
+    @staticmethod
+    def reset_max_memory_allocated(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod
     def _lazy_call(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod
@@ -358,6 +389,8 @@ class onnx:
     def export(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
     def is_in_onnx_export(*args: Any, **kwargs: Any) -> bool: ...
+    class ONNXProgram: ...
+    OnnxExporterError = _CompilerError
     @staticmethod
     def register_custom_op_symbolic(*args: Any, **kwargs: Any) -> None: ...
     OperatorExportTypes: Any
@@ -387,6 +420,34 @@ class _C:
     @staticmethod
     def _is_tracing(*args: Any, **kwargs: Any) -> bool: ...
     _has_cuda: bool
+    _TensorMeta = _TensorMeta
+    _get_accelerator = __get_accelerator
+    @staticmethod
+    def _are_functorch_transforms_active(*args: Any, **kwargs: Any) -> bool: ...
+    class Graph: ...
+    class Value: ...
+    class Node: ...
+    class Type: ...
+    @staticmethod
+    def _get_privateuse1_backend_name(*args: Any, **kwargs: Any) -> str: ...
+    @staticmethod
+    def _is_torch_function_mode_enabled(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def _jit_set_profiling_executor(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def _jit_set_profiling_mode(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def _jit_override_can_fuse_on_cpu(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def _jit_override_can_fuse_on_gpu(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def _jit_set_texpr_fuser_enabled(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def _jit_set_nvfuser_enabled(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def _jit_can_fuse_on_cpu(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def _jit_can_fuse_on_gpu(*args: Any, **kwargs: Any) -> bool: ...
 
 class _dynamo:
     """The compiler of PyTorch, for programs that set it up: `autograd_nb.compile` needs none of it."""
@@ -502,13 +563,17 @@ class fx:
     def wrap(*args: Any, **kwargs: Any) -> Any: ...
 
 class library:
-    """Ops of other libraries for PyTorch, which are not here."""
-    @staticmethod
-    def define(*args: Any, **kwargs: Any) -> NoReturn: ...
-    @staticmethod
-    def impl(*args: Any, **kwargs: Any) -> NoReturn: ...
-    @staticmethod
-    def register_kernel(*args: Any, **kwargs: Any) -> NoReturn: ...
+    """Ops that programs declare."""
+    custom_op = _custom_op
+    define = _define
+    impl = _impl
+    register_kernel = _register_kernel
+    register_autograd = _register_autograd
+    register_fake = _register_fake
+    register_vmap = _register_vmap
+    Library = _Library
+    CustomOpDef = _CustomOpDef
+    impl_abstract = _register_fake
     @staticmethod
     def opcheck(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
@@ -517,17 +582,6 @@ class library:
     def triton_op(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
     def get_ctx(*args: Any, **kwargs: Any) -> NoReturn: ...
-    @staticmethod
-    def register_autograd(*args: Any, **kwargs: Any) -> NoReturn: ...
-    @staticmethod
-    def register_vmap(*args: Any, **kwargs: Any) -> NoReturn: ...
-    @staticmethod
-    def register_fake(*args: Any, **kwargs: Any) -> NoReturn: ...
-    @staticmethod
-    def impl_abstract(*args: Any, **kwargs: Any) -> NoReturn: ...
-    @staticmethod
-    def custom_op(*args: Any, **kwargs: Any) -> NoReturn: ...
-    class Library: ...
 
 class overrides:
     """Objects that stand for tensors and redefine functions."""
@@ -546,6 +600,13 @@ class overrides:
     resolve_name = _resolve_name
     TorchFunctionMode = _TorchFunctionMode
     BaseTorchFunctionMode = _BaseTorchFunctionMode
+
+class _tensor_str:
+    """How tensors are printed."""
+    _tensor_str = __tensor_str
+    _add_suffixes = __add_suffixes
+    _str_intern = _tensor_text
+    PRINT_OPTS = _options
 
 class __config__:
     """How the library was built."""
@@ -866,3 +927,16 @@ class nested:
     def as_nested_tensor(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
     def to_padded_tensor(*args: Any, **kwargs: Any) -> NoReturn: ...
+
+class _functorch:
+    """Transforms as PyTorch has them inside."""
+
+class _ops:
+    """PyTorch's table of ops."""
+    class HigherOrderOperator: ...
+    class OpOverload: ...
+    class OpOverloadPacket: ...
+
+class _prims_common:
+    """PyTorch's rules for ops."""
+    is_contiguous_or_false = _is_contiguous_or_false

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 from weakref import ref
 
+from ..display import _contents, _joined
 from ..dtypes import as_dtype, int64
 from ..ops.core.registry import OPS
 from ..ops.creation.device import device
@@ -227,3 +229,58 @@ def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 def _shape_as_tensor(self: Tensor) -> Tensor:
     """Return the sizes as a tensor."""
     return OPS["tensor"].call(list(self.shape), dtype=int64)
+
+
+def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
+    """Return the inputs in a list: there is one device, and all goes to it."""
+    return [inputs]
+
+
+def scatter_kwargs(inputs: Any, kwargs: Any, target_gpus: Sequence[Any], dim: int = 0) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return positional and named arguments for the one device."""
+    return (tuple(inputs),), (dict(kwargs or {}),)
+
+
+def gather(outputs: Sequence[Any], target_device: Any, dim: int = 0) -> Any:
+    """Return what several devices computed as one: tensors are put together along ``dim``, and so within lists and dicts."""
+    first = outputs[0]
+    if isinstance(first, Tensor):
+        return OPS["cat"].call([x if x.ndim else OPS["unsqueeze"].call(x, 0) for x in outputs], dim)
+    if isinstance(first, dict):
+        return type(first)((key, gather([out[key] for out in outputs], target_device, dim)) for key in first)
+    return None if first is None else type(first)([gather(list(parts), target_device, dim) for parts in zip(*outputs, strict=True)])
+
+
+DEFAULT_TIMEOUT: timedelta = timedelta(minutes=30)  #: how long collectives wait in PyTorch
+
+
+class CompilerError(RuntimeError):
+    """An error of PyTorch's compiler: raised by nothing here."""
+
+
+def _get_accelerator(check: bool = False) -> device:
+    """Return the device that computes: the CPU."""
+    return device("cpu")
+
+
+def is_contiguous_or_false(input: Tensor, memory_format: Any = None) -> bool:
+    """Return whether a tensor is contiguous."""
+    return bool(input.is_contiguous())
+
+
+def statically_known_true(condition: Any) -> bool:
+    """Return the condition: sizes are numbers here."""
+    return bool(condition)
+
+
+guard_or_true = guard_or_false = guard_size_oblivious = statically_known_true
+
+
+def _tensor_str(self: Tensor, indent: int) -> str:
+    """Return the numbers of a tensor as they are printed, in brackets."""
+    return _contents(self.detach().numpy(), indent)
+
+
+def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool = False) -> str:
+    """Return what is printed with ", dtype=…" and the like behind it, and the closing bracket."""
+    return _joined(tensor_str, list(suffixes), indent)

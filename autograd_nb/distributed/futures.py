@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from types import GenericAlias
 from typing import Any
 
 
@@ -14,6 +15,10 @@ class Future:
     >>> f = Future(); g = f.then(lambda f: f.wait() + 1); f.set_result(1); g.wait()
     2
     """
+
+    def __class_getitem__(cls, value: Any) -> Any:
+        """Return ``Future[int]`` as annotations write it."""
+        return GenericAlias(cls, value)
 
     def __init__(self, *, devices: Any = None, order: Callable[[Callable[[], None]], None] | None = None):
         self._order = order  # what runs calls in their turn, where the order of calls matters

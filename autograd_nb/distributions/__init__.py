@@ -9,6 +9,7 @@ from ..ops.core.registry import show_examples as _show_examples
 from . import (
     common,
     composed,
+    constraint_registry,
     constraints,
     continuous,
     discrete,
@@ -22,6 +23,7 @@ from . import (
 )
 from .composed import *  # noqa: F403
 from .composed import __all__ as _composed
+from .constraint_registry import biject_to, transform_to
 from .continuous import *  # noqa: F403
 from .continuous import __all__ as _continuous
 from .discrete import *  # noqa: F403
@@ -38,7 +40,6 @@ from .transformed import *  # noqa: F403
 from .transformed import __all__ as _transformed
 from .transforms import *  # noqa: F403
 from .transforms import __all__ as _transforms
-from .transforms import biject_to, transform_to
 
 __all__ = [
     "Distribution", "ExponentialFamily", "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms",

@@ -1,6 +1,7 @@
 """Where the parameters and values of distributions may lie: ``constraint.check(x)`` says it for each value.
 
-Source: https://docs.pytorch.org/docs/stable/distributions.html#module-torch.distributions.constraints
+Each kind of region is a class, by which maps onto regions are found (`distributions.constraint_registry`); regions without parameters have one
+instance each. Source: https://docs.pytorch.org/docs/stable/distributions.html#module-torch.distributions.constraints
 """
 
 from __future__ import annotations
@@ -13,12 +14,19 @@ from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from .common import T
 
+__all__ = [
+    "Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than", "greater_than_eq", "half_open_interval",
+    "independent", "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky", "lower_triangular", "MixtureSameFamilyConstraint",
+    "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite", "positive_integer", "positive_semidefinite", "real",
+    "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval",
+]  # fmt: skip
+
 
 class Constraint:
     """A region. ``is_discrete``: made of separate points; ``event_dim``: how many last dims make one value."""
 
-    is_discrete = False
-    event_dim = 0
+    is_discrete: bool = False
+    event_dim: int = 0
 
     def check(self, value: Tensor) -> Tensor:
         """Return a bool tensor: which values lie in the region."""
@@ -30,9 +38,6 @@ class Constraint:
 
 class _Dependent(Constraint):
     """A region that depends on other parameters."""
-
-    is_discrete: bool
-    event_dim: int
 
     def __init__(self, *, is_discrete: bool = False, event_dim: int = 0):
         self.is_discrete, self.event_dim = is_discrete, event_dim
@@ -63,130 +68,266 @@ def is_dependent(constraint: Any) -> bool:
     return isinstance(constraint, _Dependent)
 
 
-class _Test(Constraint):
-    """A region that a function of the values decides."""
-
-    is_discrete: bool
-    event_dim: int
-
-    def __init__(self, name: str, test: Callable[[Tensor], Tensor], is_discrete: bool = False, event_dim: int = 0):
-        self._name, self._test, self.is_discrete, self.event_dim = name, test, is_discrete, event_dim
+class _Real(Constraint):
+    """All numbers but nan."""
 
     def check(self, value: Tensor) -> Tensor:
-        return self._test(value)
+        return value == value
+
+
+class _Boolean(Constraint):
+    """0 and 1."""
+
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value == 0) | (value == 1)
+
+
+class _Bounded(Constraint):
+    """A region between bounds, one of which may be absent; a subclass says which, and whether they belong to it."""
+
+    def __init__(self, lower_bound: Any):
+        self.lower_bound = lower_bound
 
     def __repr__(self) -> str:
-        return self._name
+        bounds = ", ".join(f"{name}={value}" for name, value in vars(self).items())
+        return f"{type(self).__name__.strip('_')}({bounds})"
 
 
-def _finite_order(x: Tensor) -> Tensor:
-    return x == x
+class _GreaterThan(_Bounded):
+    """x > bound."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return self.lower_bound < value  # type: ignore[no-any-return]
 
 
-def _triangle(x: Tensor) -> Tensor:
-    return (x == x.tril()).flatten(-2).all(-1)
+class _GreaterThanEq(_Bounded):
+    """x ≥ bound."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return self.lower_bound <= value  # type: ignore[no-any-return]
 
 
-def _symmetric(x: Tensor) -> Tensor:
-    return (x.shape[-1] == x.shape[-2]) & T.isclose(x, x.mT, atol=1e-6).flatten(-2).all(-1)
+class _IntegerGreaterThan(_Bounded):
+    """Integers x ≥ bound."""
+
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value % 1 == 0) & (value >= self.lower_bound)
 
 
-def _has_cholesky(x: Tensor) -> Tensor:
-    return OPS["linalg.cholesky_ex"].call(x)[1] == 0
+class _LessThan(_Bounded):
+    """x < bound."""
+
+    def __init__(self, upper_bound: Any):
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return value < self.upper_bound
 
 
-def _positive_diagonal(x: Tensor) -> Tensor:
-    return (x.diagonal(0, -2, -1) > 0).all(-1)
+class _IntegerLessThan(_LessThan):
+    """Integers x ≤ bound."""
+
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value % 1 == 0) & (value <= self.upper_bound)
 
 
-real: _Test = _Test("Real()", _finite_order)
-boolean: _Test = _Test("Boolean()", lambda x: (x == 0) | (x == 1), True)
-positive: _Test = _Test("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
-nonnegative: _Test = _Test("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
-nonnegative_integer: _Test = _Test("IntegerGreaterThan(lower_bound=0)", lambda x: (x % 1 == 0) & (x >= 0), True)
-positive_integer: _Test = _Test("IntegerGreaterThan(lower_bound=1)", lambda x: (x % 1 == 0) & (x >= 1), True)
-unit_interval: _Test = _Test("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
-simplex: _Test = _Test("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), event_dim=1)
-one_hot: _Test = _Test("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), True, 1)
-real_vector: _Test = _Test("IndependentConstraint(Real(), 1)", lambda x: (x == x).all(-1), event_dim=1)
-square: _Test = _Test("Square()", lambda x: T.full(x.shape[:-2], x.shape[-1] == x.shape[-2], dtype=_bool()), event_dim=2)
-symmetric: _Test = _Test("Symmetric()", _symmetric, event_dim=2)
-lower_triangular: _Test = _Test("LowerTriangular()", _triangle, event_dim=2)
-lower_cholesky: _Test = _Test("LowerCholesky()", lambda x: _triangle(x) & _positive_diagonal(x), event_dim=2)
-positive_definite: _Test = _Test("PositiveDefinite()", lambda x: _symmetric(x) & _has_cholesky(x), event_dim=2)
-positive_semidefinite: _Test = _Test(
-    "PositiveSemidefinite()", lambda x: _symmetric(x) & _has_cholesky(x + 1e-6 * T.eye(x.shape[-1], dtype=x.dtype)), event_dim=2
-)
-corr_cholesky: _Test = _Test(
-    "CorrCholesky()", lambda x: _triangle(x) & _positive_diagonal(x) & ((x.square().sum(-1) - 1).abs() < 1e-4).all(-1), event_dim=2
-)
+class _Interval(_Bounded):
+    """lower ≤ x ≤ upper."""
+
+    def __init__(self, lower_bound: Any, upper_bound: Any):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (self.lower_bound <= value) & (value <= self.upper_bound)
+
+
+class _HalfOpenInterval(_Interval):
+    """lower ≤ x < upper."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return (self.lower_bound <= value) & (value < self.upper_bound)
+
+
+class _IntegerInterval(_Interval):
+    """Integers from lower to upper."""
+
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
+
+
+class _Simplex(Constraint):
+    """Vectors of numbers from 0 on whose sum is 1."""
+
+    event_dim = 1
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+
+
+class _OneHot(Constraint):
+    """Vectors of one 1 and zeros."""
+
+    is_discrete, event_dim = True, 1
+
+    def check(self, value: Tensor) -> Tensor:
+        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
+
+
+class _Multinomial(Constraint):
+    """Vectors of counts whose sum is at most a bound."""
+
+    is_discrete, event_dim = True, 1
+
+    def __init__(self, upper_bound: Any):
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+
+
+class _Square(Constraint):
+    """Square matrices."""
+
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        return T.full(value.shape[:-2], value.shape[-1] == value.shape[-2], dtype=bool_)  # type: ignore[no-any-return]
+
+
+class _Symmetric(_Square):
+    """Symmetric matrices."""
+
+    def check(self, value: Tensor) -> Tensor:
+        square = super().check(value)
+        return square & T.isclose(value, value.mT, atol=1e-6).flatten(-2).all(-1) if value.shape[-1] == value.shape[-2] else square
+
+
+class _PositiveDefinite(_Symmetric):
+    """Symmetric matrices that have a Cholesky factor."""
+
+    def check(self, value: Tensor) -> Tensor:
+        symmetric = super().check(value)
+        return symmetric & (OPS["linalg.cholesky_ex"].call(value)[1] == 0) if bool(symmetric.all()) else symmetric
+
+
+class _PositiveSemidefinite(_Symmetric):
+    """Symmetric matrices without negative eigenvalues."""
+
+    def check(self, value: Tensor) -> Tensor:
+        symmetric = super().check(value)
+        shifted = value + 1e-6 * T.eye(value.shape[-1], dtype=value.dtype)
+        return symmetric & (OPS["linalg.cholesky_ex"].call(shifted)[1] == 0) if bool(symmetric.all()) else symmetric
+
+
+class _LowerTriangular(Constraint):
+    """Matrices with zeros above the diagonal."""
+
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value == value.tril()).flatten(-2).all(-1)
+
+
+class _LowerCholesky(_LowerTriangular):
+    """Lower triangular matrices with a positive diagonal."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return super().check(value) & (value.diagonal(0, -2, -1) > 0).all(-1)
+
+
+class _CorrCholesky(_LowerCholesky):
+    """Cholesky factors of matrices of correlations: their rows are of length 1."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return super().check(value) & ((value.square().sum(-1) - 1).abs() < 1e-4).all(-1)
+
+
+def _event(inside: Tensor, dims: int) -> Tensor:
+    return inside.reshape(*inside.shape[: inside.ndim - dims], -1).all(-1) if dims else inside
+
+
+class _IndependentConstraint(Constraint):
+    """A region with more dims in one value: all of them lie in ``base_constraint``."""
+
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
+        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
+        self.is_discrete, self.event_dim = base_constraint.is_discrete, base_constraint.event_dim + reinterpreted_batch_ndims
+
+    def check(self, value: Tensor) -> Tensor:
+        inside = self.base_constraint.check(value)
+        if inside.ndim < self.reinterpreted_batch_ndims:
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+        return _event(inside, self.reinterpreted_batch_ndims)
+
+    def __repr__(self) -> str:
+        return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """The region of a mixture, whose components all lie in ``base_constraint``."""
+
+    def __init__(self, base_constraint: Constraint):
+        self.base_constraint = base_constraint
+        self.is_discrete, self.event_dim = base_constraint.is_discrete, base_constraint.event_dim
+
+    def check(self, value: Tensor) -> Tensor:
+        return _event(self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)), 1)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
+
+
+class _Stack(Constraint):
+    """A constraint for each slice along a dim."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
+        self.cseq, self.dim = list(cseq), dim
+        self.is_discrete, self.event_dim = any(c.is_discrete for c in self.cseq), max(c.event_dim for c in self.cseq)
+
+    def check(self, value: Tensor) -> Tensor:
+        return T.stack([c.check(v) for c, v in zip(self.cseq, value.unbind(self.dim), strict=True)], self.dim)  # type: ignore[no-any-return]
+
+
+class _Cat(Constraint):
+    """A constraint for each part along a dim."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None):
+        self.cseq, self.dim = list(cseq), dim
+        self.lengths = list(lengths) if lengths is not None else [1] * len(self.cseq)
+        self.is_discrete, self.event_dim = any(c.is_discrete for c in self.cseq), max(c.event_dim for c in self.cseq)
+
+    def check(self, value: Tensor) -> Tensor:
+        parts = value.split(self.lengths, self.dim)
+        return T.cat([c.check(v) for c, v in zip(self.cseq, parts, strict=True)], self.dim)  # type: ignore[no-any-return]
+
+
+interval, half_open_interval, integer_interval = _Interval, _HalfOpenInterval, _IntegerInterval
+greater_than, greater_than_eq, less_than, multinomial = _GreaterThan, _GreaterThanEq, _LessThan, _Multinomial
+independent, stack, cat = _IndependentConstraint, _Stack, _Cat
+
+real: _Real = _Real()
+boolean: _Boolean = _Boolean()
+positive: _GreaterThan = _GreaterThan(0.0)
+nonnegative: _GreaterThanEq = _GreaterThanEq(0.0)
+nonnegative_integer: _IntegerGreaterThan = _IntegerGreaterThan(0)
+positive_integer: _IntegerGreaterThan = _IntegerGreaterThan(1)
+unit_interval: _Interval = _Interval(0.0, 1.0)
+simplex: _Simplex = _Simplex()
+one_hot: _OneHot = _OneHot()
+real_vector: _IndependentConstraint = _IndependentConstraint(real, 1)
+square: _Square = _Square()
+symmetric: _Symmetric = _Symmetric()
+lower_triangular: _LowerTriangular = _LowerTriangular()
+lower_cholesky: _LowerCholesky = _LowerCholesky()
+positive_definite: _PositiveDefinite = _PositiveDefinite()
+positive_semidefinite: _PositiveSemidefinite = _PositiveSemidefinite()
+corr_cholesky: _CorrCholesky = _CorrCholesky()
 dependent: _Dependent = _Dependent()
-
-
-def _bool() -> Any:
-    return bool_
-
-
-def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Return the constraint lower ≤ x ≤ upper."""
-    return _Test(f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x: (x >= lower_bound) & (x <= upper_bound))
-
-
-def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Return the constraint lower ≤ x < upper."""
-    return _Test(f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x: (x >= lower_bound) & (x < upper_bound))
-
-
-def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Return the constraint that x is an integer from lower to upper."""
-    return _Test(
-        f"IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
-        lambda x: (x % 1 == 0) & (x >= lower_bound) & (x <= upper_bound),
-        True,
-    )
-
-
-def greater_than(lower_bound: Any) -> Constraint:
-    """Return the constraint x > bound."""
-    return _Test(f"GreaterThan(lower_bound={lower_bound})", lambda x: x > lower_bound)
-
-
-def greater_than_eq(lower_bound: Any) -> Constraint:
-    """Return the constraint x ≥ bound."""
-    return _Test(f"GreaterThanEq(lower_bound={lower_bound})", lambda x: x >= lower_bound)
-
-
-def less_than(upper_bound: Any) -> Constraint:
-    """Return the constraint x < bound."""
-    return _Test(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound)
-
-
-def multinomial(upper_bound: Any) -> Constraint:
-    """Return the constraint of counts with a given sum."""
-    return _Test(f"Multinomial({upper_bound})", lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), True, 1)
-
-
-def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
-    """Return a constraint with more dims in one value."""
-
-    def test(x: Tensor) -> Tensor:
-        inside = base_constraint.check(x)
-        return inside.reshape(*inside.shape[: inside.ndim - reinterpreted_batch_ndims], -1).all(-1) if reinterpreted_batch_ndims else inside
-
-    return _Test(
-        f"IndependentConstraint({base_constraint}, {reinterpreted_batch_ndims})",
-        test,
-        base_constraint.is_discrete,
-        base_constraint.event_dim + reinterpreted_batch_ndims,
-    )
-
-
-def stack(cseq: Sequence[Constraint], dim: int = 0) -> Constraint:
-    """Return a constraint for each slice along a dim."""
-    return _Test("Stack()", lambda x: T.stack([c.check(v) for c, v in zip(cseq, x.unbind(dim), strict=True)], dim))
-
-
-def cat(cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> Constraint:
-    """Return a constraint for each part along a dim."""
-    sizes = list(lengths) if lengths is not None else [1] * len(cseq)
-    return _Test("Cat()", lambda x: T.cat([c.check(v) for c, v in zip(cseq, x.split(sizes, dim), strict=True)], dim))

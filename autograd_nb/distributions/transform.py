@@ -26,14 +26,14 @@ class Transform:
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
         self._cached: tuple[Any, Any] = (None, None)
-        self._inverse: _Inverse | None = None
+        self._inv: _InverseTransform | None = None
 
     @property
     def inv(self) -> Transform:
         """Return the inverse map."""
-        if self._inverse is None:
-            self._inverse = _Inverse(self)
-        return self._inverse
+        if self._inv is None:
+            self._inv = _InverseTransform(self)
+        return self._inv
 
     @property
     def sign(self) -> Any:
@@ -46,7 +46,7 @@ class Transform:
             return self
         new = object.__new__(type(self))
         new.__dict__.update(vars(self))
-        new._cache_size, new._cached, new._inverse = cache_size, (None, None), None
+        new._cache_size, new._cached, new._inv = cache_size, (None, None), None
         return new
 
     def __eq__(self, other: Any) -> bool:
@@ -65,7 +65,7 @@ class Transform:
     def _inv_call(self, y: Tensor) -> Tensor:
         if self._cache_size and y is self._cached[1]:
             return self._cached[0]  # type: ignore[no-any-return]
-        x = self._invert(y)
+        x = self._inverse(y)
         if self._cache_size:
             self._cached = (x, y)
         return x
@@ -73,7 +73,7 @@ class Transform:
     def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -92,16 +92,16 @@ class Transform:
         return f"{type(self).__name__}()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     """The inverse of a map."""
 
     def __init__(self, transform: Transform):
         super().__init__(transform._cache_size)
-        self._inverse = transform  # type: ignore[assignment]
+        self._inv = transform  # type: ignore[assignment]
 
     @property
     def _of(self) -> Transform:
-        return self._inverse  # type: ignore[return-value]
+        return self._inv  # type: ignore[return-value]
 
     @property
     def domain(self) -> Any:  # type: ignore[override]
@@ -142,7 +142,7 @@ class _Inverse(Transform):
         return self._of.forward_shape(shape)
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Inverse) and self._of == other._of
+        return isinstance(other, _InverseTransform) and self._of == other._of
 
     __hash__ = object.__hash__
 
@@ -269,7 +269,7 @@ class IndependentTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         return self.base_transform(x)
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -297,7 +297,7 @@ class ReshapeTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[: x.ndim - len(self.in_shape)] + self.out_shape)
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.reshape(y.shape[: y.ndim - len(self.out_shape)] + self.in_shape)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:

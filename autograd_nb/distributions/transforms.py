@@ -14,7 +14,16 @@ from ..tensor import Tensor
 from . import constraints
 from .common import F, T
 from .multivariate import _cholesky
-from .transform import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform
+from .transform import (
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    _InverseTransform,
+    identity_transform,
+)
+
+_InverseTransform = _InverseTransform  # packages ask whether a map is one
 
 
 class _Map(Transform):
@@ -41,7 +50,7 @@ class ExpTransform(_Map):
     def _call(self, x: Tensor) -> Tensor:
         return x.exp()
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -72,7 +81,7 @@ class PowerTransform(_Map):
     def _call(self, x: Tensor) -> Tensor:
         return x.pow(self.exponent)
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -88,7 +97,7 @@ class SigmoidTransform(_Map):
         info = dtypes.finfo(x.dtype)
         return T.sigmoid(x).clamp(min=info.tiny, max=1.0 - info.eps)
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         info = dtypes.finfo(y.dtype)
         y = y.clamp(min=info.tiny, max=1.0 - info.eps)
         return y.log() - (-y).log1p()
@@ -105,7 +114,7 @@ class SoftplusTransform(_Map):
     def _call(self, x: Tensor) -> Tensor:
         return F.softplus(x)
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -120,7 +129,7 @@ class TanhTransform(_Map):
     def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return T.atanh(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -140,7 +149,7 @@ class AbsTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         return x.abs()
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y
 
 
@@ -179,7 +188,7 @@ class AffineTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -207,7 +216,7 @@ class SoftmaxTransform(Transform):
         p = (x - x.max(-1, True)[0]).exp()
         return p / p.sum(-1, True)
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
 
@@ -232,7 +241,7 @@ class StickBreakingTransform(Transform):
         one = T.ones((*x.shape[:-1], 1), dtype=x.dtype)
         return T.cat([z, one], -1) * T.cat([one, rest], -1)
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         cropped = y[..., :-1]
         left = (1 - cropped.cumsum(-1)).clamp(min=dtypes.finfo(y.dtype).tiny)
         return cropped.log() - left.log() + self._offset(cropped.shape[-1], y)
@@ -262,7 +271,7 @@ class LowerCholeskyTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         return x.tril(-1) + T.diag_embed(x.diagonal(0, -2, -1).exp())
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.tril(-1) + T.diag_embed(y.diagonal(0, -2, -1).log())
 
 
@@ -281,7 +290,7 @@ class PositiveDefiniteTransform(Transform):
         lower = LowerCholeskyTransform()(x)
         return lower @ lower.mT
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return LowerCholeskyTransform().inv(_cholesky(y))
 
 
@@ -308,7 +317,7 @@ class CorrCholeskyTransform(Transform):
         shifted = T.cat([T.ones((*x.shape[:-1], d, 1), dtype=x.dtype), z1[..., :-1]], -1)
         return (full + T.eye(d, dtype=x.dtype)) * shifted
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         d = y.shape[-1]
         left = 1 - T.cumsum(y * y, -1)
         shifted = T.cat([T.ones((*y.shape[:-1], 1), dtype=y.dtype), left[..., :-1]], -1)
@@ -368,7 +377,7 @@ class CatTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         return T.cat([t(p) for t, p in zip(self.transforms, x.split(self.lengths, self.dim), strict=True)], self.dim)
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return T.cat([t.inv(p) for t, p in zip(self.transforms, y.split(self.lengths, self.dim), strict=True)], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -401,7 +410,7 @@ class StackTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         return T.stack([t(p) for t, p in zip(self.transforms, x.unbind(self.dim), strict=True)], self.dim)
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return T.stack([t.inv(p) for t, p in zip(self.transforms, y.unbind(self.dim), strict=True)], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -430,48 +439,11 @@ class CumulativeDistributionTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)  # type: ignore[no-any-return]
 
-    def _invert(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self.distribution.icdf(y)  # type: ignore[no-any-return]
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return self.distribution.log_prob(x)  # type: ignore[no-any-return]
-
-
-def transform_to(constraint: Any) -> Transform:
-    """Return a map from unconstrained numbers onto a constraint; transform_to(torch.distributions.constraints.positive)([0., 1.]) = [1.0000, 2.7183]."""
-    name = repr(constraint).partition("(")[0]
-    if name in ("Real", "IndependentConstraint") and "Positive" not in repr(constraint):
-        return identity_transform
-    makers: dict[str, Callable[[], Transform]] = {
-        "GreaterThan": ExpTransform, "GreaterThanEq": ExpTransform, "Simplex": SoftmaxTransform, "LowerCholesky": LowerCholeskyTransform,
-        "PositiveDefinite": PositiveDefiniteTransform, "CorrCholesky": CorrCholeskyTransform,
-    }  # fmt: skip
-    if name in ("Interval", "HalfOpenInterval", "LessThan", "GreaterThan", "GreaterThanEq"):
-        bounds = [float(part.partition("=")[2]) for part in repr(constraint).partition("(")[2].rstrip(")").split(", ")]
-        if name == "LessThan":
-            return ComposeTransform([ExpTransform(), AffineTransform(bounds[0], -1)])
-        if name in ("GreaterThan", "GreaterThanEq"):
-            return ExpTransform() if bounds[0] == 0 else ComposeTransform([ExpTransform(), AffineTransform(bounds[0], 1)])
-        low, high = bounds
-        return (
-            SigmoidTransform()
-            if (low, high) == (0, 1)
-            else ComposeTransform([SigmoidTransform(), AffineTransform(low, high - low)])
-        )
-    if name not in makers:
-        raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints ({constraint!r})")
-    return makers[name]()
-
-
-def biject_to(constraint: Any) -> Transform:
-    """Return an invertible map from unconstrained numbers onto a constraint.
-
-    >>> torch.distributions.biject_to(torch.distributions.constraints.positive)(torch.tensor([0., 1.]))
-    tensor([1.0000, 2.7183])
-    """
-    if repr(constraint).startswith("Simplex"):
-        return StickBreakingTransform()
-    return transform_to(constraint)
 
 
 __all__ = [

@@ -106,6 +106,15 @@ class memory_format(_Named):
 
 
 strided: layout = layout("strided")
+sparse_coo: layout
+sparse_csr: layout
+sparse_csc: layout
+sparse_bsr: layout
+sparse_bsc: layout
+jagged: layout
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, _mkldnn = (
+    layout(name) for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
+)
 contiguous_format: memory_format
 preserve_format: memory_format
 channels_last: memory_format
