@@ -132,7 +132,7 @@ stubs: $(VENV)/has-dev ## write the stubs of the ops anew, from the table of ops
 	@$(BIN)/python -m autograd_nb.compat.stubs
 	@$(BIN)/python -m autograd_nb.nn.modules.stubs
 
-lint: $(VENV)/has-dev ## ruff, mypy, and the share of public symbols with a known type (ARGS=--list: where the others are)
+lint: $(VENV)/has-dev ## ruff, mypy, the share of public symbols with a known type, and users' programs in strict mode (ARGS=--list: where the others are)
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/python .ci/types $(ARGS)

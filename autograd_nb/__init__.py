@@ -18,77 +18,51 @@ from .graph.collector import Pause as _Pause
 
 _pause = _Pause()
 
-from . import autograd, display, launch, ops, random
+from . import autograd as autograd, display as display, launch as launch, ops as ops, random as random
 from .autograd import handlers as _handlers
-from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
+from .autograd.anomaly import (
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled,
+    set_anomaly_enabled as set_anomaly_enabled,
+)
 from .autograd.legacy import TYPES as _TYPES
 from .compat.import_aliases import finder as _first_finder
 from .compat.import_aliases import last as _last_finder
 from .config import (
-    are_deterministic_algorithms_enabled,
-    get_deterministic_debug_mode,
-    get_float32_matmul_precision,
-    get_num_interop_threads,
-    get_num_threads,
-    is_deterministic_algorithms_warn_only_enabled,
-    is_warn_always_enabled,
-    set_default_device,
-    set_deterministic_debug_mode,
-    set_float32_matmul_precision,
-    set_flush_denormal,
-    set_num_interop_threads,
-    set_num_threads,
-    set_warn_always,
-    use_deterministic_algorithms,
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode as get_deterministic_debug_mode, get_float32_matmul_precision as get_float32_matmul_precision,
+    get_num_interop_threads as get_num_interop_threads, get_num_threads as get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled as is_warn_always_enabled, set_default_device as set_default_device,
+    set_deterministic_debug_mode as set_deterministic_debug_mode, set_float32_matmul_precision as set_float32_matmul_precision,
+    set_flush_denormal as set_flush_denormal, set_num_interop_threads as set_num_interop_threads,
+    set_num_threads as set_num_threads, set_warn_always as set_warn_always,
+    use_deterministic_algorithms as use_deterministic_algorithms,
 )
 from .dtypes import (
-    bfloat16,
-    complex64,
-    complex128,
-    dtype,
-    finfo,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
-    promote_types,
-    set_default_dtype,
-    uint8,
+    bfloat16 as bfloat16, complex64 as complex64, complex128 as complex128, dtype as dtype, finfo as finfo, float16 as float16,
+    float32 as float32, float64 as float64, get_default_dtype as get_default_dtype, iinfo as iinfo, int8 as int8,
+    int16 as int16, int32 as int32, int64 as int64, promote_types as promote_types, set_default_dtype as set_default_dtype,
+    uint8 as uint8,
 )
-from .dtypes import (
-    bool_ as bool,  # noqa: A004
-)
+from .dtypes import bool_ as _bool
 from .graph.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
+    enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
 )
-from .launch import release_memory
+from .launch import release_memory as release_memory
 from .ops.core.registry import functions as _functions
 from .ops.creation.device import (
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    device,
-    layout,
-    memory_format,
-    preserve_format,
-    strided,
+    channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format,
+    device as device, layout as layout, memory_format as memory_format, preserve_format as preserve_format, strided as strided,
 )
 from .ops.creation.storages import NAMES as _STORAGES
-from .ops.random.generator import Generator, default_generator
-from .shapes import Size
-from .tensor import Tensor
+from .ops.random.generator import Generator as Generator, default_generator as default_generator
+from .shapes import Size as Size
+from .tensor import Tensor as Tensor
 from .tensor import above as _above
 
+bool: dtype
+bool = _bool  # noqa: A001
 half: dtype
 float: dtype
 double: dtype
@@ -114,27 +88,33 @@ else:
 globals().update(_TYPES)
 
 # modules come after the ops that they are written with
-from . import compiler, fft, linalg, nn, optim, special
-from .compiler import compile  # noqa: A004
+from . import compiler as compiler, fft as fft, linalg as linalg, nn as nn, optim as optim, special as special
+from .compiler import compile as compile  # noqa: A004
 
 if _typing.TYPE_CHECKING:  # what is imported when it is asked for
-    from . import distributed, distributions, func, masked, profiler, serialization, signal, testing, types, utils, viz
-    from .autograd.batching.vmap import vmap
-    from .autograd.custom_ops import custom_op, pointwise
-    from .codegen.formula.namespace import m
-    from .compat import precision as amp
-    from .compat import processes as multiprocessing
-    from .compat import version
-    from .compat.as_torch import as_torch
-    from .compat.names import _C, accelerator, backends, cuda, hub, jit, onnx
-    from .compat.precision import GradScaler, autocast, is_autocast_enabled
-    from .compiler.trace.numba_function import numba_callable
-    from .compiler.trace.stored import load_graph
-    from .distributed import futures
-    from .ops.creation import storages as storage
-    from .ops.creation.storages import Storage, TypedStorage, UntypedStorage
-    from .serialization import load, save
-    from .viz import memory
+    from . import (
+        distributed as distributed, distributions as distributions, func as func, masked as masked,
+        profiler as profiler, serialization as serialization, signal as signal, testing as testing, types as types,
+        utils as utils, viz as viz,
+    )
+    from .autograd.batching.vmap import vmap as vmap
+    from .autograd.custom_ops import custom_op as custom_op, pointwise as pointwise
+    from .codegen.formula.namespace import m as m
+    from .compat import precision as _precision, processes as _processes, version as version
+    from .compat.as_torch import as_torch as as_torch
+    from .compat.names import (
+        _C, accelerator as accelerator, backends as backends, cuda as cuda, hub as hub, jit as jit, onnx as onnx,
+    )
+    from .compat.precision import GradScaler as GradScaler, autocast as autocast, is_autocast_enabled as is_autocast_enabled
+    from .compiler.trace.numba_function import numba_callable as numba_callable
+    from .compiler.trace.stored import load_graph as load_graph
+    from .distributed import futures as futures
+    from .ops.creation import storages as _storages
+    from .ops.creation.storages import Storage as Storage, TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
+    from .serialization import load as load, save as save
+    from .viz import memory as memory
+
+    amp, multiprocessing, storage = _precision, _processes, _storages
 
 #: name -> the module that it is found in, "" for a module of that name
 _LAZY = {
@@ -171,12 +151,12 @@ def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:  # type: ignor
 def _lazily(name: str) -> _Any:
     """Modules that few programs need are imported when they are asked for."""
     place = _LAZY.get(name, "")
-    if name not in _LAZY and _last_finder.find_spec(f"{__package__}.{name}") is None:
-        from .compat.absent import top
+    if name not in _LAZY and _last_finder.find_spec(f"{__name__}.{name}") is None:
+        from .compat.absent import top as top
 
         found = globals()[name] = top(name)
         return found
-    from .codegen.build.apart import imported
+    from .codegen.build.apart import imported as imported
 
     module = imported(f"{__package__}.{place or name}")
     value = globals()[name] = getattr(module, name) if place else module
@@ -202,14 +182,14 @@ ops.__dict__["__getattr__"] = _namespace_of_ops
 
 def __dir__() -> list[str]:
     """Return the names that there are, those of what is imported when it is asked for among them."""
-    from .compat.more import MODULES, TOP
+    from .compat.more import MODULES as MODULES, TOP as TOP
 
     return sorted({*globals(), *_LAZY, *TOP, *(name for name in MODULES if "." not in name)})
 
 
 def _reduce_tensor(t: Tensor) -> tuple[_Any, ...]:
     """Return how pickle and copy take a tensor apart; what does so is imported when it is asked for."""
-    from .serialization import reduce_tensor
+    from .serialization import reduce_tensor as reduce_tensor
 
     return reduce_tensor(t)
 

@@ -332,7 +332,7 @@ def argument_type(value: Any) -> str:
 class Alike:
     """An observer that lets launches be: what is observed goes another way in places, with other nodes."""
 
-    draws = ()
+    draws: tuple[()] = ()
 
     def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
         call.entry(*args)

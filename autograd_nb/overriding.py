@@ -72,7 +72,7 @@ class Overrides:
     """What one kind of activity puts in the place of overridable functions."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: int = 0
         self._originals: dict[Any, tuple[Callable[..., Any], Callable[[Callable[..., Any]], None]]] = {}
         self._factories: dict[Any, Callable[..., Any]] = {}
         _every.append(self)

@@ -12,7 +12,7 @@ from _weakref import _remove_dead_weakref as _remove_dead  # type: ignore[attr-d
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 from weakref import ref
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from .dtypes import DType, dtype
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints with ``numel()``.
 
     >>> torch.Size((2, 3)).numel()
@@ -58,6 +58,10 @@ class Size(tuple):
     def __rmul__(self, n: SupportsIndex) -> Size:
         return Size(tuple.__mul__(self, n))
 
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, key: slice) -> Size: ...
     def __getitem__(self, key: Any) -> Any:
         return Size(_item(self, key)) if key.__class__ is slice else _item(self, key)
 

@@ -249,7 +249,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
             node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
             node._hooks().retained[index] = weakref.ref(self)
 
-    def register_hook(self, hook: Any) -> RemovableHandle:
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call ``hook(grad)`` when the gradient of this tensor is known; a returned tensor replaces it.
 
         Errors: TypeError when ``hook`` is not callable, RuntimeError when the tensor does not require grad.
@@ -487,7 +487,7 @@ class AsStridedBackward0(Node):
 
     __slots__ = ("base_layout", "offset", "view_layout")
 
-    def run(self, g):
+    def run(self, g: Any) -> tuple[Any, ...]:
         return settled(g, above.embed_view(g, self.base_layout, self.view_layout, self.offset))
 
     run_graph = run

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
 
 from ..config import settings
 from ..errors import AutogradError
@@ -201,6 +201,18 @@ def _target_edges(targets: tuple[Any, ...], function: str) -> list[Any]:
     return wanted
 
 
+@overload
+def grad(
+    outputs: _TensorOrTensors, inputs: dict[Any, Tensor],
+    grad_outputs: _TensorOrTensors | None = ..., retain_graph: bool | None = ..., create_graph: bool = ..., only_inputs: bool = ...,
+    allow_unused: bool | None = ..., is_grads_batched: bool = ..., materialize_grads: bool = ...,
+) -> dict[Any, Tensor]: ...  # fmt: skip
+@overload
+def grad(
+    outputs: _TensorOrTensors, inputs: Tensor | GradientEdge | Iterable[Tensor | GradientEdge],
+    grad_outputs: _TensorOrTensors | None = ..., retain_graph: bool | None = ..., create_graph: bool = ..., only_inputs: bool = ...,
+    allow_unused: bool | None = ..., is_grads_batched: bool = ..., materialize_grads: bool = ...,
+) -> tuple[Tensor, ...]: ...  # fmt: skip
 def grad(
     outputs: _TensorOrTensors, inputs: _TensorOrTensors, grad_outputs: _TensorOrTensors | None = None,
     retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import AutogradError
 from ..graph.modes import no_grad, state
@@ -82,7 +82,7 @@ class FunctionNode(Node):
 
     # ---- what backward reads
     @property
-    def saved_tensors(self) -> tuple[Any, ...]:
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """Return what `save_for_backward` kept, with its place in the graph; RuntimeError once the graph is consumed."""
         if self.saved is None:
             if self.consumed is not None:
@@ -217,34 +217,42 @@ class Function:
             f"static forward method: call {type(self).__name__}.apply(...) instead of making an instance."
         )
 
-    @staticmethod
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        """Compute the output; override."""
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+    if TYPE_CHECKING:  # (a subclass names its own parameters)
+        forward: Callable[..., Any]
+        setup_context: Callable[..., Any]
+        backward: Callable[..., Any]
+        vjp: Callable[..., Any]
+        jvp: Callable[..., Any]
+    else:
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Fill ctx after forward; override to write forward without ctx."""
-        raise NotImplementedError("setup_context is not implemented.")
+        @staticmethod
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            """Compute the output; override."""
+            raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """Return the gradients of the inputs; to be overridden."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
-        )
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+            """Fill ctx after forward; override to write forward without ctx."""
+            raise NotImplementedError("setup_context is not implemented.")
 
-    @staticmethod
-    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
-        """Do what `backward` does, of which it is another name."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
-        )
+        @staticmethod
+        def backward(ctx: Any, *grad_outputs: Any) -> Any:
+            """Return the gradients of the inputs; to be overridden."""
+            raise NotImplementedError(
+                "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            )
 
-    @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Return the tangents of the outputs in forward mode; to be overridden for its use."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        @staticmethod
+        def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+            """Do what `backward` does, of which it is another name."""
+            raise NotImplementedError(
+                "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            )
+
+        @staticmethod
+        def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+            """Return the tangents of the outputs in forward mode; to be overridden for its use."""
+            raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
     _node_class: type[FunctionNode]
 

@@ -60,6 +60,10 @@ def helper(
 
 
 #: types of arguments of `external`
+POINTER: Any
+SIZE: Any
+LETTER: Any
+FLOAT: Any
 POINTER, SIZE, LETTER, FLOAT = types.voidptr, types.intp, types.char, types.float64
 _CTYPES = {POINTER: ctypes.c_void_p, SIZE: ctypes.c_ssize_t, LETTER: ctypes.c_char, FLOAT: ctypes.c_double}
 

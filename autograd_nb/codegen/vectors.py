@@ -45,6 +45,13 @@ def int64(value: Any) -> Any:
 class Vectors:
     """Code for the vectors of the elements of one type of arrays."""
 
+    context: Any  # of Numba
+    builder: Any  # of llvmlite
+    itemsize: int
+    lanes: int
+    type: Any  # of llvmlite
+    zero: Any
+
     def __init__(self, context: Any, builder: Any, array_type: Any):
         self.context, self.builder = context, builder
         self.itemsize = array_type.dtype.bitwidth // 8
@@ -265,7 +272,7 @@ def _rolled(typingctx):
     return types.none(), codegen
 
 
-def rolled():
+def rolled() -> None:
     """Stand in the body of a loop that is not worth being vectorised or unrolled."""
 
 
@@ -278,7 +285,7 @@ def _one_copy(typingctx):
     return types.none(), codegen
 
 
-def one_copy():
+def one_copy() -> None:
     """Stand in a helper that is called from several places of a kernel, and does so much each time that one copy of it will do."""
 
 
@@ -293,7 +300,7 @@ def _larger(typingctx, a, b):
     return a(a, b), codegen
 
 
-def larger(a, b):
+def larger(a: float, b: float) -> float:
     """Return the larger of two floats, by a loop in any order; of no use where one is nan."""
     return a if a > b else b
 
@@ -315,7 +322,7 @@ def _marking(masked: bool) -> Any:
     return mark
 
 
-def independent():
+def independent() -> None:
     """Stand first in the body of a loop of which no round reads or writes what another one writes.
 
     Left to itself LLVM makes four pieces of a loop over elements: tests of whether arrays overlap, a body of several vectors, one of
@@ -323,7 +330,7 @@ def independent():
     """
 
 
-def masked():
+def masked() -> None:
     """Do as `independent`, for a long body: what is left over is done by the body too, under a mask. That takes a few percent of a short one."""
 
 

@@ -41,6 +41,9 @@ def _made(dims: int, of_input: bool) -> Callable[..., Tensor]:
     return made
 
 
-conv1d_input, conv1d_weight = _made(1, True), _made(1, False)
-conv2d_input, conv2d_weight = _made(2, True), _made(2, False)
-conv3d_input, conv3d_weight = _made(3, True), _made(3, False)
+conv1d_input: Callable[..., Tensor] = _made(1, True)
+conv1d_weight: Callable[..., Tensor] = _made(1, False)
+conv2d_input: Callable[..., Tensor] = _made(2, True)
+conv2d_weight: Callable[..., Tensor] = _made(2, False)
+conv3d_input: Callable[..., Tensor] = _made(3, True)
+conv3d_weight: Callable[..., Tensor] = _made(3, False)

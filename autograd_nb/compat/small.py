@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ..display import _contents, _joined
@@ -57,7 +57,12 @@ class TorchVersion(str):
     def __eq__(self, other: object) -> bool:
         return self._numbers(self) == self._numbers(other)
 
-    __hash__ = str.__hash__
+    if TYPE_CHECKING:
+
+        def __hash__(self) -> int: ...
+
+    else:
+        __hash__ = str.__hash__
 
 
 class WeakIdRef(ref):  # type: ignore[type-arg]
@@ -77,6 +82,8 @@ class WeakIdRef(ref):  # type: ignore[type-arg]
 
 class TensorWeakRef:
     """A weak reference to a tensor."""
+
+    ref: ref[Tensor]
 
     def __init__(self, tensor: Tensor):
         self.ref = ref(tensor)

@@ -18,6 +18,9 @@ from typing import Any, NoReturn
 '''
 
 
+_GENERIC: dict[type, str] = {list: "list[Any]", dict: "dict[str, Any]", tuple: "tuple[Any, ...]"}
+
+
 def _stub(name: str, answer: Answer) -> str:
     function = f"@staticmethod\ndef {name}(*args: Any, **kwargs: Any) -> "
     match answer:
@@ -26,7 +29,7 @@ def _stub(name: str, answer: Answer) -> str:
         case NoClass():
             return f"class {name}: ..."
         case Says(value):
-            return f"{function}{'None' if value is None else type(value).__name__}: ..."
+            return f"{function}{'None' if value is None else _GENERIC.get(type(value), type(value).__name__)}: ..."
         case Refuses():
             return function + "NoReturn: ..."
         case Returns():

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+
+if TYPE_CHECKING:
+    from ..nn.modules.module import Module
+    from .dispatch import Compiled
 
 __all__ = [
     "assume_constant_result",
@@ -17,6 +21,26 @@ __all__ = [
 ]
 
 
+_Model = TypeVar("_Model", bound="Module")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+@overload
+def compile(  # type: ignore[overload-overlap]
+    model: _Model, *, fullgraph: bool = ..., dynamic: bool | None = ..., backend: Any = ..., mode: str | None = ..., options: Any = ...,
+    disable: bool = ..., check: bool = ...,
+) -> _Model: ...  # fmt: skip
+@overload
+def compile(
+    model: Callable[_P, _R], *, fullgraph: bool = ..., dynamic: bool | None = ..., backend: Any = ..., mode: str | None = ...,
+    options: Any = ..., disable: bool = ..., check: bool = ...,
+) -> Compiled[_P, _R]: ...  # fmt: skip
+@overload
+def compile(
+    model: None = None, *, fullgraph: bool = ..., dynamic: bool | None = ..., backend: Any = ..., mode: str | None = ...,
+    options: Any = ..., disable: bool = ..., check: bool = ...,
+) -> Callable[[Callable[_P, _R]], Compiled[_P, _R]]: ...  # fmt: skip
 def compile(
     model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "numba", mode: str | None = None,
     options: Any = None, disable: bool = False, check: bool = False,

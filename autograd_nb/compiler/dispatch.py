@@ -10,7 +10,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from .. import dtypes, launch
 from ..autograd.anomaly import _state as _anomaly
@@ -61,10 +61,14 @@ class Kind:
         self.attempts = 0  # captures in a row that found Python's state changed
 
 
-class Compiled:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Compiled(Generic[P, R]):
     """The callable that `compile` returns for a function: it is called like it, and captured once for each kind of call."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool, check: bool):
+    def __init__(self, function: Callable[P, R], fullgraph: bool, check: bool):
         functools.update_wrapper(self, function, updated=())
         self._function, self._fullgraph, self._check = function, fullgraph, 3 if check else 0
         self._kinds: dict[Any, Kind] = {}
@@ -100,10 +104,14 @@ class Compiled:
         """Return the captured calls; each has ``reason`` (why it was captured), ``program`` and ``key``."""
         return [v for kind in self._kinds.values() for v in kind.variants]
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Compiled[P, R]: ...
+    @overload
+    def __get__(self, instance: object, owner: Any = None) -> Callable[..., R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         around = _surroundings()
         watching = launch.observer()
         if around is None or (watching is not None and (self._carried or not hasattr(watching, "program"))):
@@ -113,7 +121,7 @@ class Compiled:
             try:
                 result = last[1].state.call(last[1], args)
             except Refused:
-                return self._function(*args)
+                return self._function(*args)  # type: ignore[call-arg]
             if result is not OTHER:
                 return result
         leaves: list[Tensor] = []
@@ -122,7 +130,7 @@ class Compiled:
         if kwargs or None in given:
             key = (flatten(args, leaves), flatten(kwargs, leaves) if kwargs else None, around)
         else:
-            leaves, key = list(args), (given, None, around)
+            leaves, key = list(args), (given, None, around)  # type: ignore[arg-type]
         carried: list[tuple[Kept, Any]] = []
         if self._carried:
             carried = [(k, k.get()) for k in self._carried]

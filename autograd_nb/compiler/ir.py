@@ -277,7 +277,7 @@ class _Settings:
     verifies = os.environ.get("AUTOGRAD_NB_VERIFY", "0") not in ("", "0")
 
 
-settings = _Settings()
+settings: _Settings = _Settings()
 
 
 class InvalidProgram(RuntimeError):

@@ -4,34 +4,25 @@ Source: https://docs.pytorch.org/docs/stable/distributions.html
 """
 
 import sys as _sys
+import typing as _typing
 
 from ..ops.core.registry import show_examples as _show_examples
 from . import (
-    common,
-    composed,
-    constraint_registry,
-    constraints,
-    continuous,
-    discrete,
-    distribution,
-    gammas,
-    kl,
-    multivariate,
-    relaxed,
-    transformed,
-    transforms,
+    common as common, composed as composed, constraint_registry as constraint_registry, constraints as constraints,
+    continuous as continuous, discrete as discrete, distribution as distribution, gammas as gammas, kl as kl,
+    multivariate as multivariate, relaxed as relaxed, transformed as transformed, transforms as transforms,
 )
 from .composed import *  # noqa: F403
 from .composed import __all__ as _composed
-from .constraint_registry import biject_to, transform_to
+from .constraint_registry import biject_to as biject_to, transform_to as transform_to
 from .continuous import *  # noqa: F403
 from .continuous import __all__ as _continuous
 from .discrete import *  # noqa: F403
 from .discrete import __all__ as _discrete
-from .distribution import Distribution, ExponentialFamily
+from .distribution import Distribution as Distribution, ExponentialFamily as ExponentialFamily
 from .gammas import *  # noqa: F403
 from .gammas import __all__ as _gammas
-from .kl import kl_divergence, register_kl
+from .kl import kl_divergence as kl_divergence, register_kl as register_kl
 from .multivariate import *  # noqa: F403
 from .multivariate import __all__ as _multivariate
 from .relaxed import *  # noqa: F403
@@ -41,10 +32,11 @@ from .transformed import __all__ as _transformed
 from .transforms import *  # noqa: F403
 from .transforms import __all__ as _transforms
 
-__all__ = [
-    "Distribution", "ExponentialFamily", "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms",
-    *_composed, *_continuous, *_discrete, *_gammas, *_multivariate, *_relaxed, *_transformed, *_transforms,
-]  # fmt: skip
+if not _typing.TYPE_CHECKING:  # a checker goes by the imports
+    __all__ = [
+        "Distribution", "ExponentialFamily", "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms",
+        *_composed, *_continuous, *_discrete, *_gammas, *_multivariate, *_relaxed, *_transformed, *_transforms,
+    ]  # fmt: skip
 
 _show_examples(globals(), "distributions")
 

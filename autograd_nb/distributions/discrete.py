@@ -325,9 +325,9 @@ class OfCategories(Distribution):
 
     _categorical: Categorical
 
-    probs = part("_categorical.probs", "The value is p.")
-    logits = part("_categorical.logits", "The value is ln p.")
-    param_shape = part("_categorical.param_shape", "The shape of the parameter.")
+    probs: Tensor = part("_categorical.probs", "The value is p.")
+    logits: Tensor = part("_categorical.logits", "The value is ln p.")
+    param_shape: Size = part("_categorical.param_shape", "The shape of the parameter.")
 
 
 class OneHotCategorical(OfCategories):

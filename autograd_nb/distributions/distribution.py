@@ -204,6 +204,8 @@ def one_of(probs: Any, logits: Any) -> None:
 class Binary(Distribution):
     """Distributions given by a probability or its logit."""
 
+    total_count: Tensor
+
     def _parameters(self, probs: Any, logits: Any, *count: Any) -> Tensor:
         """Keep what is given, with a count of one shape and dtype with it; returns that."""
         one_of(probs, logits)

@@ -25,8 +25,8 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
-    loc = part("base_dist.loc", "The mean of ln X.")
-    scale = part("base_dist.scale", "The standard deviation of ln X.")
+    loc: Tensor = part("base_dist.loc", "The mean of ln X.")
+    scale: Tensor = part("base_dist.scale", "The standard deviation of ln X.")
 
     @property
     def mean(self) -> Tensor:
@@ -51,7 +51,7 @@ class _Half(TransformedDistribution):
     support: Any = constraints.nonnegative  # type: ignore[assignment]
     arg_constraints: Any = {"scale": constraints.positive}
 
-    scale = part("base_dist.scale", "The scale of X.")
+    scale: Tensor = part("base_dist.scale", "The scale of X.")
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -278,8 +278,8 @@ class LogisticNormal(TransformedDistribution):
         base = base if base.batch_shape else base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    loc = part("base_dist.base_dist.loc", "The mean of the normal vector.")
-    scale = part("base_dist.base_dist.scale", "The value is its standard deviation.")
+    loc: Tensor = part("base_dist.base_dist.loc", "The mean of the normal vector.")
+    scale: Tensor = part("base_dist.base_dist.scale", "The value is its standard deviation.")
 
 
 class InverseGamma(TransformedDistribution):
@@ -292,8 +292,8 @@ class InverseGamma(TransformedDistribution):
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-T.ones((), dtype=base.rate.dtype)), validate_args=validate_args)
 
-    concentration = part("base_dist.concentration", "The value is α.")
-    rate = part("base_dist.rate", "The value is β.")
+    concentration: Tensor = part("base_dist.concentration", "The value is α.")
+    rate: Tensor = part("base_dist.rate", "The value is β.")
 
     @property
     def mean(self) -> Tensor:

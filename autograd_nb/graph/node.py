@@ -267,7 +267,7 @@ class Nowhere(Node):
     @consumed.setter
     def consumed(self, value: Any) -> None: ...
 
-    def run(self, g):
+    def run(self, g: Any) -> tuple[Any, ...]:
         return ()
 
     run_graph = run

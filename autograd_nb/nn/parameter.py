@@ -5,7 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.parameter.Parame
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from ..autograd.subclasses import Redefining, _disabled_torch_function_impl, machinery
 from ..dtypes import as_dtype, get_default_dtype
@@ -33,7 +33,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         True
     """
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = new_empty((0,), get_default_dtype())
         if not isinstance(data, Tensor):
@@ -78,7 +78,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     ['mean']
     """
 
-    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Self:
         if data is None:
             data = new_empty((0,), get_default_dtype())
         t = adopt(Tensor, data.detach())
@@ -178,7 +178,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Self:
         t = adopt(cls, new_empty((0,), get_default_dtype() if dtype is None else as_dtype(dtype)))
         t._rg = bool(requires_grad)
         return t
@@ -191,7 +191,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     False
     """
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Self:
         t = adopt(cls, new_empty((0,), get_default_dtype() if dtype is None else as_dtype(dtype)))
         t._rg, t.persistent, t._is_buffer = bool(requires_grad), persistent, True
         return t

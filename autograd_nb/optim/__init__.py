@@ -3,21 +3,23 @@
 Source: https://docs.pytorch.org/docs/stable/optim.html
 """
 
+import typing as _typing
 from typing import Any as _Any
 
-from . import adam, adaptive, lr_scheduler, matrices, sgd
+from . import adam, adaptive, lr_scheduler as lr_scheduler, matrices, sgd
 from .adam import *
 from .adaptive import *
-from .lbfgs import LBFGS
+from .lbfgs import LBFGS as LBFGS
 from .matrices import *
-from .optimizer import Optimizer
+from .optimizer import Optimizer as Optimizer
 from .sgd import *
 
-__all__ = ["LBFGS", "Optimizer", "SparseAdam", "lr_scheduler", "swa_utils"]
-__all__ += adam.__all__
-__all__ += adaptive.__all__
-__all__ += matrices.__all__
-__all__ += sgd.__all__
+if not _typing.TYPE_CHECKING:  # a checker goes by the imports
+    __all__ = ["LBFGS", "Optimizer", "SparseAdam", "lr_scheduler", "swa_utils"]
+    __all__ += adam.__all__
+    __all__ += adaptive.__all__
+    __all__ += matrices.__all__
+    __all__ += sgd.__all__
 
 
 class SparseAdam(Optimizer):

@@ -101,7 +101,7 @@ class LRScheduler:
         """Take over what `state_dict` gave."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self) -> list[Any]:
+    def get_last_lr(self) -> list[float | Tensor]:
         """Return the rates that were set last, one for each group."""
         return self._last_lr
 

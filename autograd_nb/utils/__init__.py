@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import typing as _typing
 from typing import Any
 
-from . import hooks
+from . import hooks as hooks
 
 _LAZY = ("_pytree", "checkpoint", "data", "dlpack", "tensorboard")
 
-__all__ = ["hooks", *_LAZY]
+if not _typing.TYPE_CHECKING:  # a checker goes by the imports
+    __all__ = ["hooks", *_LAZY]
+else:
+    from . import _pytree as _pytree, checkpoint as checkpoint, data as data, dlpack as dlpack, tensorboard as tensorboard
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,8 @@ A row is an array that ends where it should; what takes literals (places, tables
 at the literals.
 """
 
+from typing import Any
+
 from llvmlite import ir
 from numba import config
 from numba.core import cgutils, types
@@ -94,7 +96,7 @@ def _settled(typingctx, value):
     return value(value), codegen
 
 
-def settled(value):
+def settled(value: Any) -> Any:
     """``value``, of which LLVM knows nothing: an integer that it calls undefined (of a float too large, of a shift too far) would
     let it drop the test of an index that is made of it."""
     return value

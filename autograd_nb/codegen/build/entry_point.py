@@ -41,6 +41,13 @@ class Wrapper(PyCallWrapper):
     """The function that an entry point calls: (addresses of the type of arrays and of a kernel in a bytes object, pointer to
     the arguments, their number)."""
 
+    api: Any  # of Numba
+    builder: Any  # of llvmlite, as are the values and blocks below
+    ndarray: Any
+    wrong: Any
+    failed: Any
+    listed: Any
+
     def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
         self.api, self.builder = api, builder
         kinds, convention = self.fndesc.argtypes, self.context.call_conv

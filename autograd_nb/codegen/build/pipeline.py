@@ -12,7 +12,7 @@ from ..frontend import Passes
 from ..library import Code, LibraryLowering
 from ..translate.front import Front
 
-IDLE = (AnnotateTypes, DumpParforDiagnostics)
+IDLE: tuple[Any, ...] = (AnnotateTypes, DumpParforDiagnostics)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -59,4 +59,4 @@ class _Mathematics:
         return call
 
 
-m = _Mathematics()
+m: _Mathematics = _Mathematics()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Sequence
-from typing import Any, NoReturn, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
 
 from .namespace import COMPLEX, FORMULAS, m
 
@@ -228,7 +228,12 @@ class Sym:
     def __rpow__(self, o: Operand) -> Sym:
         return m.pow(self.trace.as_sym(o, self.dtype), self)
 
-    __hash__ = object.__hash__
+    if TYPE_CHECKING:
+
+        def __hash__(self) -> int: ...
+
+    else:
+        __hash__ = object.__hash__
 
     def __pointwise__(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Return ``m.<name>(*args, **options)`` where one argument is a symbol."""

@@ -64,6 +64,7 @@ VIEW, LEAST, GREATEST, FILL, EMPTY = "view", "<", ">", "fill", "empty"  #: calls
 class Inference:
     """The types of a function's expressions for the types of its arguments."""
 
+    context: Any  # of Numba
     names: dict[str, Any]
     assigned: set[str]
     local: set[str]
@@ -97,7 +98,11 @@ class Inference:
     def do_Pass(self, node: ast.Pass) -> None:
         pass
 
-    do_Break = do_Continue = do_Pass
+    def do_Break(self, node: ast.Break) -> None:
+        pass
+
+    def do_Continue(self, node: ast.Continue) -> None:
+        pass
 
     def do_Expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):

@@ -26,7 +26,7 @@ from .inference import EMPTY, FILL, VIEW, Call, Inference, Known
 from .marks import tell_independent
 from .text import Untranslatable, names_of, tree_of
 
-WORD = ir.IntType(64)
+WORD: Any = ir.IntType(64)
 
 
 class Translated(BaseLower):
@@ -34,6 +34,7 @@ class Translated(BaseLower):
 
     tree: ast.FunctionDef
     found: Inference
+    given: dict[str, Any]
 
     def __init__(self, *given: Any, tree: ast.FunctionDef, found: Inference, **more: Any):
         self.tree, self.found = tree, found

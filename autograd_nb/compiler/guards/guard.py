@@ -26,6 +26,8 @@ class Guard:
     ``same()``: whether the others are surely unchanged, numbers that programs read anew included. It is what a call begins with.
     """
 
+    always: Test | None
+
     def __init__(self, places: list[Place], always: Test | None, watched: Test | None, words: Watch | None, alone: OfDict):
         self.always, self._places, self._watched, self._words, self._of_dict = always, places, watched, words, alone
         self.same: Callable[[], bool] = bool  # nothing has been looked at yet

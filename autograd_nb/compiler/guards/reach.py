@@ -69,7 +69,7 @@ class Reach:
         self.tensors: dict[int, tuple[str, Tensor]] = {}
         self.optimizers: list[Any] = []
         self._reads_groups = self._calculates = False
-        self.tells_apart = False  # whether one asks if two objects are the same
+        self.tells_apart: bool = False  # whether one asks if two objects are the same
         self.names: set[str] = set()  # those of all attributes that the user's functions read
         self.codes: set[types.CodeType] = set()  # theirs, and that of what is defined in them
         self._modules: dict[int, tuple[str, types.ModuleType, set[str]]] = {}  # (path, module, names that were looked into)

@@ -105,7 +105,7 @@ class Watch:
             inner += own
         # the last record before theirs is where a table of them alone begins: it compares its own word
         begin = len(words) + 4
-        self.table = np.array([begin + 1 + len(inner), *words, 0, 0, 1, 1 + len(inner), *inner], dtype=np.int64)
+        self.table: np.ndarray = np.array([begin + 1 + len(inner), *words, 0, 0, 1, 1 + len(inner), *inner], dtype=np.int64)
         self.table[begin - 3] = address(self.table) + 8 * begin
         self._begin = begin + 1
         self.same: Callable[[], bool] = linking.bound_to(address(self.table), "unchanged", _UNCHANGED)

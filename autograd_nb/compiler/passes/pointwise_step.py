@@ -22,6 +22,10 @@ class Formula:
     name: str
     outputs: int
     recipe: Recipe
+    entry: None
+    over: None
+    origin: tuple[()]
+    parts: None
 
     def __init__(self, name: str, recipe: Recipe):
         self.entry, self.name, self.outputs, self.recipe, self.over, self.origin, self.parts = (

@@ -24,6 +24,7 @@ class Deferred:
 
     __slots__ = ("_build", "_entry", "asked", "origin")
     asked: tuple[Any, ...]
+    origin: tuple[str, Any, Any]
 
     def __init__(self, build: Callable[[], Any], asked: tuple[Any, ...]):
         context = copy_context()  # which knows the op that the kernel is of

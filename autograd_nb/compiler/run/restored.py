@@ -49,7 +49,7 @@ class Restoring:
     and is not restored is not what it was (`lacks`).
     """
 
-    draws = ()
+    draws: tuple[()] = ()
 
     def __init__(self, launches: Launches, memory: dict[int, np.ndarray], gone: list[Tensor]):
         self._launches, self._memory, self._count = launches, memory, 0

@@ -9,7 +9,7 @@ import builtins
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dtypes, launch
 from ...graph.modes import no_grad
@@ -94,9 +94,13 @@ class Module(Tree, StateDict):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def forward(self, *input: Any) -> Any:
-        """Return what the module computes; every subclass defines it."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+    if TYPE_CHECKING:  # (a subclass names its own parameters)
+        forward: Callable[..., Any]
+    else:
+
+        def forward(self, *input: Any) -> Any:
+            """Return what the module computes; every subclass defines it."""
+            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     # --------------------------------------------------------------------------------------------- registration
     def _check_name(self, kind: str, name: Any, where: dict[Any, Any]) -> None:

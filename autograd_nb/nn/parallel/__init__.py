@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..modules.module import Module
 
 if TYPE_CHECKING:
-    from .distributed import DistributedDataParallel
+    from .distributed import DistributedDataParallel as DistributedDataParallel
 else:
 
     def __getattr__(name: str) -> Any:

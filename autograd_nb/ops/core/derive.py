@@ -8,7 +8,7 @@ shared); run on tensors it is recorded, so that derivatives of any order follow.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...codegen.formula.namespace import m
 from .registry import OPS
@@ -93,7 +93,12 @@ class Pair:
     def __ne__(self, o: Any) -> Any: return self.value != value_of(o)  # type: ignore[override]
     def __mod__(self, o: Any) -> Pair: return Pair(self.value % value_of(o), self.tangent)
     def __floordiv__(self, o: Any) -> Pair: return Pair(self.value // value_of(o))
-    __hash__ = object.__hash__
+    if TYPE_CHECKING:
+
+        def __hash__(self) -> int: ...
+
+    else:
+        __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
         return bool(self.value)  # a symbol or tensor says what to do instead

@@ -74,7 +74,7 @@ class CopySlices(Node):
 
     __slots__ = ("base_layout", "offset", "view_layout")
 
-    def run(self, g):
+    def run(self, g: Any) -> tuple[Any, ...]:
         return settled(
             g,
             above.without_view(g, self.view_layout, self.offset, self.base_layout),
@@ -107,7 +107,7 @@ class OverwrittenBackward0(AsStridedBackward0):
 
     __slots__ = ()
 
-    def run(self, g):
+    def run(self, g: Any) -> tuple[Any, ...]:
         return settled(g, above.write_view(g, self.base_layout, self.view_layout, self.offset))
 
     run_graph = run
@@ -180,7 +180,7 @@ class LeafBackward0(Node):
 
     consumed = property(lambda self: None, lambda self, by: None, doc="What consumed it: nothing does.")  # type: ignore[assignment]
 
-    def run(self, g):
+    def run(self, g: Any) -> tuple[Any, ...]:
         return (g,)
 
     run_graph = run

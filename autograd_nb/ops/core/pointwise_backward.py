@@ -200,6 +200,7 @@ class Spec:
     saved: list[Any]
     scalar_names: list[int]
     save: int
+    node: type[PointwiseNode]
     backward_memo: Memo
 
     def __init__(self, op: Pointwise, avals: tuple[Any, ...], out: Layout, mask: int):

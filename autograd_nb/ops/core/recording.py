@@ -89,7 +89,7 @@ class NotImplemented(Node):  # noqa: A001 (its name is what users see of the nod
 
     __slots__ = ("op",)
 
-    def run(self, g):
+    def run(self, g: Any) -> tuple[Any, ...]:
         raise NotImplementedError(f"derivative for {self.op} is not implemented")
 
     run_graph = run

@@ -175,6 +175,7 @@ class Structured:
     every: tuple[Callable[..., Any], tuple[str, ...]] | None
     operands: list[int]
     node_name: str
+    node: type[StructuredNode]
     recipes: Memo
 
     def __init__(

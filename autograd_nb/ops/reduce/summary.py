@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None):
     if weights is None:
         total = n
         mean = rows.mean(1, True)
-        free = n - correction
+        free: Any = n - correction
     else:
         total = weights.sum()
         if n == 0 or total.item() == 0:

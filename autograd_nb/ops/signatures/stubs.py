@@ -132,6 +132,23 @@ def _result(name: str, signature: inspect.Signature) -> str:
     return f"_return_types.{tuple_name}" if tuple_name in return_types.__all__ else TENSOR
 
 
+def _several(count: int) -> str:
+    """Return the type of so many tensors."""
+    return f"tuple[{', '.join([TENSOR] * count)}]"
+
+
+def _flagged(first: str, second: str) -> list[tuple[tuple[str, ...], dict[str, str], str]]:
+    """Return the forms of an op that returns one more tensor for either flag that is set; the last is for flags that are not literals."""
+    no, yes = "Literal[False]", "Literal[True]"
+    return [
+        ((), {first: no, second: no}, TENSOR),
+        ((), {first + "!": yes, second: no}, _several(2)),
+        ((), {first: no, second + "!": yes}, _several(2)),
+        ((), {first + "!": yes, second + "!": yes}, _several(3)),
+        ((), {first: BOOL, second: BOOL}, "Tensor | tuple[Tensor, ...]"),
+    ]
+
+
 #: op -> its forms beyond the declaration's: (parameters that are left out, changed types, result)
 OVERLOADS: dict[str, list[tuple[tuple[str, ...], dict[str, str], str]]] = {
     **{
@@ -145,10 +162,8 @@ OVERLOADS: dict[str, list[tuple[tuple[str, ...], dict[str, str], str]]] = {
     "stride": [((), {"dim": "None"}, "tuple[_int, ...]"), ((), {"dim!": INT}, INT)],
     "type": [(("dtype", "non_blocking"), {}, "_str"), ((), {"dtype!": "_dtype | _str"}, TENSOR)],
     "where": [(("input", "other", "out"), {}, "tuple[Tensor, ...]"), ((), {"input!": OPERAND, "other!": OPERAND}, TENSOR)],
-    "unique": [((), {"return_inverse": "Literal[False]", "return_counts": "Literal[False]"}, TENSOR),
-               ((), {"return_inverse": BOOL, "return_counts": BOOL}, "tuple[Tensor, ...]")],
-    "unique_consecutive": [((), {"return_inverse": "Literal[False]", "return_counts": "Literal[False]"}, TENSOR),
-                           ((), {"return_inverse": BOOL, "return_counts": BOOL}, "tuple[Tensor, ...]")],
+    **dict.fromkeys(("unique", "unique_consecutive"), _flagged("return_inverse", "return_counts")),
+    "lu": [((), {"get_infos": "Literal[False]"}, _several(2)), ((), {"get_infos!": "Literal[True]"}, _several(3))],
 }  # fmt: skip
 
 
@@ -190,6 +205,8 @@ def _forms(name: str, signature: inspect.Signature) -> list[tuple[list[inspect.P
             if text:
                 p = p.replace(annotation=text, default=_EMPTY if required else p.default)
             # what has no default cannot follow what has one, so it and all after it are named
+            if required and p.name == "other" and p.kind is p.KEYWORD_ONLY:  # it stands where ``dim`` does in the other forms
+                p = p.replace(kind=p.POSITIONAL_OR_KEYWORD)
             before = [q for q in changed if q.kind is q.POSITIONAL_OR_KEYWORD and q.default is not _EMPTY]
             keywords = keywords or (required and bool(before))
             changed.append(p.replace(kind=p.KEYWORD_ONLY) if keywords and p.kind is p.POSITIONAL_OR_KEYWORD else p)

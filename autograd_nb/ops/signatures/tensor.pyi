@@ -1229,7 +1229,11 @@ class TensorMethods:
     def lt_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `lt` in place and return the tensor."""
 
-    def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> tuple[Tensor, ...]:
+    @overload
+    def lu(self, pivot: _bool = True, get_infos: Literal[False] = False, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return (LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
+    @overload
+    def lu(self, pivot: _bool = True, *, get_infos: Literal[True], out: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Return (LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1277,7 +1281,7 @@ class TensorMethods:
     def max(self, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.max:
         """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
     @overload
-    def max(self, *, other: Tensor, out: Tensor | None = None) -> Tensor:
+    def max(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
 
     def maximum(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
@@ -1306,7 +1310,7 @@ class TensorMethods:
     def min(self, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.min:
         """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
     @overload
-    def min(self, *, other: Tensor, out: Tensor | None = None) -> Tensor:
+    def min(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
 
     def minimum(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
@@ -1987,8 +1991,25 @@ class TensorMethods:
         """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
     @overload
     def unique(
+        self, sorted: _bool = True, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _int | None =
+        None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+    @overload
+    def unique(
+        self, sorted: _bool = True, return_inverse: Literal[False] = False, *, return_counts: Literal[True], dim: _int | None =
+        None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+    @overload
+    def unique(
+        self, sorted: _bool = True, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+    @overload
+    def unique(
         self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
-    ) -> tuple[Tensor, ...]:
+    ) -> Tensor | tuple[Tensor, ...]:
         """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
 
     @overload
@@ -1998,8 +2019,23 @@ class TensorMethods:
         """Return `unique` of neighbours only, in the order of the input."""
     @overload
     def unique_consecutive(
+        self, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return `unique` of neighbours only, in the order of the input."""
+    @overload
+    def unique_consecutive(
+        self, return_inverse: Literal[False] = False, *, return_counts: Literal[True], dim: _int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return `unique` of neighbours only, in the order of the input."""
+    @overload
+    def unique_consecutive(
+        self, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return `unique` of neighbours only, in the order of the input."""
+    @overload
+    def unique_consecutive(
         self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
-    ) -> tuple[Tensor, ...]:
+    ) -> Tensor | tuple[Tensor, ...]:
         """Return `unique` of neighbours only, in the order of the input."""
 
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:

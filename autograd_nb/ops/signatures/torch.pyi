@@ -1292,7 +1292,15 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, *
 def lt(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Return whether a < b, element by element."""
 
-def lu(self: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> tuple[Tensor, ...]:
+@overload
+def lu(
+    self: Tensor, pivot: _bool = True, get_infos: Literal[False] = False, out: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return (LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
+@overload
+def lu(
+    self: Tensor, pivot: _bool = True, *, get_infos: Literal[True], out: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return (LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1337,7 +1345,7 @@ def max(input: Tensor, dim: None = None, keepdim: _bool = False, *, out: Tensor 
 def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.max:
     """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
 @overload
-def max(input: Tensor, *, other: Tensor, out: Tensor | None = None) -> Tensor:
+def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
 
 @overload
@@ -1410,7 +1418,7 @@ def min(input: Tensor, dim: None = None, keepdim: _bool = False, *, out: Tensor 
 def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.min:
     """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
 @overload
-def min(input: Tensor, *, other: Tensor, out: Tensor | None = None) -> Tensor:
+def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
 
 def minimum(
@@ -2243,8 +2251,25 @@ def unique(
     """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
 @overload
 def unique(
+    input: Tensor, sorted: _bool = True, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _int |
+    None = None
+) -> tuple[Tensor, Tensor]:
+    """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+@overload
+def unique(
+    input: Tensor, sorted: _bool = True, return_inverse: Literal[False] = False, *, return_counts: Literal[True], dim: _int |
+    None = None
+) -> tuple[Tensor, Tensor]:
+    """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+@overload
+def unique(
+    input: Tensor, sorted: _bool = True, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+@overload
+def unique(
     input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
-) -> tuple[Tensor, ...]:
+) -> Tensor | tuple[Tensor, ...]:
     """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
 
 @overload
@@ -2254,8 +2279,23 @@ def unique_consecutive(
     """Return `unique` of neighbours only, in the order of the input."""
 @overload
 def unique_consecutive(
+    input: Tensor, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return `unique` of neighbours only, in the order of the input."""
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: Literal[False] = False, *, return_counts: Literal[True], dim: _int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return `unique` of neighbours only, in the order of the input."""
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return `unique` of neighbours only, in the order of the input."""
+@overload
+def unique_consecutive(
     input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
-) -> tuple[Tensor, ...]:
+) -> Tensor | tuple[Tensor, ...]:
     """Return `unique` of neighbours only, in the order of the input."""
 
 def unravel_index(indices: Tensor, shape: _int | _size) -> tuple[Tensor, ...]:

@@ -1,0 +1,71 @@
+"""The users' programs beside this file run, and what they say of types to checkers (`.ci/types`) is so when they run."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autograd_nb as torch
+from tests.typing import derivatives, tensors, training
+
+
+def holds(value: Any, said: Any) -> bool:
+    """Return whether a value is of a type, whose parameters of tuples and lists are looked at too."""
+    origin, inner = typing.get_origin(said), typing.get_args(said)
+    if origin in (typing.Union, types.UnionType):
+        return any(holds(value, one) for one in inner)
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return isinstance(value, tuple) and len(value) == len(inner) and all(map(holds, value, inner))
+    if origin in (tuple, list):
+        return isinstance(value, origin) and all(holds(one, inner[0]) for one in value)
+    return type(value) is said or (isinstance(value, said) and said not in (int, tuple))
+
+
+@pytest.fixture
+def asserted(monkeypatch):
+    """Let `assert_type` look at the values; the list grows by one with each."""
+    seen: list[Any] = []
+
+    def check(value: Any, said: Any) -> Any:
+        assert holds(value, said), f"{type(value)} is not {said}"
+        seen.append(said)
+        return value
+
+    for program in (derivatives, tensors, training):
+        monkeypatch.setattr(program, "assert_type", check)
+    return seen
+
+
+def test_what_is_asserted_can_fail():
+    pair = (torch.ones(1), torch.ones(1))
+    assert holds(pair, tuple[torch.Tensor, torch.Tensor]) and not holds(pair, tuple[torch.Tensor, torch.Tensor, torch.Tensor])
+    assert not holds(torch.ones(1).max(0), torch.Tensor) and not holds(True, int)
+
+
+def test_tensors(asserted):
+    x = torch.tensor(np.random.default_rng(0).random((4, 4)) + np.eye(4))
+    tensors.arithmetic(x, x + 1)
+    tensors.created()
+    tensors.flags(x)
+    tensors.named(x)
+    tensors.out_of_tensors(torch.ones(1, 1, dtype=torch.float64))
+    tensors.randoms(x / 2)
+    assert len(asserted) > 100
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+def test_derivatives(asserted, capsys):
+    derivatives.gradients()
+    derivatives.transforms(torch.ones(2, 2))
+    derivatives.compiled(torch.ones(3))
+    assert len(asserted) >= 7
+
+
+def test_training(asserted, capsys, tmp_path):
+    training.main()
+    training.keep(training.Classifier(8, 3), tmp_path / "weights")
+    assert len(asserted) > 10
