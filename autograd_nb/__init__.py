@@ -151,12 +151,12 @@ def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:  # type: ignor
 def _lazily(name: str) -> _Any:
     """Modules that few programs need are imported when they are asked for."""
     place = _LAZY.get(name, "")
-    if name not in _LAZY and _last_finder.find_spec(f"{__name__}.{name}") is None:
-        from .compat.absent import top as top
+    if name not in _LAZY and _last_finder.find_spec(f"{__package__}.{name}") is None:
+        from .compat.absent import top
 
         found = globals()[name] = top(name)
         return found
-    from .codegen.build.apart import imported as imported
+    from .codegen.build.apart import imported
 
     module = imported(f"{__package__}.{place or name}")
     value = globals()[name] = getattr(module, name) if place else module
@@ -182,14 +182,14 @@ ops.__dict__["__getattr__"] = _namespace_of_ops
 
 def __dir__() -> list[str]:
     """Return the names that there are, those of what is imported when it is asked for among them."""
-    from .compat.more import MODULES as MODULES, TOP as TOP
+    from .compat.more import MODULES, TOP
 
     return sorted({*globals(), *_LAZY, *TOP, *(name for name in MODULES if "." not in name)})
 
 
 def _reduce_tensor(t: Tensor) -> tuple[_Any, ...]:
     """Return how pickle and copy take a tensor apart; what does so is imported when it is asked for."""
-    from .serialization import reduce_tensor as reduce_tensor
+    from .serialization import reduce_tensor
 
     return reduce_tensor(t)
 
