@@ -19,7 +19,7 @@ import numpy as np
 from . import dtypes
 from .errors import AutogradError
 from .ops.core.registry import public
-from .tensor import Tensor, ndarray
+from .tensor import Tensor, numbers_of
 
 
 @dataclass
@@ -222,7 +222,7 @@ def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
         show_dtype = d not in (default, default.to_complex(), dtypes.int64, dtypes.bool_)
     if show_dtype:
         suffixes.append(f"dtype={d!r}")
-    contents = _contents(ndarray(self), indent) if tensor_contents is None else tensor_contents
+    contents = _contents(numbers_of(self), indent) if tensor_contents is None else tensor_contents
     try:
         node = self.grad_fn
         name = node and type(node).__name__
@@ -239,7 +239,7 @@ def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
 
 def _format(self: Tensor, spec: str) -> str:
     if self.ndim == 0:
-        return format(ndarray(self).item(), spec)
+        return format(numbers_of(self).item(), spec)
     if spec:
         raise TypeError(
             f"unsupported format string passed to {type(self).__name__}.__format__ (format {spec!r}, tensor of shape "

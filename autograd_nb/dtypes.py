@@ -16,8 +16,9 @@ NumpyDtype: TypeAlias = np.dtype[Any]
 class dtype:
     """The element type of a tensor, e.g. ``autograd_nb.float32``.
 
-    Attributes: ``name`` ("float32"), ``itemsize`` in bytes, ``is_floating_point``, ``is_complex``, ``is_signed``, and
-    ``np``, the NumPy dtype of its storage.
+    Attributes: ``name`` ("float32"), ``itemsize`` in bytes, ``is_floating_point``, ``is_complex``, ``is_signed``, ``is_half`` (of
+    float16 and bfloat16, which are computed in float32), and ``np``, the NumPy dtype of its storage (bfloat16, which NumPy has not,
+    is a record of one field there: nothing can be computed with it by mistake).
 
     >>> torch.float32.itemsize, torch.int64.is_floating_point
     (4, False)
@@ -28,6 +29,7 @@ class dtype:
     category: int
     is_complex: bool
     is_floating_point: bool
+    is_half: bool
     is_signed: bool
     itemsize: int
     kernel: str
@@ -41,6 +43,7 @@ class dtype:
         "carrier",
         "is_complex",
         "is_floating_point",
+        "is_half",
         "is_signed",
         "itemsize",
         "kernel",
@@ -51,9 +54,10 @@ class dtype:
 
     def __init__(self, name: str, category: int, rank: int, *aliases: str):
         self.name = name
-        self.np = np.dtype(np.bool_ if name == "bool" else name)
-        # Numba has no float16 arrays on the CPU: kernels read them as uint16 and convert
-        self.carrier = np.dtype(np.uint16) if name == "float16" else self.np
+        self.np = np.dtype([(name, np.uint16)] if name == "bfloat16" else np.bool_ if name == "bool" else name)
+        # Numba has no arrays of half precision on the CPU: kernels read them as uint16 and convert
+        self.is_half = name in ("float16", "bfloat16")
+        self.carrier = np.dtype(np.uint16) if self.is_half else self.np
         self.category = category  # 0 bool, 1 integer, 2 float, 3 complex
         self.rank = rank
         self.itemsize = self.np.itemsize
@@ -61,12 +65,12 @@ class dtype:
         self.is_complex = category == 3
         self.is_signed = name != "bool" and not name.startswith("uint")
         self.aliases = aliases
-        self.kernel = f"{'uint16' if name == 'float16' else name}[:]"  # how build() spells an array of it
+        self.kernel = f"{'uint16' if self.is_half else name}[:]"  # how build() spells an array of it
 
     @property
     def compute(self) -> str:
-        """Return the dtype in which kernels compute on it: float16 goes through float32."""
-        return "float32" if self.name == "float16" else self.name
+        """Return the dtype in which kernels compute on it: half precision goes through float32."""
+        return "float32" if self.is_half else self.name
 
     def to_real(self) -> dtype:
         """Return the dtype of the parts of a complex number; a real one itself."""
@@ -92,6 +96,7 @@ int16: dtype = dtype("int16", 1, 2, "short")
 int32: dtype = dtype("int32", 1, 3, "int")
 int64: dtype = dtype("int64", 1, 4, "long")
 float16: dtype = dtype("float16", 2, 1, "half")
+bfloat16: dtype = dtype("bfloat16", 2, 1)
 float32: dtype = dtype("float32", 2, 2, "float")
 float64: dtype = dtype("float64", 2, 3, "double")
 complex64: dtype = dtype("complex64", 3, 2, "cfloat")
@@ -113,19 +118,18 @@ ABSENT: dict[str, dtype] = {
     **{f"uint{n}": _without_tensors(f"uint{n}", 1, 1, False) for n in range(1, 8)},
     **{f"int{n}": _without_tensors(f"int{n}", 1, 1) for n in range(1, 8)},
     **{name: _without_tensors(name, 1, 1) for name in ["qint8", "quint8", "quint4x2", "quint2x4", "bits8", "bits1x8", "bits2x4", "bits4x2"]},
-    "bfloat16": _without_tensors("bfloat16", 2, 2), "float8_e8m0fnu": _without_tensors("float8_e8m0fnu", 2, 1, False),
+    "float8_e8m0fnu": _without_tensors("float8_e8m0fnu", 2, 1, False),
     "complex32": _without_tensors("complex32", 3, 4), "qint32": _without_tensors("qint32", 1, 4), "bits16": _without_tensors("bits16", 1, 2),
 }  # fmt: skip
-bfloat16: dtype = ABSENT["bfloat16"]
-#: of floats among them: distance from 1 to the next number, largest number, smallest normal one, resolution
+#: of floats that NumPy does not have: distance from 1 to the next number, largest number, smallest normal one, resolution
 _LIMITS = {
     "bfloat16": (2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126, 0.01), "float8_e4m3fn": (0.125, 448.0, 2.0**-6, 1.0),
     "float8_e5m2": (0.25, 57344.0, 2.0**-14, 1.0),
 }  # fmt: skip
 
-ALL = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
+ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
 BY_NAME: dict[str, dtype] = {d.name: d for d in ALL}
-BY_NUMPY: dict[Any, dtype] = {d.np: d for d in ALL}
+BY_NUMPY: dict[Any, dtype] = {d.np: d for d in ALL if d is not bfloat16}
 # the same types under NumPy's other spellings (``long long`` beside ``long``)
 BY_NUMPY.update({np.dtype(c): BY_NAME[np.dtype(c).name] for c in "bhilqBfdeFD?" if np.dtype(c).name in BY_NAME})
 
@@ -142,7 +146,7 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Make ``d`` (float16, float32 or float64) the dtype of floats made from Python numbers.
+    """Make ``d`` (float16, bfloat16, float32 or float64) the dtype of floats made from Python numbers.
 
     Errors: TypeError unless ``d`` is a floating dtype.
 
@@ -168,7 +172,7 @@ def from_numpy_dtype(d: Any) -> dtype:
     if found is None:
         raise TypeError(
             f"can't convert np.ndarray of type {np.dtype(d)}. The only supported types are: "
-            + ", ".join(x.name for x in reversed(ALL))
+            + ", ".join(x.name for x in reversed(ALL) if x is not bfloat16)
             + "."
         )
     return found
@@ -178,7 +182,7 @@ def as_dtype(value: Any, name: str = "dtype") -> dtype:
     """Return ``value`` as a dtype: one of ours, a NumPy dtype or type, or Python's bool, int, float, complex."""
     if isinstance(value, dtype):
         if not value.kernel:
-            instead = "int64 or uint8" if value.category == 1 else "complex64" if value.is_complex else "float32, or float16 to save memory"
+            instead = "int64 or uint8" if value.category == 1 else "complex64" if value.is_complex else "float32, or bfloat16 to save memory"
             raise NotImplementedError(f"{name}={value!r}: there are no {value.name} tensors here; use {instead}")
         return value
     python = {bool: bool_, int: int64, float: float64, complex: complex128}.get(value) if isinstance(value, type) else None
@@ -214,7 +218,19 @@ def _promote(a: dtype, b: dtype) -> dtype:
     if a.category == 1 and uint8 in (a, b):
         other = b if a is uint8 else a
         return int16 if other is int8 else other
+    if a.rank == b.rank:  # float16 and bfloat16: neither holds the other's numbers
+        return float32
     return a if a.rank >= b.rank else b
+
+
+def converted(array: np.ndarray[Any, Any], d: dtype) -> np.ndarray[Any, Any]:
+    """Return NumPy's numbers as an array of the NumPy dtype of ``d``; in bfloat16 each is the nearest float32's nearest, ties to even."""
+    if d is not bfloat16:
+        return array.astype(d.np)
+    numbers = array.astype(np.float32)
+    bits = numbers.view(np.uint32)
+    nearest = (bits + (0x7FFF + ((bits >> 16) & 1))) >> 16
+    return np.where(np.isnan(numbers), np.uint32(0x7FC0), nearest).astype(np.uint16).view(d.np)
 
 
 def of_scalar(kind: type) -> dtype:

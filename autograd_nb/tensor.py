@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import launch
-from .dtypes import dtype, from_numpy_dtype
+from .dtypes import bfloat16, dtype, from_numpy_dtype
 from .errors import AMBIGUOUS, OVERRIDDEN, SEVERAL, UNTRACKED, AutogradError
 from .graph import ownership, versions
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
@@ -387,13 +387,31 @@ def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
 
 
 def ndarray(t: Tensor) -> np.ndarray:
-    """Return a NumPy array that shares the tensor's memory, whatever its place in the graph."""
+    """Return a NumPy array that shares the tensor's memory, whatever its place in the graph. TypeError for bfloat16."""
     if launch._observing:
         launch.escapes("numpy() or the printing of a tensor")
     layout = t._layout
     data = t._data
     if layout.dtype.carrier is not layout.dtype.np:
+        if layout.dtype is bfloat16:
+            raise TypeError("Got unsupported ScalarType BFloat16: NumPy has no such dtype; cast with x.float()")
         data = data.view(layout.dtype.np)
+    return _shaped(data, layout)
+
+
+def numbers_of(t: Tensor) -> np.ndarray:
+    """Return the elements for Python to read: `ndarray`, but for bfloat16 a copy in float32."""
+    layout = t._layout
+    if layout.dtype is not bfloat16:
+        return ndarray(t)
+    if launch._observing:
+        launch.escapes("the printing of a tensor")
+    bits = _shaped(t._data, layout).astype(np.uint32)
+    return (bits << np.uint32(16)).view(np.float32)
+
+
+def _shaped(data: np.ndarray, layout: Layout) -> np.ndarray:
+    """Return a flat array as one of the layout's shape and strides."""
     if layout.contiguous:
         if layout.ndim == 1:
             return data[: layout.size]  # also where it is all: a caller may change the shape of what he gets
@@ -419,8 +437,8 @@ def _storage(t: Tensor) -> tuple[np.ndarray, int]:
     """Return (the flat array of the whole storage, the index of the tensor's first element in it)."""
     data = t._data
     base = data
-    same = (data.dtype, t._layout.dtype.np)  # (an array of float16 that was taken over lies below one of the carrier)
-    while isinstance(base.base, np.ndarray) and base.base.flags.c_contiguous and base.base.dtype in same:
+    size = data.itemsize  # (the array below may be of another dtype: bits of half precision, what view(dtype) read)
+    while isinstance(base.base, np.ndarray) and base.base.flags.c_contiguous and base.base.itemsize == size:
         base = base.base  # of any shape: tensor() and from_numpy() take over arrays of several dims
     owner = base.base
     if isinstance(owner, np.ndarray) and owner.dtype.kind == "c" and data.dtype.kind == "f" and owner.flags.c_contiguous:

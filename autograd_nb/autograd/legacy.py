@@ -16,7 +16,7 @@ from ..ops.creation.create import _legacy
 from ..tensor import Tensor
 
 _TYPES = {
-    "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16, "LongTensor": dtypes.int64,
+    "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16, "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64,
     "IntTensor": dtypes.int32, "ShortTensor": dtypes.int16, "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8,
     "BoolTensor": dtypes.bool_,
 }  # fmt: skip

@@ -213,8 +213,8 @@ def through_copies(row: list[Tensor], work: Callable[[list[Tensor]], None]) -> N
             through_copies(parts, work)
         return
     with no_grad():
-        d = dtypes.float32 if p.dtype.name == "float16" else p.dtype
-        copies = [t.detach().to(d if t.dtype.name == "float16" else t.dtype).contiguous().clone() for t in row]
+        d = dtypes.float32 if p.dtype.is_half else p.dtype
+        copies = [t.detach().to(d if t.dtype.is_half else t.dtype).contiguous().clone() for t in row]
         work(copies)
         for target, value in zip(row[1:], copies[1:], strict=True):
             target.copy_(value)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..formula.namespace import m
 from ..formula.symbols import Sym, Trace, numpy_name, primitive, where
-from .loops import HEADER, Input, _indent, storage
+from .loops import HEADER, Input, _indent, loaded, storage, stored
 
 BLOCK = 64  #: counters in a tile
 PART = 16  #: of these in the inner loop
@@ -145,10 +145,8 @@ def _drawn(
                 continue
             x = trace.input(f"x{j}l{lane}", storage(s.dtype))
             loads.append(f"x{j}l{lane} = {f'a{j}r'}[np.uintp(i + {lane * BLOCK})]")
-            operands.append((m.half_to_float(x) if s.dtype == "float16" else x).cast(compute))
-        result = finish(value, *operands)
-        result = m.float_to_half(result.cast("float32")) if out == "float16" else result.cast(out)
-        results.append(result)
+            operands.append(loaded(x, s.dtype).cast(compute))
+        results.append(stored(finish(value, *operands), out))
     before, lines = trace.lines(results)
     return before, loads, lines, results
 

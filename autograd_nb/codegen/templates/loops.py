@@ -9,7 +9,7 @@ in ``dims``, one int64 array, so that the types of a kernel never depend on rank
   loop is always one over neighbouring elements;
 - reduction: four kept and reduced outer loops around an inner loop that is itself kept or reduced.
 
-``float16`` arrays are passed as ``uint16`` and converted in the body.
+``float16`` and ``bfloat16`` arrays are passed as ``uint16`` and converted in the body (`loaded`, `stored`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ import numpy as np
 
 from ..formula.namespace import m
 from ..formula.symbols import BOOL, COMPONENT, FLOATS, INTEGERS, ComplexError, Sym, SymbolError, Trace, literal, numpy_name
+
+#: formats of half precision: the functions that make a float32 of an element's bits, and bits of a float32
+HALVES = {"float16": ("half_to_float", "float_to_half"), "bfloat16": ("bfloat_to_float", "float_to_bfloat")}
 
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
@@ -66,14 +69,19 @@ class Body:
 
 def storage(dtype: str) -> str:
     """Return the dtype of the NumPy array that carries ``dtype`` into a kernel."""
-    return "uint16" if dtype == "float16" else dtype
+    return "uint16" if dtype in HALVES else dtype
 
 
-def _stored(value: Sym, target: str) -> Sym:
+def loaded(element: Sym, dtype: str) -> Sym:
+    """Return the number that an element of an array of dtype ``dtype`` is."""
+    return getattr(m, HALVES[dtype][0])(element) if dtype in HALVES else element
+
+
+def stored(value: Sym, target: str) -> Sym:
     """Return a value as an array of dtype ``target`` holds it: a real array takes the real part of a complex one."""
     if target != BOOL and target not in COMPONENT:
         value = value.real
-    return m.float_to_half(value.cast("float32")) if target == "float16" else value.cast(target)
+    return getattr(m, HALVES[target][1])(value.cast("float32")) if target in HALVES else value.cast(target)
 
 
 def trace_body(
@@ -86,21 +94,19 @@ def trace_body(
     per_input = [compute] * len(inputs) if isinstance(compute, str) else list(compute)
     base = compute if isinstance(compute, str) else next((c for c in per_input if c != "bool"), "float32")
     trace = Trace(base)
-    loaded = []
+    elements = []
     symbols = []
     for j, (spec, dtype) in enumerate(zip(inputs, per_input, strict=True)):
         x = trace.input(f"x{j}", storage(spec.dtype))
-        loaded.append(x)
-        if spec.dtype == "float16" and not spec.scalar:
-            x = m.half_to_float(x)
-        symbols.append(x.cast(dtype))
+        elements.append(x)
+        symbols.append((x if spec.scalar else loaded(x, spec.dtype)).cast(dtype))
     values = formula(*symbols)
     results = []
-    for value, stored in zip(values, outputs, strict=True):
+    for value, output in zip(values, outputs, strict=True):
         value = trace.as_sym(value)
-        target = stored or value.dtype
-        results.append((_stored(value, target), target))
-    return Body(trace, list(inputs), loaded, results)
+        target = output or value.dtype
+        results.append((stored(value, target), target))
+    return Body(trace, list(inputs), elements, results)
 
 
 #: of a kernel whose results all have arrays of their own
@@ -439,7 +445,7 @@ class _Reduction:
         self.done_trace = Trace(self.accs[0], "d")
         totals = [self.done_trace.input(f"total{k}", acc) for k, acc in enumerate(self.accs)]
         given = [self.done_trace.input(f"x{j}", storage(s.dtype)) for j, s in enumerate(self.body.inputs)]
-        self.done = [_stored(v, out) for v, out in zip(finish(totals, given), outs, strict=True)]
+        self.done = [stored(v, out) for v, out in zip(finish(totals, given), outs, strict=True)]
         before, self.done_lines = self.done_trace.lines(self.done)
         return before
 

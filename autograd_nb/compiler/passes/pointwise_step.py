@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ...codegen.formula.symbols import Trace
-from ...codegen.templates.loops import Input
+from ...codegen.templates.loops import HALVES, Input
 from ...ops.core.entries import Recipe
 from ...ops.core.reduction_kernel import Folding
 from ...shapes import Layout, broadcast_strides, layout_of, numel, view_strides
@@ -100,11 +100,11 @@ def member(step: Step) -> Member | None:
     layouts = iter(recipe.in_layouts)
     inputs: list[tuple[Any, Any]] = []
     for spec, o in zip(recipe.inputs, operands, strict=False):
-        if spec.dtype == "float16" or (spec.scalar and spec.dtype.startswith("complex")):
+        if spec.dtype in HALVES or (spec.scalar and spec.dtype.startswith("complex")):
             return None
         inputs.append((o, spec.dtype) if spec.scalar else (o, next(layouts)))
     outs = operands[len(recipe.inputs) :] if step.call.over is None else [step.operands[step.call.over]]
-    if len(outs) != len(recipe.outputs) or "float16" in recipe.outputs:
+    if len(outs) != len(recipe.outputs) or not HALVES.keys().isdisjoint(recipe.outputs):
         return None
     if step.call.over is not None and recipe.in_layouts[0].shape != recipe.out_layouts[0].shape:
         return None
@@ -121,7 +121,7 @@ def fold_member(step: Step) -> FoldMember | None:
     layouts = iter(of.in_layouts)
     inputs = [(o, s.dtype) if s.scalar else (o, next(layouts)) for s, o in zip(of.inputs, step.operands[1:], strict=False)]
     kinds = {s.dtype for s in of.inputs} | {layout.dtype.name for layout in of.results}
-    if "float16" in kinds or any(k.startswith("complex") for k in kinds):
+    if not HALVES.keys().isdisjoint(kinds) or any(k.startswith("complex") for k in kinds):
         return None
     outs = step.operands[1 + len(inputs) :]
     outputs = [(u, layout, layout.dtype.name) for u, layout in zip(outs, of.results, strict=True)]

@@ -149,7 +149,7 @@ def _operands(given: Sequence[tuple[Any, Any]], shape: Sequence[int], first: int
             found.append((o, layout))
             continue
         walk = _walk(layout, shape, first)
-        if walk is None or layout.dtype.is_complex or layout.dtype.name == "float16":
+        if walk is None or layout.dtype.is_complex or layout.dtype.is_half:
             return None
         found.append(Array(o, walk))
     return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...autograd.api import grad
 from ...errors import AutogradError
-from ...tensor import Tensor, edge, ndarray, wrap
+from ...tensor import Tensor, edge, numbers_of, wrap
 from ..nested import tensors_in
 
 
@@ -111,7 +111,7 @@ def compared(variant: Any, leaves: list[Tensor], args: tuple[Any, ...], kwargs: 
 def _alike(x: Any, y: Any) -> bool:
     if not isinstance(x, (Tensor, np.ndarray)) or not isinstance(y, (Tensor, np.ndarray)):
         return x is y or (type(x) is type(y) and not isinstance(x, (Tensor, np.ndarray)) and bool(x == y))
-    a, b = (v if isinstance(v, np.ndarray) else ndarray(v.detach()) for v in (x, y))
+    a, b = (v if isinstance(v, np.ndarray) else numbers_of(v.detach()) for v in (x, y))
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     if a.dtype.kind not in "fc":

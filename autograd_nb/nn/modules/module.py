@@ -464,6 +464,10 @@ class Module(Tree, StateDict):
         """Convert floating parameters and buffers to float16."""
         return self.to(dtypes.float16)
 
+    def bfloat16(self) -> Module:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self.to(dtypes.bfloat16)
+
     def cpu(self) -> Module:
         """Return the module: everything is on the CPU."""
         return self

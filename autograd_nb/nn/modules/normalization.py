@@ -200,7 +200,7 @@ class SyncBatchNorm(_BatchNorm):
             return super().forward(input)
         self._check_input_dim(input)
         shape = [1, -1] + [1] * (input.ndim - 2)
-        x = input.float() if input.dtype is dtypes.float16 else input
+        x = input.float() if input.dtype.is_half else input
         mean, var, count = self._statistics(x, shape)
         if self.training and self.track_running_stats:
             self._keep(mean.detach(), var.detach() * (count / max(count - 1, 1)))

@@ -63,7 +63,7 @@ def _floats(t: Tensor) -> np.ndarray:
     if _in_one(t):
         return _memory(t)
     t = t.detach()
-    return dense(t.float() if t.dtype.name == "float16" else t.abs() if t.dtype.is_complex else t)
+    return dense(t.float() if t.dtype.is_half else t.abs() if t.dtype.is_complex else t)
 
 
 def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = False) -> np.ndarray:

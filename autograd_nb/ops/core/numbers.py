@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...dtypes import bool_, dtype, finfo, iinfo
+from ...dtypes import bfloat16, bool_, converted, dtype, finfo, iinfo
 from ...errors import shorten
 from ...shapes import as_int, layout_of
 from ...tensor import Tensor, make
@@ -127,8 +127,8 @@ def numbers_among(tensors: list[Tensor], values: list[Any], name: str) -> list[A
 
 
 _C_NAMES = {
-    "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half", "float32": "float",
-    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
 _limits: dict[dtype, tuple[Any, ...]] = {}  # the least and the greatest number of a dtype
 
@@ -167,10 +167,13 @@ def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
     if hasattr(value, "_decide"):  # a learning rate in a captured function
         value = value._decide()
     d = d or dtypes.of_scalar(type(value))
-    try:
-        data = np.array([value], d.np)
-    except OverflowError:
-        data = np.array([number_as(value, d, "tensor")], d.np)
+    if d is bfloat16:
+        data = converted(np.array([number_as(value, d, "tensor")]), d)
+    else:
+        try:
+            data = np.array([value], d.np)
+        except OverflowError:
+            data = np.array([number_as(value, d, "tensor")], d.np)
     if d.carrier is not d.np:
         data = data.view(d.carrier)
     return make(launch.constant(data) if launch._observing else data, layout_of((), None, d), [0, 0])

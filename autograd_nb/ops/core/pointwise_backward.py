@@ -323,8 +323,8 @@ class BackwardKind:
         for k, (i, _) in enumerate(spec.rules):
             value = probe.results[k][0]
             same = value.op == "input" and value.name == "x0" and avals[i].dtype is g
-            if g.name == "float16" and avals[i].dtype is g:
-                same = value is probe_half(probe)
+            if g.is_half and avals[i].dtype is g:
+                same = value is probe_half(probe, g)
             if stretched[k]:
                 self.reduced.append((k, i))
             elif same:
@@ -491,9 +491,9 @@ def _reductions(
     return sums, nested
 
 
-def probe_half(body: Any) -> Any:
-    """Return the symbol that a float16 gradient has after being loaded and stored again unchanged."""
-    return m.float_to_half(m.half_to_float(body.symbols[0]))
+def probe_half(body: Any, d: dtype) -> Any:
+    """Return the symbol that a gradient of half precision has after being loaded and stored again unchanged."""
+    return loops.stored(loops.loaded(body.symbols[0], d.name), d.name)
 
 
 class Rule:

@@ -108,7 +108,7 @@ def underived(name: str, results: Sequence[Tensor], *operands: Any) -> None:
 
 def tensor_type(d: dtype) -> str:
     return {
-        "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "int64": "LongTensor", "int32": "IntTensor",
+        "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "bfloat16": "BFloat16Tensor", "int64": "LongTensor", "int32": "IntTensor",
         "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor", "complex64": "ComplexFloatTensor",
         "complex128": "ComplexDoubleTensor",
     }.get(d.name, "Tensor")  # fmt: skip

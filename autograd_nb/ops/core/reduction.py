@@ -4,7 +4,7 @@
     def length(x): return x * x
 
 declares the function ``length(input, dim=None, keepdim=False, *, dtype=None, out=None)``, the Tensor method of that name, and all that the
-library asks about an op: kernels for whole tensors and along any dims, result dtype, float16, the derivative (and so those of higher
+library asks about an op: kernels for whole tensors and along any dims, result dtype, half precision, the derivative (and so those of higher
 order), `vmap`, forward mode, `compile`, NumPy's names of the arguments, docs and generated tests.
 
 - The decorated function is the formula of one element (see `pointwise`). A parameter behind the first that has a default is an option

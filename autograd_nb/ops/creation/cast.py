@@ -178,10 +178,11 @@ def in_order_again(y: Tensor, order: list[int] | None) -> Tensor:
 
 def in_float32(forward: Callable[..., Any], *args: Any) -> Any:
     """Return what a structured op's forward function makes of half operands, computed in float32: most kernels do not know half precision."""
-    out = forward(*[cast(a, dtypes.float32) if isinstance(a, Tensor) and a.dtype is dtypes.float16 else a for a in args])
+    half = next(a.dtype for a in args if isinstance(a, Tensor) and a.dtype.is_half)
+    out = forward(*[cast(a, dtypes.float32) if isinstance(a, Tensor) and a.dtype.is_half else a for a in args])
     if isinstance(out, Tensor):
-        return cast(out, dtypes.float16)
-    return tuple(cast(t, dtypes.float16) if t.dtype is dtypes.float32 else t for t in out)
+        return cast(out, half)
+    return tuple(cast(t, half) if t.dtype is dtypes.float32 else t for t in out)
 
 
 def images(*ranks: int, weight: bool = False, wide: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -199,7 +200,7 @@ def images(*ranks: int, weight: bool = False, wide: bool = False) -> Callable[[C
         @wraps(forward)
         def run(*args):
             x = args[0]._layout
-            out = in_float32(forward, *args) if wide and x.dtype is dtypes.float16 else forward(*args)
+            out = in_float32(forward, *args) if wide and x.dtype.is_half else forward(*args)
             if x.ndim in ranks and not x.contiguous and (place is None or args[place] + 2 == x.ndim) and strides.looks_channels_last(x):
                 return as_images(x, out)
             return as_images(args[1]._layout, out) if weight and not args[1]._layout.contiguous else out
@@ -277,12 +278,6 @@ def as_device(value: Any) -> None:
     raise DeviceError(name)
 
 
-@public(namespaces=())
-def bfloat16(input):
-    """Raise NotImplementedError: there are no bfloat16 tensors here."""
-    return to(input, dtypes.bfloat16)
-
-
 def refuse_flag(args: tuple[Any, ...]) -> None:
     """Raise TypeError where ``to()`` gets a flag where a dtype stands: no signature of it has one right behind a device that is None."""
     if len(args) > 1 and args[0] is None and isinstance(args[1], bool):
@@ -334,7 +329,7 @@ def _short(name: str, d: dtype) -> None:
 
 
 for _name, _d in {
-    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "long": dtypes.int64, "int": dtypes.int32,
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16, "long": dtypes.int64, "int": dtypes.int32,
     "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
 }.items():  # fmt: skip
     _short(_name, _d)

@@ -13,7 +13,7 @@ from ... import launch, strides
 from ...config import settings
 from ...graph.modes import state
 from ...shapes import wrap_dim
-from ...tensor import Tensor, _storage, ndarray, wrap
+from ...tensor import Tensor, _storage, ndarray, numbers_of, wrap
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from .cast import format_name
@@ -46,7 +46,7 @@ def item(input) -> bool | int | float:
         launch.escapes("item()")
     if layout.dtype.carrier is layout.dtype.np:
         return input._data.item(0)
-    return ndarray(input).item()
+    return numbers_of(input).item()
 
 
 @public()
@@ -62,7 +62,7 @@ def tolist(input) -> Any:
         if data.size != layout.size:
             data = data[: layout.size]
         return data.tolist() if layout.ndim == 1 else data.reshape(layout.sizes).tolist()
-    return ndarray(input).tolist()
+    return numbers_of(input).tolist()
 
 
 _ONE_ELEMENT = "only one element tensors can be converted to Python scalars"

@@ -159,11 +159,12 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         nested.common(data)  # which refuses
     array, d = nested.read(_settled(data) if launch.observer() is not None else data, d)
     with np.errstate(all="ignore"):
-        return wrap(launch.constant(array.astype(d.np)), d)
+        return wrap(launch.constant(dtypes.converted(array, d)), d)
 
 
 def _laid_out(data: Any, d: dtype) -> np.ndarray:
     """Return a copy of an array that lies as that of a tensor would, in the array's order of dims."""
+    data = dtypes.converted(data, d) if d is dtypes.bfloat16 else data
     if data.flags.c_contiguous or any(s < 0 for s in data.strides):
         return np.array(data, d.np, copy=True, order="K")
     kept = strides.like(layout_of(data.shape, tuple(s // data.itemsize for s in data.strides), d))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...dtypes import dtype, from_numpy_dtype
-from ...tensor import Tensor, ndarray
+from ...tensor import Tensor, numbers_of
 
 #: with the name of a type
 NO_NUMBERS = "Could not infer dtype of {}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
@@ -131,7 +131,7 @@ def _number(x: Any, d: dtype) -> Any:
     if isinstance(x, Tensor):
         if x._layout.size != 1:
             raise ValueError(f"only one element tensors can be converted to Python scalars (one in the list has shape {list(x.shape)})")
-        x = ndarray(x).reshape(())
+        x = numbers_of(x).reshape(())
     elif isinstance(x, np.ndarray):
         launch.escapes("a tensor made of a NumPy array")
         if x.ndim:

@@ -34,7 +34,7 @@ def _ramp_entry(d: dtype, kind: type) -> Any:
 
 def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, stop: float = 0.0) -> Tensor:
     """Return start + i·step for i < n; from element ``half`` on counted back from ``stop``, so that both ends are exact."""
-    if d is dtypes.float16:
+    if d.is_half:
         return cast(_ramp(n, start, step, dtypes.float32, half, stop), d)
     t = new_empty((n,), d)
     _ramp_entry(d, type(start))(n, start, step, n if half is None else half, type(start)(stop), t._data)

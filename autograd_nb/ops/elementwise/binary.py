@@ -202,7 +202,7 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
     if kind_among((a, b, weight) if isinstance(weight, Tensor) else (a, b)).category < 2:
         raise NotImplementedError(f'"lerp" not implemented for {a.dtype}; use floating point tensors')
     if not isinstance(weight, Tensor):
-        number_as(weight, dtypes.float32 if a.dtype is dtypes.float16 else a.dtype, "lerp")  # (half precision computes in float32)
+        number_as(weight, dtypes.float32 if a.dtype.is_half else a.dtype, "lerp")  # (half precision computes in float32)
 
 
 @public()
@@ -246,7 +246,7 @@ def _addc(name: str, op: Any, **info: Any) -> None:
                 "division of tensor1 and tensor2. Cast them to a floating dtype."
             )
         kind = dtypes.result_of([(t.dtype, 2 if t.ndim else 1) for t in tensors])
-        if kind is dtypes.float16:
+        if kind.is_half:
             kind = dtypes.float32  # which is what halves are computed in
         large = value.__class__ in (int, float) and not -100 <= value <= 100 and kind.category > 1
         if kind.category == 1 or large or (value.__class__ is complex and kind.category == 2):

@@ -75,7 +75,7 @@ def _check_numbers(a: Any, b: Any) -> None:
     """Raise RuntimeError for a number that the result's dtype has no place for."""
     numbers = [v for v in (a, b) if v.__class__ in (int, float) and not -100 <= v <= 100]
     tensors = [t for t in (a, b) if isinstance(t, Tensor)]
-    if numbers and not any(t.dtype is dtypes.float16 for t in tensors):
+    if numbers and not any(t.dtype.is_half for t in tensors):
         numbers_among(tensors, numbers, "where")
 
 

@@ -39,7 +39,7 @@ _GREATEST = Kernel("indexing.bags", "greatest")
     dtypes="half float", samples='F.embedding_bag(index(3, 2, 2), x(3, 4), mode="sum", per_sample_weights=x(2, 2))',
 )
 def _bag_sum(w, s, index, bag, coef, slope, bags):
-    if w.dtype is dtypes.float16:
+    if w.dtype.is_half:
         return in_float32(_bag_sum.forward, w, s, index, bag, coef, slope, bags)
     out = new_empty((bags, w.shape[1]), w.dtype)
     _GATHER(w.dtype, w.shape[1], dense(index), dense(bag), dense(coef), dense(s), dense(w), out._data)
@@ -52,7 +52,7 @@ def _bag_sum(w, s, index, bag, coef, slope, bags):
     linear="no", batch="samples",
 )
 def _bag_scatter(grad, s, index, bag, slope, rows):
-    if grad.dtype is dtypes.float16:
+    if grad.dtype.is_half:
         return in_float32(_bag_scatter.forward, grad, s, index, bag, slope, rows)
     out = new_empty((rows, grad.shape[1]), grad.dtype)
     _GATHER(grad.dtype, grad.shape[1], dense(bag), dense(index), dense(slope), dense(s), dense(grad), out._data)
@@ -65,7 +65,7 @@ def _bag_scatter(grad, s, index, bag, slope, rows):
     linear="no", batch="samples",
 )
 def _bag_dots(w, grad, index, bag, coef):
-    if w.dtype is dtypes.float16:
+    if w.dtype.is_half:
         return in_float32(_bag_dots.forward, w, grad, index, bag, coef)
     out = new_empty(index.shape, w.dtype)
     _DOTS(w.dtype, w.shape[1], dense(index), dense(bag), dense(coef), dense(w), dense(grad), out._data)
@@ -75,7 +75,7 @@ def _bag_dots(w, grad, index, bag, coef):
 def _greatest(w: Tensor, index: Tensor, offsets: Tensor, padding: int) -> Tensor:
     """Return the largest elements of each bag, picked from the table by their rows, so that gradients go there."""
     rows = new_empty((offsets.shape[0], w.shape[1]), dtypes.int64)
-    source = cast(w.detach(), dtypes.float32) if w.dtype is dtypes.float16 else w
+    source = cast(w.detach(), dtypes.float32) if w.dtype.is_half else w
     _GREATEST(source.dtype, w.shape[1], padding, dense(index), dense(offsets), dense(source), rows._data)
     empty = rows < 0
     if not w.shape[0]:
@@ -211,7 +211,7 @@ def _bags(
         _renormalise(w, index, float(max_norm), float(norm_type))
     if mode == "max":
         return _greatest(w, index, starts, padding)
-    single = dtypes.float32 if w.dtype is dtypes.float16 else w.dtype
+    single = dtypes.float32 if w.dtype.is_half else w.dtype
     bag = new_empty(index.shape, dtypes.int64)
     coef, slope = new_empty(index.shape, single), new_empty(index.shape, single)
     _PREPARE(single, n, padding, mode == "mean", by_frequency, dense(index), dense(starts), bag._data, coef._data, slope._data)

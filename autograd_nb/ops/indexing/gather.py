@@ -114,7 +114,7 @@ def _scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> N
     shape = index._layout.shape
     if not numel(shape):
         return
-    if x.dtype is dtypes.float16 and mode != SET:
+    if x.dtype.is_half and mode != SET:
         wide = cast(x, dtypes.float32)
         _scatter_into(wide, d, index, cast(src, dtypes.float32), mode)
         x.copy_(wide)

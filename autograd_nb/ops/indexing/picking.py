@@ -448,7 +448,7 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
     shape = [*p.kept[:pos], *index._layout.shape, *p.kept[pos:]]
     if not numel(shape):
         return
-    if x.dtype is dtypes.float16 and mode != SET:
+    if x.dtype.is_half and mode != SET:
         wide = cast(x, dtypes.float32)
         write_at(wide, cast(value, dtypes.float32), index, dims, pos, mode)
         x.copy_(wide)

@@ -37,7 +37,7 @@ _sum_ints = Kernel("indexing.sort", "sum_ints")
 
 _INT = np.dtype(np.int64)
 _KEY = np.dtype(np.uint64)
-_INFINITY = {"float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
+_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
 
 
 def _bits(d: dtypes.dtype) -> int:
@@ -324,7 +324,7 @@ def _groups(flat: np.ndarray, d: dtypes.dtype, order: Tensor, width: int) -> tup
 
 
 def _half_wide(x: Tensor) -> Tensor:
-    return cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
+    return cast(x, dtypes.float32) if x.dtype.is_half else x
 
 
 def _unique(input: Tensor, dim: Any, ordered: bool, return_inverse: bool, return_counts: bool, name: str) -> Any:
@@ -397,7 +397,7 @@ def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, in
     d = dtypes.promote_types(edges.dtype, values.dtype)
     if d is dtypes.bool_ or d.is_complex:
         raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{scalar_type(d)}'")
-    if d is dtypes.float16:
+    if d.is_half:
         d = dtypes.float32
     n = edges.shape[-1] if edges.ndim else 1
     rows = edges._layout.size // n if n else 1

@@ -43,8 +43,8 @@ def take_along(x, index, d):
 @structured(g0=lambda g, index, g0_shape, d: take_along(g, index, d).reshape(g0_shape), linear="no", batch="shift")
 def put_along(g0, index, shape: Sequence[int], d: int):
     """Return zeros of ``shape`` with ``g0`` added at ``index`` along dim ``d``."""
-    if g0.dtype is dtypes.float16:
-        return cast(put_along(cast(g0, dtypes.float32), index, shape, d), dtypes.float16)
+    if g0.dtype.is_half:
+        return cast(put_along(cast(g0, dtypes.float32), index, shape, d), g0.dtype)
     outer, n, inner = row_sizes(shape, d)
     layout = layout_of(shape, None, g0.dtype)
     data = launch.empty(layout.size, layout.dtype.carrier)

@@ -19,7 +19,7 @@ from ..creation.cast import relaid
 from ..creation.ranges import eye
 
 SCALAR_NAMES = {
-    "float16": "Half", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
     "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
 }  # fmt: skip
 
@@ -33,14 +33,14 @@ def scalar_name(x: Tensor) -> str:
 
 def floating(x: Tensor, name: str, kernel: str = "") -> Tensor:
     """Refuse other dtypes; ``kernel``: the name by which PyTorch's own refuses them, where it does not look before."""
-    if kernel and (x.dtype.category < 2 or x.dtype is dtypes.float16):
+    if kernel and (x.dtype.category < 2 or x.dtype.is_half):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(x)}' ({name}: cast it with .to(), e.g. x.float())")
     if x.dtype.category < 2:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {scalar_name(x)} (cast it with .to(), e.g. x.float())"
         )
-    if x.dtype is dtypes.float16:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got Half (cast it with x.float())")
+    if x.dtype.is_half:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {scalar_name(x)} (cast it with x.float())")
     return x
 
 

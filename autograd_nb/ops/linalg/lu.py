@@ -85,7 +85,7 @@ def _solved(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool = False) -> Tenso
 
 def _permutation(pivots: Tensor, m: int, d: dtypes.dtype) -> Tensor:
     """Return the matrix P of P·L·U, with ``m`` rows."""
-    if d is dtypes.float16:  # its memory is not of numbers
+    if d.is_half:  # its memory is not of numbers
         return cast(_permutation(pivots, m, dtypes.float32), d)
     p = new_empty((*pivots.shape[:-1], m, m), d)
     if p._layout.size:

@@ -18,7 +18,7 @@ from ..shape.parts import diagonal as _diagonal
 from ..shape.rearrange import roll
 from .common import expected_kind, given, same_dtype, scalar_name
 
-_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int"}
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int"}
 
 
 def _best_splits(sizes: list[int]) -> list[list[int]]:

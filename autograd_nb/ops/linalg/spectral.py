@@ -444,7 +444,7 @@ def _pinv_of_batch(op, args, batch):
 
 def _pseudo_inverse(value: Any, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     a = tensor_argument(value, "linalg.pinv")
-    if a.ndim < 2 or a.dtype.category < 2 or a.dtype is dtypes.float16:
+    if a.ndim < 2 or a.dtype.category < 2 or a.dtype.is_half:
         raise RuntimeError(
             f"linalg.pinv({scalar_name(a)}{{{list(a.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat "
             "or cdouble types"

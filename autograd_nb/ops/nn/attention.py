@@ -33,8 +33,12 @@ _BLOCK = 64  #: queries at a time, so that their scores stay in cache
 def _attention_rule(g, q, k, v, out1, scale, causal, mask_sizes, needs):
     gy, gp = g
     p = out1
+    if q.dtype.is_half:  # as the forward pass: computed in float32, rounded once
+        gy, gp, wq, wk, wv, p = (None if t is None else cast(t, dtypes.float32) for t in (gy, gp, q, k, v, p))
+        found = _attention_rule((gy, gp), wq, wk, wv, p, scale, causal, mask_sizes, needs)
+        return {name: None if t is None else cast(t, q.dtype) for name, t in found.items()}
     # one fused kernel, where nothing is to be differentiated again
-    if not state.grad and gp is None and "mask" not in needs and q.dtype is not dtypes.float16:
+    if not state.grad and gp is None and "mask" not in needs:
         return dict(zip("qkv", _fused_backward(gy, q, k, v, p, scale, causal), strict=True))
     if gy is not None:
         slope = gy @ v.mT
@@ -123,7 +127,7 @@ def _attend(
     q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bool, blank: float, want_y: bool, keep: bool
 ) -> Any:
     d = q.dtype
-    if d is dtypes.float16:
+    if d.is_half:
         return in_float32(_attend, q, k, v, mask, scale, causal, blank, want_y, keep)
     (*batch, length, width), (source, value_width) = q.shape, v.shape[-2:]
     p = new_empty((*batch, length, source) if keep else (0,), d)
@@ -197,7 +201,7 @@ def _attention_by_ops(
     return p @ v, p
 
 
-_KINDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int", "bool": "bool"}
+_KINDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "bool": "bool"}
 
 
 def need_floating(q: Tensor, op: str) -> None:

@@ -230,7 +230,7 @@ def _conv_by_input_of_batch(op, args, batch):
     linear="each",
 )
 def _conv_by_weight(y, x, w_shape, how):
-    if y.dtype is dtypes.float16:
+    if y.dtype.is_half:
         return in_float32(_conv_by_weight.forward, y, x, w_shape, how)
     d, images, places, size = y.dtype, x.shape[0], numel(y.shape[2:]), numel(w_shape)
     sizes = (how[3], w_shape[1], w_shape[0] // how[3], _geometry(x.shape, w_shape, y.shape, how))

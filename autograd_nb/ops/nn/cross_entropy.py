@@ -253,7 +253,7 @@ def _weight_of_rows(target: Tensor, weight: Tensor | None, ignore: int, d: Any) 
 
 @overridable
 def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, reduction: str, eps: float) -> Tensor:
-    half = x.dtype is dtypes.float16
+    half = x.dtype.is_half
     wide = dtypes.float32 if half else x.dtype
     kept = state.grad and x.requires_grad
     with unrecorded():
@@ -310,7 +310,7 @@ def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduc
     if layout.ndim != 2 or wanted.ndim != 1 or layout.sizes[0] != wanted.size or not 0 < layout.size < LARGE:
         return None
     d, outside = layout.dtype, _OUTSIDE.entry("int64")
-    if d.category != 2 or d is dtypes.float16 or wanted.dtype is not dtypes.int64 or not layout.contiguous or not wanted.contiguous:
+    if d.category != 2 or d.is_half or wanted.dtype is not dtypes.int64 or not layout.contiguous or not wanted.contiguous:
         return None
     if outside is None or reduction not in ("mean", "sum") or ignore_index.__class__ is not int or not -(1 << 63) <= ignore_index < 1 << 63:
         return None

@@ -121,7 +121,7 @@ def ctc_loss(
             labels = _padded_out(labels, counts, classes)
     places = tensor(starts, dtype=dtypes.int64)
     d = x.dtype
-    x = cast(x, dtypes.float32) if d is dtypes.float16 else x
+    x = cast(x, dtypes.float32) if d.is_half else x
     losses, _ = _ctc_loss(x, labels, places, lengths, sizes, (2 * max(counts, default=0) + 1, int(blank), bool(zero_infinity)))
     if zero_infinity:
         losses = OPS["where"].call(losses == math.inf, 0.0, losses)

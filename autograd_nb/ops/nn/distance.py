@@ -228,7 +228,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if x.ndim > 2 or (x.ndim == 2 and x.shape[1] == 0):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
     weight = constant("multi_margin_loss", "weight", weight)
-    if x.dtype.category < 2 or x.dtype is dtypes.float16:
+    if x.dtype.category < 2 or x.dtype.is_half:
         raise NotImplementedError(f"\"multi_margin_loss_cpu_kernel\" not implemented for '{scalar_type(x.dtype)}'")
     for other, want in ((weight, x.dtype), (t, dtypes.int64)):
         if other is not None and other.dtype is not want:
@@ -263,7 +263,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """
     reduction = _settled(size_average, reduce, reduction)
     x, t = tensor_argument(input, "multilabel_margin_loss"), tensor_argument(target, "multilabel_margin_loss", "target")
-    if x.dtype.category < 2 or x.dtype is dtypes.float16:
+    if x.dtype.category < 2 or x.dtype.is_half:
         raise NotImplementedError(f"\"multilabel_margin_loss_forward_out_frame\" not implemented for '{scalar_type(x.dtype)}'")
     if t.dtype is not dtypes.int64:
         raise RuntimeError(f"expected scalar type Long but found {t.dtype} (target of multilabel_margin_loss)")

@@ -44,7 +44,7 @@ def _unfold(x, blocks, how):
     dtypes="half float complex bool", samples="F.fold(x(1, 8, 12), (4, 5), 2)",
 )
 def _fold(x, image, blocks, how):
-    if x.dtype is dtypes.float16:
+    if x.dtype.is_half:
         return in_float32(_fold.forward, x, image, blocks, how)
     y = new_empty((x.shape[0], x.shape[1] // numel(how[0]), *image), x.dtype)
     _FOLD(x.dtype, x.shape[0], y.shape[1], _geometry(image, blocks, how), dense(x), y._data)

@@ -30,7 +30,7 @@ _FRACTIONAL = Kernel("nn.pool", "fractional", outputs=2)
 )
 def _fractional(x, samples, sizes, window):
     n = len(sizes)
-    if x.dtype is dtypes.float16:
+    if x.dtype.is_half:
         return in_float32(_fractional.forward, x, samples, sizes, window)
     shape = (*x.shape[: x.ndim - n], *sizes)
     y, index = new_empty(shape, x.dtype), new_empty(shape, dtypes.int64)

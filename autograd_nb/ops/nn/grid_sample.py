@@ -43,7 +43,7 @@ def _grid_rule(g, x, grid, how, needs):
     dtypes="half float", samples="F.grid_sample(x(1, 2, 4, 4), 0.8 * x(1, 3, 3, 2), align_corners=False)",
 )
 def _grid_sampler(x, grid, how):
-    if x.dtype is dtypes.float16:
+    if x.dtype.is_half:
         return in_float32(_grid_sampler.forward, x, grid, how)
     y = new_empty((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
     if y._layout.size:
@@ -58,7 +58,7 @@ def _grid_backward_rule(g, grad, x, grid, how):
 
 @structured(every=_grid_backward_rule, node="GridSamplerBackwardBackward0", linear="no", batch="samples")
 def _grid_sampler_backward(grad, x, grid, how, want_x, want_grid):
-    if x.dtype is dtypes.float16:
+    if x.dtype.is_half:
         return in_float32(_grid_sampler_backward.forward, grad, x, grid, how, want_x, want_grid)
     gx, ggrid = new_empty(x.shape, x.dtype), new_empty(grid.shape, x.dtype)
     _BACKWARD(x.dtype, *_geometry(x, grid, how), want_x, want_grid, dense(x), dense(grid), dense(grad), gx._data, ggrid._data)
@@ -72,7 +72,7 @@ def _third(g):
 @structured(every=lambda g: _third(g), node="GridSamplerBackwardBackwardBackward0", linear="no", batch="samples")
 def _grid_sampler_backward2(h, hgrid, grad, x, grid, how):
     d = x.dtype
-    if d is dtypes.float16:
+    if d.is_half:
         return in_float32(_grid_sampler_backward2.forward, h, hgrid, grad, x, grid, how)
     outs = [new_empty(t.shape, d) for t in (grad, x, grid)]
     nothing = new_empty((0,), d)._data
@@ -157,7 +157,7 @@ def _axis(n: int, aligned: bool, like: Tensor) -> Tensor:
     """Return n places from −1 to 1: centres of the first and last pixel, or of n equal parts."""
     if n <= 1:
         return OPS["zeros"].call(n, dtype=like.dtype)
-    line = OPS["linspace"].call(-1, 1, n, dtype=dtypes.float32 if like.dtype is dtypes.float16 else like.dtype)
+    line = OPS["linspace"].call(-1, 1, n, dtype=dtypes.float32 if like.dtype.is_half else like.dtype)
     return cast(line if aligned else line * ((n - 1) / n), like.dtype)
 
 

@@ -145,7 +145,7 @@ def _plan_known(checked: bool, input: Any, normalized_shape: Any, weight: Any, b
     """Return what such a call takes, where nothing has to be brought in order before."""
     layout = input._layout
     weights = [t for t in (weight, bias) if t is not None]
-    if not isinstance(normalized_shape, tuple) or eps.__class__ is not float or not layout.size or layout.dtype is dtypes.float16:
+    if not isinstance(normalized_shape, tuple) or eps.__class__ is not float or not layout.size or layout.dtype.is_half:
         return None
     k = len(normalized_shape)
     if not checked and (layout.dtype.category != 2 or not 0 < k <= layout.ndim or layout.sizes[layout.ndim - k :] != normalized_shape):
@@ -224,7 +224,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
     """
     x, k = _row_arguments(input, normalized_shape, weight, bias, "layer_norm")
     eps = float_argument(eps, "layer_norm", "eps")
-    if x.dtype is dtypes.float16:
+    if x.dtype.is_half:
         return in_float32(_row_norm, x, weight, bias, k, eps, True)
     return _row_norm(x, weight, bias, k, eps, True)
 
@@ -242,10 +242,10 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     """
     x, k = _row_arguments(input, normalized_shape, weight, None, "rms_norm")
     same_dtype(x, "rms_norm")
-    if weight is not None and weight.dtype is not x.dtype and x.dtype is not dtypes.float16:
+    if weight is not None and weight.dtype is not x.dtype and not x.dtype.is_half:
         return cast(rms_norm(x, normalized_shape, None, eps) * weight, x.dtype)
-    e = dtypes.finfo(dtypes.float32 if x.dtype is dtypes.float16 else x.dtype).eps if eps is None else float_argument(eps, "rms_norm", "eps")
-    if x.dtype is dtypes.float16:
+    e = dtypes.finfo(dtypes.float32 if x.dtype.is_half else x.dtype).eps if eps is None else float_argument(eps, "rms_norm", "eps")
+    if x.dtype.is_half:
         return in_float32(_row_norm, x, weight if weight is None else cast(weight, dtypes.float32), None, k, e, False)
     if x.dtype.is_complex:
         c = x.contiguous()

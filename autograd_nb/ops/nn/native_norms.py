@@ -19,7 +19,7 @@ def _statistics(x: Tensor, dims: tuple[int, ...], eps: float, keepdim: bool) -> 
 
 def _wide(x: Tensor, *others: Any) -> Tensor:
     """Return half precision in float32 where parameters or running statistics are, as the statistics then are."""
-    return cast(x, dtypes.float32) if x.dtype is dtypes.float16 and any(t is not None and t.dtype is dtypes.float32 for t in others) else x
+    return cast(x, dtypes.float32) if x.dtype.is_half and any(t is not None and t.dtype is dtypes.float32 for t in others) else x
 
 
 def _with_statistics(y: Tensor, statistics: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:

@@ -32,24 +32,24 @@ from ..reduce.statistics import mean_square, wide_mean
 
 
 def same_dtype(x: Tensor, name: str, **others: Any) -> None:
-    """Raise RuntimeError where `x` is no floating point tensor, or another has not its dtype; those of float16 may all be float32."""
+    """Raise RuntimeError where `x` is no floating point tensor, or another has not its dtype; those of half precision may all be float32."""
     if x.dtype.category < 2:
         raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: input must be a floating point tensor')
     others = {n: t for n, t in others.items() if t is not None}
     if all(t.dtype is x.dtype for t in others.values()):
         return
-    if x.dtype is dtypes.float16 and all(t.dtype is dtypes.float32 for t in others.values()):
+    if x.dtype.is_half and all(t.dtype is dtypes.float32 for t in others.values()):
         return
     n, t = next((n, t) for n, t in others.items() if t.dtype is not x.dtype)
     raise RuntimeError(
-        f"mixed dtype (CPU): all inputs must share same datatype, or parameters be float32 where the input is float16: expected scalar "
+        f"mixed dtype (CPU): all inputs must share same datatype, or parameters be float32 where the input is half precision: expected scalar "
         f"type {x.dtype} but found {t.dtype} (argument '{n}' of {name})"
     )
 
 
 def widened(t: Any) -> Any:
     """Return half precision as float32, in which its norms are computed."""
-    return t if t is None or t.dtype is not dtypes.float16 else cast(t, dtypes.float32)
+    return t if t is None or not t.dtype.is_half else cast(t, dtypes.float32)
 
 
 SUMS = Reduction("norm_backward", SUM, lambda g, x, mean, rstd: (g, g * ((x - mean) * rstd)), count=2)

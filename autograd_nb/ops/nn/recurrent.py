@@ -164,10 +164,10 @@ def _recurrent(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, y, hn, cn, kept, gat
 
 def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None, weights: Any, reverse: bool) -> tuple[Any, ...]:
     """Return one direction of one layer over packed rows: (outputs, last h, last c or None)."""
-    if x.dtype is dtypes.float16:
+    if x.dtype.is_half:
         wide: list[Any] = [None if t is None else cast(t, dtypes.float32) for t in (h, c, *weights)]
         y = _layer(kind, cast(x, dtypes.float32), sizes, wide[0], wide[1], wide[2:], reverse)
-        return tuple(None if t is None else cast(t, dtypes.float16) for t in y)
+        return tuple(None if t is None else cast(t, x.dtype) for t in y)
     with unrecorded():
         y, hn, cn, gates, cells = _forward(kind, sizes, reverse, x, h, c, *weights)
     if not state.grad:

@@ -53,7 +53,7 @@ _runs = Memo()
 
 def _run_new(kernel: RowKernel, d: int, operands: tuple[Tensor, ...]) -> Tensor:
     layout = operands[0]._layout.dense
-    if layout.dtype is dtypes.float16:
+    if layout.dtype.is_half:
         return in_float32(_run, kernel, d, *operands)
     arrays = [dense(x) for x in operands]
     out = launch.empty(layout.size, layout.dtype.carrier)

@@ -56,7 +56,7 @@ def _kernel(d: dtypes.dtype, m: int, n: int, k: int) -> launch.Kernel:
 def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     """Return a (B × m × k) times b (B × k × n), batches of stride 0 allowed; added to ``out`` when given (dense, no history)."""
     d = a.dtype
-    if d is dtypes.float16:
+    if d.is_half:
         y = cast(product(cast(a, dtypes.float32), cast(b, dtypes.float32)), d)
         return y
     a, b = _matrix(a), _matrix(b)
@@ -141,7 +141,7 @@ def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
 
 def _new_plan(first: Layout, second: Layout) -> ProductPlan | None:
     (m, k), n = first.shape, second.shape[1]
-    fits = first.dtype is not dtypes.float16 and m * n * k < LARGE and _readable(first) and _readable(second)
+    fits = not first.dtype.is_half and m * n * k < LARGE and _readable(first) and _readable(second)
     return ProductPlan(first, second) if fits else None
 
 

@@ -24,7 +24,7 @@ _FILL_ROWS = launch.Kernel("products.matmul", "fill_rows")
 
 def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:
     if a.dtype is not b.dtype:
-        names = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long", "int32": "int"}
+        names = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long", "int32": "int"}
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {names.get(a.dtype.name, a.dtype.name)} != "
             f"{names.get(b.dtype.name, b.dtype.name)} ({name}(); cast one with .to())"
@@ -343,7 +343,7 @@ def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, nam
     input = _addend(input, y, name)
     alpha, beta = (number_argument(v, name, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
     if y.dtype is not dtypes.bool_:
-        kept = dtypes.float32 if y.dtype is dtypes.float16 and name not in ("addr", "addmv") else y.dtype
+        kept = dtypes.float32 if y.dtype.is_half and name not in ("addr", "addmv") else y.dtype
         alpha, beta = (number_as(v, kept, name) for v in (alpha, beta))
     # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
     y = _scaled(y, alpha)
@@ -442,7 +442,7 @@ def _linear(x, weight, bias):
         _FILL_ROWS(d, plan.rows, dense(bias), data)
         return plan(x, weight, make(data, plan.layout, [0, 0]))
     m, n = x.shape[0], weight.shape[0]
-    if d is dtypes.float16:
+    if d.is_half:
         return in_float32(_linear.forward, x, weight, bias)
     layout = layout_of((1, m, n), None, d)
     y = make(launch.empty(layout.size, d.carrier), layout, [0, 0])

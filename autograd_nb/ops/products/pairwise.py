@@ -157,12 +157,13 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         compute_mode = _MODES[0]
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode (one of {', '.join(_MODES)})")
-    if dtypes.float16 in (a.dtype, b.dtype):
-        raise NotImplementedError("\"cdist\" not implemented for 'Half'")
+    for t in (a, b):
+        if t.dtype.is_half:
+            raise NotImplementedError(f"\"cdist\" not implemented for '{'Half' if t.dtype is dtypes.float16 else 'BFloat16'}'")
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {a.dtype.name} but found {b.dtype.name} (cdist(); cast one with .to())")
     kind = a.dtype
-    d = dtypes.float32 if kind is dtypes.float16 else kind
+    d = dtypes.float32 if kind.is_half else kind
     a, b = cast(a, d), cast(b, d)
     (n, width), m = a.shape[-2:], b.shape[-2]
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -192,5 +193,5 @@ def pdist(input, p=2.0):
         raise RuntimeError(f"pdist only supports 2D tensors, got: {x.ndim}D")
     if not x.dtype.is_floating_point:
         raise RuntimeError(f"pdist only supports floating-point dtypes (input is {x.dtype})")
-    wide = cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
+    wide = cast(x, dtypes.float32) if x.dtype.is_half else x
     return cast(_within(wide, _order(p, "pdist")), x.dtype)

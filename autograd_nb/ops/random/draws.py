@@ -301,13 +301,17 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     return _laid_as(x, y, memory_format, requires_grad)
 
 
+#: the whole numbers up to which floats hold all of them
+_WHOLE = {"bfloat16": 1 << 8, "float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}
+
+
 def _limits(d: dtype) -> tuple[int, int]:
     if d.category == 0:
         return 0, 1
     if d.category == 1:
         info = dtypes.iinfo(d)
         return info.min, info.max
-    most = 65504 if d.name == "float16" else 1 << 63
+    most = 65504 if d is dtypes.float16 else 1 << 63
     return -most, most
 
 
@@ -379,7 +383,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}] (randperm needs n >= 0)")
     as_device(device)
     d = made_in(out, dtype) or dtypes.int64
-    most = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
+    most = 1 << 63 if d is dtypes.bfloat16 else _WHOLE.get(d.name) or _limits(d)[1]
     if n > most + 1:
         raise RuntimeError(f"n is too large for result tensor type: n={n} for {d!r}")
     words = launch.empty(n, _WORDS.np)
@@ -561,7 +565,7 @@ def _random_bounds(bounds: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any,
 def _up_from(low: Any, d: dtype) -> tuple[int, int]:
     """Return ``low`` and what follows the largest number up to which the dtype holds all."""
     low = as_int(low, "from")
-    top = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
+    top = _WHOLE.get(d.name) or _limits(d)[1]
     if low == -1 << 63 and d.name in ("int64", "float32", "float64"):
         return low, 1 << 63
     if low == -1 << 63 and d.name in ("bool", "float16"):

@@ -39,8 +39,8 @@ def _accumulator(d: _dtype, inner: int) -> np.ndarray:
 
 def _scanned(kernel: launch.Kernel, d: int, flags: tuple[Any, ...], *operands: Tensor) -> Tensor:
     x = operands[0]
-    if x.dtype is dtypes.float16:
-        return cast(_scanned(kernel, d, flags, *[cast(o, dtypes.float32) for o in operands]), dtypes.float16)
+    if x.dtype.is_half:
+        return cast(_scanned(kernel, d, flags, *[cast(o, dtypes.float32) for o in operands]), x.dtype)
     sizes = row_sizes(x.shape, d)
     layout = x._layout.dense
     data = launch.empty(layout.size, layout.dtype.carrier)
@@ -67,7 +67,7 @@ def _along(name: str, input: Any, dim: Any, dtype: Any) -> tuple[Tensor, int]:
 def _plan_cumsum(checked: bool, input: Any, dim: Any) -> KnownPlan | None:
     layout = input._layout
     n, kind = layout.ndim, layout.dtype
-    plain = kind.category == 2 and kind is not dtypes.float16 and layout.contiguous and 0 < layout.size * kind.itemsize < launch.BIG
+    plain = kind.category == 2 and not kind.is_half and layout.contiguous and 0 < layout.size * kind.itemsize < launch.BIG
     if dim.__class__ is not int or not -n <= dim < n or not plain:
         return None
     entry = _CUMSUM.entry(kind)
@@ -165,9 +165,9 @@ def prod(x):
 def _cumulative_extreme(x: Tensor, d: int, largest: bool) -> tuple[Tensor, Tensor]:
     values: Any
     index: Any
-    if x.dtype is dtypes.float16:
+    if x.dtype.is_half:
         values, index = _cumulative_extreme(cast(x, dtypes.float32), d, largest)
-        return cast(values, dtypes.float16), index
+        return cast(values, x.dtype), index
     if x.dtype.is_complex and not x.ndim:  # (one number, which needs no order)
         return x.clone(), new_full((), 0, dtypes.int64)
     layout = x._layout.dense
@@ -235,6 +235,9 @@ def _logcumsumexp_rule(g, x, out, d):
     # r_k = g_k + e^(y_k − y_k+1)·r_k+1, every factor ≤ 1
     if not x.ndim:
         return g
+    if x.dtype.is_half:  # what is kept of y is too coarse for differences of it
+        g, x = cast(g, dtypes.float32), cast(x, dtypes.float32)
+        return cast(_logcumsumexp_rule(g, x, _logcumsumexp(x, d), d), out.dtype)
     n = x.shape[d]
     following = OPS["cat"].call([out.narrow(d, 1, n - 1), out.narrow(d, n - 1, 1)], d) if n > 1 else out
     r = _linear_scan((out - following).exp(), g, d, True)
@@ -243,8 +246,8 @@ def _logcumsumexp_rule(g, x, out, d):
 
 @structured(x=_logcumsumexp_rule, linear="no", batch="shift", dtypes="half float complex", samples="x(3, 4).logcumsumexp(1)")
 def _logcumsumexp(x, d):
-    if x.dtype is dtypes.float16:
-        return cast(_logcumsumexp(cast(x, dtypes.float32), d), dtypes.float16)
+    if x.dtype.is_half:
+        return cast(_logcumsumexp(cast(x, dtypes.float32), d), x.dtype)
     layout = x._layout.dense
     data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:

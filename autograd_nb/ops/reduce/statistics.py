@@ -81,7 +81,7 @@ def _where_extreme(x: Tensor, d: int, values: Tensor) -> Tensor:
     sizes = row_sizes(x.shape, d)
     layout = layout_of(values.shape, None, dtypes.int64)
     data = launch.empty(layout.size, layout.dtype.carrier)
-    if x.dtype is dtypes.float16:
+    if x.dtype.is_half:
         x, values = cast(x, dtypes.float32), cast(values, dtypes.float32)
     if layout.size:
         _FIND(x.dtype, *sizes, dense(x), dense(values), data)
@@ -120,7 +120,7 @@ class _Extremes:
 @planned
 def _plan_extremes(layout: Layout, d: int, keepdim: bool, least: bool) -> _Extremes | None:
     """Return how extremes are found, in long rows while nobody observes; None where that takes a copy or a cast, or there are none."""
-    fits = layout.size and layout.contiguous and layout.dtype is not dtypes.float16 and not layout.dtype.is_complex
+    fits = layout.size and layout.contiguous and not layout.dtype.is_half and not layout.dtype.is_complex
     return _Extremes(layout, d, keepdim, least) if fits and layout.ndim else None
 
 
@@ -424,8 +424,8 @@ def logsumexp(x, dims, keepdim):
     layout = layout_of(reduced_shape(x.shape, dims, keepdim), None, x.dtype)
     if x.dtype.is_complex:
         return _complex_logsumexp(x, dims, keepdim)
-    if x.dtype is dtypes.float16:
-        return cast(logsumexp.op(cast(x, dtypes.float32), dims, keepdim), dtypes.float16)
+    if x.dtype.is_half:
+        return cast(logsumexp.op(cast(x, dtypes.float32), dims, keepdim), x.dtype)
     dims = tuple(sorted(dims))
     if dims and dims[-1] - dims[0] + 1 != len(dims):
         rest = [d for d in range(x.ndim) if d not in dims]

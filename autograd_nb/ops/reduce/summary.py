@@ -134,7 +134,7 @@ def histc(input, bins=100, min: float = 0, max: float = 0, *, out=None):
             raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
         if low > high:
             raise RuntimeError(f"torch.histc(): max must be larger than min (min={min}, max={max})")
-        wide = cast(x.detach(), dtypes.float32) if x.dtype is dtypes.float16 else x.detach()
+        wide = cast(x.detach(), dtypes.float32) if x.dtype.is_half else x.detach()
         layout = layout_of((bins,), None, wide.dtype)
         data = launch.empty(bins, layout.dtype.carrier)
         _HISTOGRAM(wide.dtype, low, high, dense(wide), data)

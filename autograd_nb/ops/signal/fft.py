@@ -17,7 +17,7 @@ from ...launch import Kernel
 from ...shapes import as_int, layout_of, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import several_argument, text_argument
-from ..core.recording import guarded, made_in, store
+from ..core.recording import guarded, made_in, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -152,8 +152,8 @@ def _scale(norm: Any, forward: bool) -> int:
 def _floating(value: Any, name: str, complex_input: bool = False) -> Tensor:
     """Return the input as float or complex numbers."""
     x = tensor_argument(value, name)
-    if x.dtype is dtypes.float16:
-        raise RuntimeError("Unsupported dtype Half: cast to float32 first")
+    if x.dtype.is_half:
+        raise RuntimeError(f"Unsupported dtype {scalar_type(x.dtype)}: cast to float32 first")
     if x.dtype.category < 2:
         x = cast(x, dtypes.get_default_dtype())
     return cast(x, x.dtype.to_complex()) if complex_input else x

@@ -411,8 +411,8 @@ class TensorMethods:
     def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0."""
 
-    def bfloat16(self) -> Tensor:
-        """Raise NotImplementedError: there are no bfloat16 tensors here."""
+    def bfloat16(self, memory_format: _memory_format | None = None) -> Tensor:
+        """Return the tensor as bfloat16."""
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""

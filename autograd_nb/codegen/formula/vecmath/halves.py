@@ -1,4 +1,4 @@
-"""Half precision, carried as uint16, to and from float32."""
+"""The two formats of half precision, carried as uint16, to and from float32."""
 
 from __future__ import annotations
 
@@ -36,3 +36,20 @@ def float_to_half(x: Sym) -> Sym:
     out = where(magnitude >= 0x477FF000, 0x7C00, out)
     out = where(magnitude > 0x7F800000, 0x7E00, out)
     return (out | (sign >> 16)).cast("uint16")
+
+
+@formula
+def bfloat_to_float(h: Sym) -> Sym:
+    """Return the float32 of the bfloat16 whose bits are ``h`` (uint16): they are its upper half."""
+    return (h.cast("uint32") << 16).bitcast("float32")
+
+
+@formula
+def float_to_bfloat(x: Sym) -> Sym:
+    """Return the bits (uint16) of the bfloat16 nearest to ``x`` (float32), ties to even; NaN is 0x7fc0.
+
+    Half an ulp is added to the bits, less one if the kept part is even; a carry goes on to the exponent, at last to infinity's.
+    """
+    bits = x.bitcast("uint32")
+    nearest = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return where((bits & 0x7FFFFFFF) > 0x7F800000, 0x7FC0, nearest).cast("uint16")
