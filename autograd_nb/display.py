@@ -18,8 +18,9 @@ import numpy as np
 
 from . import dtypes
 from .errors import AutogradError
+from .ops.core.numbers import numbers_of
 from .ops.core.registry import public
-from .tensor import Tensor, numbers_of
+from .tensor import Tensor
 
 
 @dataclass

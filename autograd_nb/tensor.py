@@ -396,22 +396,6 @@ def ndarray(t: Tensor) -> np.ndarray:
         if layout.dtype is bfloat16:
             raise TypeError("Got unsupported ScalarType BFloat16: NumPy has no such dtype; cast with x.float()")
         data = data.view(layout.dtype.np)
-    return _shaped(data, layout)
-
-
-def numbers_of(t: Tensor) -> np.ndarray:
-    """Return the elements for Python to read: `ndarray`, but for bfloat16 a copy in float32."""
-    layout = t._layout
-    if layout.dtype is not bfloat16:
-        return ndarray(t)
-    if launch._observing:
-        launch.escapes("the printing of a tensor")
-    bits = _shaped(t._data, layout).astype(np.uint32)
-    return (bits << np.uint32(16)).view(np.float32)
-
-
-def _shaped(data: np.ndarray, layout: Layout) -> np.ndarray:
-    """Return a flat array as one of the layout's shape and strides."""
     if layout.contiguous:
         if layout.ndim == 1:
             return data[: layout.size]  # also where it is all: a caller may change the shape of what he gets

@@ -9,7 +9,8 @@ import numpy as np
 
 from ...autograd.api import grad
 from ...errors import AutogradError
-from ...tensor import Tensor, edge, numbers_of, wrap
+from ...ops.core.numbers import numbers_of
+from ...tensor import Tensor, edge, wrap
 from ..nested import tensors_in
 
 

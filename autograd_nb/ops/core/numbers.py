@@ -10,7 +10,7 @@ from ... import dtypes, launch
 from ...dtypes import bfloat16, bool_, converted, dtype, finfo, iinfo
 from ...errors import shorten
 from ...shapes import as_int, layout_of
-from ...tensor import Tensor, make
+from ...tensor import Tensor, make, ndarray
 
 #: the largest float32: a float up to it may go into any float32 or float64 tensor as it is
 SINGLE = 3.4028234663852886e38
@@ -160,6 +160,15 @@ def _fits(value: float, d: dtype) -> bool:
 
 def _overflow(value: Any, d: dtype, name: str) -> RuntimeError:
     return RuntimeError(f"value cannot be converted to type {_C_NAMES.get(d.name, d.name)} without overflow: {shorten(value)} ({name}())")
+
+
+def numbers_of(t: Tensor) -> np.ndarray:
+    """Return the elements for Python to read: `ndarray`, but for bfloat16 a copy in float32."""
+    layout = t._layout
+    if layout.dtype is not bfloat16:
+        return ndarray(t)
+    bits = ndarray(make(t._data.view(np.int16), layout_of(layout.shape, layout.strides, dtypes.int16), [0, 0]))
+    return (bits.astype(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:

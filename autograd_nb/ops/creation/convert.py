@@ -13,7 +13,8 @@ from ... import launch, strides
 from ...config import settings
 from ...graph.modes import state
 from ...shapes import wrap_dim
-from ...tensor import Tensor, _storage, ndarray, numbers_of, wrap
+from ...tensor import Tensor, _storage, ndarray, wrap
+from ..core.numbers import numbers_of
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from .cast import format_name

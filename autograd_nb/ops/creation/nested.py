@@ -12,7 +12,8 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...dtypes import dtype, from_numpy_dtype
-from ...tensor import Tensor, numbers_of
+from ...tensor import Tensor
+from ..core.numbers import numbers_of
 
 #: with the name of a type
 NO_NUMBERS = "Could not infer dtype of {}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
