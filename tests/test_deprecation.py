@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import autograd_nb
-from autograd_nb.deprecation import DEPRECATED, deprecated, version
+from autograd_nb.errors import DEPRECATED, deprecated, version
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ import autograd_nb
 
 #: from the ground up; modules of one layer may import each other
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding", "deprecation"),
+    ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding"),
     ("codegen",),
     ("kernels", "checked"),
     ("launch", "threads"),
