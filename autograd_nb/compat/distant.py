@@ -58,13 +58,9 @@ DISTANT: dict[str, Absent] = {
     "distributed.tensor.experimental": _module("Tensors in parts.", each(_PARTS, "implicit_replication context_parallel local_map")),
     "distributed._tensor.experimental": _module("Tensors in parts.", each(_PARTS, "implicit_replication")),
     "distributed.device_mesh": _module("Processes in a grid.", {"DeviceMesh": NoClass(_PARTS), "init_device_mesh": _PARTS, "_mesh_resources": Value(None)}),
-    "distributed.checkpoint": _module("Files in parts, which are not here.", _CHECKPOINT_NAMES,
-                                      "state_dict", "optimizer", "format_utils", "state_dict_loader", "default_planner"),
-    "distributed.checkpoint.state_dict": _module("Files in parts.", {**each(_FILES, _STATE), "StateDictOptions": NoClass(_FILES)}),
     "distributed.checkpoint.optimizer": _module("Files in parts.", each(_FILES, "load_sharded_optimizer_state_dict")),
     "distributed.checkpoint.format_utils": _module("Files in parts.", {
         **each(_FILES, "dcp_to_torch_save torch_save_to_dcp"), "_EmptyStateDictLoadPlanner": NoClass(_FILES)}),
-    "distributed.checkpoint.state_dict_loader": _module("Files in parts.", each(_FILES, "_load_state_dict load load_state_dict")),
     "distributed.checkpoint.default_planner": _module("Files in parts.", _CHECKPOINT_NAMES),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": _module("How gradients are sent.", {
         **each(_HOOKS, "powerSGD_hook batched_powerSGD_hook"), "PowerSGDState": NoClass(_HOOKS)}),
