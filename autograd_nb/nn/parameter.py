@@ -42,7 +42,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             _ParameterMeta.__instancecheck__ = _is_parameter  # type: ignore[method-assign]
             t = data.detach().requires_grad_(requires_grad)
             t._is_param = True
-            return t
+            return t  # type: ignore[return-value]
         t = adopt(cls, machinery().undisturbed(Tensor.detach, data) if isinstance(data, Redefining) else data.detach())
         set_requires_grad(t, requires_grad)
         return t
