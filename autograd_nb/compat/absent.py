@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from types import ModuleType
@@ -69,10 +70,21 @@ def made(name: str, answer: Answer, module: str) -> Any:
     raise TypeError(f"no answer: {answer!r}")
 
 
+class NoSuchName(AttributeError):
+    """The package has no such name. The guess is made when the text is read: many programs only ask whether there is a name."""
+
+    def __str__(self) -> str:
+        from difflib import get_close_matches
+
+        text = super().__str__()
+        near = get_close_matches(self.name or "", dir(self.obj), 1, 0.7)
+        return f"{text}. Did you mean: '{near[0]}'?" if near else text
+
+
 def top(name: str) -> Any:
     """Return what stands for a name of the package itself, if the table has one. AttributeError else."""
     if name not in TOP:
-        raise AttributeError(f"module {PACKAGE!r} has no attribute {name!r}")
+        raise NoSuchName(f"module {PACKAGE!r} has no attribute {name!r}", name=name, obj=sys.modules[PACKAGE])
     return made(name, TOP[name], PACKAGE)
 
 
@@ -84,7 +96,7 @@ class AbsentModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name in self._absent.submodules:
             return importlib.import_module(f"{self.__name__}.{name}")
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._absent.submodules})

@@ -79,6 +79,15 @@ class Compiled(Generic[P, R]):
         self._last: tuple[Any, Variant] | None = None  # what held around the last call, if it was given nothing but tensors, and what served
         _all.add(self)
 
+    def __repr__(self) -> str:
+        """Return what was captured, and what runs eagerly and why, as sentences."""
+        name = getattr(self._function, "__qualname__", None) or type(self._function).__name__
+        programs, eager = self.programs, [kind.eager for kind in self._kinds.values() if kind.eager]
+        lines = [f"Compiled function {name}: " + (f"{len(programs)} program{'s' * (len(programs) != 1)}." if programs else "nothing captured yet.")]
+        lines += [f"  {i}. {program!r}" for i, program in enumerate(programs, 1)]
+        lines += [f"  One kind of call runs eagerly: {reason}" for reason in eager]
+        return "\n".join(lines)
+
     def __reduce__(self) -> Any:
         function = self._function
         module = sys.modules.get(getattr(function, "__module__", None) or "")

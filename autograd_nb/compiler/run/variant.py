@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -102,6 +103,19 @@ class Variant:
     versions: list[tuple[Any, int]]  #: (counter, how much it grows)
 
     state: RunState = field(default_factory=RunState)
+
+    def __repr__(self) -> str:
+        """Return what the program consists of, and why the call was captured, as sentences."""
+        program = self.program
+        kernels = Counter(s.name for s in program.steps if s.call is not None)
+        several = [f"{count} × {name}" if count > 1 else name for name, count in kernels.most_common()]
+        shown = ", ".join(several[:6]) + (f" and {len(several) - 6} others" if len(several) > 6 else "")
+        backward = " Its backward pass is compiled too." if self.back is not None else ""
+        count = sum(kernels.values())
+        return (
+            f"Program of {count} kernel{'s' * (count != 1)}{': ' * bool(shown)}{shown}, with {program.arena_bytes:,} bytes for temporaries."
+            f"{backward} Captured because of this: {self.reason}."
+        )
 
     def refuses(self, leaves: list[Tensor]) -> str:
         """Return why this program does not serve a call whose key is the same; empty if it does."""

@@ -178,7 +178,7 @@ class Module(Tree, StateDict):
         found = d.get("_buffers")
         if found and name in found:
             return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)  # (Python adds a guess)
 
     def __setattr__(self, name: str, value: Any) -> None:
         d = self.__dict__
