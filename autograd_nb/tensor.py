@@ -4,8 +4,7 @@
 ``_layout`` says how to walk it. ``_version_`` is the list [times changed in place, times its history was rewritten], shared
 by every tensor of the storage but for what `.data` gives (`graph.versions`). ``_edge`` is where its gradient flows (None for leaves).
 ``_view`` is the base that a view looks at, or None; then ``_seen`` says as of which change of the memory its history is, and
-``_view_kind`` how it was made ("", "multi:<Name>", or one of `UNTRACKED`). They are slots and no object of their own as one would cost
-half of a view. Ops attach themselves as methods (see `autograd_nb.ops`); here is only what every op needs.
+``_view_kind`` how it was made ("", "multi:<Name>", or one of `UNTRACKED`): slots, as an object costs half a view. `autograd_nb.ops` adds methods.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
     def get(self, sequence: Any) -> Any:
-        """Return the child."""
+        """Return the child that this key leads to."""
         return sequence[self.idx]
 
 
@@ -68,7 +68,7 @@ class MappingKey:
         return f"[{self.key!r}]"
 
     def get(self, mapping: Any) -> Any:
-        """Return the child."""
+        """Return the child that this key leads to."""
         return mapping[self.key]
 
 
@@ -82,7 +82,7 @@ class GetAttrKey:
         return f".{self.name}"
 
     def get(self, node: Any) -> Any:
-        """Return the child."""
+        """Return the child that this key leads to."""
         return getattr(node, self.name)
 
 
