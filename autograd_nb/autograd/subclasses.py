@@ -70,7 +70,8 @@ def as_subclass(self: Tensor, cls: type) -> Any:
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.as_subclass.html
 
-    >>> class Money(torch.Tensor): pass
+    >>> class Money(torch.Tensor):
+    ...     __module__ = "shop"
     >>> type(torch.ones(2).as_subclass(Money) * 2).__name__
     'Money'
     """

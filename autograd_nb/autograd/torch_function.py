@@ -321,7 +321,11 @@ class DisableTorchFunctionSubclass:
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """A context in which nothing takes over calls: neither classes nor modes."""
+    """A context in which nothing takes over calls: neither classes nor modes.
+
+    >>> with torch._C.DisableTorchFunction():
+    ...     y = torch.ones(2) + 1
+    """
 
     _level = 2
 

@@ -10,6 +10,7 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.func.vmap.html
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
@@ -87,9 +88,12 @@ def _spread(dims: Any, spec: Any) -> list[Any] | None:
         return [dims] * spec.num_leaves
     children: list[Any]
     if isinstance(dims, dict):
-        if not issubclass(spec.type, dict) or set(spec.context[0]) != set(dims):
+        if not issubclass(spec.type, dict):
             return None
-        children = [dims[k] for k in spec.context[0]]
+        keys = spec.context[1] if issubclass(spec.type, defaultdict) else spec.context
+        if set(keys) != set(dims):
+            return None
+        children = [dims[k] for k in keys]
     elif isinstance(dims, (tuple, list)) and not issubclass(spec.type, dict):
         children = list(dims)
     else:
