@@ -98,7 +98,7 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
                 def extra_repr(self) -> str:
                     return f"{self.features}"
         ''',
-        "nn/modules/__init__.py": ("from .activation import (", "from .activation import (\n    SoftCap,"),
+        "nn/modules/__init__.py": ("from .activation import (", "from .activation import (\n    SoftCap as SoftCap,"),
     },
     "optimizer": {
         "kernels/optim.py": '''

@@ -196,6 +196,7 @@ def forward(
     """
     zero = y.dtype.type(0)
     factor = y.dtype.type(scale)
+    block = (block + ROWS - 1) // ROWS * ROWS  # tiles of causal scores begin at multiples of their rows (see `reach`)
     keys = room_like(y, width * source)
     room = room_like(y, 0 if keep else min(length, block) * source)
     lines = room_like(y, max(ROOM, source))
@@ -258,6 +259,7 @@ def backward(
     dv_steps, q, k, v, g, p, dq, dk, dv,
 ):  # fmt: skip
     """Write gradients of `forward` to q, k and v, given that of y."""
+    block = (block + ROWS - 1) // ROWS * ROWS
     slopes = room_like(g, min(block, length) * source)
     values = room_like(g, value_width * source)
     result, early, late = (RESULT, FIRST_TERMS, LAST_TERMS) if causal else (ALL, ALL, ALL)
