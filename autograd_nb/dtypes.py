@@ -210,6 +210,8 @@ def promote_types(a: dtype, b: dtype) -> dtype:
 
 
 def _promote(a: dtype, b: dtype) -> dtype:
+    if a is b:
+        return a
     if a.category != b.category:
         wide, other = (a, b) if a.category > b.category else (b, a)
         if wide.category == 3 and other is float64:

@@ -27,7 +27,8 @@ UNARY = {
     "sign": ANY, "sgn": ANY, "nan_to_num": ANY, "relu": ANY, "square": ANY, "abs": ANY, "sqrt": POSITIVE, "rsqrt": POSITIVE,
     "reciprocal": ANY, "neg": ANY, "signbit": ANY, "isneginf": ANY, "isposinf": ANY, "isreal": ANY, "isnan": ANY, "isfinite": ANY,
 }  # fmt: skip
-POLES = {"digamma": (-1.0, -2.0, -3.0)}  # PyTorch gives large numbers there
+#: PyTorch gives large numbers there; at -0 the gradient of logit has the sign that follows from how many numbers its vectors hold
+POLES = {"digamma": (-1.0, -2.0, -3.0), "logit": (0.0,)}
 NO_INTEGERS = {"frac", "nan_to_num"}
 
 
