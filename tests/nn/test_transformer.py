@@ -105,6 +105,20 @@ def test_causal_mask():
     assert not torch.allclose(y[:, 2], z[:, 2])
 
 
+@pytest.mark.parametrize("length", [1, 5, 63, 80, 200])
+def test_causal_attention_over_several_blocks_of_queries(length):
+    """Whatever the height of a tile is on this processor: blocks begin where tiles of all causal scores do; values and gradients."""
+    torch.manual_seed(length)
+    q, k, v = (torch.randn(length, 3, dtype=torch.float64, requires_grad=True) for _ in range(3))
+    y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    later = torch.triu(torch.full((length, length), -math.inf, dtype=torch.float64), 1)
+    expected = (q @ k.T / math.sqrt(3) + later).softmax(-1) @ v
+    assert torch.allclose(y, expected)
+    weights = torch.randn_like(y)
+    for mine, theirs in zip(torch.autograd.grad(y, (q, k, v), weights), torch.autograd.grad(expected, (q, k, v), weights), strict=True):
+        assert torch.allclose(mine, theirs)
+
+
 def test_padded_places_are_zero_in_evaluation():
     layer = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), 1).eval()
     x, padding = torch.randn(1, 3, 4), torch.tensor([[False, False, True]])
