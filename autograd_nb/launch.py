@@ -173,7 +173,7 @@ def check(function: Callable[..., None], *arrays: Any, passes: tuple[tuple[int, 
     """Run ``function(*arrays)``, which reads what kernels wrote and raises where it is wrong; a capture repeats it.
 
     ``passes``: (array, element, least, most) of int64 arrays; where all hold, ``function`` would not raise, and a captured
-    program need not call it.
+    program need not call it. What a function raises that has an attribute ``fatal`` ends the program, and nothing is undone.
     """
     watching = observer()
     if watching is not None and hasattr(watching, "check"):
@@ -213,6 +213,10 @@ def cleared(tensor: Any) -> None:
         watching = observer()
         if watching is not None and hasattr(watching, "cleared"):
             watching.cleared(tensor)
+
+
+#: tensors that kernels write so as to stay in order (see `kernels.collectives`): every captured function may use them
+orders: list[Any] = []
 
 
 class Kernel:

@@ -106,6 +106,7 @@ class Session:
         guard = build_guard(reach, self.live_entries.keys())
         stores = self._left(result)
         self._unchanged(guard)
+        capture.problems += [Problem(reason) for ask in capture.endings if (reason := ask())]
         if capture.problems:
             raise capture.problems[0]
         if stores:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, launch
 from ..graph.modes import state
 from ..graph.node import sequence
 from ..shapes import Layout
@@ -97,6 +97,7 @@ def snapshot(reach: Reach, leaves: list[Tensor]) -> Snapshot:
     held = [g for _, g in gradients.values() if g is not None]
     owners = [("state", path, t) for path, t in reach.tensors.values()] + [("state", "a gradient", g) for g in held]
     shares = _shares(leaves, {id(t) for t in reached}, {id(root(t._data)) for _, _, t in owners})
+    owners += [("state", "the order of a group's collectives", t) for t in launch.orders]
     owners += [("argument", f"argument {i}", t) for i, t in enumerate(leaves) if shares[i] is None]
     return Snapshot(
         leaves=leaves, shares=shares, reached=reached, state_roots={id(root(t._data)) for t in reached}, gradients=gradients, owners=owners,

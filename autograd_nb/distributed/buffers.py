@@ -19,15 +19,16 @@ _BOOL = {
     ReduceOp.SUM: "LOR", ReduceOp.MAX: "LOR", ReduceOp.BOR: "LOR", ReduceOp.PRODUCT: "LAND", ReduceOp.MIN: "LAND", ReduceOp.BAND: "LAND",
     ReduceOp.BXOR: "LXOR",
 }  # fmt: skip
-_OPS = {
+#: what MPI calls the reductions, and the types of numbers
+OPERATIONS = {
     ReduceOp.SUM: "SUM", ReduceOp.AVG: "SUM", ReduceOp.PRODUCT: "PROD", ReduceOp.MIN: "MIN", ReduceOp.MAX: "MAX",
     ReduceOp.BAND: "BAND", ReduceOp.BOR: "BOR", ReduceOp.BXOR: "BXOR",
 }  # fmt: skip
-_NAMES = {
+NAMES = {
     "bool": "C_BOOL", "uint8": "UINT8_T", "int8": "INT8_T", "int16": "INT16_T", "int32": "INT32_T", "int64": "INT64_T",
     "float32": "FLOAT", "float64": "DOUBLE", "complex64": "C_FLOAT_COMPLEX", "complex128": "C_DOUBLE_COMPLEX",
 }  # fmt: skip
-_TYPES = {np.dtype(name): kind for name, kind in _NAMES.items()}  # a dtype's name is slow to ask for
+_TYPES = {np.dtype(name): kind for name, kind in NAMES.items()}  # a dtype's name is slow to ask for
 
 
 class Buffer:
@@ -87,7 +88,7 @@ def typed(MPI: Any, flat: np.ndarray) -> list[Any]:
 
 def operation(MPI: Any, op: RedOpType, flat: np.ndarray) -> Any:
     """Return MPI's operation; truth values are or-ed and and-ed."""
-    return getattr(MPI, _BOOL[op] if flat.dtype == np.bool_ else _OPS[op])
+    return getattr(MPI, _BOOL[op] if flat.dtype == np.bool_ else OPERATIONS[op])
 
 
 def average(flat: np.ndarray, ranks: int) -> None:

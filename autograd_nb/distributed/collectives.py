@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor
-from . import checks
+from . import checks, compiled
 from .agreement import agree
 from .buffers import Buffer, as_bytes, average, is_summable, joined, operation, parted, summable, typed
 from .group import ProcessGroup
@@ -52,7 +52,10 @@ def all_reduce(tensor: Tensor, op: RedOpType = ReduceOp.SUM, group: Any = None, 
     checks.one_tensor(tensor, "tensor")
     if (of := checks.group_of("all_reduce", group)) is None:
         return None
-    op, buffer, MPI = checks.reduction("all_reduce", op, tensor), Buffer(tensor), mpi()
+    op = checks.reduction("all_reduce", op, tensor)
+    if compiled.capturing() and compiled.serves(tensor, op):
+        return compiled.all_reduce(of, tensor, op, async_op)
+    buffer, MPI = Buffer(tensor), mpi()
 
     def run() -> None:
         direct = is_summable(buffer.array)
@@ -102,7 +105,10 @@ def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_o
     checks.one_tensor(tensor, "tensor")
     if (of := checks.group_of("broadcast", group)) is None:
         return None
-    root, buffer = checks.root("broadcast", of, src, group_src), Buffer(tensor)
+    root = checks.root("broadcast", of, src, group_src)
+    if compiled.capturing() and compiled.serves(tensor):
+        return compiled.broadcast(of, tensor, root, async_op)
+    buffer = Buffer(tensor)
 
     def run() -> None:
         through(of.comm.Ibcast(as_bytes(buffer.read() if of.rank() == root else buffer.room()), root))
@@ -139,6 +145,8 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
         raise TypeError("output tensor must have the same type as input tensor")
     if out.numel() != own.numel() * of.size():
         raise ValueError("output tensor size must be equal to world_size times input tensor size")
+    if compiled.capturing() and compiled.serves(own):
+        return compiled.all_gather(of, out, own, async_op)
     buffer, whole = Buffer(own), Buffer(out)
 
     def run() -> None:
@@ -229,6 +237,8 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: RedOpType = ReduceO
         raise TypeError("input tensor must be the same type as the output tensor.")
     if input.numel() != output.numel() * of.size():
         raise ValueError("input tensor must be the same size as output size times world size")
+    if compiled.capturing() and compiled.serves(output, checks.reduction("reduce_scatter_tensor", op, output)):
+        return compiled.reduce_scatter(of, output, input, op, async_op)
     return _reduce_scatter(of, "reduce_scatter_tensor", output, [Buffer(input)], op, async_op)
 
 

@@ -11,6 +11,11 @@ from datetime import timedelta
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
+from .. import launch
+from ..kernels.order import BEGUN, DONE, GIVEN_UP, WORDS
+from ..tensor import Tensor, wrap
 from . import mpi
 from .ending import end_together
 from .thread import communication, drain
@@ -34,6 +39,8 @@ class ProcessGroup:
     comm: Any
     agreement: Any
     messages: Any
+    order: Tensor
+    words: np.ndarray
 
     def __init__(self, name: str, ranks: Sequence[int], own: int, backend: str, timeout: float, comm: Any):
         self.name, self.ranks, self.backend, self.timeout = name, tuple(ranks), backend, timeout
@@ -43,6 +50,9 @@ class ProcessGroup:
         self._rank = self.ranks.index(own)
         # comparisons and messages have their own, so that nothing meets what it is not meant for
         self.comm, self.agreement, self.messages = comm, comm.Dup(), comm.Dup()
+        self.words = np.zeros(WORDS, np.int64)
+        self.order = wrap(self.words)  # what compiled collectives write
+        launch.orders.append(self.order)
 
     @property
     def group_name(self) -> str:
@@ -68,11 +78,21 @@ class ProcessGroup:
             return task
         with self.lock:
             self.number += 1
-            task.seq = self.number
+            self.words[BEGUN] = self.number
+            task.seq = self.made()
             if not (here and thread.take_turn()):
                 return thread.submit(task)
         thread.run_here(task)
         return task
+
+    def made(self) -> int:
+        """Return how many collectives this rank has begun, those of compiled programs among them."""
+        return self.number + int(self.words[DONE])
+
+    def end(self) -> None:
+        """Let compiled programs wait for nobody here any more."""
+        self.words[GIVEN_UP] = 1
+        launch.orders[:] = [order for order in launch.orders if order is not self.order]
 
     def submit_beside(self, task: Task) -> Task:
         """Give what only some ranks do to the communication thread, without a number."""
@@ -188,7 +208,7 @@ def init_process_group(
 def leave_all() -> None:
     """Tell the other ranks that this one makes no more calls."""
     if holder.watch is not None:
-        numbers = {g.name: g.number for g in world.groups.values()}
+        numbers = {g.name: g.made() for g in world.groups.values()}
         holder.watch.leave(None, list(range(holder.watch.comm.Get_size())), numbers)
 
 
@@ -203,7 +223,8 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     ended = list(world.groups.values()) if of is GroupMember.WORLD else [of]
     for g in ended:
         if holder.watch is not None:
-            holder.watch.leave(g.name, list(g.ranks), {g.name: g.number})
+            holder.watch.leave(g.name, list(g.ranks), {g.name: g.made()})
+        g.end()
         del world.groups[g.name]
     if of is GroupMember.WORLD:
         GroupMember.WORLD = None

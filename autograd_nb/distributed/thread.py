@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ..kernels.order import ENDED, GIVEN_UP
 from .failures import DistBackendError
 from .work import Task
 
@@ -36,6 +37,7 @@ class CommunicationThread:
         self.current: Task | None = None
         self.last: Task | None = None
         self.broken: BaseException | None = None
+        self.native: list[Callable[[], Task | None]] = []  # each tells what a compiled program waits for
         self._turn = threading.Lock()
         self._whose = 0
         self._wake = threading.Lock()
@@ -106,9 +108,10 @@ class CommunicationThread:
 
     def give_up(self, task: Task, error: BaseException) -> None:
         """Fail a task that will not end. Where MPI is inside of it, all that follow fail too."""
-        stuck = task is self.current
+        stuck = task is self.current or task.native
         if stuck:
             self.broken = error
+            task.group.words[GIVEN_UP] = 1
         elif task in self.under_way and task.cancel is not None:
             task.cancel()
         task.finish(error)
@@ -123,7 +126,8 @@ class CommunicationThread:
     def waiting(self) -> list[Task]:
         """Return the tasks that wait for other ranks, the one that MPI is inside of first."""
         current = self.current
-        return [*([current] if current is not None and current.group is not None else []), *self.under_way]
+        native = [task for look in self.native if (task := look()) is not None]
+        return [*native, *([current] if current is not None and current.group is not None else []), *self.under_way]
 
     def _awake(self) -> None:
         try:
@@ -166,6 +170,8 @@ class CommunicationThread:
             error = raised
         if task.group is not None:
             self.last = task
+            if task.seq and task.peers is None:
+                task.group.words[ENDED] += 1
         if error is None and task.polled is not None:
             self.under_way.append(task)  # before it is no longer the current one: the watch sees it all the time
             self.current = None

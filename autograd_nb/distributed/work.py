@@ -22,7 +22,7 @@ class Task:
     """
 
     __slots__ = (
-        "_callbacks", "cancel", "done", "error", "event", "group", "lock", "name", "order", "peers", "polled", "result", "run", "seq", "started",
+        "_callbacks", "cancel", "done", "error", "event", "group", "lock", "name", "native", "order", "peers", "polled", "result", "run", "seq", "started",
         "text", "timeout",
     )  # fmt: skip
     group: Any
@@ -43,6 +43,7 @@ class Task:
         self.cancel: Callable[[], None] | None = None
         self.order: Callable[[Callable[[], None]], None] | None = None
         self.seq = 0
+        self.native = False  # whether a compiled program runs it
         self.started = 0.0
         self.result: Any = None
         self.error: BaseException | None = None

@@ -164,3 +164,27 @@ def test_ranks_end_at_their_own_time():
     ended = job(2, "-c", HEAD.replace("LIMIT", "100") + "time.sleep(4 * rank)\nprint('end', rank, flush=True)")
     assert ended.code == 0, ended.out
     assert ended.out.count("end") == 2
+
+
+COMPILED = """
+total = torch.compile(lambda x: (y := x * 2, dist.all_reduce(y))[0], fullgraph=True)
+dist.group.WORLD.timeout = 100
+for _ in range(3): total(x)
+dist.group.WORLD.timeout = LIMIT
+"""
+
+
+def test_a_compiled_call_names_a_stopped_rank():
+    out = run(COMPILED.replace("LIMIT", "2") + "if rank == 1: os.kill(os.getpid(), signal.SIGSTOP)\ntotal(x)", ranks=2)
+    assert "rank 0: all_reduce #10 float64[1000] SUM waited " in out
+    assert "rank 1 does not answer" in out
+
+
+def test_a_compiled_call_and_another_one_are_named():
+    out = run(COMPILED.replace("LIMIT", "2") + "total(x) if rank == 0 else dist.broadcast(y, 0)", ranks=2)
+    assert "rank 0: all_reduce #10 float64[1000] SUM waited " in out or "rank 1: broadcast #10 float64[10] from 0 waited " in out
+
+
+def test_a_compiled_call_does_not_wait_for_a_rank_that_exits():
+    out = run(COMPILED.replace("LIMIT", "100") + "if rank == 1: sys.exit(3)\ntotal(x)", ranks=2, limit=LONG)
+    assert "all_reduce #10 float64[1000] SUM cannot end: rank 1 has ended its part after #9" in out

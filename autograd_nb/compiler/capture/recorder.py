@@ -38,6 +38,7 @@ class Capture:
         self.steps: list[Step] = []
         self.buffers: dict[int, Buffer] = {}
         self.problems: list[Problem] = []
+        self.endings: list[Callable[[], str]] = []  # each is asked when the run has ended, and returns a problem or ""
         self.forgotten: set[int] = set()  # ids of tensors whose gradient was set without being read
         self.looked = False  # whether Python has looked at gradients
         self.grads: dict[int, tuple[Any, ...]] = {}  # id of a tensor -> (tensor, its gradient before the run, the gradient's version)

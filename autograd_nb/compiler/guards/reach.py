@@ -37,9 +37,10 @@ PACKAGE = __name__.partition(".")[0]
 #: modules whose functions give other values at each call
 CHANGING = {"random", "_random", "time", "secrets", "uuid", "datetime"}
 _SMALL = 4096  #: bytes of a NumPy array whose contents are compared at each call
-#: layers whose objects (ops, kernels, layouts, generators) are the library's own affair
+#: layers whose objects (ops, kernels, layouts, generators, groups of processes) are the library's own affair
 _INSIDE = tuple(
-    f"{PACKAGE}.{layer}" for layer in ("ops", "launch", "graph.node", "graph.modes", "codegen", "compiler", "shapes", "dtypes")
+    f"{PACKAGE}.{layer}"
+    for layer in ("ops", "launch", "graph.node", "graph.modes", "codegen", "compiler", "shapes", "dtypes", "distributed", "nn.parallel.buckets")
 )
 _FOLDER = str(Path(__file__).parents[2])
 #: functions that tell a setting of the process

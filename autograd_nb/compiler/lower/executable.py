@@ -73,7 +73,7 @@ class Executable:
         self.segments: list[tuple[int, int] | list[tuple[int, int]] | Step] = []  # a list: ranges for threads to share
         self.writes = any(changes(s) for s in steps)  # to arguments or state
         self.starts_over = False  # whether a check that fails raises Refused
-        checked = max((i for i, s in enumerate(steps) if s.check is not None), default=0)
+        checked = max((i for i, s in enumerate(steps) if s.check is not None and not hasattr(s.check, "fatal")), default=0)
         #: what has changed when a check fails
         self.undone = {u.key(): u for s in steps[:checked] for u in written(s, kept)}
         self.watched = False  # whether records test values
@@ -269,7 +269,7 @@ class Executable:
             try:
                 step.check(*operands)
             except Exception as error:
-                if not self.starts_over:
+                if not self.starts_over or hasattr(step.check, "fatal"):
                     raise
                 self._rewind()
                 raise Refused from error

@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from ... import distributed as dist
+from ...distributed import compiled
 from ...distributed.futures import Future
 from ...graph.engine import queue_callback
 from ...graph.modes import no_grad
+from ...ops.creation.create import new_full
+from ...ops.shape.cat import cat
 from ...tensor import Tensor, ndarray, wrap
 
 FIRST, MEGABYTE = 1 << 20, 1 << 20  #: bytes of the first bucket, which is small so that something is sent early
@@ -42,6 +45,7 @@ class Bucket:
             at += n
         self.pending = len(self.members)
         self.work: dist.Work | None = None
+        self.total: Tensor | None = None  # the mean over all ranks, in a captured pass
         self.future: Future | None = None
 
     def gradients(self) -> list[Tensor]:
@@ -50,7 +54,7 @@ class Bucket:
 
     def reset(self) -> None:
         """Wait for all gradients anew."""
-        self.pending, self.work, self.future = len(self.members), None, None
+        self.pending, self.work, self.future, self.total = len(self.members), None, None, None
 
 
 def assign(params: Sequence[Tensor], order: Sequence[int], limit: int) -> list[list[int]]:
@@ -110,13 +114,19 @@ class Reducer:
         """Begin a pass. ``reachable``: the leaves that its gradients reach, where the others are not to be waited for; None: all.
 
         ``joining``: ranks may have run out of data, and then have no order of gradients to tell. RuntimeError where gradients of the pass
-        before are still missing.
+        before are still missing. Of a captured pass all must be captured: what depends on values lets it run eagerly.
         """
+        capturing = compiled.capturing()
+        if capturing and (joining or self.find_unused or self.static or self.hook is not None):
+            compiled.refuse("DistributedDataParallel with join(), find_unused_parameters, static_graph or a hook looks at each pass by itself")
+        elif capturing:
+            compiled.at_end(lambda: "it runs the forward pass of DistributedDataParallel without its backward pass" if self.expecting else "")
         if self.expecting and self.arrived:
             self._unfinished()
         if self.rebuild and not joining and len(self.arrived) == len(self.params):
             order = list(self.arrived)
-            dist.broadcast(wrap(numbers := np.array(order, np.int64)), group_src=0, group=self.group)
+            with compiled.apart():
+                dist.broadcast(wrap(numbers := np.array(order, np.int64)), group_src=0, group=self.group)
             self._build(numbers.tolist())
             self.rebuild = False
         self._begin()
@@ -184,13 +194,8 @@ class Reducer:
             return
         self.arrived.append(i)
         bucket, k = self.place[i]
-        absent = self.learned[i] == 0 if self.learned is not None else self.used is not None and not self.used[i]
-        if self.params[i]._grad is None or absent:
-            bucket.parts[k].fill(0)
-        else:
-            source = ndarray(self.params[i]._grad)
-            if source.ctypes.data != bucket.parts[k].ctypes.data or not source.flags.c_contiguous:
-                np.copyto(bucket.parts[k], source)
+        if not compiled.capturing():
+            self._fill(i, bucket, k)
         bucket.pending -= 1
         while self.next < len(self.buckets) and self.buckets[self.next].pending == 0:
             self._send(self.next)
@@ -198,8 +203,21 @@ class Reducer:
         if self.next == len(self.buckets):
             self._finish()
 
+    def _fill(self, i: int, bucket: Bucket, k: int) -> None:
+        """Copy a gradient into its bucket."""
+        absent = self.learned[i] == 0 if self.learned is not None else self.used is not None and not self.used[i]
+        if self.params[i]._grad is None or absent:
+            bucket.parts[k].fill(0)
+        else:
+            source = ndarray(self.params[i]._grad)
+            if source.ctypes.data != bucket.parts[k].ctypes.data or not source.flags.c_contiguous:
+                np.copyto(bucket.parts[k], source)
+
     def _send(self, index: int) -> None:
         bucket = self.buckets[index]
+        if self.hook is None and compiled.capturing():
+            bucket.total = self._mean(bucket)
+            return
         if self.hook is None:
             op = dist.ReduceOp.AVG if self.divisor is None else dist.ReduceOp.SUM
             bucket.work = dist.all_reduce(bucket.tensor, op, self.group, async_op=True)
@@ -208,6 +226,27 @@ class Reducer:
         state, hook = self.hook
         with no_grad():
             bucket.future = hook(state, dist.GradBucket(index, bucket.tensor, bucket.gradients(), params, index == len(self.buckets) - 1))
+
+    def _mean(self, bucket: Bucket) -> Tensor:
+        """Return the mean of a bucket's gradients over all ranks, by kernels: a captured program repeats them."""
+        with no_grad():
+            parts = [new_full(p.shape, 0.0, p.dtype) if p._grad is None else p._grad.detach() for p in (self.params[i] for i in bucket.members)]
+            flat = cat([part.reshape(-1) for part in parts])
+            if not flat.dtype.is_half:
+                return compiled.reduced(self.group, flat, dist.ReduceOp.AVG)
+            return compiled.reduced(self.group, flat.float(), dist.ReduceOp.AVG).to(flat.dtype)
+
+    def _hand_out(self, bucket: Bucket, total: Tensor) -> None:
+        """Give the parameters the gradients of a captured pass."""
+        at, bucket.total = 0, None
+        with no_grad():
+            for p in (self.params[i] for i in bucket.members):
+                part = total[at : at + p.numel()].view(p.shape)
+                at += p.numel()
+                if p._grad is None:
+                    p.grad = part.clone()  # (two gradients in one memory would keep the step from being compiled)
+                else:
+                    p._grad.copy_(part)
 
     def _arrived_at(self, bucket: Bucket) -> None:
         """Wait for a bucket."""
@@ -251,6 +290,9 @@ class Reducer:
     def _deliver(self, used: np.ndarray | None) -> None:
         """Wait for all buckets, and give the parameters that some rank used their gradients."""
         for bucket in self.buckets:
+            if bucket.total is not None:
+                self._hand_out(bucket, bucket.total)
+                continue
             self._arrived_at(bucket)
             for i, part in zip(bucket.members, bucket.parts, strict=True):
                 if used is None or used[i]:

@@ -70,6 +70,7 @@ class DistributedDataParallel(Module, Joinable):
     gradient_as_bucket_view: bool
     require_backward_grad_sync: bool
     require_forward_param_sync: bool
+    settled: int
 
     def __init__(
         self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,
@@ -97,6 +98,7 @@ class DistributedDataParallel(Module, Joinable):
         self.find_unused_parameters, self.gradient_as_bucket_view = find_unused_parameters, gradient_as_bucket_view
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self.__dict__["reducer"] = None
+        self.settled = 0  # how far the order of the buckets is known: what is captured before it is, is captured again
         if size > 1:
             if init_sync:
                 self._verify()
@@ -166,6 +168,7 @@ class DistributedDataParallel(Module, Joinable):
             self._send_buffers(joining, True)
         if synced and not look:
             self.reducer.prepare(None, joining)
+            self.settled = min(self.settled + 1, 2)
         elif not synced:
             self.reducer.expecting = self.reducer.expecting and not state.grad
         output = self.module(*inputs, **kwargs)

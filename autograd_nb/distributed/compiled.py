@@ -1,0 +1,200 @@
+"""Collectives inside of captured functions: kernels that call MPI by address, so that a whole step stays one native program.
+
+A captured call is the same call to the other ranks as one that Python makes: by the group's communicator, in its place among the group's calls.
+So a rank that has captured a step works with one that has not. Ranks agree on a call's kind when it is captured, and the watch looks after
+calls of programs as after all others. What is not served here (other collectives, truth values, float16 but in means of gradients) lets the
+function run eagerly.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .. import launch
+from ..graph.modes import no_grad
+from ..kernels.order import DONE, GIVEN_UP, INSIDE, KIND
+from ..ops.creation.cast import copy_, dense
+from ..tensor import Tensor, make
+from .agreement import agree
+from .buffers import NAMES, OPERATIONS
+from .failures import DistBackendError
+from .group import ProcessGroup
+from .mpi import mpi
+from .reduce_op import RedOpType, ReduceOp
+from .thread import communication
+from .work import Task, Work
+
+_KERNELS = {name: launch.Kernel("collectives", name, outputs=2) for name in ("all_reduce", "broadcast", "all_gather", "reduce_scatter")}
+_FUNCTIONS = {
+    "all_reduce": "MPI_Iallreduce", "broadcast": "MPI_Ibcast", "all_gather": "MPI_Iallgather", "reduce_scatter": "MPI_Ireduce_scatter_block",
+}  # fmt: skip
+MOST = 1 << 31  #: elements, which MPI's functions count by an int
+
+
+def capturing() -> bool:
+    """Return whether this thread's launches are being captured."""
+    return hasattr(launch.observer(), "escapes") if launch.observing() else False
+
+
+def refuse(reason: str) -> None:
+    """Let the function that is captured run eagerly."""
+    launch.observer().problem(reason)
+
+
+def at_end(ask: Callable[[], str]) -> None:
+    """Call this when the captured run has ended, for a reason to let the function run eagerly; "" where there is none."""
+    launch.observer().endings.append(ask)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Make calls that happen once and belong to no program."""
+    with launch.unobserved():
+        yield
+
+
+def serves(tensor: Tensor, op: RedOpType | None = None) -> bool:
+    """Return whether a program can run a call on this tensor by itself. ``op``: its reduction, None for what only copies."""
+    d = tensor.dtype
+    if not sys.platform.startswith(("linux", "darwin")) or d.name not in NAMES or d.name == "bool" or not 0 < tensor.numel() < MOST:
+        return False
+    return op is None or not (op is ReduceOp.AVG and d.category < 2)
+
+
+@functools.cache
+def _address(name: str) -> int:
+    """Return where a C function is: one of MPI's, or of the system's."""
+    library = ctypes.CDLL(mpi().__file__ if name.startswith("MPI_") else None)
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+
+def _handle(value: Any) -> int:
+    """Return one of MPI's handles, an int or a pointer, as a word."""
+    return int((mpi()._handleof(value) + (1 << 63)) % (1 << 64) - (1 << 63))
+
+
+class _Calls:
+    """The calls of programs on a group: their kinds by number, and the one that is under way."""
+
+    def __init__(self, group: ProcessGroup):
+        self.group = group
+        self.kinds: dict[tuple[str, str], int] = {}
+        self.seen: Task | None = None
+        communication().native.append(self.under_way)
+
+    def number(self, name: str, text: str) -> int:
+        """Return the number of a kind of call."""
+        return self.kinds.setdefault((name, text), len(self.kinds))
+
+    def under_way(self) -> Task | None:
+        """Return what a program waits for just now, as a task that began when this was asked first."""
+        words = self.group.words
+        if not words[INSIDE] or words[GIVEN_UP]:
+            self.seen, last = None, communication().last
+            if words[DONE] and (last is None or last.seq < self.group.made()):
+                communication().last = self._task(self.group.made())
+            return None
+        seq = self.group.made() + 1
+        if self.seen is None or self.seen.seq != seq:
+            self.seen = self._task(seq)
+            self.seen.begin()
+        return self.seen
+
+    def _task(self, seq: int) -> Task:
+        name, text = list(self.kinds)[int(self.group.words[KIND])]
+        task = Task(self.group, name, text, lambda: None, self.group.timeout)
+        task.native, task.seq = True, seq
+        return task
+
+
+_calls: dict[str, _Calls] = {}
+
+
+def _given_up(order: np.ndarray) -> None:
+    """Raise what made a group's calls end, if anything did."""
+    if order[GIVEN_UP]:
+        broken = communication().broken
+        raise broken if isinstance(broken, DistBackendError) else DistBackendError("a collective was given up, or its group is destroyed")
+
+
+_given_up.fatal = True  # type: ignore[attr-defined]
+
+
+def _run(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...], numbers: tuple[int, ...], x: np.ndarray, size: int) -> np.ndarray:
+    """Run a call once the group's ranks agree on its kind; the array that it writes."""
+    MPI, out = mpi(), launch.empty(size, x.dtype)
+    task = Task(group, name, text, lambda: None, group.timeout)
+    task.seq = group.made() + 1
+    with launch.unobserved():
+        agree(group, task, key)
+    calls = _calls.get(group.name) or _calls.setdefault(group.name, _Calls(group))
+    begin, *rest = (_address(f) for f in (_FUNCTIONS[name], "MPI_Test", "sched_yield", "usleep"))
+    dtype = _handle(getattr(MPI, NAMES[str(x.dtype)]))
+    _KERNELS[name](str(x.dtype), calls.number(name, text), begin, *rest, dtype, *numbers, x, group.order._data, out)
+    launch.check(_given_up, group.order._data, passes=((0, GIVEN_UP, 0, 0),))
+    return out
+
+
+def _handles(group: ProcessGroup, op: RedOpType) -> tuple[int, int, int]:
+    """Return MPI's operation and communicator, and what sums are divided by."""
+    return _handle(getattr(mpi(), OPERATIONS[op])), _handle(group.comm), group.size() if op is ReduceOp.AVG else 1
+
+
+def _said(tensor: Tensor, op: str) -> str:
+    return f"{tensor.dtype.name}{list(tensor.shape)} {op}"
+
+
+def reduced(group: ProcessGroup, tensor: Tensor, op: RedOpType) -> Tensor:
+    """Return the reduction of all ranks' tensors, as a new one."""
+    key = (tensor.dtype.name, tensor.numel(), int(op))
+    out = _run(group, "all_reduce", _said(tensor, op.name), key, _handles(group, op), dense(tensor), tensor.numel())
+    return make(out, tensor._layout.dense, [0, 0])
+
+
+def all_reduce(group: ProcessGroup, tensor: Tensor, op: RedOpType, async_op: bool) -> Work | None:
+    """Reduce in place."""
+    with no_grad():
+        copy_(tensor, reduced(group, tensor, op))
+    return _done(group, "all_reduce", [tensor]) if async_op else None
+
+
+def broadcast(group: ProcessGroup, tensor: Tensor, root: int, async_op: bool) -> Work | None:
+    """Give every rank the elements of rank ``root``."""
+    key, text = (tensor.dtype.name, tensor.numel(), root), f"{tensor.dtype.name}{list(tensor.shape)} from {group.ranks[root]}"
+    with no_grad():
+        out = _run(group, "broadcast", text, key, (root, _handle(group.comm)), dense(tensor), tensor.numel())
+        copy_(tensor, make(out, tensor._layout.dense, [0, 0]))
+    return _done(group, "broadcast", [tensor]) if async_op else None
+
+
+def all_gather(group: ProcessGroup, out: Tensor, tensor: Tensor, async_op: bool) -> Work | None:
+    """Give every rank the tensors of all in one."""
+    text = f"{tensor.dtype.name}{list(tensor.shape)}"
+    key, comm = (tensor.dtype.name, tensor.numel()), _handle(group.comm)
+    with no_grad():
+        found = _run(group, "all_gather", text, key, (comm,), dense(tensor), out.numel())
+        copy_(out, make(found, out._layout.dense, [0, 0]))
+    return _done(group, "all_gather_into_tensor", [out]) if async_op else None
+
+
+def reduce_scatter(group: ProcessGroup, out: Tensor, tensor: Tensor, op: RedOpType, async_op: bool) -> Work | None:
+    """Reduce the ranks' tensors, and give each its part."""
+    key = (out.dtype.name, out.numel(), int(op))
+    with no_grad():
+        found = _run(group, "reduce_scatter", _said(out, op.name), key, _handles(group, op), dense(tensor), out.numel())
+        copy_(out, make(found, out._layout.dense, [0, 0]))
+    return _done(group, "reduce_scatter_tensor", [out]) if async_op else None
+
+
+def _done(group: ProcessGroup, name: str, outputs: Any) -> Work:
+    task = Task(group, name, "", lambda: None, group.timeout)
+    task.order = communication().in_order
+    task.finish()
+    return Work(task, outputs)

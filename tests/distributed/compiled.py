@@ -1,0 +1,171 @@
+"""Collectives inside of compiled functions, checked on every rank of one MPI job beside the same functions run eagerly."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import autograd_nb as torch
+import autograd_nb.distributed as dist
+import autograd_nb.nn.functional as F
+from autograd_nb import nn
+from autograd_nb.distributed.algorithms.ddp_comm_hooks import default_hooks as hooks
+from autograd_nb.nn.parallel import DistributedDataParallel as DDP
+
+
+def me():
+    return dist.get_rank(), dist.get_world_size()
+
+
+def native():
+    """How many collectives compiled programs have run."""
+    return int(dist.group.WORLD.words[0])
+
+
+def check_collectives_in_a_program_are_those_outside():
+    rank, size = me()
+
+    def calls(x):
+        y = x * 2 + rank
+        dist.all_reduce(y)
+        work = dist.all_reduce(top := x + rank, dist.ReduceOp.MAX, async_op=True)
+        work.wait()
+        dist.broadcast(y, size - 1)
+        every = x.new_zeros(size * 4)
+        dist.all_gather_into_tensor(every, y + rank)
+        mine = x.new_zeros(4)
+        dist.reduce_scatter_tensor(mine, every * (rank + 1), dist.ReduceOp.AVG)
+        return y * 3, top, every, mine
+
+    for dtype in (torch.float32, torch.float64):
+        compiled = torch.compile(calls, fullgraph=True)
+        for i in range(4):
+            x = torch.arange(4, dtype=dtype) * i
+            before = native()
+            for found, wanted in zip(compiled(x), calls(x), strict=True):
+                assert torch.equal(found, wanted)
+            assert native() == before + 5
+
+
+def check_equal_calls_in_a_program_all_happen():
+    @torch.compile(fullgraph=True)
+    def calls(x):
+        for _ in range(3):
+            dist.all_reduce(x.clone())  # whose result nobody reads
+        return x + 1
+
+    for _ in range(3):
+        before = native()
+        calls(torch.ones(3))
+        assert native() == before + 3
+
+
+def check_calls_begun_before_end_first():
+    size = dist.get_world_size()
+
+    @torch.compile(fullgraph=True)
+    def total(x):
+        y = x.clone()
+        dist.all_reduce(y)
+        return y
+
+    for i in range(6):
+        many = [torch.full((1000,), float(k)) for k in range(5)]
+        works = [dist.all_reduce(t, async_op=True) for t in many]
+        assert total(torch.ones(2) * i).tolist() == [i * size] * 2
+        for k, work in enumerate(works):
+            work.wait()
+            assert many[k][0].item() == k * size
+
+
+def check_what_a_program_cannot_call_runs_eagerly():
+    rank, size = me()
+
+    def calls(x):
+        every = [torch.zeros(2) for _ in range(size)]
+        dist.all_gather(every, x)
+        return sum(every)
+
+    compiled = torch.compile(calls)
+    with pytest.warns(UserWarning, match="runs eagerly"):
+        found = compiled(torch.ones(2) * rank)
+    assert found.tolist() == [size * (size - 1) / 2] * 2
+    assert compiled(torch.ones(2)).tolist() == [size] * 2
+
+
+def train(compiled, norm=False, optimizer=torch.optim.Adam, prints=False, **options):
+    rank, _ = me()
+    torch.manual_seed(0)
+    layers = [nn.Linear(5, 16), *([nn.BatchNorm1d(16)] if norm else []), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 3)]
+    model = DDP(nn.Sequential(*layers).double(), **options)
+    moves = optimizer(model.parameters(), lr=0.01)
+    made = np.random.default_rng(rank)
+    batches = [(torch.from_numpy(made.standard_normal((6, 5))), torch.from_numpy(made.standard_normal((6, 3)))) for _ in range(7)]
+
+    def step(x, y):
+        moves.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        moves.step()
+        if prints:
+            print(end="")
+        return loss
+
+    run = torch.compile(step, fullgraph=compiled == "whole") if compiled else step
+    before = native()
+    losses = [run(x, y).item() for x, y in batches]
+    return losses, [p.grad for p in model.parameters()], [*model.parameters(), *model.buffers()], native() - before
+
+
+def same(a, b):
+    np.testing.assert_allclose(a[0], b[0], rtol=1e-12)
+    for x, y in zip([*a[1], *a[2]], [*b[1], *b[2]], strict=True):
+        np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-9, atol=1e-12)
+
+
+def check_a_compiled_training_step_is_the_eager_one():
+    for options in (
+        {}, {"norm": True, "optimizer": torch.optim.SGD}, {"gradient_as_bucket_view": True}, {"bucket_cap_mb": 0.0005},
+    ):  # fmt: skip
+        eager, whole = train(False, **options), train("whole", **options)
+        same(eager, whole)
+        assert whole[3] > 0
+
+
+def check_a_rank_that_runs_eagerly_works_with_compiled_ones():
+    rank, _ = me()
+    eager = train(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        same(eager, train(True, prints=rank == 0))
+
+
+def check_a_forward_pass_alone_is_not_captured():
+    """Its gradients are reduced outside, which no program would begin."""
+    rank, size = me()
+    torch.manual_seed(0)
+    model = DDP(nn.Linear(3, 2).double())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forward = torch.compile(lambda x: model(x).sum())
+        for i in range(6):
+            model.zero_grad()
+            forward(torch.full((1, 3), float(rank + i)).double()).backward()
+            mean = i + (size - 1) / 2
+            np.testing.assert_allclose(model.module.weight.grad.numpy(), np.full((2, 3), mean))
+
+
+def check_a_hook_lets_the_step_run_eagerly():
+    torch.manual_seed(0)
+    model = DDP(nn.Linear(3, 2))
+    model.register_comm_hook(None, hooks.allreduce_hook)
+
+    def step(x):
+        model.zero_grad()
+        model(x).sum().backward()
+
+    compiled = torch.compile(step)
+    with pytest.warns(UserWarning, match="by itself"):
+        [compiled(torch.ones(1, 3)) for _ in range(4)]
