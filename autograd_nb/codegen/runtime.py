@@ -28,6 +28,7 @@ from numba.extending import intrinsic
 
 from .vectors import independent as independent
 from .vectors import stay_rolled, unknown
+from .vectors import wide as wide
 
 LOOPS = 6  #: the loops of every iteration space
 

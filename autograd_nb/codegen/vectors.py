@@ -16,7 +16,7 @@ from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 from .processor import Sized
-from .translate.marks import mark_block
+from .translate.marks import mark_block, widen
 
 types.Literal.ctor_map[Sized] = lambda value: types.IntegerLiteral(int(value))  # type: ignore[assignment]
 
@@ -308,6 +308,23 @@ def larger(a: float, b: float) -> float:
 # ------------------------------------------------------------------------------------------------ loops whose rounds are independent
 
 
+@intrinsic
+def _wide(typingctx):
+    def codegen(context, builder, signature, args):
+        widen(builder.function)
+        return context.get_dummy_value()
+
+    return types.none(), codegen
+
+
+def wide() -> None:
+    """Stand in a kernel whose loops over many elements take more arithmetic than memory: LLVM uses vectors as wide as the processor's.
+
+    Left to itself it takes halves of what Intel's processors with AVX-512 have, as these once ran slower with whole ones. Sums that
+    are added in vectors would have other lanes, so that a kernel that folds may not say this: bits are the same for any width.
+    """
+
+
 def _marking(masked: bool) -> Any:
     """Return the intrinsic that marks the block which it stands in."""
 
@@ -335,5 +352,5 @@ def masked() -> None:
 
 
 if not config.DISABLE_JIT:
-    rolled, one_copy, larger = _rolled, _one_copy, _larger
+    rolled, one_copy, larger, wide = _rolled, _one_copy, _larger, _wide
     independent, masked = _marking(False), _marking(True)

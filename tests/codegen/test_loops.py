@@ -14,6 +14,7 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb import launch
+from autograd_nb.codegen import vectors
 from autograd_nb.codegen.build import compilation
 from autograd_nb.codegen.templates import loops
 
@@ -68,6 +69,30 @@ def test_operands_across_on_threads():
     finally:
         torch.set_num_threads(before)
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_what_is_unusual_changes_no_bit_beside_it(name, dtype):
+    op = getattr(torch, name)
+    x = np.random.default_rng(0).uniform(-50, 50, (3, 2 * loops.CHUNK)).astype(dtype)
+    alone = op(torch.tensor(x)).numpy()
+    for huge in (1e20, np.finfo(dtype).max, np.inf, np.nan):
+        y = x.copy()
+        y[1, 6] = huge
+        own = op(torch.tensor(y[1, 6])).item()
+        t = torch.tensor(y)
+        for found, step in ((op(t), 1), (op(t.t()).t(), 1), (op(t[:, ::2]), 2)):
+            want = alone[:, ::step].copy()
+            want[1, 6 // step] = own
+            assert np.array_equal(found.numpy(), want, equal_nan=True)
+
+
+def test_long_bodies_use_whole_registers():
+    if vectors.BYTES < 64:
+        pytest.skip("the processor's registers have no halves that LLVM prefers")
+    x = torch.rand(100)
+    assert "%zmm" in machine_code(lambda: torch.tanh(x))[0]
 
 
 # ---------------------------------------------------------------------------------------------- machine code

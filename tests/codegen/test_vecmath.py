@@ -106,7 +106,7 @@ UNARY = {
     "log": (np.log, 0.9, 0.9), "log2": (np.log2, 1.0, 1.0), "log10": (np.log10, 1.0, 1.0), "log1p": (np.log1p, 1.5, 1.5),
     "tanh": (np.tanh, 1.5, 1.9), "sinh": (np.sinh, 1.8, 1.8), "cosh": (np.cosh, 1.6, 1.6),
     "asinh": (np.arcsinh, 0.7, 2.0), "acosh": (np.arccosh, 0.6, 2.5), "atanh": (np.arctanh, 0.6, 2.2),
-    "sin": (np.sin, 1.7, None), "cos": (np.cos, 1.7, None), "tan": (np.tan, 1.7, None),
+    "sin": (np.sin, 1.9, None), "cos": (np.cos, 1.9, None), "tan": (np.tan, 1.7, None),
     "asin": (np.arcsin, 1.8, 1.9), "acos": (np.arccos, 1.3, 1.4), "atan": (np.arctan, 1.5, 1.9),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 1.6, 1.6), "reciprocal": (lambda x: 1 / x, 0.6, 0.6), "square": (np.square, 0.6, 0.6),
     "erf": (special.erf, 1.1, None), "erfc": (special.erfc, 0.7, None),

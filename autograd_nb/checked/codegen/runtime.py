@@ -12,14 +12,14 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from ...codegen import runtime as plain
-from ...codegen.runtime import LOOPS, advance, entry, independent, position, radd, rmul, start, steps
+from ...codegen.runtime import LOOPS, advance, entry, independent, position, radd, rmul, start, steps, wide
 from .bounds import block
 from .jit import helper
 from .work import room, spent, taken
 
 __all__ = [
     "LOOPS", "advance", "copy", "entry", "independent", "needs", "pack", "position", "radd", "rmul", "room", "row", "scratch",
-    "settled", "spent", "start", "steps", "taken", "turn",
+    "settled", "spent", "start", "steps", "taken", "turn", "wide",
 ]  # fmt: skip
 
 

@@ -30,7 +30,7 @@ _TEXT = {
     "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
     "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "not {0}", "invert": "~{0}",
     "shl": "{0} << {1}", "shr": "{0} >> {1}",
-    "where": "{1} if {0} else {2}",
+    "where": "{1} if {0} else {2}", "usually": "{1} if {0} else {2}",
     "floordiv": "{0} // {1}", "mod": "{0} % {1}",
     "sqrt": "math.sqrt({0})", "abs": "abs({0})", "floor": "np.floor({0})", "ceil": "np.ceil({0})",
     "trunc": "np.trunc({0})", "rint": "np.rint({0})", "copysign": "math.copysign({0}, {1})",
@@ -124,8 +124,10 @@ class Trace:
             f"a formula met {value!r} of type {type(value).__name__}; use Python numbers, the operands, and m.* only"
         )
 
-    def lines(self, results: list[Sym]) -> tuple[str, list[str]]:
+    def lines(self, results: list[Sym], usual: bool = False) -> tuple[str, list[str]]:
         """Return the text for before the function and the statements of the loop body, which compute ``results``; unused ones are left out.
+
+        ``usual``: what holds where all conditions of `usually` do.
 
         The text defines the constants: as globals they have types already, and Numba is quicker by a sixth than where it infers
         those of calls. The rest of what must stand there is the `preamble`.
@@ -137,7 +139,7 @@ class Trace:
             if s.name in needed:
                 continue
             needed.add(s.name)
-            stack.extend(a for a in s.args if isinstance(a, Sym))
+            stack.extend(a for a in (s.args[1:2] if usual and s.op == "usually" else s.args) if isinstance(a, Sym))
         before = ""
         body: list[str] = []
         for s in self.instructions:
@@ -145,6 +147,8 @@ class Trace:
                 continue
             if s.op == "constant":
                 before += f"{s.name} = {s.text()}\n"
+            elif usual and s.op == "usually":
+                body.append(f"{s.name} = {s.args[1].name}")
             else:
                 body.append(f"{s.name} = {s.text()}")
         return before, body
@@ -174,7 +178,7 @@ class Sym:
         source = self.args[0].dtype if self.op == "bitcast" else ""  # Numba wants the type spelled out before a view
         text = _TEXT[self.op].format(*names, t=f"np.{numpy_name(self.dtype)}", source=source)
         # Numba widens narrow integers to 64 bits; bring them back so that vectors stay narrow and wrap as C does
-        if self.dtype in _NARROW_INTEGERS and self.op not in ("cast", "bitcast", "where", "gather"):
+        if self.dtype in _NARROW_INTEGERS and self.op not in ("cast", "bitcast", "where", "usually", "gather"):
             text = f"np.{self.dtype}({text})"
         return text
 
@@ -346,6 +350,14 @@ def primitive(op: str, *args: Any) -> Sym:
     first = next(a for a in args if isinstance(a, Sym))
     syms = tuple(first.trace.as_sym(a, first.dtype) for a in args)
     return first.trace._emit(op, syms, BOOL if op in _COMPARISONS else first.dtype)
+
+
+def usually(condition: Sym, a: Sym, b: Sym) -> Sym:
+    """Return ``a`` where the condition holds, else ``b`` (of one dtype), as `where` does.
+
+    The condition is one that nearly always holds. A loop that can tell beforehand that it does for many elements computes only ``a``.
+    """
+    return condition.trace._emit("usually", (condition, a, b), a.dtype)
 
 
 def where(condition: Sym, a: Any, b: Any) -> Sym:

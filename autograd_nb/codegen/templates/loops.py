@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..formula.namespace import m
-from ..formula.symbols import BOOL, COMPONENT, FLOATS, INTEGERS, ComplexError, Sym, SymbolError, Trace, literal, numpy_name
+from ..formula.symbols import BOOL, COMPONENT, FLOATS, INTEGERS, ComplexError, Sym, SymbolError, Trace, closure, literal, numpy_name
 
 #: formats of half precision: the functions that make a float32 of an element's bits, and bits of a float32
 HALVES = {"float16": ("half_to_float", "float_to_half"), "bfloat16": ("bfloat_to_float", "float_to_bfloat")}
@@ -31,8 +31,8 @@ HALVES = {"float16": ("half_to_float", "float_to_half"), "bfloat16": ("bfloat_to
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
 HEADER = "import math\nimport numpy as np\n"
-MARKS = "from autograd_nb.codegen.runtime import independent\n"
-WALK = "from autograd_nb.codegen.runtime import advance, entry, independent, pack, position, row, scratch, start, steps, turn\n"
+MARKS = "from autograd_nb.codegen.runtime import independent, wide\n"
+WALK = "from autograd_nb.codegen.runtime import advance, entry, independent, pack, position, row, scratch, start, steps, turn, wide\n"
 
 #: elements that a loop takes at a time: what is brought in order for it stays in the first cache. In a summation lanes add up
 #: in vector registers within a chunk, and chunks are added in order
@@ -40,6 +40,10 @@ CHUNK = 1024
 WIDE, TALL = 128, 256  #: columns, and bytes of lines (four of the cache's), of a block that is turned
 SQUARE = 16  #: steps of two loops that are worth turning blocks
 SHORT = 8  #: steps of an innermost loop that are not worth entering it
+
+
+LITTLE = 12  #: values that are worth computing once more in order to know what a loop need not compute
+LONG = 12  #: instructions of a body that is limited by arithmetic, not by memory
 
 
 class Input(NamedTuple):
@@ -60,6 +64,16 @@ class Body:
 
     def used(self) -> set[str]:
         return {s.name for s in self.trace.instructions}
+
+    def conditions(self) -> list[Sym]:
+        """Return the conditions of `usually` that the results depend on, if they are told by little."""
+        found = closure([v for v, _ in self.results])
+        conditions = list(dict.fromkeys(s.args[0] for s in found if s.op == "usually"))
+        return conditions if conditions and len(closure(conditions)) <= LITTLE else []
+
+    def long(self) -> bool:
+        """Return whether arithmetic takes longer than reading and writing, so that vectors are as wide as the processor's."""
+        return sum(s.op not in ("input", "constant") for s in self.trace.instructions) >= LONG
 
     def effort(self) -> int:
         """Return what one element costs, in units of an array's element moved: roughly, a unit is as good as four instructions."""
@@ -123,6 +137,24 @@ def _indent(lines: Sequence[str], level: int) -> str:
     return "".join("    " * level + line + "\n" for line in lines)
 
 
+def _rounds(body: Body, extent: str, loads: Sequence[str], stores: Sequence[str], level: int) -> str:
+    """Return the loop over the elements ``range(extent)``, before which constants are known: two of them where what is usual is quicker."""
+    values = [v for v, _ in body.results]
+    lines = body.trace.lines(values)[1]
+    loop = f"for i in range({extent}):"
+    general = [loop, *("    " + line for line in ("independent()", *loads, *lines, *stores))]
+    conditions = body.conditions()
+    if not conditions:
+        return _indent(general, level)
+    live = _live(conditions)
+    test = [line for line in loads if line.partition(" ")[0] in live] + body.trace.lines(conditions)[1]
+    test += [f"rare = rare | (not {c.name})" for c in conditions]
+    usual = ["independent()", *loads, *body.trace.lines(values, usual=True)[1], *stores]
+    text = _indent(["rare = False", loop, *("    " + line for line in test), "if rare:"], level)
+    text += _indent(general, level + 1)
+    return text + _indent(["else:", "    " + loop, *("        " + line for line in usual)], level)
+
+
 def pointwise_flat(body: Body, over: Mapping[int, int] = APART) -> str:
     """Return the text of ``kernel(x0, x1, …, o0, …)``: one loop over contiguous operands of one size (scalars stand among the inputs).
 
@@ -130,21 +162,18 @@ def pointwise_flat(body: Body, over: Mapping[int, int] = APART) -> str:
     do, but LLVM, seeing that they overlap, would take its unvectorised loop.)
     """
     values = [v for v, _ in body.results]
-    before, lines = body.trace.lines(values)
+    before = body.trace.lines(values)[0]
     live = _live(values)
     args = [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)]
     loads = [f"x{j} = a{j}[i]" for j, s in enumerate(body.inputs) if not s.scalar and f"x{j}" in live]
     outs, own = _targets(0, len(values), over)
     stores = [f"{o}[i] = {v.name}" for o, v in zip(outs, values, strict=True)]
-    return (
-        HEADER
-        + MARKS
-        + body.trace.preamble()
-        + before
-        + f"def kernel({', '.join(args + own)}):\n"
-        + f"    for i in range({outs[0]}.size):\n"
-        + _indent(["independent()", *loads, *lines, *stores], 2)
-    )
+    text = HEADER + MARKS + body.trace.preamble() + before + f"def kernel({', '.join(args + own)}):\n"
+    text += _indent(["wide()"] if body.long() else [], 1)
+    if not body.conditions():
+        return text + _rounds(body, f"{outs[0]}.size", loads, stores, 1)
+    text += _indent([f"n = {outs[0]}.size", f"for c in range(0, n, {CHUNK}):", f"    end = min(c + {CHUNK}, n)"], 1)
+    return text + _rounds(body, "c, end", loads, stores, 2)
 
 
 def arrange(sizes: list[int], steps: Sequence[list[int]], inputs: int, free: bool = True) -> str:
@@ -183,7 +212,7 @@ def pointwise_strided(body: Body, kinds: str, over: Mapping[int, int] = APART) -
     ``dims``: the six sizes, then six element strides for each array operand, outputs last. ``over``: see `pointwise_flat`.
     """
     values = [v for v, _ in body.results]
-    before, lines = body.trace.lines(values)
+    before = body.trace.lines(values)[0]
     live = _live(values)
     arrays = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar]
     outs, own = _targets(0, len(values), over)
@@ -193,14 +222,14 @@ def pointwise_strided(body: Body, kinds: str, over: Mapping[int, int] = APART) -
     inner = RANK - 1
     turned = [a for a in keep if kinds[everyone.index(a)] == "t"]
     walked = inner - bool(turned)
-    chunked = turned or any(kinds[everyone.index(a)] == "s" for a in keep)
+    chunked = turned or any(kinds[everyone.index(a)] == "s" for a in keep) or body.conditions()
     size, column, line = "size" if chunked else f"n{inner}", "c" if chunked else "", "r0 + r" if turned else ""
     reads = _Rows(everyone, keep, kinds, size, column, line, body.inputs)
     writes = _Rows(everyone, outs, kinds, size, column, line)
     stores = [f"{o}r[{writes.step(o)}] = {v.name}" for o, v in zip(outs, values, strict=True)]
     n = len(everyone)
     text = HEADER + WALK + body.trace.preamble() + before + f"def kernel({', '.join(args)}):\n"
-    text += _indent([f"n{inner} = entry(dims, {inner})", *dict.fromkeys([*reads.before, *writes.before])], 1)
+    text += _indent([*(["wide()"] if body.long() else []), f"n{inner} = entry(dims, {inner})", *dict.fromkeys([*reads.before, *writes.before])], 1)
     text += _indent([f"if n{inner} < 1:", "    return"], 1)
     text += _indent([f"place = start({n})", f"for _ in range(steps(dims, 0, {walked})):"], 1)
     level = 2
@@ -213,8 +242,8 @@ def pointwise_strided(body: Body, kinds: str, over: Mapping[int, int] = APART) -
     elif chunked:
         text += _indent([f"for c in range(0, n{inner}, {CHUNK}):", f"    size = min({CHUNK}, n{inner} - c)"], level)
         level += 1
-    text += _indent([*dict.fromkeys([*reads.rows, *writes.rows]), f"for i in range({size}):"], level)
-    text += _indent(["independent()", *reads.loads, *lines, *stores], level + 1)
+    text += _indent([*dict.fromkeys([*reads.rows, *writes.rows])], level)
+    text += _rounds(body, size, reads.loads, stores, level)
     return text + _indent([f"advance(place, dims, {n}, 0, {walked})"], 2)
 
 

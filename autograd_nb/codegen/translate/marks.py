@@ -14,6 +14,11 @@ def mark_block(builder: Any, masked: bool) -> None:
     builder.function.__dict__.setdefault(MARKED, []).append((builder.block, masked))
 
 
+def widen(function: Any) -> None:
+    """Let LLVM use a function's vectors as wide as the registers are."""
+    set.add(function.attributes, '"prefer-vector-width"="512"')  # llvmlite's own `add` knows no attributes with values
+
+
 class _Distinct(ir.MDValue):
     """Metadata that is equal to no other, and may name itself."""
 
