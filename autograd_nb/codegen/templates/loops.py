@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..formula.namespace import m
-from ..formula.symbols import BOOL, COMPONENT, FLOATS, INTEGERS, ComplexError, Sym, SymbolError, Trace, closure, literal, numpy_name
+from ..formula.symbols import BOOL, COMPONENT, FLOATS, INTEGERS, ComplexError, Sym, SymbolError, Trace, literal, numpy_name
 
 #: formats of half precision: the functions that make a float32 of an element's bits, and bits of a float32
 HALVES = {"float16": ("half_to_float", "float_to_half"), "bfloat16": ("bfloat_to_float", "float_to_bfloat")}
@@ -67,9 +67,9 @@ class Body:
 
     def conditions(self) -> list[Sym]:
         """Return the conditions of `usually` that the results depend on, if they are told by little."""
-        found = closure([v for v, _ in self.results])
-        conditions = list(dict.fromkeys(s.args[0] for s in found if s.op == "usually"))
-        return conditions if conditions and len(closure(conditions)) <= LITTLE else []
+        live = _live([v for v, _ in self.results])
+        conditions = list(dict.fromkeys(s.args[0] for s in self.trace.instructions if s.op == "usually" and s.name in live))
+        return conditions if len(_live(conditions)) <= LITTLE else []
 
     def long(self) -> bool:
         """Return whether arithmetic takes longer than reading and writing, so that vectors are as wide as the processor's."""
