@@ -31,8 +31,9 @@ HALVES = {"float16": ("half_to_float", "float_to_half"), "bfloat16": ("bfloat_to
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
 HEADER = "import math\nimport numpy as np\n"
-MARKS = "from autograd_nb.codegen.runtime import independent, wide\n"
-WALK = "from autograd_nb.codegen.runtime import advance, entry, independent, pack, position, row, scratch, start, steps, turn, wide\n"
+MARKS = "from autograd_nb.codegen.runtime import independent\n"
+WIDENED = "from autograd_nb.codegen.runtime import wide\n"
+WALK = "from autograd_nb.codegen.runtime import advance, entry, independent, pack, position, row, scratch, start, steps, turn\n"
 
 #: elements that a loop takes at a time: what is brought in order for it stays in the first cache. In a summation lanes add up
 #: in vector registers within a chunk, and chunks are added in order
@@ -168,7 +169,7 @@ def pointwise_flat(body: Body, over: Mapping[int, int] = APART) -> str:
     loads = [f"x{j} = a{j}[i]" for j, s in enumerate(body.inputs) if not s.scalar and f"x{j}" in live]
     outs, own = _targets(0, len(values), over)
     stores = [f"{o}[i] = {v.name}" for o, v in zip(outs, values, strict=True)]
-    text = HEADER + MARKS + body.trace.preamble() + before + f"def kernel({', '.join(args + own)}):\n"
+    text = HEADER + MARKS + WIDENED * body.long() + body.trace.preamble() + before + f"def kernel({', '.join(args + own)}):\n"
     text += _indent(["wide()"] if body.long() else [], 1)
     if not body.conditions():
         return text + _rounds(body, f"{outs[0]}.size", loads, stores, 1)
@@ -228,7 +229,7 @@ def pointwise_strided(body: Body, kinds: str, over: Mapping[int, int] = APART) -
     writes = _Rows(everyone, outs, kinds, size, column, line)
     stores = [f"{o}r[{writes.step(o)}] = {v.name}" for o, v in zip(outs, values, strict=True)]
     n = len(everyone)
-    text = HEADER + WALK + body.trace.preamble() + before + f"def kernel({', '.join(args)}):\n"
+    text = HEADER + WALK + WIDENED * body.long() + body.trace.preamble() + before + f"def kernel({', '.join(args)}):\n"
     text += _indent([*(["wide()"] if body.long() else []), f"n{inner} = entry(dims, {inner})", *dict.fromkeys([*reads.before, *writes.before])], 1)
     text += _indent([f"if n{inner} < 1:", "    return"], 1)
     text += _indent([f"place = start({n})", f"for _ in range(steps(dims, 0, {walked})):"], 1)
