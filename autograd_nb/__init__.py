@@ -94,7 +94,7 @@ from .compiler import compile as compile  # noqa: A004
 if _typing.TYPE_CHECKING:  # what is imported when it is asked for
     from . import (
         distributed as distributed, distributions as distributions, func as func, masked as masked,
-        profiler as profiler, serialization as serialization, signal as signal, testing as testing, types as types,
+        profiler as profiler, serialization as serialization, signal as signal, sparse as sparse, testing as testing, types as types,
         utils as utils, viz as viz,
     )
     from .autograd.batching.vmap import vmap as vmap
@@ -112,6 +112,7 @@ if _typing.TYPE_CHECKING:  # what is imported when it is asked for
     from .ops.creation import storages as _storages
     from .ops.creation.storages import Storage as Storage, TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
     from .serialization import load as load, save as save
+    from .sparse import sparse_coo_tensor as sparse_coo_tensor, sparse_csr_tensor as sparse_csr_tensor
     from .viz import memory as memory
 
     amp, multiprocessing, storage = _precision, _processes, _storages
@@ -121,12 +122,12 @@ _LAZY = {
     "save": "serialization", "load": "serialization", "as_torch": "compat.as_torch",
     **dict.fromkeys(("autocast", "GradScaler", "is_autocast_enabled"), "compat.precision"), "vmap": "func",
     "pointwise": "autograd.custom_ops", "custom_op": "autograd.custom_ops", "m": "codegen.formula.namespace",
-    "load_graph": "compiler.trace.stored",
+    "load_graph": "compiler.trace.stored", **dict.fromkeys(("sparse_coo_tensor", "sparse_csr_tensor"), "sparse"),
     "numba_callable": "compiler.trace.numba_function", "memory": "viz",
     **dict.fromkeys(("TypedStorage", "UntypedStorage", "Storage", *_STORAGES), "ops.creation.storages"),
     **dict.fromkeys(
         ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "distributed", "profiler", "futures",
-         "masked", "signal", "types", "viz", "storage"), "",
+         "masked", "signal", "sparse", "types", "viz", "storage"), "",
     ),
 }  # fmt: skip
 

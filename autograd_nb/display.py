@@ -184,7 +184,8 @@ def _nested(a: np.ndarray, indent: int, summarize: bool, fmt: Any) -> str:
     return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def _contents(a: np.ndarray, indent: int) -> str:
+def contents(a: np.ndarray, indent: int) -> str:
+    """Return the elements of an array, as they are printed behind `indent` characters."""
     if not a.size:
         return "[]"
     if a.dtype == np.float16:
@@ -223,7 +224,7 @@ def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
         show_dtype = d not in (default, default.to_complex(), dtypes.int64, dtypes.bool_)
     if show_dtype:
         suffixes.append(f"dtype={d!r}")
-    contents = _contents(numbers_of(self), indent) if tensor_contents is None else tensor_contents
+    shown = contents(numbers_of(self), indent) if tensor_contents is None else tensor_contents
     try:
         node = self.grad_fn
         name = node and type(node).__name__
@@ -233,7 +234,7 @@ def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
         suffixes.append(f"grad_fn=<{name}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
-    text = _joined(prefix + contents, suffixes, indent)
+    text = _joined(prefix + shown, suffixes, indent)
     learned = not plain and ("_is_param" in self.__dict__ or any(c.__name__ == "Parameter" for c in type(self).__mro__))
     return f"Parameter({text})" if learned else text
 

@@ -37,7 +37,7 @@ IGNORED = {
 }  # fmt: skip
 
 #: operators -> the methods as which PyTorch hands them on
-_HANDED_ON = {
+HANDED_ON = {
     "__abs__": "abs", "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul",
     "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__ifloordiv__": "floor_divide_", "__mod__": "remainder",
     "__imod__": "remainder_", "__neg__": "neg", "__pos__": "positive", "__matmul__": "matmul", "__ge__": "ge", "__gt__": "gt", "__le__": "le",
@@ -72,7 +72,7 @@ def redefines(cls: type) -> bool:
     if cls in _plain:
         return False
     method = getattr(cls, "__torch_function__", None)
-    if method is None or method is _disabled_torch_function_impl or (issubclass(cls, Tensor) and not issubclass(cls, Redefining)):
+    if method is None or method is _disabled_torch_function_impl or (issubclass(cls, Tensor) and not hasattr(cls, "of_program")):
         _plain.add(cls)
         return False
     return True
@@ -131,7 +131,7 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = [] if state.disabled else overloaded((*args, *kwargs.values()))
     for value in found:
         if not isinstance(value, Tensor):
-            _met(type(value))
+            met(type(value))
     if found or (state.modes and state.disabled < 2):
         return ask(function, found, args, kwargs)
     return function(*args, **kwargs)
@@ -199,7 +199,7 @@ def functions() -> dict[Any, Any]:
     found = {info.call: info.call for info in OPS.values() if isinstance(info.call, FunctionType)}
     for name, value in vars(Tensor).items():
         if isinstance(value, FunctionType) and (name[0] != "_" or name.endswith("__")) and value not in found:
-            found[value] = vars(Tensor).get(_HANDED_ON.get(name, ""), value)
+            found[value] = vars(Tensor).get(HANDED_ON.get(name, ""), value)
             value.__name__ = name  # programs tell functions by it
     return found
 
@@ -268,7 +268,7 @@ INTERCEPTION = Interception()
 _known: weakref.WeakSet[type] = weakref.WeakSet()
 
 
-def _met(cls: type) -> None:
+def met(cls: type) -> None:
     """Take over for a class as long as it lives."""
     if cls not in _known:
         _known.add(cls)
@@ -297,7 +297,7 @@ def made(cls: type) -> None:
         for name, own in attributes().items():
             setattr(Redefining, name, _attribute(name, own))
     if redefines(cls):
-        _met(cls)
+        met(cls)
 
 
 # --------------------------------------------------------------------------------------------------------- switches

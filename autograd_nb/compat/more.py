@@ -27,7 +27,7 @@ _NO, _NONE, _ZERO = Says(False), Says(None), Says(0)
 _ITSELF = Returns("The function or class as it is.")
 _EXPORT = _lacks("torch.export, graphs of whole programs (`trace` gives static graphs of functions here)")
 _FX = _lacks("torch.fx, graphs that programs rewrite (`trace` gives static graphs of functions here)")
-_QUANTIZED, _SPARSE, _NESTED = _lacks("quantized tensors"), _lacks("sparse tensors"), _lacks("nested tensors")
+_QUANTIZED, _SPARSE, _NESTED = _lacks("quantized tensors"), _lacks("sparse formats but COO and CSR"), _lacks("nested tensors")
 _DISPATCH = _lacks("modes that intercept ops (`profiler` and `autograd.graph.saved_tensors_hooks` watch them here)")
 _LIBRARY = _lacks("torch.library, ops of other languages (`autograd_nb.custom_op` and `pointwise` declare ops here)")
 _GRAPH = _lacks("graphs of TorchScript")
@@ -143,9 +143,6 @@ MORE: dict[str, Absent] = {
         **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules"),
         **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub"),
     }),
-    "sparse": Absent("Sparse tensors, which are not here.", {
-        **each(_SPARSE, "mm sum softmax log_softmax addmm sampled_addmm spdiags"), **each(NoClass(_SPARSE), "FloatTensor DoubleTensor LongTensor"),
-    }),
     "nested": Absent("Tensors of rows of several lengths, which are not here.", each(_NESTED, "nested_tensor as_nested_tensor to_padded_tensor")),
     "_C._nn": Absent("Functions of PyTorch's binary module.", {"_parse_to": At("compat.small:_parse_to"), "gelu": At("nn.functional:gelu")}),
     "backends.mha": Absent("The switch of one kernel of attention.", {"get_fastpath_enabled": _NO, "set_fastpath_enabled": _NONE}),
@@ -207,7 +204,7 @@ TOP: dict[str, Answer] = {
     **_at("compat.symbols", "SymInt SymFloat SymBool sym_int sym_float sym_max sym_min sym_not sym_ite sym_sqrt sym_sum"),
     **_at("ops.creation.device", "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc jagged _mkldnn"),
     "ScriptModule": At("compat.scripting:ScriptModule"), "ScriptFunction": At("compat.scripting:ScriptFunction"), "Future": At("distributed.futures:Future"),
-    **each(_SPARSE, "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_compressed_tensor sspaddmm hspmm smm saddmm"),
+    **each(_SPARSE, "sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor sspaddmm hspmm smm saddmm"),
     **each(_QUANTIZED, "quantize_per_tensor quantize_per_channel dequantize fake_quantize_per_tensor_affine"),
     "OutOfMemoryError": At("errors:OutOfMemoryError"), "PyTorchFileReader": NoClass(_lacks("PyTorch's reader of files (`load` reads them)")),
     **each(_NONE, "clear_autocast_cache set_autocast_cache_enabled"), **each(_NO, "is_autocast_cache_enabled is_autocast_cpu_enabled"),

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from ..display import _contents, _joined
+from ..display import _joined, contents
 from ..dtypes import as_dtype, int64
 from ..ops.core.registry import OPS
 from ..ops.creation.device import device
@@ -285,7 +285,7 @@ guard_or_true = guard_or_false = guard_size_oblivious = statically_known_true
 
 def _tensor_str(self: Tensor, indent: int) -> str:
     """Return the numbers of a tensor as they are printed, in brackets."""
-    return _contents(self.detach().numpy(), indent)
+    return contents(self.detach().numpy(), indent)
 
 
 def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool = False) -> str:

@@ -13,6 +13,7 @@ from .lbfgs import LBFGS as LBFGS
 from .matrices import *
 from .optimizer import Optimizer as Optimizer
 from .sgd import *
+from .sparse import SparseAdam as SparseAdam
 
 if not _typing.TYPE_CHECKING:  # a checker goes by the imports
     __all__ = ["LBFGS", "Optimizer", "SparseAdam", "lr_scheduler", "swa_utils"]
@@ -20,13 +21,6 @@ if not _typing.TYPE_CHECKING:  # a checker goes by the imports
     __all__ += adaptive.__all__
     __all__ += matrices.__all__
     __all__ += sgd.__all__
-
-
-class SparseAdam(Optimizer):
-    """Refused: gradients are dense here. Use `Adam`."""
-
-    def __init__(self, params: _Any, *args: _Any, **kwargs: _Any) -> None:
-        raise NotImplementedError("SparseAdam does not support dense gradients, please consider Adam instead: there are no sparse tensors")
 
 
 def __getattr__(name: str) -> _Any:

@@ -19,6 +19,7 @@ from ..codegen.build import compilation
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
 from ..ops.core import foreseen
+from ..ops.core.foreign import asked
 from ..ops.core.memo import Memo
 from ..ops.core.numbers import scalar_tensor
 from ..ops.core.registry import OPS
@@ -27,6 +28,7 @@ from ..overriding import whole
 from ..shapes import Layout
 from ..tensor import Tensor
 from .optimizer import Optimizer, check_flags, check_options, number, zeros_of
+from .sparse import update_sparse
 
 
 class Update(Kernel):
@@ -131,6 +133,8 @@ class Stepping(Optimizer):
                     f"If capturable=True, params and state_steps must be on supported devices, of which there are none here: make "
                     f"{type(self).__name__} with capturable=False"
                 )
+            if asked.sparse:
+                params = update_sparse(self, group, params)
             if params:
                 self._update(group, params)
         return loss

@@ -42,10 +42,19 @@ class _Storage:
         self.array, self.dtype, self.key = array, d, key
 
 
+class _Layout:
+    """The name of a layout, which PyTorch's files have in the place of it."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+
 _REBUILD_TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
 _REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
 _REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
 _REBUILD_FROM_TYPE = _Name("torch._tensor", "_rebuild_from_type_v2")
+_REBUILD_SPARSE = _Name("torch._utils", "_rebuild_sparse_tensor")
+_GET_LAYOUT = _Name("torch.serialization", "_get_layout")
 _SIZE = _Name("torch", "Size")
 _DEVICE = _Name("torch", "device")
 
@@ -83,10 +92,14 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
             content: tuple[Any, ...] = (obj.detach(), obj._rg, OrderedDict())
             return (_REBUILD_PARAMETER_WITH_STATE, (*content, dict(obj.__dict__))) if obj.__dict__ else (_REBUILD_PARAMETER, content)
         if isinstance(obj, Tensor):
+            if str(obj.layout) != "torch.strided":
+                return self._sparse(obj)
             if type(obj) is Tensor and not obj.__dict__:
                 return (_REBUILD_TENSOR, self._tensor(obj))
             kind = self._name("torch", "Tensor") if type(obj) is Tensor else type(obj)
             return (_REBUILD_FROM_TYPE, (_REBUILD_TENSOR, kind, self._tensor(obj), dict(obj.__dict__)))
+        if isinstance(obj, _Layout):
+            return (_GET_LAYOUT, (obj.name,))
         if isinstance(obj, Size):
             return (_SIZE, (tuple(obj),))
         if isinstance(obj, Device):
@@ -100,6 +113,13 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
             self.save_reduce(_SIZE, (tuple(obj),), obj=obj)
             return
         super().save(obj, save_persistent_id)  # type: ignore[misc]
+
+    def _sparse(self, t: Tensor) -> tuple[Any, ...]:
+        """Return a sparse tensor as its places and values."""
+        layout = _Layout(str(t.layout))
+        if t.is_sparse:
+            return (_REBUILD_SPARSE, (layout, (t._indices(), t._values(), t.shape, t.is_coalesced())))
+        return (_REBUILD_SPARSE, (layout, (t.crow_indices(), t.col_indices(), t.detach().values(), t.shape)))
 
     def _tensor(self, t: Tensor) -> tuple[Any, ...]:
         array, offset = _storage(t)

@@ -62,6 +62,16 @@ def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, attributes: An
     return _set_attributes(t, attributes) if attributes else t
 
 
+def _rebuild_sparse(layout: str, parts: Any) -> Tensor:
+    from ..sparse import sparse_coo_tensor, sparse_csr_tensor
+
+    if layout == "torch.sparse_coo":
+        return sparse_coo_tensor(*parts[:3], is_coalesced=parts[3] if len(parts) > 3 else None)  # type: ignore[no-any-return]
+    if layout != "torch.sparse_csr":
+        raise NotImplementedError(f"load(): tensors of layout {layout} are not in this library; save them as COO or CSR, or dense")
+    return sparse_csr_tensor(*parts)  # type: ignore[no-any-return]
+
+
 def _rebuild_from_type(rebuild: Any, kind: Any, arguments: Any, attributes: Any) -> Tensor:
     """Return a tensor of a class or with attributes of its own."""
     if rebuild is not _rebuild_tensor or not isinstance(kind, type) or not issubclass(kind, Tensor):
@@ -85,6 +95,8 @@ def _known() -> dict[tuple[str, str], Any]:
             ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
             ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
             ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type,
+            ("torch._utils", "_rebuild_sparse_tensor"): _rebuild_sparse,
+            ("torch.serialization", "_get_layout"): str,
             ("torch", "Tensor"): Tensor,
             ("torch", "Size"): Size,
             ("torch", "device"): Device,

@@ -487,11 +487,6 @@ EXPLAINED = (
         and re.search(r"backward|grad\(|jvp\(", c.statement) and re.search(r"(?i)huber_?loss\(", c.before + c.statement),
     ),
     Explained(
-        "gradients of embeddings by frequency",
-        "sparse=True gives dense gradients here, of which PyTorch's restrictions do not hold.",
-        lambda c: c.kind == "not refused" and "scale_grad_by_freq not supported with sparse gradients" in c.theirs,
-    ),
-    Explained(
         "transforms of nothing",
         "PyTorch asks its library for transforms of no signals, which refuses some.",
         lambda c: c.kind == "not refused" and "MKL FFT error" in c.theirs and c.empty,

@@ -17,6 +17,7 @@ import numpy as np
 from ... import dtypes, launch
 from ...graph.modes import no_grad
 from ...launch import Kernel
+from ...ops.core.foreign import asked
 from ...ops.core.numbers import scalar_tensor
 from ...ops.core.registry import OPS
 from ...ops.creation.cast import dense
@@ -42,7 +43,15 @@ def _listed(parameters: Any) -> list[Tensor]:
 
 def _gradients(parameters: Any) -> list[Tensor]:
     launch.looked()
-    return [p._grad for p in _listed(parameters) if p._grad is not None]
+    grads = [p._grad for p in _listed(parameters) if p._grad is not None]
+    return [_own_values(g) if g.is_sparse else g for g in grads] if asked.sparse else grads
+
+
+def _own_values(g: Any) -> Tensor:
+    """Return the values of a sparse gradient, with each place once from now on: what changes them changes the gradient."""
+    if not g.is_coalesced():
+        g.copy_(g.coalesce())
+    return g._values()  # type: ignore[no-any-return]
 
 
 _PLAIN = (dtypes.float32, dtypes.float64)

@@ -12,9 +12,12 @@ from ...tensor import Tensor
 
 
 class Asked:
-    """The call of an argument's ``__torch_function__``, handed in from the layer above."""
+    """Functions that layers above hand in: the call of an argument's ``__torch_function__``, and sparse tensors, which begin with the first of them."""
 
     redefined: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+    sparse = False  #: whether a program has ever made a sparse tensor
+    begin_sparse: Callable[[], None]
+    embedding: Callable[..., Any]  #: rows of a table whose gradient is sparse
 
 
 asked = Asked()

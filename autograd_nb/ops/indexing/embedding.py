@@ -15,6 +15,7 @@ from ...launch import Kernel
 from ...overriding import overridable, whole
 from ...shapes import as_int
 from ...tensor import Tensor
+from ..core.foreign import asked
 from ..core.numbers import bool_argument, float_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -75,7 +76,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     """Return the rows of ``weight`` [n, d] at the integers of ``input``: [*, d]. The gradient of a row is the sum over its uses.
 
     padding_idx: a row that gets no gradient. max_norm: rows used are first scaled down in place to that ``norm_type``-norm.
-    scale_grad_by_freq: divide by how often a row is used. sparse: accepted; gradients are dense.
+    scale_grad_by_freq: divide by how often a row is used. sparse: the gradient of ``weight`` is a sparse tensor of the rows used.
 
     Errors: IndexError for integers out of range, RuntimeError unless they are int or long, and ``weight`` 2-d.
 
@@ -97,7 +98,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             raise _no_rows()
         raise RuntimeError(f"'weight' must be 2-D (weight.shape={list(w.shape)})")
     by_frequency = bool_argument(scale_grad_by_freq, "embedding", "scale_grad_by_freq")
-    bool_argument(sparse, "embedding", "sparse")
+    if bool_argument(sparse, "embedding", "sparse") and max_norm is None and state.grad and w.requires_grad:
+        return asked.embedding(w, checked_rows(index, w, 0, "embedding"), padding, by_frequency)
     if max_norm is None:
         y = memoized_pick(_embedding, (w, index, padding, by_frequency), 0)
         if y is not None:
@@ -107,6 +109,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     index = checked_rows(index, w, 0, "embedding")
     if max_norm is not None:
         _renormalise(w, index, float_argument(max_norm, "embedding", "max_norm"), float_argument(norm_type, "embedding", "norm_type"))
+        if sparse and state.grad and w.requires_grad:
+            return asked.embedding(w, index, padding, by_frequency)
     return _embedding(w, index, padding, by_frequency)
 
 

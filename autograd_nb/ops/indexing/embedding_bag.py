@@ -10,15 +10,18 @@ from itertools import pairwise
 from typing import Any
 
 from ... import dtypes
+from ...graph.modes import state
 from ...launch import Kernel
 from ...shapes import as_int
 from ...tensor import Tensor
+from ..core.foreign import asked
 from ..core.recording import guarded, scalar_type
-from ..core.registry import public
+from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, in_float32
-from ..creation.create import new_empty
+from ..creation.create import new_empty, new_full
 from ..creation.ranges import arange
+from ..shape.shape import reshape
 from .embedding import _renormalise
 from .take_along import take_along
 
@@ -131,8 +134,8 @@ def embedding_bag(
 
     input: (bags, length) ints, or one dim of all bags, each starting at its number in ``offsets`` (with ``include_last_offset``, the
     end of the last one stands there too). per_sample_weights: factors, for mode "sum". padding_idx: a row that counts nowhere.
-    max_norm, norm_type: as in `embedding`. scale_grad_by_freq: gradients are divided by how often a row is used. sparse: accepted;
-    gradients are dense.
+    max_norm, norm_type: as in `embedding`. scale_grad_by_freq: gradients are divided by how often a row is used. sparse: the gradient
+    of ``weight`` is a sparse tensor of the rows used.
 
     Errors: ValueError, NotImplementedError, RuntimeError or IndexError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embedding_bag.html
@@ -178,7 +181,9 @@ def embedding_bag(
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {x.ndim}")
     _check_mode(mode, scale_grad_by_freq, sparse, s, w)
-    y = _bags(x, w, starts, mode, s, padding_idx, bool(scale_grad_by_freq), max_norm, norm_type)
+    index, padding = _checked(x, w, padding_idx, max_norm, norm_type)
+    bags = _sparse_bags if sparse and state.grad and w.requires_grad else _bags
+    y = bags(index, w, starts, mode, s, padding, bool(scale_grad_by_freq))
     return guarded(y, x, starts if offsets is None else offsets, per_sample_weights)
 
 
@@ -189,9 +194,8 @@ def _check_dtypes(x: Tensor, w: Tensor) -> None:
         raise NotImplementedError(f'"embedding_bag" not implemented for {w.dtype}; weight must be floating point')
 
 
-def _bags(
-    x: Tensor, w: Tensor, starts: Tensor, mode: str, s: Any, padding_idx: Any, by_frequency: bool, max_norm: Any, norm_type: Any
-) -> Tensor:
+def _checked(x: Tensor, w: Tensor, padding_idx: Any, max_norm: Any, norm_type: Any) -> tuple[Tensor, int]:
+    """Return the indices as int64 and the row that counts nowhere, or -1; the rows used have ``max_norm`` then."""
     n = w.shape[0]
     padding = -1
     if padding_idx is not None:
@@ -209,8 +213,23 @@ def _bags(
             raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong} (weight has {n} rows)")
     if max_norm is not None:
         _renormalise(w, index, float(max_norm), float(norm_type))
+    return index, padding
+
+
+def _sparse_bags(index: Tensor, w: Tensor, starts: Tensor, mode: str, s: Any, padding: int, by_frequency: bool) -> Tensor:
+    """Return the bags of the rows that are used, taken as a table of their own: the gradient of ``w`` is sparse."""
+    if padding >= 0:  # those rows leave their bags
+        before = OPS["cat"].call([new_full((1,), 0, dtypes.int64), OPS["cumsum"].call(cast(index == padding, dtypes.int64), 0)])
+        keep = reshape(OPS["nonzero"].call(index != padding), -1)
+        starts, index, s = starts - before[starts], index[keep], None if s is None else s[keep]
+    rows = asked.embedding(w, index, -1, by_frequency)
+    return _bags(arange(0, index.shape[0], dtype=dtypes.int64), rows, starts, mode, s, -1, False)
+
+
+def _bags(index: Tensor, w: Tensor, starts: Tensor, mode: str, s: Any, padding: int, by_frequency: bool) -> Tensor:
     if mode == "max":
         return _greatest(w, index, starts, padding)
+    n = w.shape[0]
     single = dtypes.float32 if w.dtype.is_half else w.dtype
     bag = new_empty(index.shape, dtypes.int64)
     coef, slope = new_empty(index.shape, single), new_empty(index.shape, single)

@@ -189,8 +189,17 @@ class TensorMethods:
 
     def __xor__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
+    def _indices(self) -> Any:
+        """Raise RuntimeError: only sparse tensors have _indices()."""
+
+    def _nnz(self) -> Any:
+        """Raise RuntimeError: only sparse tensors have _nnz()."""
+
     def _typed_storage(self) -> TypedStorage:
         """Return `storage`, by the name that PyTorch's own functions use."""
+
+    def _values(self) -> Any:
+        """Raise RuntimeError: only sparse tensors have _values()."""
 
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
@@ -533,6 +542,12 @@ class TensorMethods:
     def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
 
+    def coalesce(self) -> Any:
+        """Raise RuntimeError: only sparse tensors have coalesce()."""
+
+    def col_indices(self) -> Any:
+        """Raise RuntimeError: only sparse tensors have col_indices()."""
+
     def combinations(self, r: _int = 2, with_replacement: _bool = False) -> Tensor:
         """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
 
@@ -584,6 +599,9 @@ class TensorMethods:
     def cross(self, other: Tensor | Number | _complex, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
         """Return `linalg.cross` along ``dim``, the first dim of size 3 if not given."""
 
+    def crow_indices(self) -> Any:
+        """Raise RuntimeError: only sparse tensors have crow_indices()."""
+
     def cuda(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """Raise RuntimeError: there is no cuda device here."""
 
@@ -613,6 +631,9 @@ class TensorMethods:
 
     def deg2rad_(self) -> Tensor:
         """Compute `deg2rad` in place and return the tensor."""
+
+    def dense_dim(self) -> _int:
+        """Return how many dims have none: all of a dense tensor."""
 
     def det(self, *, out: Tensor | None = None) -> Tensor:
         """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
@@ -939,6 +960,9 @@ class TensorMethods:
     def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice."""
 
+    def indices(self) -> Any:
+        """Raise RuntimeError: only sparse tensors have indices()."""
+
     def inner(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
 
@@ -947,6 +971,9 @@ class TensorMethods:
 
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """Return A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
+
+    def is_coalesced(self) -> Any:
+        """Raise RuntimeError: only sparse tensors have is_coalesced()."""
 
     def is_complex(self) -> _bool:
         """Return whether the dtype is complex."""
@@ -1785,6 +1812,12 @@ class TensorMethods:
     ) -> _return_types.sort:
         """Return (values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back."""
 
+    def sparse_dim(self) -> _int:
+        """Return how many dims have coordinates: none of a dense tensor."""
+
+    def sparse_mask(self, mask: Any) -> Any:
+        """Return the elements at the places of a sparse ``mask`` as a sparse tensor; dy/dx = 1 there. RuntimeError for a dense mask."""
+
     def split(
         self, split_size_or_sections: _int | Sequence[_int] | None = None, dim: _int = 0, **kw: Any
     ) -> tuple[Tensor, ...]:
@@ -1911,6 +1944,18 @@ class TensorMethods:
         memory_format: _memory_format | None = None
     ) -> Tensor:
         """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
+        """Return the tensor itself, which is dense; of a sparse one the dense one, recorded."""
+
+    def to_sparse(self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
+        """Return a sparse tensor of the elements that are not 0 (see `sparse`), by coordinates or in ``layout``; dy/dx = 1 there."""
+
+    def to_sparse_coo(self) -> Any:
+        """Return `to_sparse` by coordinates."""
+
+    def to_sparse_csr(self, dense_dim: Any = None) -> Any:
+        """Return a sparse matrix by rows of the elements that are not 0."""
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers."""
@@ -2055,6 +2100,9 @@ class TensorMethods:
 
     def untyped_storage(self) -> UntypedStorage:
         """Return the memory that the tensor and all views of it look at, as bytes."""
+
+    def values(self) -> Any:
+        """Raise RuntimeError: only sparse tensors have values()."""
 
     def var(
         self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction:

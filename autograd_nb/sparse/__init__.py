@@ -1,0 +1,101 @@
+"""``torch.sparse``: tensors of coordinates and values (COO) or of rows (CSR), as far as dense programs use them.
+
+Products with dense matrices, sums, softmax, arithmetic, sparse gradients of embeddings and SciPy's formats. CSC and blocked formats and batches of sparse
+matrices are not here. Source: https://docs.pytorch.org/docs/stable/sparse.html
+"""
+
+from typing import Any as _Any
+
+from ..autograd.legacy import TYPES as _TYPES
+from ..autograd.torch_function import HANDED_ON as _HANDED_ON
+from ..tensor import Tensor as _Tensor
+from . import text as _text
+from .create import (
+    from_scipy as from_scipy,
+)  # fmt: skip
+from .create import (
+    sparse_coo_tensor as sparse_coo_tensor,
+)
+from .create import (
+    sparse_csr_tensor as sparse_csr_tensor,
+)
+from .create import (
+    to_scipy as to_scipy,
+)
+from .ops import sum_ as _sum
+from .products import (
+    addmm as addmm,
+)  # fmt: skip
+from .products import (
+    log_softmax as log_softmax,
+)
+from .products import (
+    mm as mm,
+)
+from .products import (
+    sampled_addmm as sampled_addmm,
+)
+from .products import (
+    softmax as softmax,
+)
+from .products import (
+    spdiags as spdiags,
+)
+from .tensor import HANDLERS as _HANDLERS
+from .tensor import SparseTensor as SparseTensor
+
+
+def sum(input: _Any, dim: _Any = None, dtype: _Any = None) -> _Any:  # noqa: A001
+    """Return the sum over all elements (a number), or over ``dim``: sparse while a dim with coordinates is left, else dense.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.sparse.sum.html
+
+    >>> torch.sparse.sum(torch.tensor([[1., 2.], [0., 3.]]).to_sparse(), 0).to_dense()
+    tensor([1., 5.])
+    """
+    if not isinstance(input, SparseTensor):
+        raise RuntimeError("sparse.sum(): argument 'input' must be sparse; torch.sum is for dense tensors")
+    return _sum(input, dim, dtype)
+
+
+class check_sparse_tensor_invariants:
+    """A switch of PyTorch's checks; here what a sparse tensor is made of is always checked."""
+
+    def __init__(self, enable: bool = True) -> None:
+        self.enable = enable
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Return True."""
+        return True
+
+
+def _typed(name: str) -> _Any:
+    """Return the old constructor of sparse tensors of one dtype: ``FloatTensor(indices, values, size)``."""
+    kind = getattr(_TYPES[name], "dtype", None)
+
+    def construct(*args: _Any) -> _Any:
+        if args and all(isinstance(a, int) for a in args):
+            return sparse_coo_tensor(args, dtype=kind)
+        if not args:
+            return sparse_coo_tensor((0,), dtype=kind)
+        return sparse_coo_tensor(*args[:2], *(tuple(a) for a in args[2:]), dtype=kind) if len(args) > 1 else sparse_coo_tensor(tuple(args[0]), dtype=kind)
+
+    construct.__name__ = construct.__qualname__ = name
+    construct.__doc__ = f"Return `sparse_coo_tensor` of the dtype of {name}."
+    return construct
+
+
+FloatTensor, DoubleTensor, LongTensor, IntTensor = map(_typed, ("FloatTensor", "DoubleTensor", "LongTensor", "IntTensor"))
+
+for _name, _handler in _HANDLERS.items():
+    if hasattr(_Tensor, _name):
+        setattr(SparseTensor, _name, _handler)
+SparseTensor.__repr__ = _text.text  # type: ignore[method-assign]
+for _operator, _name in _HANDED_ON.items():
+    if _name in _HANDLERS and _operator not in _HANDLERS:
+        setattr(SparseTensor, _operator, _HANDLERS[_name])

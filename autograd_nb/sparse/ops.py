@@ -1,0 +1,464 @@
+"""What public functions do with sparse tensors: one handler a function, by its name. What is not here is refused with the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes
+from ..graph.modes import no_grad
+from ..ops.core.registry import OPS
+from ..tensor import Tensor
+from .create import sparse_mask, to_sparse
+from .tensor import HANDLERS, SparseTensor, become, grouped, index_of, keys_of, places, refused, segment_sum, sparse_dims
+from .values import (
+    add_sparse,
+    as_coo,
+    as_csr,
+    bare,
+    coalesced,
+    copied,
+    like,
+    parts,
+    read_at,
+    to_dense,
+    values_of,
+    with_values,
+)  # fmt: skip
+
+
+def handles(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate what stands for public functions of these names where an argument is sparse."""
+
+    def keep(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            HANDLERS[name] = function
+        return function
+
+    return keep
+
+
+def _sparse(x: Any) -> bool:
+    return x.__class__ is SparseTensor
+
+
+def _need_coo(s: Any, name: str) -> None:
+    if not _sparse(s) or s._kind != "coo":
+        kind = "Strided" if not _sparse(s) else "SparseCsr"
+        raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got {kind}")
+
+
+# ------------------------------------------------------------------------------------------------------- what it is
+
+
+@handles("coalesce")
+def coalesce(s: Any) -> Any:
+    _need_coo(s, "coalesce")
+    return coalesced(s)
+
+
+@handles("is_coalesced")
+def is_coalesced(s: Any) -> bool:
+    _need_coo(s, "is_coalesced")
+    return bool(s._coalesced)
+
+
+@handles("indices")
+def indices(s: Any) -> Tensor:
+    _need_coo(s, "indices")
+    if not s._coalesced:
+        raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
+    return s._index[0].detach()  # type: ignore[no-any-return]
+
+
+@handles("values")
+def values(s: Any) -> Tensor:
+    if not _sparse(s):
+        raise RuntimeError("values expected sparse tensor layout but got Strided")
+    if s._kind == "coo" and not s._coalesced:
+        raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
+    return values_of(s)
+
+
+@handles("_indices")
+def _indices(s: Any) -> Tensor:
+    _need_coo(s, "_indices")
+    return s._index[0].detach()  # type: ignore[no-any-return]
+
+
+@handles("_values")
+def _values(s: Any) -> Tensor:
+    _need_coo(s, "_values")
+    return s._val.detach()  # type: ignore[no-any-return]
+
+
+@handles("_nnz")
+def _nnz(s: Any) -> int:
+    return int(s._val.shape[0])
+
+
+@handles("crow_indices")
+def crow_indices(s: Any) -> Tensor:
+    if s._kind != "csr":
+        raise RuntimeError("crow_indices expected sparse row compressed tensor layout but got Sparse")
+    return s._index[0].detach()  # type: ignore[no-any-return]
+
+
+@handles("col_indices")
+def col_indices(s: Any) -> Tensor:
+    if s._kind != "csr":
+        raise RuntimeError("col_indices expected sparse row compressed tensor layout but got Sparse")
+    return s._index[1].detach()  # type: ignore[no-any-return]
+
+
+HANDLERS["sparse_dim"] = sparse_dims
+HANDLERS["dense_dim"] = lambda s: s.ndim - sparse_dims(s)
+HANDLERS["to_dense"] = lambda s, dtype=None, *, masked_grad=None: to_dense(s) if dtype is None else to_dense(s).to(dtype)
+HANDLERS["to_sparse"] = to_sparse
+HANDLERS["to_sparse_coo"] = as_coo
+HANDLERS["to_sparse_csr"] = lambda s, dense_dim=None: as_csr(s)
+HANDLERS["sparse_mask"] = sparse_mask
+HANDLERS["detach"] = lambda s: bare(s)
+HANDLERS["clone"] = lambda s, memory_format=None: copied(s)
+HANDLERS["numpy"] = lambda s, force=False: _no_numpy()
+
+
+def _no_numpy() -> Any:
+    raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+
+@handles("detach_")
+def detach_(s: SparseTensor) -> SparseTensor:
+    s._edge, s._rg = None, False
+    return s
+
+
+@handles("to")
+def to(s: SparseTensor, *args: Any, **kwargs: Any) -> Any:
+    found = values_of(parts(s)).to(*args, **kwargs)
+    return s if found.dtype is s.dtype and not kwargs.get("copy") else like(parts(s), found)
+
+
+def _cast(name: str) -> Callable[..., Any]:
+    return lambda s, *args, **kwargs: to(s, getattr(dtypes, name))
+
+
+for _name, _to in {
+    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "int": "int32", "long": "int64", "short": "int16",
+    "cfloat": "complex64", "cdouble": "complex128",
+}.items():  # fmt: skip
+    HANDLERS[_name] = _cast(_to)
+for _name in ("cpu", "contiguous", "pin_memory", "share_memory_"):
+    HANDLERS[_name] = lambda s, *args, **kwargs: s
+
+
+@handles("type")
+def type_(s: SparseTensor, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    if dtype is None:
+        return f"torch.sparse.{s._val.type().rpartition('.')[2]}"
+    return to(s, dtype) if not isinstance(dtype, str) else like(parts(s), values_of(parts(s)).type(dtype.replace("sparse.", "")))
+
+
+# ------------------------------------------------------------------------------------------------------- pointwise
+
+#: functions of one number that are 0 at 0
+_ODD = (
+    "abs absolute neg negative sqrt square sin sinh asin arcsin asinh arcsinh tan tanh atan arctan atanh arctanh expm1 log1p ceil floor round trunc frac "
+    "sign sgn relu erf erfinv rad2deg deg2rad positive conj isnan isinf nan_to_num conj_physical"
+)
+
+
+def _pointwise(name: str) -> Callable[..., Any]:
+    def apply(s: SparseTensor, *args: Any, **kwargs: Any) -> Any:
+        s = coalesced(s)
+        return like(s, getattr(Tensor, name)(values_of(s), *args, **kwargs))
+
+    return apply
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    def change(s: Any, *args: Any, **kwargs: Any) -> Any:
+        found = HANDLERS[name](s, *args, **kwargs)
+        if not _sparse(s):
+            raise refused(name + "_", "a dense tensor cannot become sparse in place")
+        if s.requires_grad and s.is_leaf and found.requires_grad:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        become(s, found)
+        s._version_[0] += 1
+        s._edge, s._rg = found._edge, s._rg or found._rg
+        return s
+
+    return change
+
+
+for _name in _ODD.split():
+    HANDLERS[_name] = _pointwise(_name)
+
+
+@handles("pow", "__pow__")
+def pow_(s: Any, exponent: Any) -> Any:
+    if _sparse(exponent) or isinstance(exponent, Tensor) or not exponent > 0:
+        raise refused("pow", "the exponent must be a number above 0")
+    s = coalesced(s)
+    return like(s, values_of(s) ** exponent)
+
+
+def _number(x: Any) -> bool:
+    return not isinstance(x, Tensor) or (not _sparse(x) and not x.ndim)
+
+
+@handles("mul", "multiply")
+def mul(a: Any, b: Any, *, out: Any = None) -> Any:
+    if not _sparse(a):
+        a, b = b, a
+    if _number(b):
+        return like(parts(a), values_of(parts(a)) * b)
+    a = coalesced(a)
+    if _sparse(b):
+        if a.shape != b.shape:
+            raise RuntimeError(f"mul(sparse, sparse): expected equal sizes, but got {list(a.shape)} and {list(b.shape)}")
+        other = coalesced(as_coo(b))
+        first = as_coo(a)
+        size = first.shape[: sparse_dims(first)]
+        keep = OPS["isin"].call(keys_of(first._index[0], size), keys_of(other._index[0], size)).nonzero().squeeze(1)
+        plain = bare(with_values("coo", first.shape, (first._index[0].index_select(1, keep),), first._val.index_select(0, keep)))
+        product = like(plain, values_of(first).index_select(0, keep) * read_at(other, plain))
+        return product if a._kind == "coo" else as_csr(product)
+    if b.ndim > a.ndim:
+        raise refused("mul", f"the dense operand has {b.ndim} dims, the sparse one {a.ndim}")
+    return like(a, values_of(a) * read_at(b.expand(tuple(a.shape)), bare(a)))
+
+
+@handles("div", "divide", "true_divide", "__truediv__")
+def div(a: Any, b: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+    if not _sparse(a) or not _number(b):
+        raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor (div(): make the operands dense by .to_dense())")
+    a = coalesced(a)
+    return like(a, OPS["div"].call(values_of(a), b, rounding_mode=rounding_mode))
+
+
+@handles("add")
+def add(a: Any, b: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    if _sparse(a) and _sparse(b):
+        return add_sparse(a, b, alpha)
+    if _sparse(b) and isinstance(a, Tensor) and a.ndim == b.ndim:
+        return a + to_dense(b) * alpha if alpha != 1 else a + to_dense(b)
+    if _sparse(a) and a._kind == "csr" and isinstance(b, Tensor):
+        return to_dense(a) + b * alpha
+    raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead. (or make the operand dense by .to_dense())")
+
+
+@handles("sub", "subtract")
+def sub(a: Any, b: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    return add(a, b, alpha=-alpha)
+
+
+@handles("__radd__")
+def radd(a: Any, b: Any) -> Any:
+    return add(b, a)
+
+
+@handles("__rsub__", "rsub")
+def rsub(a: Any, b: Any) -> Any:
+    return add(b, a, alpha=-1)
+
+
+@handles("add_", "sub_", "__iadd__", "__isub__")
+def add_(a: Any, b: Any, *, alpha: Any = 1) -> Any:
+    if _sparse(a):
+        return _in_place("add")(a, b, alpha=alpha)
+    return a.index_put_(tuple(places(b).unbind(0)), values_of(b).to(a.dtype) * alpha, accumulate=True)
+
+
+HANDLERS["sub_"] = HANDLERS["__isub__"] = lambda a, b, *, alpha=1: add_(a, b, alpha=-alpha)
+for _name in ("mul", "div", "neg", "abs", "pow", "sqrt", "sin", "tanh", "relu", "square", "floor", "ceil", "round", "trunc", "sign", "log1p", "expm1"):
+    HANDLERS[_name + "_"] = _in_place(_name)
+HANDLERS["__imul__"], HANDLERS["__itruediv__"] = HANDLERS["mul_"], HANDLERS["div_"]
+
+
+@handles("zero_")
+def zero_(s: SparseTensor) -> SparseTensor:
+    with no_grad():
+        become(s, zeros_like(s))
+    return s
+
+
+@handles("copy_")
+def copy_(s: Any, source: Any, non_blocking: bool = False) -> Any:
+    if _sparse(s) != _sparse(source):
+        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type and src type of two layouts; use .to_dense()")
+    if s.shape != source.shape:
+        raise RuntimeError(f"copy_(): sizes {list(s.shape)} and {list(source.shape)} of sparse tensors differ")
+    with no_grad():
+        become(s, like(source, source._val.to(s.dtype).clone()))
+    s._version_[0] += 1
+    return s
+
+
+@handles("zeros_like")
+def zeros_like(s: SparseTensor, **kwargs: Any) -> Any:
+    plain = as_coo(bare(s))
+    index = plain._index[0][:, :0]
+    empty = with_values("coo", s.shape, (index,), plain._val[:0].to(kwargs.get("dtype") or s.dtype))
+    return empty if s._kind == "coo" else as_csr(empty)
+
+
+HANDLERS["empty_like"] = zeros_like
+
+
+# ---------------------------------------------------------------------------------------------------------- shapes
+
+
+@handles("t")
+def t(s: SparseTensor) -> Any:
+    if s.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but self is {s.ndim}D")
+    return transpose(s, 0, 1) if s.ndim == 2 else s
+
+
+@handles("transpose", "swapaxes", "swapdims")
+def transpose(s: SparseTensor, dim0: int, dim1: int) -> Any:
+    order = list(range(s.ndim))
+    order[dim0], order[dim1] = order[dim1], order[dim0]
+    return permute(s, order)
+
+
+@handles("permute")
+def permute(s: SparseTensor, *dims: Any) -> Any:
+    given = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    order = [d % s.ndim for d in given]
+    x, n = parts(as_coo(s)), sparse_dims(s)
+    if sorted(order) != list(range(s.ndim)):
+        raise RuntimeError(f"permute(sparse_coo): dims {list(given)} are no order of the {s.ndim} dims")
+    if set(order[:n]) != set(range(n)):
+        raise RuntimeError(f"transpose/permute: sparse dims (the first {n}) and dense ones cannot change places; use .to_dense()")
+    v = values_of(x).permute(0, *[1 + d - n for d in order[n:]])
+    index = x._index[0].index_select(0, OPS["tensor"].call(order[:n], dtype=dtypes.int64))
+    y = with_values("coo", [s.shape[d] for d in order], (index,), v, False)
+    return y if s._kind == "coo" else as_csr(y)
+
+
+@handles("unsqueeze")
+def unsqueeze(s: SparseTensor, dim: int) -> Any:
+    x, n = parts(as_coo(s)), sparse_dims(s)
+    d = dim % (s.ndim + 1)
+    shape = [*s.shape[:d], 1, *s.shape[d:]]
+    if d > n:
+        return with_values("coo", shape, x._index, values_of(x).unsqueeze(1 + d - n), x._coalesced)
+    rows = [*x._index[0].unbind(0)]
+    rows.insert(d, OPS["zeros"].call(x._index[0].shape[1], dtype=dtypes.int64))
+    return with_values("coo", shape, (OPS["stack"].call(rows),), values_of(x), x._coalesced)
+
+
+@handles("index_select")
+def index_select(s: SparseTensor, dim: int, index: Tensor) -> Any:
+    d = dim % s.ndim
+    return to_sparse(OPS["index_select"].call(to_dense(s), d, index), sparse_dims(s))
+
+
+@handles("select")
+def select(s: SparseTensor, dim: int, index: int) -> Any:
+    d, n = dim % s.ndim, sparse_dims(s)
+    if not -s.shape[d] <= index < s.shape[d]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(s.shape)} at dimension {d}")
+    at, x = index % s.shape[d], parts(as_coo(s))
+    shape = [*s.shape[:d], *s.shape[d + 1 :]]
+    if d >= n:
+        return with_values("coo", shape, x._index, OPS["select"].call(values_of(x), 1 + d - n, at), x._coalesced)
+    rows = x._index[0]
+    keep = (rows[d] == at).nonzero().squeeze(1)
+    v = values_of(x).index_select(0, keep)
+    if n == 1:
+        return v.sum(0)
+    others = OPS["tensor"].call([k for k in range(n) if k != d], dtype=dtypes.int64)
+    return with_values("coo", shape, (rows.index_select(0, others).index_select(1, keep),), v, x._coalesced)
+
+
+@handles("__getitem__")
+def getitem(s: Any, key: Any) -> Any:
+    if not _sparse(s) or not isinstance(key, int):
+        raise refused("index", f"[{type(key).__name__}]; one int selects a slice")
+    return select(s, 0, key)
+
+
+@handles("cat", "concat", "concatenate")
+def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+    if not all(map(_sparse, tensors)):
+        raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found: make all of them sparse or dense (.to_dense())")
+    d, n = dim % tensors[0].ndim, sparse_dims(tensors[0])
+    given = [parts(as_coo(x)) for x in tensors]
+    shape = list(given[0].shape)
+    shape[d] = sum(x.shape[d] for x in given)
+    if d >= n:
+        return to_sparse(OPS["cat"].call([to_dense(x) for x in given], d), n)
+    at, index = 0, []
+    for x in given:
+        moved = x._index[0].clone()
+        moved[d] += at
+        index.append(moved)
+        at += x.shape[d]
+    return with_values("coo", shape, (OPS["cat"].call(index, 1),), OPS["cat"].call([values_of(x) for x in given]), False)
+
+
+# ------------------------------------------------------------------------------------------------------ reductions
+
+
+def _dims(dim: Any, ndim: int) -> list[int]:
+    return sorted({d % ndim for d in ([dim] if isinstance(dim, int) else dim)})
+
+
+def sum_(s: Any, dim: Any = None, dtype: Any = None) -> Any:
+    """Return the sum over all elements (a number), or over ``dim``: sparse while a sparse dim is left, else dense."""
+    if dtype is not None:
+        s = to(s, dtype)
+    x = parts(as_coo(s))
+    v = values_of(x)
+    if dim is None:
+        return v.sum()
+    n, dims = sparse_dims(s), _dims(dim, s.ndim)
+    within = [1 + d - n for d in dims if d >= n]
+    v = v.sum(within) if within else v
+    kept = [d for d in range(n) if d not in dims]
+    if not kept:
+        return v.sum(0)
+    shape = [m for d, m in enumerate(s.shape) if d not in dims]
+    if len(kept) == n:
+        return with_values("coo", shape, x._index, v, x._coalesced)
+    size = [s.shape[d] for d in kept]
+    keys, ids = grouped(keys_of(x._index[0].index_select(0, OPS["tensor"].call(kept, dtype=dtypes.int64)), size))
+    return with_values("coo", shape, (index_of(keys, size),), segment_sum(v, ids, keys.shape[0]))
+
+
+@handles("sum")
+def sum_public(s: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+    y = sum_(s, dim, dtype)
+    if keepdim and dim is not None:
+        for d in _dims(dim, s.ndim):
+            y = unsqueeze(y, d) if _sparse(y) else y.unsqueeze(d)
+    return y
+
+
+@handles("mean")
+def mean(s: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+    count = s.numel() if dim is None else s.numel() // max(1, sum_public(zeros_like(s), dim).numel())
+    return sum_public(s, dim, keepdim, dtype=dtype) / count
+
+
+@handles("norm")
+def norm(s: SparseTensor, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
+    if dim is not None and len(_dims(dim, s.ndim)) != s.ndim:
+        raise refused("norm", "only over all dims")
+    return OPS["norm"].call(values_of(coalesced(s)), 2 if p == "fro" else p)
+
+
+@handles("any")
+def any_(s: SparseTensor) -> Any:
+    return coalesced(s)._val.any()
+
+
+@handles("equal")
+def equal(a: Any, b: Any) -> bool:
+    if not (_sparse(a) and _sparse(b)):
+        raise refused("equal", "both operands must be sparse")
+    x, y = coalesced(as_coo(a)), coalesced(as_coo(b))
+    return bool(x.shape == y.shape and OPS["equal"].call(x._index[0], y._index[0]) and OPS["equal"].call(x._val, y._val))

@@ -1,0 +1,204 @@
+"""Sparse tensors beside PyTorch's: values, gradients and their forms, errors, updates from sparse gradients, files."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import autograd_nb as ours  # noqa: E402
+
+I, V, W = [[0, 1, 1, 0], [2, 0, 2, 2]], [3.0, 4.0, 5.0, 6.0], [[1.0, -2.0], [3.0, 0.5], [-1.0, 4.0]]
+
+
+def plain(x):
+    """What can be compared: shape, layout, dtype and elements of a tensor."""
+    if hasattr(x, "layout") and hasattr(x, "to_dense"):
+        parts = []
+        if str(x.layout) == "torch.sparse_coo":
+            c = x.detach().coalesce()
+            parts = [c.indices().tolist()]
+        elif str(x.layout) == "torch.sparse_csr":
+            parts = [x.crow_indices().tolist(), x.col_indices().tolist()]
+        return [str(x.layout), str(x.dtype), list(x.shape), parts, flat(x.detach().to_dense())]
+    return [plain(v) for v in x] if isinstance(x, (list, tuple)) else x
+
+
+def flat(x):
+    return x.double().flatten().tolist()
+
+
+def same(a, b):
+    """Whether two results are, but for rounding."""
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return a == pytest.approx(b, rel=1e-5, abs=1e-6, nan_ok=True) if isinstance(a, float) and isinstance(b, float) else a == b
+
+
+PROGRAMS = {
+    "coalesce": "s.coalesce(), s._nnz(), s.coalesce()._nnz(), s.is_coalesced(), s.sparse_dim(), s.dense_dim(), s._values(), s._indices()",
+    "kinds": "s.is_sparse, c.is_sparse, str(c.layout), w.is_sparse, c.crow_indices(), c.col_indices(), c.values(), w.sparse_dim(), w.dense_dim()",
+    "conversions": "w.to_sparse(), w.to_sparse(1), w.to_sparse_csr(), s.to_sparse_csr(), c.to_sparse_coo(), c.to_sparse(), w.to_dense(), c.to_dense()",
+    "products": "s @ w, torch.mm(s, w), torch.sparse.mm(s, w), s.mv(w[:, 0]), c @ w, torch.mv(c, w[:, 0]), torch.matmul(s, w), w.t() @ s.t()",
+    "sparse by sparse": "torch.sparse.mm(s, s.t())",
+    "addmm": "torch.addmm(h, s, w), torch.sparse.addmm(h, s, w, beta=2, alpha=3), torch.addmm(h, c, w, alpha=0.5)",
+    "sums": "torch.sparse.sum(s), torch.sparse.sum(s, 0), torch.sparse.sum(s, (0, 1)), torch.sparse.sum(b, 2), torch.sparse.sum(b, (0, 2)), s.sum()",
+    "softmax": "torch.sparse.softmax(s, 1), torch.sparse.log_softmax(s, 0), torch.sparse.softmax(b, 1), torch.sparse.softmax(b, 2)",
+    "arithmetic": "s * 2, 2 * s, s / 2, -s, s + s, s - 2 * s, x + s, x - s, s * s, s.pow(2), s.abs(), torch.sqrt(s), s.sin(), x * s.coalesce()",
+    "shapes": "s.t(), s.transpose(0, 1), b.transpose(0, 1), s.unsqueeze(0), s[1], b[0], torch.cat([s, s]), torch.cat([s, s], 1), s.T",
+    "casts": "s.double(), s.to(torch.float64), s.long(), s.clone(), s.detach(), s.type(), torch.zeros_like(s), s.float(), s.dtype, s.shape, s.numel()",
+    "masks": "x.sparse_mask(s.coalesce()), x.sparse_mask(c)",
+    "legacy": "torch.sparse.FloatTensor(torch.tensor(I), torch.tensor(V), torch.Size([2, 3])), torch.sparse.FloatTensor(2, 3)",
+    "made": "torch.sparse_coo_tensor(I, V), torch.sparse_coo_tensor((2, 3)), torch.sparse_coo_tensor(I, [1, 2, 3, 4], (2, 4), dtype=torch.float64)",
+    "in place": "s.clone().mul_(3), s.clone().zero_(), x.clone().add_(s, alpha=-2), s.clone().add_(s), s.clone().copy_(s * 2)",
+    "print": "repr(s), repr(s.coalesce()), repr(c), repr(s.double()), repr(b), repr(torch.sparse_coo_tensor((2, 3))), repr(r)",
+    "norm": "s.norm(), torch.norm(s)",
+    "linear": "torch.nn.functional.linear(s, w.t())",
+}  # fmt: skip
+
+
+def names(lib):
+    v = lib.tensor(V)
+    s = lib.sparse_coo_tensor(I, v, (2, 3))
+    return {
+        "torch": lib, "I": I, "V": V, "s": s, "w": lib.tensor(W), "h": lib.tensor([[1.0, 2.0], [3.0, 4.0]]), "c": s.coalesce().to_sparse_csr(),
+        "x": lib.arange(1.0, 7.0).reshape(2, 3), "b": lib.sparse_coo_tensor([[0, 1, 1], [1, 0, 1]], lib.arange(6.0).reshape(3, 2), (2, 2, 2)),
+        "r": lib.sparse_coo_tensor(I, V, (2, 3), requires_grad=True),
+    }  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_values_are_pytorchs(program):
+    here, there = (eval(f"({PROGRAMS[program]},)", names(lib)) for lib in (ours, torch))
+    text = [[str(v) if type(v).__name__ in ("dtype", "Size") else plain(v) for v in values] for values in (here, there)]
+    for k, (mine, theirs) in enumerate(zip(*text, strict=True)):
+        assert same(mine, theirs), (k, mine, theirs)
+
+
+GRADIENTS = {
+    "mm": "torch.sparse.mm(s, w)",
+    "matmul": "s @ w",
+    "to_dense": "s.to_dense() * h3",
+    "addmm": "torch.sparse.addmm(h, s, w, alpha=2)",
+    "sum": "torch.sparse.sum(s * 3).reshape(1)",
+    "sum of a dim": "torch.sparse.sum(s, 0).to_dense() * h3",
+    "coalesce": "s.coalesce().to_dense() * h3",
+    "softmax": "torch.sparse.softmax(s.coalesce(), 1).to_dense() * h3",
+    "log_softmax": "torch.sparse.log_softmax(s.coalesce(), 1).to_dense() * h3",
+    "transpose": "torch.sparse.mm(s.t(), w[:2])",
+    "add": "(s + s).to_dense() * h3",
+    "values": "s.coalesce().values() * 2",
+    "dense + sparse": "(h3 * 2 + s) * h3",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", GRADIENTS)
+@pytest.mark.parametrize("leaf", ["values", "sparse"])
+def test_gradients_are_pytorchs(program, leaf):
+    found = []
+    for lib in (ours, torch):
+        env = names(lib)
+        w, v = env["w"].requires_grad_(), lib.tensor([3.0, 4.0, 5.0], requires_grad=leaf == "values")
+        s = lib.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], v, (2, 3))
+        if leaf == "sparse":
+            s = s.coalesce().requires_grad_()
+        env.update(s=s, w=w, h3=lib.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]]))
+        (eval(GRADIENTS[program], env) ** 2).sum().backward()
+        g = v.grad if leaf == "values" else s.grad
+        if leaf == "sparse" and not g.is_sparse:  # PyTorch's are dense in places; here they are sparse, with the same elements
+            g = g.sparse_mask(s.detach())
+        found.append([str(g.layout), flat(g.to_dense()), None if w.grad is None else flat(w.grad)])
+    assert same(*found), found
+
+
+ERRORS = [
+    "torch.sparse_coo_tensor([0], [1.], (3,))", "torch.sparse_coo_tensor(I, V, (2, 3, 4))", "s.values()", "s.indices()", "w.coalesce()", "w.values()",
+    "w.crow_indices()", "s.crow_indices()", "s.numpy()", "s.mm(h)", "s + x", "torch.linalg.svd(s)", "s.view(3, 2)", "torch.fft.fft(s)", "s.cumsum(0)", "s / x",
+    "w.sparse_mask(x)", "s.reshape(6)", "w.clone().copy_(s)",
+    "s.exp()", "torch.nn.functional.conv2d(s, s)", "s.double().mm(w)", "b.to_sparse_csr()[0] if False else b.t()", "torch.sigmoid(s)",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", ERRORS)
+def test_errors_are_pytorchs(program):
+    with pytest.raises(Exception) as theirs:
+        eval(program, names(torch))
+    with pytest.raises(Exception) as mine:
+        eval(program, names(ours))
+    assert issubclass(mine.type, RuntimeError if issubclass(theirs.type, RuntimeError) else theirs.type), (theirs.type, mine.type)
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["torch.sparse_coo_tensor([[0, 5]], [1., 2.], (3,))", "torch.sparse_coo_tensor([[0, -1]], [1., 2.], (3,))", "torch.sparse_coo_tensor(I, V, (2, 1))",
+     "torch.sparse_csr_tensor([1, 2], [0], [1.])", "torch.sparse_csr_tensor([0, 1], [5], [1.], (1, 2))"],
+)  # fmt: skip
+def test_places_outside_are_refused(program):
+    """As PyTorch does where its checks of invariants are switched on: it would read other memory else."""
+    with torch.sparse.check_sparse_tensor_invariants(), pytest.raises(RuntimeError):
+        eval(program, names(torch))
+    with pytest.raises(RuntimeError):
+        eval(program, names(ours))
+
+
+OPTIMIZERS = {
+    "SGD": {"lr": 0.1}, "momentum": {"lr": 0.1, "momentum": 0.9}, "nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True},
+    "Adagrad": {"lr": 0.1, "lr_decay": 0.1}, "SparseAdam": {"lr": 0.1}, "maximize": {"lr": 0.1, "maximize": True},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OPTIMIZERS)
+@pytest.mark.parametrize("padding", [None, 1])
+@pytest.mark.parametrize("bag", [None, "sum", "mean"])
+def test_sparse_gradients_of_embeddings(case, padding, bag):
+    found = []
+    for lib in (ours, torch):
+        e = lib.nn.Embedding(6, 2, padding, sparse=True) if bag is None else lib.nn.EmbeddingBag(6, 2, mode=bag, padding_idx=padding, sparse=True)
+        with lib.no_grad():
+            e.weight.copy_(lib.arange(12.0).reshape(6, 2) / 7)
+        name = case if hasattr(lib.optim, case) else "SparseAdam" if case == "maximize" else "SGD"
+        step = getattr(lib.optim, name)(list(e.parameters()), **OPTIMIZERS[case])
+        for i in range(3):
+            step.zero_grad()
+            for _ in range(2):  # accumulated
+                (e(lib.tensor([[1, 1, 3], [5, 0, i]])) ** 2).sum().backward()
+            step.step()
+        found.append([e.weight.grad.is_sparse, flat(e.weight.data), flat(e.weight.grad.to_dense())])
+    assert same(*found), found
+
+
+@pytest.mark.parametrize("make", ["Adam", "RMSprop", "AdamW"])
+def test_other_optimizers_refuse_sparse_gradients(make):
+    for lib in (torch, ours):
+        e = lib.nn.Embedding(3, 2, sparse=True)
+        e(lib.tensor([1])).sum().backward()
+        with pytest.raises(RuntimeError, match="sparse gradients"):
+            getattr(lib.optim, make)(e.parameters(), lr=0.1).step()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_files_go_both_ways():
+    for first, second in ((ours, torch), (torch, ours)):
+        env, file = names(first), io.BytesIO()
+        first.save({"s": env["s"], "c": env["c"]}, file)
+        file.seek(0)
+        read = second.load(file)
+        assert plain(read["s"]) == plain(env["s"]) and plain(read["c"]) == plain(env["c"])
+
+
+@pytest.mark.parametrize("op", ["mm", "to_dense", "softmax", "add"])
+def test_gradcheck_through_values(op):
+    calls = {
+        "mm": lambda s, w: ours.sparse.mm(s, w), "to_dense": lambda s, w: s.to_dense() @ w,
+        "softmax": lambda s, w: ours.sparse.softmax(s, 1).to_dense() @ w, "add": lambda s, w: (s + s * 2).to_dense() @ w,
+    }  # fmt: skip
+    v, w = ours.tensor(V, dtype=ours.float64, requires_grad=True), ours.tensor(W, dtype=ours.float64, requires_grad=True)
+
+    def f(v, w):
+        return calls[op](ours.sparse_coo_tensor(I, v, (2, 3)), w)
+
+    assert ours.autograd.gradcheck(f, (v, w)) and ours.autograd.gradgradcheck(f, (v, w))
