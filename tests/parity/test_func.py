@@ -168,6 +168,27 @@ def _numbers(*shape: int) -> np.ndarray:
     return np.sin(np.arange(1, 1 + int(np.prod(shape)), dtype=np.float32) * 0.7).reshape(shape)
 
 
+_VIEWS = [
+    lambda a: a.squeeze_(0), lambda a: a.unsqueeze_(1), lambda a: a.transpose_(0, 1), lambda a: a.t_(), lambda a: a.swapaxes_(0, 1), lambda a: a.swapdims_(0, 1),
+    lambda a: a.transpose_(0, 1).add_(1).squeeze_(1).mul_(2),
+]  # fmt: skip
+
+
+def _seen_otherwise(lib: Any, x: Any, view: Any) -> Any:
+    """A result, and the tensor that was mapped, which has become a view of what it was."""
+    x = x.clone()
+    return lib.vmap(view)(x), x, x * 1
+
+
+def _changed_then_counted(lib: Any, x: Any) -> Any:
+    """What a change in place gives, and its gradient, where the function then calls what runs sample by sample."""
+    x = x.clone().requires_grad_()
+    y = x * 1
+    y_mapped = lib.vmap(lambda a: (a.mul_(3), lib.histc(a.detach(), 4))[0])(y)
+    y.sum().backward()
+    return y_mapped.detach(), y.detach(), x.grad
+
+
 def _half_recorded(lib: Any) -> Any:
     """A function that computes a part under no_grad, which does not hold for tangents."""
 
@@ -307,6 +328,22 @@ PROGRAMS = {
     "second derivatives": (_pinn, 3, 5),
     "inner steps": (_maml, 3, (4, 2, 3)),
     "in place": (_in_place, (4, 3)),
+    "histograms after a change": (lambda lib, x: (lib.vmap(lambda a: (a.add_(1), a.mul_(a), lib.histc(a, 4))[2])(x), x), (2, 3)),
+    "histograms after a change of a part": (lambda lib, x: (lib.vmap(lambda a: (a[1:].add_(a[0]), lib.histc(a, 4))[1])(x), x), (2, 3)),
+    "histograms after a change of shape": (
+        lambda lib, x: (lib.vmap(lambda a: (a.unsqueeze_(0), a.add_(1), lib.histc(a, 4))[2])(x), x.sum()), (2, 3)),
+    "histograms of maps": (lambda lib, x: (lib.vmap(lib.vmap(lambda a: (a.add_(1), lib.histc(a, 4))[1]))(x), x), (2, 2, 3)),
+    "histograms after a recorded change": (lambda lib, x: _changed_then_counted(lib, x), (2, 3)),
+    "views in place": (lambda lib, x: [_seen_otherwise(lib, x, view) for view in _VIEWS], (2, 1, 3)),
+    "as many places as asked": (lambda lib, x: lib.vmap(lambda a: lib.nonzero_static(a.clamp(min=0), size=2))(x - 0.5), (3, 4)),
+    "tangents of norms of zeros": (lambda lib, x: [
+        lib.func.jvp(lambda a, p=p: lib.linalg.vector_norm(a * 0, p), (x,), (x.cos(),)) for p in (0.5, 1, 1.5, 2, 3, 3.5, 4)], (3,)),
+    "tangents of norms of nothing": (lambda lib, x: [
+        lib.func.jvp(lambda a, p=p: lib.linalg.vector_norm(a[:0], p), (x,), (x.cos(),)) for p in (0.5, 1, 1.5, 2, 3, 3.5, 4)], (3,)),
+    "tangents of deviations of equal numbers": (
+        lambda lib, x: [lib.func.jvp(lambda a, u=u: a.std(unbiased=u), (x * 0,), (x.cos(),)) for u in (True, False)], (3,)),
+    "tangents of a small cosine": (
+        lambda lib, x: [lib.func.jvp(lambda a, e=e: lib.nn.functional.cosine_similarity(a, 2 * a.sin(), 0, e), (x,), (x.cos(),)) for e in (0.1, 1.2, 9)], (3,)),
     "chunks": (lambda lib, x: lib.vmap(_exp_sum, chunk_size=3)(x), (4, 3)),
 }
 

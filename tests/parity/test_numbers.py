@@ -114,3 +114,25 @@ def test_integers_beyond_64_bits():
     check({f"{call} {name}": "r = " + call.format(n) for call in calls for name, n in big.items()}, kinds=True)
     orders = {f"{call} {p}": f"r = {call.format(p)}" for call in calls[5:7] for p in ("True", "False", "1j")}
     check(orders, kinds=True)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+def test_bounds_of_integers_keep_their_digits(dtype):
+    low, high = (0, 255) if dtype == "uint8" else (-(1 << (b := int(dtype[3:]) - 1)), (1 << b) - 1)
+    before = f"x = t.tensor([{low}, 0, 1, 7, {high}], dtype=t.{dtype})"
+    bounds = [(low, high), (0, high), (0, high - 1), (0.5, 7), (low, 0)] + ([(-(2**53) - 1, 2**53 + 1)] if dtype == "int64" else [])
+    check({f"{name}{a, b}": f"r = {call.format(a, b)}" for a, b in bounds for name, call in {
+        "hardtanh": "F.hardtanh(x, {}, {})", "hardtanh_": "F.hardtanh(x, {}, {}, inplace=True), x", "clamp": "x.clamp({}, {})"}.items()}, before)
+
+
+def test_a_local_norm_of_integers_takes_whole_means():
+    check({f"{size}, {k}": f"r = F.local_response_norm(x, {size}, k={k}, alpha=0.3)" for size in (1, 2, 3, 5) for k in (0.5, 1.0)},
+          "x = t.arange(1, 37).reshape(1, 6, 6)")
+
+
+@pytest.mark.parametrize("call", ["linspace(0, 1, M)", "bincount(t.tensor([1]), minlength=M)", "diag_embed(t.ones(2, 2), offset=M)",
+                                  "ones(2, 3, 4).repeat(M // 2, 1, 1)", "nn.functional.one_hot(t.tensor(1), M)"])  # fmt: skip
+def test_sizes_beyond_all_memory(call):
+    for t in (torch, ag):
+        with pytest.raises(RuntimeError):
+            eval("t." + call, {"t": t, "M": 2**63 - 1})

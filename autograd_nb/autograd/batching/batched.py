@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from sys import _getframe
 from typing import Any
 
-from ...graph.modes import PerThread
+from ...graph.modes import PerThread, no_grad
+from ...graph.versions import same_storage
 from ...ops.core.recording import check_result
 from ...ops.core.registry import OPS
 from ...ops.core.structured import SHIFTED, Structured
@@ -20,7 +21,7 @@ from ...strides import packed
 from ...tensor import Tensor, _new
 from ..interpreters import Wrapped, WrappedLayout, is_internal
 
-__all__ = ["Batch", "Batched", "Level", "Unbatched", "align", "batch", "levels", "materialize", "value_of"]
+__all__ = ["Batch", "Batched", "Level", "Unbatched", "align", "batch", "keep", "levels", "materialize", "value_of"]
 
 
 class Unbatched(BaseException):
@@ -31,16 +32,38 @@ class Unbatched(BaseException):
 
 
 class Level:
-    """An active vmap: its depth, how many samples, and what random functions do."""
+    """An active vmap: its depth, how many samples, what random functions do, and what was written into the tensors that it maps."""
 
     number: int
     randomness: str
     size: int
+    mapped: list[Tensor]
+    written: list[tuple[Any, ...]]
 
-    __slots__ = ("number", "randomness", "size")
+    __slots__ = ("mapped", "number", "randomness", "size", "written")
 
-    def __init__(self, number: int, size: int, randomness: str):
-        self.number, self.size, self.randomness = number, size, randomness
+    def __init__(self, number: int, size: int, randomness: str, mapped: list[Tensor]):
+        self.number, self.size, self.randomness, self.mapped, self.written = number, size, randomness, mapped, []
+
+    def keep(self, value: Tensor) -> None:
+        """Keep what is to be written over, if it is memory of a tensor that is mapped."""
+        if any(same_storage(t._version_, value._version_) for t in self.mapped):
+            with no_grad():
+                of_own = () if isinstance(value, Wrapped) else [(n, getattr(value, n)) for n in ("_data", "_layout", "_edge", "_rg")]
+                self.written.append((value, OPS["clone"].call(value), of_own, value._version_[0]))
+
+    def put_back(self) -> None:
+        """Put back what was written over. RuntimeError where a history would have to be put back that others share."""
+        for value, old, of_own, version in reversed(self.written):
+            if value.requires_grad and (value._view is not None or isinstance(value, Wrapped)):
+                raise RuntimeError(
+                    "vmap: the function changes a part of a tensor that requires grad in place, and then calls an op that runs sample by "
+                    "sample, for which the change would be made twice. Use the out-of-place version of the one or the other."
+                )
+            for name, was in of_own:
+                setattr(value, name, was)
+            (value if isinstance(value, Wrapped) else value.detach()).copy_(old)
+            value._version_[0] = version
 
 
 class _Levels(PerThread):
@@ -193,7 +216,9 @@ class Batched(Wrapped):
                 raise RuntimeError(
                     f"{op.name}_(): output with shape {list(target.shape)} doesn't match the broadcast shape of {list(a.shape)}"
                 )
-        op.inplace([target.value, *align(args[1:], self.level, target.ndim)])
+        operands = align(args[1:], self.level, target.ndim)
+        keep(target)
+        op.inplace([target.value, *operands])
         return target
 
     def structured(self, op: Any, args: tuple[Any, ...]) -> Any:
@@ -221,12 +246,14 @@ class Batched(Wrapped):
         _check_target(target, self.level, name)
         result = compute(OPS["clone"].call(target), *args, **kw)
         check_result(name, layout_of(target.shape, None, target.dtype), layout_of(result.shape, None, result.dtype))
+        keep(target)
         target.value.copy_(materialize(result, self.level, target.value.shape[0]))
         return target
 
     def write_inplace(self, op: Any, write: Callable[..., Any], target: Any, args: tuple[Any, ...]) -> Any:
         _check_target(target, self.level, op.name + "_")
         result = op(OPS["clone"].call(target), *args)
+        keep(target)
         target.value.copy_(materialize(result, self.level, target.value.shape[0]))
         return target
 
@@ -236,6 +263,13 @@ class _Info:
 
     def __init__(self, batch_size: int, randomness: str):
         self.batch_size, self.randomness = batch_size, randomness
+
+
+def keep(target: Batched) -> None:
+    """Keep what a batch holds and is to be written over, for a run sample by sample that begins anew."""
+    for lv in levels.stack:
+        if lv.number == target.level:
+            lv.keep(target.value)
 
 
 def _check_target(target: Any, level: int, name: str) -> None:

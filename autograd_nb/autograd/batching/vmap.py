@@ -52,14 +52,19 @@ def _next(inner: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 @whole
-def entered(size: int, randomness: str) -> Any:
-    """Open a further level of vmap."""
+def entered(size: int, randomness: str, mapped: list[Tensor]) -> Any:
+    """Open a further level of vmap; what was written into the tensors that it maps is put back where it comes to nothing."""
     depth.now += 1
-    level = Level(depth.now, size, randomness)
+    level = Level(depth.now, size, randomness, mapped)
     levels.stack.append(level)
     try:
         with active():
-            yield level
+            try:
+                yield level
+            except Unbatched as unbatched:
+                if unbatched.level == level.number:
+                    level.put_back()
+                raise
     finally:
         levels.stack.pop()
         depth.now -= 1
@@ -188,7 +193,7 @@ def _check_output(func: Callable[..., Any], value: Any, d: int | None) -> None:
 def _at_once(
     func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: dict[Any, Any]
 ) -> Any:
-    with entered(size, randomness) as level:
+    with entered(size, randomness, [leaf for leaf, d in zip(leaves, dims, strict=True) if d is not None]) as level:
         samples = [
             leaf if d is None else batch(leaf.movedim(d, 0) if d else leaf, level.number, d)
             for leaf, d in zip(leaves, dims, strict=True)

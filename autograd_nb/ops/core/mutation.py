@@ -8,7 +8,7 @@ from typing import Any
 
 from ...codegen.formula.namespace import m
 from ...graph.modes import state, unrecorded
-from ...overriding import whole
+from ...overriding import overridable, whole
 from ...shapes import is_expanded
 from ...tensor import Tensor, look_as, make
 from .calls import inplace_call
@@ -118,30 +118,36 @@ def _in_place_view(name: str) -> None:
     """Register ``<name>_``: the tensor itself becomes the view that ``name`` gives of it."""
     function: Callable[..., Tensor] = OPS[name].call
 
-    @whole
     def call(input, *args, **kw):
         x = tensor_argument(input, name + "_")
         check_inplace(x)
-        # a stand-in keeps the old geometry, so that what is recorded hangs on it and not on the tensor itself
-        known = state.grad and x._view is not None and x._seen == x._version_[0]
-        before = make(x._data, x._layout, x._version_)
-        before._edge, before._rg = x._edge, x._rg
-        look_as(x, before)
-        y = function(before, *args, **kw)
-        x._data, x._layout = y._data, y._layout
-        if state.grad:  # what is not recorded neither detaches nor freezes
-            retains = x.retains_grad
-            x._edge, x._rg = y._edge, y._rg
-            if retains and x._edge is not None:  # what is retained stays the gradient of what the tensor was
-                getattr(x._edge, "node", x._edge).__dict__["retains"] = True
-        x._version_[0] += 1
-        if known:  # its history has just been told, hooks and all: the base has no other
-            x._seen = x._version_[0]
-        return x
+        return seen_otherwise(x, lambda before: function(before, *args, **kw))
 
     call.__name__ = call.__qualname__ = name + "_"
     call.__doc__ = f"Return the tensor itself after `{name}`: it is read through other sizes and strides, its memory stays."
     public(kind="inplace", namespaces=("torch",) if name in ("squeeze", "unsqueeze", "t") else ())(call)
+
+
+@overridable
+@whole
+def seen_otherwise(x: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor:
+    """Let ``x`` itself become the ``view`` of what it was."""
+    # a stand-in keeps the old geometry, so that what is recorded hangs on it and not on the tensor itself
+    known = state.grad and x._view is not None and x._seen == x._version_[0]
+    before = make(x._data, x._layout, x._version_)
+    before._edge, before._rg = x._edge, x._rg
+    look_as(x, before)
+    y = view(before)
+    x._data, x._layout = y._data, y._layout
+    if state.grad:  # what is not recorded neither detaches nor freezes
+        retains = x.retains_grad
+        x._edge, x._rg = y._edge, y._rg
+        if retains and x._edge is not None:  # what is retained stays the gradient of what the tensor was
+            getattr(x._edge, "node", x._edge).__dict__["retains"] = True
+    x._version_[0] += 1
+    if known:  # its history has just been told, hooks and all: the base has no other
+        x._seen = x._version_[0]
+    return x
 
 
 for _name in ("t", "transpose", "squeeze", "unsqueeze", "swapaxes", "swapdims", "as_strided"):

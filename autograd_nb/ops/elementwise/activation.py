@@ -378,7 +378,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
         whole = [number_as(v, int64, "hardtanh") for v in (min_val, max_val)]
         if input.dtype is uint8 and min(whole) < 0:
             raise RuntimeError(f"cannot do hardtanh on an unsigned type with negative limits (min_val={min_val})")
-        min_val, max_val = (number_as(v, input.dtype, "hardtanh") for v in whole)
+        bounds = [number_as(v, input.dtype, "hardtanh") for v in whole]
+        return OPS["clamp_" if inplace else "clamp"].call(input, *bounds)  # (whole numbers have more digits than the formula's)
     if min_val == min_val and max_val == max_val:
         return _hardtanh_call(input, min_val, max_val, inplace)
     y = _hardtanh_call(input, min_val, max_val, False) + math.nan  # of one bound that is nan nothing is left

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import dtypes
-from ...graph.modes import unrecorded
+from ...graph.modes import state, unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import float_argument, real_beside
@@ -48,10 +48,11 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 
 def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
-    """Return x over its norm; the clamp of the norm is not seen by the gradient."""
+    """Return x over its norm; the clamp of the norm is not seen by the gradient, but by a tangent."""
     norm = vector_norm(x, 2, dim, True)
     with unrecorded():
-        missing = _clamp(eps - norm.detach(), 0.0)
+        state.switched += 1  # (a tangent is that of a function which is called again)
+        missing = _clamp(eps - norm, 0.0)
     return x / (norm + missing)
 
 

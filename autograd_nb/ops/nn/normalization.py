@@ -376,6 +376,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k: float = 1.0):
         part = _moved(squares, offset, channels)
         if part is not None:
             total = part if total is None else total + part
+    if x.dtype.category < 2:  # (a mean of integers is one)
+        return x / (OPS["div"].call(total, size, rounding_mode="trunc") * alpha + k).pow(beta)
     return x / (total * (alpha / size) + k).pow(beta)
 
 

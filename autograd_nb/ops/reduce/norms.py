@@ -71,7 +71,7 @@ def _rule(g: Tensor, x: Tensor, y: Tensor, p: float, dims: tuple[int, ...]) -> T
         return sign(x) * (where(hit, g, 0.0) / count)
     if p < 1:
         return where(x == 0, 0.0, sign(x) * x.abs().pow(p - 1)) * g * y.pow(1 - p)
-    scale = where(y == 0, 0.0, g / y.pow(p - 1))
+    scale = g * where(y == 0, 0.0, 1 / y.pow(p - 1))  # (a factor, by which tangents are 0 at 0 too)
     if p < 2:
         return sign(x) * x.abs().pow(p - 1) * scale
     return x * x.abs().pow(p - 2) * scale

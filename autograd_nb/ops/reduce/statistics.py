@@ -310,7 +310,8 @@ def _var(x, dims, keepdim, correction, every):
 
 
 def _std_rule(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], correction: float, every: bool) -> Tensor:
-    return _var_rule(OPS["where"].call(y == 0, 0.0, g / (2 * y)), x, dims, correction, every)
+    # (a factor, by which tangents are 0 at 0 too)
+    return _var_rule(g * OPS["where"].call(y == 0, 0.0, 0.5 / y), x, dims, correction, every)
 
 
 @reduction(grad=_std_rule, public=False)

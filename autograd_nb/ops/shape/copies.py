@@ -139,6 +139,12 @@ def fill(input, value: Tensor | float):
     return _fill(x, value)
 
 
+@structured(linear="no", batch="samples", samples="torch.nonzero_static(mask(3, 4), size=5)")
+def _nonzero_static(x, n, fill_value):
+    found = OPS["nonzero"].call(x)[:n]
+    return OPS["cat"].call([found, OPS["full"].call((n - found.shape[0], x.ndim), fill_value, dtype=dtypes.int64)])
+
+
 @public()
 def nonzero_static(input, *, size, fill_value=-1):
     """Return `nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``.
@@ -153,9 +159,7 @@ def nonzero_static(input, *, size, fill_value=-1):
     n = as_int(size, "size")
     if n < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer (size={size})")
-    found = OPS["nonzero"].call(x)[:n]
-    missing = OPS["full"].call((n - found.shape[0], x.ndim), as_int(fill_value, "fill_value"), dtype=dtypes.int64)
-    return OPS["cat"].call([found, missing])
+    return _nonzero_static(x, n, as_int(fill_value, "fill_value"))
 
 
 @public(method=False)
