@@ -169,7 +169,8 @@ def _numbers(*shape: int) -> np.ndarray:
 
 
 _VIEWS = [
-    lambda a: a.squeeze_(0), lambda a: a.unsqueeze_(1), lambda a: a.transpose_(0, 1), lambda a: a.t_(), lambda a: a.swapaxes_(0, 1), lambda a: a.swapdims_(0, 1),
+    lambda a: a.squeeze_(0), lambda a: a.unsqueeze_(1), lambda a: a.transpose_(0, 1), lambda a: a.t_(), lambda a: a.swapaxes_(0, 1),
+    lambda a: a.swapdims_(0, 1),
     lambda a: a.transpose_(0, 1).add_(1).squeeze_(1).mul_(2),
 ]  # fmt: skip
 
