@@ -161,12 +161,13 @@ def _through_nodes(leaves: list, ys: list, vs: list, wanted: list, what: str) ->
 
 
 def _asked_for(leaves: list, ys: list, vs: list, wanted: list, what: str) -> None:
-    """Results of `autograd.grad`, by leaves and by the outputs themselves, some twice; they can be written to."""
+    """Results of `autograd.grad`, by leaves and by the outputs themselves; one that is asked for twice is one tensor. They can be written to."""
     wants = [x for x in leaves if x.requires_grad]
     inputs = [*wants, *ys, wants[0]]
     first = torch.autograd.grad(ys, inputs, vs, retain_graph=True, allow_unused=True)
     second = torch.autograd.grad(ys, inputs, vs, allow_unused=True)
-    held = {f"grad {i} of pass {k}": g for k, found in enumerate((first, second)) for i, g in enumerate(found) if g is not None}
+    assert first[0] is first[-1] and second[0] is second[-1]
+    held = {f"grad {i} of pass {k}": g for k, found in enumerate((first, second)) for i, g in enumerate(found[:-1]) if g is not None}
     _checked(leaves, ys, vs, held, what)
     wanted = [w for x, w in zip(leaves, wanted, strict=True) if x.requires_grad]
     for g, w in zip(second[: len(wants)], wanted, strict=True):

@@ -213,11 +213,18 @@ def test_trusted_classes(path):
     assert serialization.get_safe_globals() == []
 
 
-def test_pickle_and_deepcopy_keep_sharing():
+def test_deepcopy_and_save_keep_sharing_and_pickle_does_not():
     base = torch.arange(6.0)
-    for a, b in (pickle.loads(pickle.dumps([base[1:3], base])), copy.deepcopy([base[1:3], base])):
+    buffer = io.BytesIO()
+    torch.save([base[1:3], base], buffer)
+    buffer.seek(0)
+    for a, b in (copy.deepcopy([base[1:3], base]), torch.load(buffer)):
         a.fill_(9)
         assert b.tolist() == [0, 9, 9, 3, 4, 5]
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        a, b, c = pickle.loads(pickle.dumps([base[1:3], base, base], protocol))
+        a.fill_(9)
+        assert b is c and b.tolist() == [0, 1, 2, 3, 4, 5]
     t = torch.ones(2)
     t.note = "mine"
     assert pickle.loads(pickle.dumps(t)).note == "mine"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..graph.modes import enable_grad
+from ..graph.modes import recorded
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
 from ..tensor import Tensor
@@ -138,7 +138,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.vjp.html
     """
-    with enable_grad():
+    with recorded():
         several_in, leaves, several_out, outputs = _call(func, inputs, "vjp", create_graph)
         _check_outputs(outputs, leaves, strict)
         vectors = _vector(v, outputs, several_out, "vjp", "the user-provided function returns")
@@ -170,7 +170,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     >>> torch.autograd.functional.jvp(lambda x: x * x, torch.tensor([1., 2.]), torch.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
-    with enable_grad():
+    with recorded():
         several_in, given = _tuple(inputs, "inputs", "jvp")
         vectors = _vector(v, given, several_in, "jvp", "the input to the user-provided function is")
         _, leaves, several_out, outputs = _call(func, inputs, "jvp", create_graph)
@@ -226,7 +226,7 @@ def jacobian(
             "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
             "`strict=False` or `vectorize=False`."
         )
-    with enable_grad():
+    with recorded():
         several_in, leaves, several_out, outputs = _call(func, inputs, "jacobian", create_graph)
         _check_outputs(outputs, leaves, strict)
         columns = strategy == "forward-mode"
@@ -373,7 +373,7 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def _hessian_product(func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool, name: str) -> Any:
-    with enable_grad():
+    with recorded():
         several_in, given = _tuple(inputs, "inputs", name)
         vectors = _vector(v, given, several_in, name, "the input to the user-provided function is")
         _, leaves, several_out, outputs = _call(func, inputs, name, create_graph)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dtypes import complex128, float64
 from ..errors import GradcheckError
-from ..graph.modes import enable_grad
+from ..graph.modes import recorded
 from ..ops.creation.create import from_numpy
 from ..ops.elementwise.complex import view_as_complex, view_as_real
 from ..shapes import is_expanded
@@ -173,7 +173,7 @@ def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarra
         values = ndarray(x.detach())
     values[...] = before.astype(np.float64) + change
     try:
-        with enable_grad():  # (the function may register hooks)
+        with recorded():  # (the function may register hooks)
             return ndarray(_outputs(func(*args[:i], x, *args[i + 1 :]))[k].detach()).astype(np.float64).reshape(-1).copy()
     finally:
         values[...] = before
@@ -313,7 +313,7 @@ def gradgradcheck(
         for i in wanted:  # differences are taken at tensors that do not require grad
             if not values[i].requires_grad:
                 values[i] = values[i].detach().requires_grad_()
-        with enable_grad():
+        with recorded():
             results = [o for o in _outputs(func(*values)) if o.requires_grad]
             found = grad(results, [values[i] for i in wanted], list(everything[n:]), create_graph=True, allow_unused=True)
             return tuple(values[i] * 0 if g is None else g for i, g in zip(wanted, found, strict=True))

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..dtypes import promote_types
 from ..errors import ModifiedError
-from ..graph.modes import enable_grad, state
+from ..graph.modes import recorded, state
 from ..graph.node import Output
 from ..ops.core.history import LeafBackward0, attach
 from ..ops.core.recording import pushed as running
@@ -76,7 +76,7 @@ class _Trace:
             if not isinstance(t, Tensor):
                 raise RuntimeError(f"{name}: Expected the inputs to only contain Tensors, got {type(t)}")
         forward = name.startswith(("jvp", "jacfwd", "linearize"))
-        with enable_grad():
+        with recorded():
             self.leaves = []
             connected = False
             for t in flat:
@@ -183,7 +183,7 @@ class _Trace:
 
     def pusher(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:
         """Return tangents -> J · tangents for each output."""
-        with enable_grad():
+        with recorded():
             # not 0, which rules may treat by itself (x·ln y); rules of complex results may ask that it be a possible gradient, as 0 is
             dummies = [
                 new_full(o.shape, 0 if o.dtype.is_complex else 1, o.dtype).requires_grad_() if o.requires_grad else None

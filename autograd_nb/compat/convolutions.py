@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.api import grad
-from ..graph.modes import enable_grad
+from ..graph.modes import recorded
 from ..ops.core.registry import OPS
 from ..ops.creation.create import zeros
 from ..tensor import Tensor
@@ -22,7 +22,7 @@ def _made(dims: int, of_input: bool) -> Callable[..., Tensor]:
         input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
     ) -> Tensor:
         x = zeros(tuple(input_size), dtype=weight.dtype, requires_grad=True)
-        with enable_grad():
+        with recorded():
             y = OPS[convolution].call(x, weight, None, stride, padding, dilation, groups)
         return grad(y, x, grad_output, create_graph=weight.requires_grad or grad_output.requires_grad)[0]
 
@@ -30,7 +30,7 @@ def _made(dims: int, of_input: bool) -> Callable[..., Tensor]:
         input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
     ) -> Tensor:
         w = zeros(tuple(weight_size), dtype=input.dtype, requires_grad=True)
-        with enable_grad():
+        with recorded():
             y = OPS[convolution].call(input, w, None, stride, padding, dilation, groups)
         return grad(y, w, grad_output, create_graph=input.requires_grad or grad_output.requires_grad)[0]
 

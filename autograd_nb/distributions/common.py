@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .. import dtypes
-from ..graph.modes import enable_grad
+from ..graph.modes import recorded
 from ..ops.core.registry import functions
 from ..tensor import Tensor
 
@@ -41,7 +41,7 @@ class lazy_property:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        with enable_grad():  # whoever asks first, the gradients are everybody's
+        with recorded():  # whoever asks first, the gradients are everybody's
             value = self.function(instance)
         instance.__dict__[self.function.__name__] = value
         return value

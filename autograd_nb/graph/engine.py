@@ -27,9 +27,10 @@ def _unset(*_: Any) -> Any:
     raise RuntimeError("the ops have not been imported")
 
 
-#: set by the ops: add(a, b) -> tensor, add_in_place(a, b); merge(a, b), which adds in the memory of one of them if that is a pass's own;
+#: set by the ops: add(a, b) -> tensor, accumulated(grad, g) at a leaf, add_in_place(a, b); merge(a, b), which adds in the memory of one if a pass made that;
 #: own(g, leaf, recorded): a gradient as the leaf may keep it, and (leaf=None) as a pass returns it: dense memory that nobody else has
 add: Callable[[Any, Any], Any] = _unset
+accumulated: Callable[[Any, Any], Any] = _unset
 add_in_place: Callable[[Any, Any], None] = _unset
 merge: Callable[[Any, Any], Any] = _unset
 own: Callable[[Any, Any, bool], Any] = _unset
@@ -216,7 +217,7 @@ class Pass:
             if grad is None:
                 leaf._grad = own(g, leaf, self.create_graph)
             elif self.create_graph:
-                leaf._grad = add(grad, g)
+                leaf._grad = accumulated(grad, g)
             else:
                 add_in_place(grad, g)
         if hooks is not None:
@@ -371,7 +372,7 @@ def run(
         work.running = set(nodes)
         running = work.running.union(last)
     previous = state.grad
-    state.grad = create_graph
+    state.grad = create_graph and (previous or not state.inference)
     try:
         if len(roots) == 1 and running is None and roots[0].__class__ is not Output:
             work.pending[roots[0]] = gradients[0]
@@ -401,8 +402,11 @@ def run(
         _end()
     if targets is None:
         return []
-    found = [work.captured.get(t if t.is_leaf_edge else _place(t)) for t in targets]
-    return found if create_graph or accumulate else [None if g is None else own(g, None, False) for g in found]
+    places = [t if t.is_leaf_edge else _place(t) for t in targets]
+    found = work.captured
+    if not (create_graph or accumulate):  # one tensor for each target, however often it was asked for
+        found = {p: None if (g := found.get(p)) is None else own(g, None, False) for p in dict.fromkeys(places)}
+    return [found.get(p) for p in places]
 
 
 def queue_callback(callback: Callable[[], None]) -> None:

@@ -44,6 +44,7 @@ class PerThread(threading.local):
 class _State(PerThread):
     grad = True  # record ops
     inference = False  # new tensors are inference tensors
+    asked = False  # the mode that was asked for in inference mode, where nothing is recorded all the same
     blocks: tuple[unrecorded, ...] = ()  # that the thread is in, the outermost first
     switched = 0  # how often recording was switched off by `no_grad`: forward mode goes on within
     ending: Sequence[Callable[[], None]] = ()  # what is called when the outermost pass ends
@@ -52,6 +53,14 @@ class _State(PerThread):
 
 state: _State = _State()
 inference_used: bool = False  #: until inference mode is first entered, nobody need ask whether his thread is in it
+
+
+def _switch(mode: bool) -> None:
+    """Record ops or not; in inference mode the answer of `is_grad_enabled` is all that changes."""
+    if state.inference:
+        state.asked = mode
+    else:
+        state.grad = mode
 
 
 class _Mode:
@@ -125,7 +134,7 @@ class _GradMode(_Mode):
 
     @whole
     def __exit__(self, *error: Any) -> None:
-        state.grad = self._previous
+        _switch(self._previous)
 
 
 class no_grad(_GradMode):
@@ -143,8 +152,8 @@ class no_grad(_GradMode):
 
     @whole
     def __enter__(self) -> None:
-        self._previous = state.grad
-        state.grad = False
+        self._previous = is_grad_enabled()
+        _switch(False)
         state.switched += 1
 
 
@@ -164,12 +173,25 @@ class unrecorded(no_grad):
 
 
 class enable_grad(_GradMode):
-    """Context or decorator in which ops are recorded, also inside `no_grad`."""
+    """Context or decorator in which ops are recorded, also inside `no_grad`, but not inside `inference_mode`."""
 
     @whole
     def __enter__(self) -> None:
-        self._previous = state.grad
-        state.grad = True
+        self._previous = is_grad_enabled()
+        _switch(True)
+
+
+class recorded(enable_grad):
+    """`enable_grad` around what the library differentiates for itself, which works in inference mode too."""
+
+    @whole
+    def __enter__(self) -> None:
+        self._modes = state.grad, state.inference
+        state.grad, state.inference = True, False
+
+    @whole
+    def __exit__(self, *error: Any) -> None:
+        state.grad, state.inference = self._modes
 
 
 class set_grad_enabled(_Mode):
@@ -178,12 +200,12 @@ class set_grad_enabled(_Mode):
     @whole
     def __init__(self, mode: bool):
         self._mode = bool(mode)
-        self._previous = state.grad
-        state.grad = self._mode
+        self._previous = is_grad_enabled()
+        _switch(self._mode)
         state.switched += not self._mode
 
     def __call__(self, function: Function) -> Function:
-        state.grad = self._previous
+        _switch(self._previous)
         return super().__call__(function)
 
     def _clone(self) -> Self:
@@ -191,11 +213,11 @@ class set_grad_enabled(_Mode):
 
     @whole
     def __enter__(self) -> None:
-        state.grad = self._mode
+        _switch(self._mode)
 
     @whole
     def __exit__(self, *error: Any) -> None:
-        state.grad = self._previous
+        _switch(self._previous)
 
 
 class inference_mode(_Mode):
@@ -224,13 +246,13 @@ class inference_mode(_Mode):
     def __enter__(self) -> None:
         global inference_used
         inference_used = True
-        self._previous = state.grad, state.inference
-        state.inference = self.mode
+        self._previous = state.grad, state.inference, state.asked
+        state.inference, state.asked = self.mode, False
         state.grad = not self.mode  # (False also ends a `no_grad` around it, as in PyTorch)
 
     @whole
     def __exit__(self, *error: Any) -> None:
-        state.grad, state.inference = self._previous
+        state.grad, state.inference, state.asked = self._previous
 
 
 def is_grad_enabled() -> bool:
@@ -240,7 +262,7 @@ def is_grad_enabled() -> bool:
     ...
     False
     """
-    return state.grad
+    return state.asked if state.inference else state.grad
 
 
 def is_inference_mode_enabled() -> bool:

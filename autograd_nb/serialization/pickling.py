@@ -17,10 +17,15 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def reduce_tensor(t: Tensor) -> tuple[Any, ...]:
-    """Return what pickle needs to make ``t`` again. A non-leaf becomes a leaf; tensors of one storage go on sharing it."""
+    """Return what pickle needs to make ``t`` again. A non-leaf becomes a leaf.
+
+    As in PyTorch each tensor has memory of its own then, if it does not go to another process; `torch.save` keeps what is shared.
+    """
+    array, offset = _storage(t)
     if _for_another_process():
         refuse_non_leaf(t)
-    array, offset = _storage(t)
+    else:
+        array = array[:]  # pickle knows arrays by what they are
     layout = t._layout
     args = (type(t), array, offset, tuple(layout.shape), layout.strides, layout.dtype, t.requires_grad)
     return (_rebuild, args, dict(t.__dict__)) if t.__dict__ else (_rebuild, args)

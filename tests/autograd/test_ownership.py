@@ -284,9 +284,11 @@ def test_results_of_grad_can_be_written_to():
     assert g.stride() == (1,)
     x = torch.ones(2, 3, requires_grad=True)
     v = torch.ones(2, 3)
-    first, second = torch.autograd.grad(x + 0, [x, x], v)
+    first, other = torch.autograd.grad(x + (w := torch.ones(2, 3, requires_grad=True)), [x, w], v)
     first.zero_()
-    assert second.tolist() == v.tolist() == [[1.0] * 3] * 2
+    assert other.tolist() == v.tolist() == [[1.0] * 3] * 2
+    first, second = torch.autograd.grad(x + 0, [x, x], v)
+    assert first is second  # as in PyTorch
 
 
 def test_a_gradient_has_the_order_of_a_dense_leaf():

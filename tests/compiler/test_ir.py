@@ -131,6 +131,21 @@ def test_no_two_outputs_are_one():
     refused([Step(Call("two", origin), [use(x), use(t), use(t)], (1, 2), None)], "writes t4 twice")
 
 
+def listed(*written):
+    """A kernel that goes through a list, as the updates of optimizers do."""
+    origin = ("source", "def each(xs, ys):\n    pass\n", ("float32[:]", "[float32]"))
+    return Step(Call("each", origin), [use(x), *map(use, written)], tuple(range(1, len(written) + 1)), None)
+
+
+def test_a_list_may_name_memory_of_the_users_twice():
+    """It is gone through in order; two outputs of one call that are one, or memory of the program's own, are a fault all the same."""
+    verify(Program([listed(state, state)]))
+    verify(Program([listed(y, state, y)]))
+    refused([listed(t, t)], "writes t4 twice")
+    origin = ("source", "def two(a, p, q):\n    pass\n", ("float32[:]",) * 3)
+    refused([Step(Call("two", origin), [use(x), use(state), use(state)], (1, 2), None)], "writes .* twice")
+
+
 def test_what_is_read_afterwards_is_written():
     refused([add(x, y, t)], r"nothing writes the buffers \[5\]", live_out={4, 5})
 

@@ -12,7 +12,7 @@ from ...dtypes import dtype
 from ...graph import engine, ownership
 from ...graph.hooks import fitted
 from ...graph.ownership import OURS
-from ...shapes import Layout, broadcast_shapes
+from ...shapes import Layout, broadcast_shapes, is_expanded
 from ...tensor import Tensor, make
 from ..core.call_path import shortcut
 from ..core.calls import acceptable, operator_of
@@ -113,8 +113,8 @@ def _adding(name: str, target: dtype, source: dtype, once: bool) -> PointwiseKer
     return PointwiseKernel(name, lambda a, b: (a + b,), inputs, target.compute, [target.name], {0: 0} if once else {})
 
 
-def _adder(name: str, after: Sequence[str] = (), worth: float = WORTH) -> Callable[[Tensor, Tensor], None]:
-    """add(target, source): target += source without a history; ``after``: what follows.
+def _adder(name: str, after: Sequence[str] = (), worth: float = WORTH, overlapping: bool = False) -> Callable[[Tensor, Tensor], None]:
+    """add(target, source): target += source without a history; ``after``: what follows. Expanded targets are refused, if not ``overlapping``.
 
     A target of ``worth`` elements or more is given to the kernel once. Of two arguments LLVM sees that they overlap, and adds one
     element after the other.
@@ -125,6 +125,11 @@ def _adder(name: str, after: Sequence[str] = (), worth: float = WORTH) -> Callab
         whole = broadcast_shapes(target.shape, source.shape)
         if whole != target.shape:
             raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(whole)}")
+        if not overlapping and is_expanded(target):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the "
+                f"tensor before performing the operation. (.grad has shape {list(target.shape)} and strides {list(target.strides)})"
+            )
         once = target.size >= worth
         entry, dims = _adding(name, target.dtype, source.dtype, once).entry([target, source], [target])
         return memo.keep((target, source), (entry, dims, once))  # type: ignore[no-any-return]
@@ -153,7 +158,7 @@ def _adder(name: str, after: Sequence[str] = (), worth: float = WORTH) -> Callab
 _engine_add_in_place = _adder("add_", ["target._version_[0] += 1"])
 
 #: one element after the other, where the target's elements may share memory
-add_overlapping = _adder("add_overlapping", worth=float("inf"))
+add_overlapping = _adder("add_overlapping", worth=float("inf"), overlapping=True)
 
 
 def _fitting(have: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
@@ -168,6 +173,11 @@ def _engine_add(have: Tensor, g: Tensor) -> Tensor:
     if have.__class__ is Tensor and g.__class__ is Tensor:
         have, g = _fitting(have, g)
     return add(have, g)  # type: ignore[no-any-return]
+
+
+def _engine_accumulated(grad: Tensor, g: Tensor) -> Tensor:
+    """Return a leaf's grad + g, recorded: broadcast where the leaf has got another shape since, as in PyTorch."""
+    return add(grad, g)  # type: ignore[no-any-return]
 
 
 def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
@@ -213,6 +223,7 @@ def _copy(g: Tensor) -> Tensor:
 
 
 engine.add = _engine_add
+engine.accumulated = _engine_accumulated
 engine.add_in_place = _engine_add_in_place
 engine.merge = _engine_merge
 engine.own = _engine_own

@@ -31,7 +31,7 @@ def _clamp(x: Tensor, low: float) -> Tensor:
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """Return x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs.
 
-    The dim is gone in the result, whose dtype is that of both inputs.
+    The dim is gone in the result. Each input is divided by its norm in its own dtype; the result has that of both together.
     Errors: RuntimeError unless that is a floating point one, IndexError for a dim out of range.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cosine_similarity.html
 
@@ -42,7 +42,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     d = dtypes.promote_types(a.dtype, b.dtype)
     if d.category != 2:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {d}")
-    a, b = OPS["broadcast_tensors"].call(cast(a, d), cast(b, d))
+    a, b = OPS["broadcast_tensors"].call(*[t if t.dtype.category == 2 else cast(t, d) for t in (a, b)])
     dim = wrap_dim(dim, a.ndim)
     return (_unit(a, dim, eps) * _unit(b, dim, eps)).sum(dim)
 

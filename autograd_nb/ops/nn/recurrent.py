@@ -13,9 +13,9 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...graph import engine
-from ...graph.modes import enable_grad, state, unrecorded
+from ...graph.modes import recorded, state, unrecorded
 from ...tensor import Tensor, edge
-from ..core.recording import guarded
+from ..core.recording import guarded, mark_inference
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone, dense
@@ -94,7 +94,7 @@ def _unrolled(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
 
 def _recorded_gradients(kind, g, operands, sizes, reverse, needs):
     """Return the gradients as tensors with a history: the layer is recorded anew with ops, and differentiated."""
-    with enable_grad():
+    with recorded():
         # other names for the operands: one may depend on another, and what is wanted are the partial derivatives
         copies = {p: None if t is None else t.view(t.shape) for p, t in operands.items()}
         outputs = _unrolled(kind, *copies.values(), sizes, reverse)
@@ -171,6 +171,8 @@ def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None,
     with unrecorded():
         y, hn, cn, gates, cells = _forward(kind, sizes, reverse, x, h, c, *weights)
     if not state.grad:
+        if state.inference:
+            mark_inference(y)
         return y, hn, cn
     if not kind.startswith("rnn") and len(sizes) == 1:
         kept = None  # the outputs are the last states, and nothing reads them again

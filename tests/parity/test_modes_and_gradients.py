@@ -1,0 +1,106 @@
+"""Inference mode beside grad modes, gradients that were left by a leaf of another shape, and tensors that exchange what they are."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+pytest.importorskip("torch")
+
+from .snippets import check  # noqa: E402
+
+X = "x = t.ones(2, requires_grad=True)"
+
+
+@pytest.mark.parity
+def test_nothing_is_recorded_in_inference_mode_whatever_grad_mode_is_asked_for():
+    """But for the library's own derivatives; `is_grad_enabled` answers what was asked for."""
+    ways = {
+        "a context": "with t.inference_mode(), t.enable_grad():\n    {}",
+        "a call": "with t.inference_mode():\n    t.set_grad_enabled(True)\n    {}",
+        "a block": "with t.inference_mode(), t.set_grad_enabled(True):\n    {}",
+        "the mode ended": "with t.inference_mode(), t.inference_mode(False):\n    {}",
+        "no mode at all": "with t.inference_mode(False), t.no_grad():\n    {}",
+    }
+    lines = {
+        "result": "y = x * 2; r = y, y.is_inference(), y.grad_fn is None, t.is_grad_enabled(), t.is_inference_mode_enabled()",
+        "matrix": "y = x @ x; r = y, y.is_inference()",
+        "module": "y = nn.Linear(2, 2, bias=False)(x); r = y.requires_grad, y.is_inference()",
+        "recurrent": "y = nn.LSTM(2, 2)(x[None])[0]; r = y.requires_grad, y.is_inference()",
+        "view": "y = x[:1]; r = y, y.is_leaf, y.is_inference()",
+        "leaf made there": "y = t.ones(2, requires_grad=True); z = y * 2; r = y, z, z.is_inference()",
+        "changed in place": "y = t.ones(2); y.add_(x.detach()); r = y, y.is_inference()",
+        "gradient": "r = t.func.grad(lambda z: (z * z).sum())(x)",
+        "gradient without": "r = t.func.grad(lambda z: (z * t.no_grad()(t.square)(z)).sum())(x)",
+        "hessian": "r = t.func.hessian(lambda z: (z ** 3).sum())(x)",
+        "recorded gradient": "g, = t.autograd.grad(before, x, create_graph=True); r = g, g.is_inference()",
+        "modes inside": "r = [t.is_grad_enabled()]\n    with t.no_grad(): r.append(t.is_grad_enabled())\n    r.append(t.is_grad_enabled())",
+    }
+    after = "\nr = r, t.is_grad_enabled(), t.is_inference_mode_enabled(), x * 2"
+    check({f"{a}, {b}": way.format(line) + after for (a, way), (b, line) in itertools.product(ways.items(), lines.items())},
+          f"{X}; before = (x ** 3).sum()")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_a_gradient_of_a_shape_that_the_leaf_had_before():
+    """Accumulating is refused where the new gradient is larger, and broadcasts otherwise; recorded passes broadcast either way."""
+    shapes = ("(4,)", "(2, 4)", "(1, 4)", "()", "(3,)", "(0,)", "(2, 1)")
+    ways = ("x.data = t.ones({})", "with t.no_grad(): x.resize_({}).fill_(1)")
+    check({
+        f"{a} {b} {way} {record}": f"x = t.ones({a}, requires_grad=True); (x * 2).sum().backward()\n{way.format(b)}\n"
+        f"(x * x).sum().backward(create_graph={record}); r = x.grad"
+        for a, b in itertools.permutations(shapes, 2) for way in ways for record in (False, True)
+    })  # fmt: skip
+
+
+@pytest.mark.parity
+def test_accumulating_into_a_gradient_whose_elements_share_memory():
+    """An expanded one is refused, and replaced by recorded passes; other overlaps are the user's affair."""
+    grads = ("t.ones(3).expand(2, 3)", "t.ones(2, 1).expand(2, 3)", "t.ones(3, 1).expand(3, 2).T", "t.ones(9).as_strided((2, 3), (0, 1))",
+             "t.ones(2, 6)[:, ::2]", "t.ones(1, 3).expand(1, 3)[[0, 0]]")  # fmt: skip
+    passes = ("y.backward({})", "t.autograd.backward(y, inputs=[x], {})", "z = x * 1; (z * z).sum().backward({})")
+    check({
+        f"{g} {p} {record}": f"x.grad = {g}; y = (x * x).sum(); old = x.grad\n{p.format(f'create_graph={record}')}\nr = x.grad, x.grad.stride(), old"
+        for g in grads for p in passes for record in (False, True)
+    }, "x = t.arange(6.).reshape(2, 3).requires_grad_()")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_a_target_that_is_asked_for_twice_has_one_gradient():
+    same = "r = [a is b for a in g for b in g], g"
+    check({
+        "leaf": f"g = t.autograd.grad((x * x).sum(), [x, x]); {same}",
+        "result": f"y = x * 2; g = t.autograd.grad((y * y).sum(), [y, x, y]); {same}",
+        "output of several": f"a, b = x.unbind(); g = t.autograd.grad(a * b, [a, b, a]); {same}",
+        "recorded": f"y = x * 2; g = t.autograd.grad((y ** 3).sum(), [y, x, y], create_graph=True); {same}",
+        "unused": f"g = t.autograd.grad((x * x).sum(), [x, t.ones(1, requires_grad=True), x], allow_unused=True); {same}",
+    }, X)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_cosine_similarity_divides_each_operand_in_its_own_dtype():
+    kinds = ("float16", "float32", "float64", "int64", "bool")
+    check({
+        f"{a} {b}": f"r = F.cosine_similarity(t.tensor([[.1, .7, .3], [9, 4, 3.3]]).to(t.{a}), t.tensor([[.11, -.7, .37], [.19, .41, 7.33]]).to(t.{b}))"
+        for a in kinds for b in kinds
+    }, tolerance=1e-6)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_swapped_tensors():
+    look = "t.utils.swap_tensors(a, b); r = i == (id(a), id(b)), a, b, type(a).__name__, type(b).__name__, a.grad, b.grad, a.__dict__ == b.__dict__"
+    pairs = {
+        "tensors": "a, b = t.ones(2), t.zeros(3, requires_grad=True)",
+        "a parameter": "a, b = nn.Parameter(t.ones(2)), t.zeros(3)",
+        "gradients and attributes": "a, b = t.ones(2, requires_grad=True), t.zeros(2); a.grad = t.ones(2); b.note = 1",
+        "dtypes": "a, b = t.ones(2, dtype=t.int64), t.zeros(2, 1, dtype=t.complex64)",
+        "itself": "a = b = t.ones(2)",
+        "a subclass": "class S(t.Tensor): pass\na, b = t.ones(2).as_subclass(S), t.zeros(1)",
+        "what has a history": "a, b = t.ones(2, requires_grad=True) * 2, t.zeros(1)",
+        "weak references": "import weakref; a, b = t.ones(2), t.zeros(2); w = weakref.ref(b)",
+        "a base": "a, b = t.ones(2), t.zeros(2); v = b[:1]",
+    }
+    trained = "(p * p).sum().backward(); before = p.grad; t.utils.swap_tensors(p, q); (q * q).sum().backward(); (p * p).sum().backward(); r = p.grad, q.grad, q.grad is before"
+    check({**{k: f"{v}\ni = id(a), id(b)\n{look}" for k, v in pairs.items()},
+           "trained": f"p, q = nn.Parameter(t.ones(2)), nn.Parameter(3 * t.ones(2)); {trained}"})  # fmt: skip
