@@ -167,7 +167,8 @@ def _asked_for(leaves: list, ys: list, vs: list, wanted: list, what: str) -> Non
     first = torch.autograd.grad(ys, inputs, vs, retain_graph=True, allow_unused=True)
     second = torch.autograd.grad(ys, inputs, vs, allow_unused=True)
     assert first[0] is first[-1] and second[0] is second[-1]
-    held = {f"grad {i} of pass {k}": g for k, found in enumerate((first, second)) for i, g in enumerate(found[:-1]) if g is not None}
+    inner = [i for i, t in enumerate(inputs) if not any(t is u for u in inputs[:i])]  # (a leaf may be an output too)
+    held = {f"grad {i} of pass {k}": g for k, found in enumerate((first, second)) for i in inner if (g := found[i]) is not None}
     _checked(leaves, ys, vs, held, what)
     wanted = [w for x, w in zip(leaves, wanted, strict=True) if x.requires_grad]
     for g, w in zip(second[: len(wants)], wanted, strict=True):

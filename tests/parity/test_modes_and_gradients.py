@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from .snippets import check  # noqa: E402
+from .snippets import check
 
 X = "x = t.ones(2, requires_grad=True)"
 
@@ -101,6 +101,7 @@ def test_swapped_tensors():
         "weak references": "import weakref; a, b = t.ones(2), t.zeros(2); w = weakref.ref(b)",
         "a base": "a, b = t.ones(2), t.zeros(2); v = b[:1]",
     }
-    trained = "(p * p).sum().backward(); before = p.grad; t.utils.swap_tensors(p, q); (q * q).sum().backward(); (p * p).sum().backward(); r = p.grad, q.grad, q.grad is before"
+    trained = "p, q = nn.Parameter(t.ones(2)), nn.Parameter(3 * t.ones(2)); (p * p).sum().backward(); before = p.grad; t.utils.swap_tensors(p, q); "
+    trained += "(q * q).sum().backward(); (p * p).sum().backward(); r = p.grad, q.grad, q.grad is before"
     check({**{k: f"{v}\ni = id(a), id(b)\n{look}" for k, v in pairs.items()},
-           "trained": f"p, q = nn.Parameter(t.ones(2)), nn.Parameter(3 * t.ones(2)); {trained}"})  # fmt: skip
+           "trained": trained})  # fmt: skip
