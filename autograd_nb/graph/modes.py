@@ -56,7 +56,7 @@ inference_used: bool = False  #: until inference mode is first entered, nobody n
 
 
 def _switch(mode: bool) -> None:
-    """Record ops or not; in inference mode the answer of `is_grad_enabled` is all that changes."""
+    """Set whether ops are recorded; in inference mode the answer of `is_grad_enabled` is all that changes."""
     if state.inference:
         state.asked = mode
     else:
