@@ -18,6 +18,8 @@ import numpy as np
 
 from . import dtypes
 from .errors import AutogradError
+from .graph import markup
+from .graph.node import place
 from .ops.core.numbers import numbers_of
 from .ops.core.registry import public
 from .tensor import Tensor
@@ -250,5 +252,55 @@ def _format(self: Tensor, spec: str) -> str:
     return str(self)
 
 
+def _spread(values: np.ndarray, bins: int = 40) -> str:
+    """Return how the finite values are spread, as a line of bars, and how many are not finite."""
+    wide = values.astype(np.float64).reshape(-1)
+    finite = wide[np.isfinite(wide)]
+    text = ""
+    if finite.size:
+        counts, edges = np.histogram(finite, bins=bins)
+        text = markup.histogram(counts.tolist(), float(edges[0]), float(edges[-1]))
+        text += f'<div class="dim">mean {finite.mean():.4g}, standard deviation {finite.std():.4g}</div>'
+    return text + (f"<div>{wide.size - finite.size:,} values are nan or infinite</div>" if finite.size < wide.size else "")
+
+
+def tensor_html(self: Tensor) -> str:
+    """Return what notebooks show of a tensor: shape, dtype, device, how it was made and where, a table of values, how many of each there are."""
+    facts = [f"{type(self).__name__} {list(self.shape)}", repr(self.dtype).partition(".")[2] or repr(self.dtype), str(self.device)]
+    try:
+        node = self.grad_fn
+        if node is not None:
+            where = place(getattr(node, "code", None), getattr(node, "lasti", 0))
+            facts.append(f"made by {node.name()}" + (f" at {where}" if where != "an unknown place" else ""))
+        elif self.requires_grad:
+            facts.append("a leaf that requires grad")
+    except AutogradError as error:
+        facts.append(f"history: {error}")
+    values = numbers_of(self)
+    parts = ["<div>" + " · ".join(f"<span>{markup.escape(f)}</span>" for f in facts) + "</div>"]
+    if values.size and values.ndim <= 2:
+        parts.append(_rows(values.reshape(1, -1) if values.ndim < 2 else values))
+    elif values.size:
+        parts.append(f"<pre>{markup.escape(str(self.detach()))}</pre>")
+    if values.size > 64 and values.dtype.kind in "fiu":
+        parts.append(_spread(values))
+    return markup.page(*parts)
+
+
+def _rows(values: np.ndarray, most: int = 8) -> str:
+    """Return a table of a matrix: of a large one its edges, with dots in between."""
+    half = most // 2
+
+    def ends(n: int) -> list[int | None]:
+        return [*range(n)] if n <= most else [*range(half), None, *range(n - half, n)]
+
+    across = ends(values.shape[1])
+    shown = values[np.ix_([i for i in ends(values.shape[0]) if i is not None], [j for j in across if j is not None])]
+    fmt: Any = _ComplexFormat(shown) if shown.dtype.kind == "c" else _Format(shown.astype(np.float32) if shown.dtype == np.float16 else shown)
+    rows = [[("…" if i is None or j is None else fmt(values[i, j].item()).strip()) for j in across] for i in ends(values.shape[0])]
+    return markup.table(["…" if j is None else str(j) for j in across] if values.shape[1] > 1 else (), rows)
+
+
+Tensor._repr_html_ = tensor_html  # type: ignore[attr-defined]
 Tensor.__repr__ = tensor_text  # type: ignore[method-assign,assignment]
 Tensor.__format__ = _format  # type: ignore[method-assign,assignment]

@@ -7,9 +7,10 @@ phrases, so that a search finds help; the rest names the op, the user's line and
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 
@@ -48,6 +49,38 @@ def shorten(value: object) -> str:
     """Return ``repr(value)`` cut to 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else text[:79] + "…"
+
+
+def guess(name: str, names: Iterable[str]) -> str:
+    """Return the sentence that asks for the nearest of ``names``, and "" where none is near; ``guess("dmi", ["dim"])``: " Did you mean 'dim'?"."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [n for n in names if n[:1] != "_"], 1, 0.6)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def with_guess(error: TypeError, function: Any) -> TypeError:
+    """Return the error of a call by a keyword that the function does not have, with a guess at the end, as Python itself makes it from 3.13 on."""
+    text = error.args[0] if error.args and isinstance(error.args[0], str) else ""
+    found = re.search(r"got an unexpected keyword argument '(\w+)'$", text)
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if found is not None and code is not None:
+        near = guess(found[1], code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+        error.args = (error.args[0] + ("." + near if near else ""), *error.args[1:])
+    return error
+
+
+def check_keywords(kind: type, keywords: Iterable[str]) -> None:
+    """Raise the TypeError that Python would, with a guess, where ``__init__`` of a class does not take one of the keywords."""
+    function: Any = kind.__init__
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & inspect.CO_VARKEYWORDS or hasattr(function, "__wrapped__"):
+        return
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    for name in keywords:
+        if name not in names:
+            near = guess(name, names)
+            raise TypeError(f"{kind.__name__}.__init__() got an unexpected keyword argument {name!r}" + ("." + near if near else ""))
 
 
 class OutOfMemoryError(RuntimeError):

@@ -286,6 +286,9 @@ class profile:
         """Return one row for each name (with ``group_by_input_shape`` and operands' shapes; with ``group_by_stack_n`` and user's line)."""
         return self.events().key_averages(group_by_input_shape, group_by_stack_n)
 
+    def _repr_html_(self) -> str:
+        return self.key_averages()._repr_html_()
+
     def export_chrome_trace(self, path: str) -> None:
         """Write the events for chrome://tracing or https://ui.perfetto.dev (compressed if ``path`` ends in .gz)."""
         self.events().export_chrome_trace(path)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .codegen.build.files import replacing
+from .graph import markup
 from .graph.node import Node, Output, place
 from .ops.core.reduction import reduced_shape
 from .shapes import Layout, layout_of
@@ -31,7 +32,7 @@ def graph(loss: Any, path: Any = None, params: Any = None) -> Drawing:
     backward pass consumed are still shown, marked so.
 
     Args:
-        path: a file to write, by its ending: ``.svg``, ``.dot``/``.gv`` and ``.txt`` need nothing; ``.png`` and ``.pdf`` are
+        path: a file to write, by its ending: ``.svg``, ``.html`` (which folds and zooms), ``.dot``/``.gv`` and ``.txt`` need nothing; ``.png`` and ``.pdf`` are
             drawn by Graphviz, and so is ``.svg`` where the program ``dot`` is installed.
         params: names for leaves: a module, a dict of tensors, or (name, tensor) pairs.
 
@@ -281,8 +282,10 @@ class Drawing:
 
     def svg(self) -> str:
         """Return an SVG picture, by Graphviz where it is installed."""
-        if shutil.which("dot"):
-            return self._drawn("svg").decode()
+        return self._drawn("svg").decode() if shutil.which("dot") else self._layered()
+
+    def _layered(self) -> str:
+        """Return an SVG picture of our own drawing."""
         from .compiler.trace.picture import layered
 
         column = [0] * len(self)
@@ -293,6 +296,12 @@ class Drawing:
             text = f"{what} {kind}" + (f"  {where}" if where else "")
             boxes.append((text, "input" if self._leaf[k] else "output" if k in self._roots else "kernel", column[k]))
         return layered(boxes, [(source, k) for k, inputs in enumerate(self._inputs) for source in inputs])
+
+    def html(self) -> str:
+        """Return a picture that folds and zooms in a browser, as one block of HTML that needs nothing else."""
+        return markup.page(markup.zoomable(self._layered()), markup.fold("As text", f"<pre>{markup.escape(str(self))}</pre>"))
+
+    _repr_html_ = html  # notebooks show this
 
     def _upwards(self) -> Iterator[int]:
         """Return all numbers, inputs before what is computed from them."""
@@ -307,8 +316,11 @@ class Drawing:
                 stack.append((k, True))
                 stack += [(source, False) for source in self._inputs[k]]
 
-    def _repr_svg_(self) -> str:  # notebooks show this
+    def _repr_svg_(self) -> str:  # for pages that show no HTML
         return self.svg()
+
+    def _file(self) -> str:
+        return markup.whole("The graph", self.html())
 
     def _drawn(self, kind: str) -> bytes:
         try:
@@ -322,13 +334,13 @@ class Drawing:
     def save(self, path: Any) -> None:
         """Write a file; its ending says what (see `graph`). ValueError for another ending."""
         kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower()
-        makers: dict[str, Callable[[], str]] = {"svg": self.svg, "dot": self.dot, "gv": self.dot, "txt": lambda: str(self) + "\n"}
+        makers: dict[str, Callable[[], str]] = {"svg": self.svg, "html": self._file, "dot": self.dot, "gv": self.dot, "txt": lambda: str(self) + "\n"}
         if kind in makers:
             content = makers[kind]().encode()
         elif kind in ("png", "pdf", "jpg", "jpeg", "gif", "ps", "eps"):
             content = self._drawn(kind)
         else:
-            raise ValueError(f"graph(): cannot write {os.fspath(path)!r}: its ending must be .svg, .png, .pdf, .dot, .gv or .txt")
+            raise ValueError(f"graph(): cannot write {os.fspath(path)!r}: its ending must be .svg, .html, .png, .pdf, .dot, .gv or .txt")
         with replacing(path) as file:
             file.write(content)
 
@@ -400,3 +412,9 @@ class MemoryTable:
         return "\n".join(text)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = [(f"{r.bytes:,}", f"{r.parameters:,}", r.arrays, r.op, r.line) for r in self.rows]
+        total = (f"{self.total:,}", f"{self.parameters:,}", sum(r.arrays for r in self.rows), "total", f"{self.nodes} nodes")
+        text = f"<p>The graph was consumed by the backward pass at {markup.escape(self.consumed)}.</p>" if self.consumed else ""
+        return markup.page(markup.table(("bytes", "parameters", "arrays", "op", "line"), [*rows, total], words=(3, 4)), text)

@@ -65,7 +65,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     # a stage knows the stages before it and what they hand on (`ir`), never what is made of its work
     "compiler": (
-        ("live_numbers",),
+        ("live_numbers", "remedies"),
         ("nested", "ir"),
         ("addresses",),
         ("guards",),

@@ -1,18 +1,22 @@
-"""Anomaly detection: the first nan of a backward pass, with the line where its op was recorded.
+"""Anomaly detection: the first nan of a backward pass, with the line where its op was recorded, and the first one of what was computed before it.
 
 Source: https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from typing import Any
 
+import numpy as np
+
+from .. import launch
 from ..errors import AutogradError
 from ..graph import engine
 from ..graph.modes import PerThread
-from ..graph.node import Node, place
+from ..graph.node import Node, here, place
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
 
@@ -20,6 +24,52 @@ from ..tensor import Tensor
 class _State(PerThread):
     enabled = False
     check_nan = True
+    forward: _Forward | None = None  # what looks at this thread's kernels
+
+
+class _Forward:
+    """The observer of a thread's kernels; ``first`` tells which one, called from which line, first made nan of operands without."""
+
+    gives_way = True  # to a profile, which takes its place
+
+    def __init__(self) -> None:
+        self.first = ""
+        self._context = launch.observe(self)
+        self._context.__enter__()
+
+    def end(self) -> None:
+        """Observe no more, unless another observer stands before this one."""
+        if launch.observer() is self:
+            self._context.__exit__(None, None, None)
+
+    def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
+        looking = not self.first and _state.enabled and _state.check_nan
+        inputs = args[: len(args) - call.outputs]
+        clean = looking and not any(map(_has_nan, inputs))
+        call.entry(*args)
+        if clean and any(map(_has_nan, args[len(args) - call.outputs :])):
+            code, lasti = here(2)
+            if code is None or _in_backward():
+                return
+            self.first = f"{call.name}, called at {place(code, lasti)}"
+            warnings.warn(f"Anomaly detection: nan, made of operands without nan, by {self.first}", UserWarning, stacklevel=2)
+
+
+def _in_backward() -> bool:
+    """Return whether a backward pass runs: what it makes is told of by its node."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_filename == engine.__file__:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _has_nan(value: Any) -> bool:
+    """Return whether an argument of a kernel is an array of floats, or a list of such, with a nan in it."""
+    if isinstance(value, list):
+        return any(map(_has_nan, value))
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc" and bool(np.isnan(value).any())
 
 
 _state = _State()
@@ -38,6 +88,7 @@ def _watch(node: Node, gradients: tuple[Any, ...]) -> None:
             )
             raise AutogradError(
                 f"Function '{node.name()}' returned nan values in its {i}th output. It was recorded at {place(node.code, node.lasti)}."
+                + (f" The first nan of the forward pass was made by {_state.forward.first}." if _state.forward and _state.forward.first else "")
             )
 
 
@@ -51,6 +102,12 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """
     _state.enabled, _state.check_nan = bool(mode), bool(check_nan)
     (_threads.add if mode else _threads.discard)(threading.get_ident())
+    looks = mode and check_nan
+    if looks and _state.forward is None and launch.observer() is None:
+        _state.forward = _Forward()
+    elif not looks and _state.forward is not None:
+        _state.forward.end()
+        _state.forward = None
     engine.watch = _watch if _threads else None  # it asks the state of the thread that it is called in
 
 
@@ -70,6 +127,9 @@ class set_detect_anomaly:
 
 class detect_anomaly(set_detect_anomaly):
     """Context in which a backward pass that makes a nan is a RuntimeError naming the op and its line.
+
+    The forward pass is watched too: the first kernel that makes nan of operands without nan is told of in a warning with its line,
+    and again in the error of the backward pass.
 
     >>> with torch.autograd.detect_anomaly():  # doctest: +SKIP
     ...     loss.backward()

@@ -17,6 +17,7 @@ from ..autograd.anomaly import _state as _anomaly
 from ..autograd.interpreters import Wrapped
 from ..autograd.saved import _state as _saved_hooks
 from ..codegen.build import compilation
+from ..graph import markup
 from ..graph.modes import state
 from ..tensor import Tensor
 from .capture.recorder import Problem
@@ -25,6 +26,7 @@ from .guards.places import TooMuch, in_library
 from .guards.reach import Reach
 from .lower.executable import Refused
 from .nested import difference, flatten
+from .remedies import remedy
 from .run.check import CompileError, compared
 from .run.fast_path import OTHER
 from .run.variant import Variant
@@ -87,6 +89,14 @@ class Compiled(Generic[P, R]):
         lines += [f"  {i}. {program!r}" for i, program in enumerate(programs, 1)]
         lines += [f"  One kind of call runs eagerly: {reason}" for reason in eager]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: each program folds out to its kernels with the lines that they came from."""
+        name = getattr(self._function, "__qualname__", None) or type(self._function).__name__
+        parts = [f"<div>Compiled function <b>{markup.escape(name)}</b>{'' if self._kinds else ': nothing captured yet'}</div>"]
+        parts += [program.folded(i) for i, program in enumerate(self.programs, 1)]
+        parts += [f"<div>One kind of call runs eagerly: {markup.escape(kind.eager)}</div>" for kind in self._kinds.values() if kind.eager]
+        return markup.page(*parts)
 
     def __reduce__(self) -> Any:
         function = self._function
@@ -257,10 +267,11 @@ class Compiled(Generic[P, R]):
     def _give_up(self, kind: Kind, problem: Problem) -> None:
         name = getattr(self._function, "__name__", "function")
         where = f" at {problem.line}" if problem.line else ""
+        change = remedy(problem.reason)
         if self._fullgraph:
-            raise CompileError(f"compile({name}, fullgraph=True): {problem.reason}{where}")
-        kind.eager = problem.reason
-        warning = f"compile({name}): this kind of call runs eagerly, as {problem.reason}{where}"
+            raise CompileError(f"compile({name}, fullgraph=True): {problem.reason}{where}{change}")
+        kind.eager = problem.reason + change
+        warning = f"compile({name}): this kind of call runs eagerly, as {problem.reason}{where}{change}"
         if warning not in self._told:
             self._told.add(warning)
             warnings.warn(warning, UserWarning, stacklevel=4)

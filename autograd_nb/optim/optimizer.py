@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 
 from .. import dtypes, launch
-from ..errors import shorten
+from ..errors import check_keywords, shorten
 from ..graph.hooks import RemovableHandle, check_callable
 from ..ops.core.numbers import scalar_tensor
 from ..ops.core.recording import tensor_type
@@ -73,6 +73,11 @@ class Optimizer:
     >>> torch.optim.SGD([{"params": [w], "lr": 0.5}]).param_groups[0]["lr"]
     0.5
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            check_keywords(cls, kwargs)
+        return object.__new__(cls)
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults

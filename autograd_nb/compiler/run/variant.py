@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ... import launch
-from ...graph import modes
+from ...graph import markup, modes
+from ...graph.node import place
 from ...ops.core.history import share_view
 from ...overriding import whole
 from ...tensor import Tensor, make
@@ -116,6 +117,21 @@ class Variant:
             f"Program of {count} kernel{'s' * (count != 1)}{': ' * bool(shown)}{shown}, with {program.arena_bytes:,} bytes for temporaries."
             f"{backward} Captured because of this: {self.reason}."
         )
+
+    def folded(self, number: int = 1) -> str:
+        """Return the program as HTML that folds out: each kernel, the line that it came from, the bytes that it reads and writes."""
+        rows = []
+        for step in self.program.steps:
+            sizes = [0, 0]
+            for use, written in step.uses():
+                sizes[written] += use.size * use.dtype.itemsize
+            line = place(*step.line) if isinstance(step.line, tuple) and step.line[0] is not None else ""
+            rows.append((step.name, f"{sizes[0]:,}", f"{sizes[1]:,}", line))
+        body = markup.table(("kernel", "bytes read", "bytes written", "line"), rows, words=(0, 3))
+        return markup.fold(f"Program {number}: {markup.escape(repr(self).removeprefix('Program of '))}", body)
+
+    def _repr_html_(self) -> str:
+        return markup.page(self.folded())
 
     def refuses(self, leaves: list[Tensor]) -> str:
         """Return why this program does not serve a call whose key is the same; empty if it does."""

@@ -21,6 +21,7 @@ from ... import launch
 from ...autograd.api import grad
 from ...codegen.build.files import replacing
 from ...dtypes import BY_NAME
+from ...graph import markup
 from ...graph.modes import enable_grad, no_grad
 from ...ops.core.registry import OPS
 from ...ops.creation.cast import dense
@@ -292,6 +293,11 @@ class Graph:
             with replacing(path) as f:
                 f.write(text.encode())
         return text
+
+    def _repr_html_(self) -> str:
+        from .picture import picture
+
+        return markup.page(markup.zoomable(picture(self)), markup.fold("As text", f"<pre>{markup.escape(str(self))}</pre>"))
 
     # ---- files
     def save(self, path: Any) -> None:

@@ -52,10 +52,15 @@ def layered(boxes: list[tuple[str, str, int]], lines: list[tuple[int, int]]) -> 
         (x0, y0), (x1, y1) = places[a], places[b]
         x0, y0, y1 = x0 + WIDTH, y0 + HEIGHT // 2, y1 + HEIGHT // 2
         bend = max((x1 - x0) // 2, 20)
-        parts.append(f'<path d="M{x0} {y0} C{x0 + bend} {y0} {x1 - bend} {y1} {x1} {y1}" fill="none" stroke="#888"/>')
+        d = f"M{x0} {y0} C{x0 + bend} {y0} {x1 - bend} {y1} {x1} {y1}"
+        parts.append(f'<path data-a="{a}" data-b="{b}" d="{d}" fill="none" stroke="#888"/>')
     for (text, kind, _), (x, y) in zip(boxes, places, strict=True):
         shown = text if len(text) <= 22 else text[:21] + "…"
         round_ = 16 if kind != "kernel" else 4
-        parts.append(f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="{round_}" fill="{COLOURS[kind]}" stroke="#555"/>')
-        parts.append(f'<text x="{x + WIDTH // 2}" y="{y + HEIGHT // 2 + 4}" text-anchor="middle">{escape(shown)}<title>{escape(text)}</title></text>')
+        parts.append(
+            f'<g class="n"><title>{escape(text)}</title>'
+            f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="{round_}" fill="{COLOURS[kind]}" stroke="#555"/>'
+            f'<text x="{x + WIDTH // 2}" y="{y + HEIGHT // 2 + 4}" text-anchor="middle">{escape(shown)}</text>'
+            f'<text class="mark" x="{x + WIDTH - 4}" y="{y + 12}" text-anchor="end" font-size="10" fill="#c30"></text></g>'
+        )
     return "\n".join([*parts, "</svg>", ""])

@@ -12,12 +12,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import dtypes, launch
+from ...errors import check_keywords
 from ...graph.modes import no_grad
 from ...ops.creation.cast import as_device, refuse_flag
 from ...ops.creation.create import new_empty
 from ...tensor import Tensor
 from ..foreseen import note_module
 from ..parameter import Buffer, Parameter, typename
+from .faults import tell_path
 from .hooks import (
     BackwardHook,
     Global,
@@ -80,6 +82,11 @@ class Module(Tree, StateDict):
     training: bool
     call_super_init = False
     dump_patches = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            check_keywords(cls, kwargs)
+        return object.__new__(cls)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
@@ -263,8 +270,16 @@ class Module(Tree, StateDict):
             or Global.backward
             or Global.backward_pre
         ):
-            return self.forward(*args, **kwargs)
-        return self._call_with_hooks(args, kwargs)
+            try:
+                return self.forward(*args, **kwargs)
+            except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                tell_path(error, self, args)
+                raise
+        try:
+            return self._call_with_hooks(args, kwargs)
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            tell_path(error, self, args)
+            raise
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)

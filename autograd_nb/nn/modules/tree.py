@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...graph import markup
 from ...tensor import Tensor
 from ..parameter import Parameter
 
@@ -123,3 +124,23 @@ class Tree:
         if not hasattr(module, name):
             raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
         return module, name
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the modules as a tree that folds, each with its number of parameters."""
+        return markup.page(_folded("", self, 0))
+
+
+def _folded(name: str, module: Any, depth: int) -> str:
+    """Return the HTML of a module and of those inside; the first two levels stand open."""
+    own = {id(p): p for p in module.parameters()}.values()
+    count, fixed = sum(p.numel() for p in own), sum(p.numel() for p in own if not p.requires_grad)
+    children = [(n, m) for n, m in module._modules.items() if m is not None]
+    extra = module.extra_repr().replace("\n", ", ") if not children else ""
+    head = f"{markup.escape(name)}: " if name else ""
+    head += f"<b>{markup.escape(type(module).__name__)}</b>" + (f"({markup.escape(extra)})" if extra else "")
+    numbers = f"{count:,} parameters" + (f", {fixed:,} of them fixed" if fixed else "") if count else "no parameters"
+    head += f' <span class="dim">{numbers}</span>'
+    if not children:
+        shapes = ", ".join(f"{n} {list(p.shape)}" for n, p in module._parameters.items() if p is not None and hasattr(p, "shape"))
+        return markup.fold(head, f'<div class="leaf dim">{markup.escape(shapes)}</div>') if shapes else f'<div class="leaf">{head}</div>'
+    return markup.fold(head, "".join(_folded(n, m, depth + 1) for n, m in children), opened=depth < 2)

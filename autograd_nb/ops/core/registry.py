@@ -11,6 +11,7 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS, signature
 from types import FunctionType
 from typing import Any
 
+from ...errors import with_guess
 from ...tensor import Tensor
 from .foreign import asked, foreign_among
 from .numbers import bool_argument
@@ -112,8 +113,10 @@ def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None
                     bool_argument(args[place], name, flag)
         try:
             return call(*args, **options)
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError) as error:
             if not foreign_among((*args, *options.values())):
+                if options and isinstance(error, TypeError):
+                    with_guess(error, call)
                 raise
         return asked.redefined(renaming, args, options)
 
