@@ -72,7 +72,7 @@ def with_guess(error: TypeError, function: Any) -> TypeError:
 
 def check_keywords(kind: type, keywords: Iterable[str]) -> None:
     """Raise the TypeError that Python would, with a guess, where ``__init__`` of a class does not take one of the keywords."""
-    function: Any = kind.__init__
+    function = next(vars(base)["__init__"] for base in kind.__mro__ if "__init__" in vars(base))
     code = getattr(function, "__code__", None)
     if code is None or code.co_flags & inspect.CO_VARKEYWORDS or hasattr(function, "__wrapped__"):
         return
