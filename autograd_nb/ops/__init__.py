@@ -48,7 +48,7 @@ from .nn import (
 from .nn import (
     native_norms as native,
 )
-from .products import einsum, matmul, pairwise
+from .products import added, einsum, matmul, pairwise
 from .random import draws as random
 from .random import sampling
 from .reduce import histogram, norms, quantile, scan, segment, statistics, summary, sums

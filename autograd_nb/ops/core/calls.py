@@ -29,6 +29,7 @@ from .foreign import asked, foreign_among, is_foreign
 from .numbers import number_argument, number_as
 from .recording import store
 from .registry import OPS
+from .scalars_first import legacy_options, scalars_first
 
 if TYPE_CHECKING:
     from .pointwise import Pointwise
@@ -97,7 +98,7 @@ def pointwise_lines(n: int) -> list[str]:
         "return t",
     ]
     return [
-        *(_alpha_lines("_op.scaled(input, other, alpha, out=out)") if several else []),
+        *(_alpha_lines("_op.scaled(input, other, alpha, out=out)", options="{'out': out}") if several else []),
         "if out is not None:",
         f"    return _store(out, call({given}), _op.name, (), ({given},), not _rules)",
         *(_KIND_OF_SECOND if several else []),
@@ -106,13 +107,18 @@ def pointwise_lines(n: int) -> list[str]:
 
 
 
-def _alpha_lines(call: str, suffix: str = "''") -> list[str]:
-    """Return the beginning of an op that may be called with ``alpha=`` in front of its second operand."""
+def _alpha_lines(call: str, suffix: str = "''", options: str = "{}") -> list[str]:
+    """Return the beginning of an op that may be called with ``alpha=`` in front of its second operand, or as of old with alpha as its
+    second operand and one more, ``legacy``; usual calls have neither, which is one test.
+    """
     return [
-        "if alpha is not None and not (alpha.__class__ is int and alpha == 1):",
-        "    if _op.scaled is None or alpha.__class__ is not float or not -100.0 <= alpha <= 100.0:",
-        f"        alpha = _alpha_of(_op, {suffix}, input, other, alpha)",
-        f"    return {call}",
+        "if legacy is not alpha:",
+        "    if legacy is not None:",
+        f"        return _scalars_first(_op.name + {suffix}, (input, other, legacy), _legacy_options(alpha=alpha, **{options}))",
+        "    if not (alpha.__class__ is int and alpha == 1):",
+        "        if _op.scaled is None or alpha.__class__ is not float or not -100.0 <= alpha <= 100.0:",
+        f"            alpha = _alpha_of(_op, {suffix}, input, other, alpha)",
+        f"        return {call}",
     ]
 
 
@@ -267,8 +273,9 @@ def _pointwise_call(op: Pointwise, first: Callable[..., Any]) -> Callable[..., A
     """Return the function of an op of one or two operands; ``first`` is asked where these have no plan yet."""
     n = len(op.params)
     call = generated(
-        "call", "input, other, *, alpha=None, out=None" if n == 2 else "input, *, out=None", pointwise_lines(n), True, plans=op.memo.plans,
+        "call", "input, other, legacy=None, *, alpha=None, out=None" if n == 2 else "input, *, out=None", pointwise_lines(n), True, plans=op.memo.plans,
         _op=op, _rules=sum(1 << i for i, rule in enumerate(op.rules) if rule is not None), _first=first, _alpha_of=_alpha_of,
+        _scalars_first=scalars_first, _legacy_options=legacy_options,
     )  # fmt: skip
     return _named(call, op.name)
 
@@ -355,8 +362,11 @@ def inplace_call(op: Pointwise) -> Callable[..., Any]:
         return op.inplace(args)
 
     if n <= 3:
-        parameters = ", ".join(["input", *_OTHERS[n], *(["*", "alpha=None"] if n == 2 else [])])
-        call = generated("call", parameters, inplace_lines(n), True, plans=op.inplace_memo.plans, _op=op, _first=first, _alpha_of=_alpha_of)
+        parameters = ", ".join(["input", *_OTHERS[n], *(["legacy=None", "*", "alpha=None"] if n == 2 else [])])
+        call = generated(
+            "call", parameters, inplace_lines(n), True, plans=op.inplace_memo.plans, _op=op, _first=first, _alpha_of=_alpha_of,
+            _scalars_first=scalars_first, _legacy_options=legacy_options,
+        )  # fmt: skip
     else:
         call = lambda *args: op.inplace(_counted(op, args))
     call.__doc__ = f"Compute `{op.name}` in place and return the tensor."

@@ -17,6 +17,7 @@ from .inplace import assign_inplace, before, in_place, inplace_version
 from .pointwise import pointwise
 from .recording import fit_output
 from .registry import OPS, public
+from .scalars_first import legacy_options, scalars_first
 from .structured import tensor_argument
 
 
@@ -75,8 +76,10 @@ for _name in ("bitwise_not", "float_power", "addmm", "baddbmm", "renorm", "cumsu
 
 
 @public(kind="inplace", namespaces=())
-def addmv_(input, mat, vec, *, beta=1, alpha=1):
+def addmv_(input, mat, vec, *legacy, beta=1, alpha=1):
     """Do what `addmv` does, in place. Of an expanded tensor each element is the last one's successor, row by row, as in PyTorch."""
+    if legacy:
+        return scalars_first("addmv_", (input, mat, vec, *legacy), legacy_options(beta=beta, alpha=alpha))
     x, function = tensor_argument(input, "addmv_"), OPS["addmv"].call
     rows = tensor_argument(mat, "addmv_", "mat")
     if not is_expanded(x._layout) or x.ndim != 1 or rows.ndim != 2 or rows.shape[0] != x.shape[0]:
@@ -90,8 +93,10 @@ def addmv_(input, mat, vec, *, beta=1, alpha=1):
 
 
 @public(kind="inplace", namespaces=())
-def addr_(input, vec1, vec2, *, beta=1, alpha=1):
+def addr_(input, vec1, vec2, *legacy, beta=1, alpha=1):
     """Do what `addr` does, in place."""
+    if legacy:
+        return scalars_first("addr_", (input, vec1, vec2, *legacy), legacy_options(beta=beta, alpha=alpha))
     x, column, function = tensor_argument(input, "addr_"), tensor_argument(vec1, "addr_", "vec1"), OPS["addr"].call
     if column.ndim != 1:
         return in_place("addr_", function, x, column, vec2, beta=beta, alpha=alpha)
@@ -100,8 +105,10 @@ def addr_(input, vec1, vec2, *, beta=1, alpha=1):
 
 
 @public(kind="inplace", namespaces=())
-def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
+def addbmm_(input, batch1, batch2, *legacy, beta=1, alpha=1):
     """Do what `addbmm` does, in place. A tensor that has to be broadcast gets the shape of the result, as in PyTorch."""
+    if legacy:
+        return scalars_first("addbmm_", (input, batch1, batch2, *legacy), legacy_options(beta=beta, alpha=alpha))
     x, options = tensor_argument(input, "addbmm_"), {"beta": beta, "alpha": alpha}
     function = OPS["addbmm"].call
     if x.ndim < 2 or 1 in x.shape:

@@ -14,6 +14,7 @@ from ..core.numbers import number_argument, number_as, scalar_tensor
 from ..core.pointwise import pointwise
 from ..core.recording import kind_among, need_floats, need_numbers, real_operands, scalar_type, store
 from ..core.registry import OPS, public, register
+from ..core.scalars_first import legacy_options, scalars_first
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
 from .arithmetic import underivable
@@ -253,14 +254,18 @@ def _addc(name: str, op: Any, **info: Any) -> None:
             value = number_as(value, kind, name)
         return value
 
-    def call(input, tensor1, tensor2, *, value=1, out=None):
+    def call(input, tensor1, tensor2, *legacy, value=1, out=None):
+        if legacy:
+            return scalars_first(name, (input, tensor1, tensor2, *legacy), legacy_options(value=value, out=out))
         value = number_argument(value, name, "value")
         value = check(input, tensor1, tensor2, value)
         need_numbers(name + "_cpu_out", (input, tensor1, tensor2))
         y = op(input, tensor1, tensor2, value)
         return y if out is None else store(out, y, name, (), (input, tensor1, tensor2))
 
-    def inner(input, tensor1, tensor2, *, value=1):
+    def inner(input, tensor1, tensor2, *legacy, value=1):
+        if legacy:
+            return scalars_first(name + "_", (input, tensor1, tensor2, *legacy), legacy_options(value=value))
         value = number_argument(value, name + "_", "value")
         value = check(input, tensor1, tensor2, value)
         need_numbers(name + "_cpu_out", (input, tensor1, tensor2))

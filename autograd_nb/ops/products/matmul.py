@@ -11,11 +11,10 @@ from ...graph.modes import state
 from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
-from ..core.numbers import number_argument, number_as
-from ..core.recording import fresh, need_numbers, no_complex_derivative, scalar_type, store
+from ..core.recording import fresh, need_numbers, no_complex_derivative, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense, in_float32
+from ..creation.cast import dense, in_float32
 from ..reduce.sums import sum as sum_
 from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, known_product, plan_known, product
 
@@ -309,118 +308,6 @@ def _count(x: Tensor, dims: list[int]) -> int:
     for d in dims:
         n *= x.shape[d]
     return n
-
-
-def _scaled(y: Tensor, factor: Any) -> Tensor:
-    if y.dtype.category < 2:
-        factor = int(factor)  # as PyTorch, which keeps integers integers
-    return y if factor == 1 else y * factor
-
-
-def _addend(input: Any, y: Tensor, name: str) -> Tensor:
-    """Return the tensor that a product is added to: of the product's dtype, and no larger."""
-    x = tensor_argument(input, name)
-    if x.dtype is not y.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {x.dtype.name} and {y.dtype.name} ({name}(); cast one with .to())")
-    if x.ndim > y.ndim:
-        if name == "addmv":
-            raise RuntimeError(f"vector + matrix @ vector expected, got {x.ndim}, 2, 1")
-        raise RuntimeError(
-            f"expand({list(x.shape)}, size={list(y.shape)}): the number of sizes provided ({y.ndim}) must be greater or equal to the "
-            f"number of dimensions in the tensor ({x.ndim}) ({name}())"
-        )
-    for have, want in zip(x.shape[::-1], y.shape[::-1], strict=False):
-        if have not in (want, 1):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({want}) must match the existing size ({have}): {name}() got an input of shape "
-                f"{list(x.shape)} for a product of shape {list(y.shape)}"
-            )
-    return x
-
-
-def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str, operands: tuple[Any, ...] = ()) -> Tensor:
-    operands = (input, *operands)
-    input = _addend(input, y, name)
-    alpha, beta = (number_argument(v, name, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
-    if y.dtype is not dtypes.bool_:
-        kept = dtypes.float32 if y.dtype.is_half and name not in ("addr", "addmv") else y.dtype
-        alpha, beta = (number_as(v, kept, name) for v in (alpha, beta))
-    # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
-    y = _scaled(y, alpha)
-    if beta == 0:  # PyTorch then ignores what input holds, nan too
-        y = y + (input.masked_fill(input.new_ones((), dtype=dtypes.bool_), 0) if input._rg else input.detach().new_zeros(()))
-    else:
-        scaled = _scaled(input, beta)
-        y = scaled + y if name == "addr" else y + scaled
-    return y if out is None else store(out, y, name, (), operands)
-
-
-def _only_scaled(x: Tensor, y: Tensor, beta: Any) -> None:
-    """Refuse a fraction times integers where there is no product to add, ``x`` being one of its operands: PyTorch then does only that."""
-    if not x.shape[-1] and y._layout.size and y.dtype.category < 2 and isinstance(beta, float) and beta != 0:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_type(y.dtype)} (beta={beta})")
-
-
-@public()
-def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
-    """y = beta·input + alpha·A·B; addmm([[1.]], [[1., 2.]], [[3.], [4.]]) = [[12.]]."""
-    y = mm(mat1, mat2)
-    _only_scaled(mat1, y, beta)
-    return _added(input, y, beta, alpha, out, "addmm")
-
-
-@public()
-def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
-    """y = beta·input + alpha·A·v; addmv([1.], [[1., 2.]], [3., 4.]) = [12.]."""
-    a, v = tensor_argument(mat, "addmv", "mat"), tensor_argument(vec, "addmv", "vec")
-    if a.ndim != 2 or v.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {getattr(input, 'ndim', 0)}, {a.ndim}, {v.ndim} dims (addmv)")
-    if a.shape[1] != v.shape[0] and not tensor_argument(input, "addmv").ndim:
-        raise IndexError(f"Dimension specified as 0 but tensor has no dimensions (addmv(): mat {list(a.shape)}, vec {list(v.shape)})")
-    return _added(input, mv(mat, vec), beta, alpha, out, "addmv")
-
-
-@public()
-def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
-    """y = beta·input + alpha·a⊗b; of booleans with "or" for the sum and "and" for products; addr([[1., 1.]], [2.], [3., 4.]) = [[7., 9.]]."""
-    operands = [tensor_argument(t, "addr", n) for t, n in ((input, "input"), (vec1, "vec1"), (vec2, "vec2"))]
-    d = dtypes.bool_
-    for t in operands:  # (broadcast first, a 0-d one has its say about the dtype)
-        d = dtypes.promote_types(d, t.dtype)
-    for what, value in (("beta", beta), ("alpha", alpha)):
-        if isinstance(value, bool) and d is not dtypes.bool_:
-            raise RuntimeError(f"Boolean {what} only supported for Boolean results. (addr(): {what}={value})")
-        if isinstance(value, float) and d.category < 2:
-            raise RuntimeError(f"For integral input tensors, argument {what} must not be a floating point number. (addr(): {what}={value})")
-        if isinstance(value, complex) and not d.is_complex:
-            raise RuntimeError(f"For non-complex input tensors, argument {what} must not be a complex number. (addr(): {what}={value})")
-    if d is dtypes.bool_:
-        alpha, beta = (number_as(number_argument(v, "addr", n), d, "addr") for v, n in ((alpha, "alpha"), (beta, "beta")))
-        y = outer(vec1, vec2) & alpha
-        y = y.logical_or(input) if beta else y
-        return y if out is None else store(out, y, "addr", (), (input, vec1, vec2))
-    x, a, b = (cast(t, d) for t in operands)
-    return _added(x, outer(a, b), beta, alpha, out, "addr", (input, vec1, vec2))
-
-
-@public()
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
-    """y[i] = beta·input[i] + alpha·A[i]·B[i]; baddbmm([[[1.]]], [[[1., 2.]]], [[[3.], [4.]]]) = [[[12.]]]."""
-    return _added(input, _batches(batch1, batch2, beta, "baddbmm"), beta, alpha, out, "baddbmm")
-
-
-@public()
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
-    """y = beta·input + alpha·Σᵢ A[i]·B[i]; addbmm([[1.]], [[[1., 2.]]], [[[3.], [4.]]]) = [[12.]]."""
-    return _added(input, sum_(_batches(batch1, batch2, beta, "addbmm"), 0, dtype=batch1.dtype), beta, alpha, out, "addbmm")
-
-
-def _batches(batch1: Any, batch2: Any, beta: Any, name: str) -> Tensor:
-    wrap_dim(1, tensor_argument(batch1, name, "batch1").ndim)
-    wrap_dim(2, tensor_argument(batch2, name, "batch2").ndim)
-    y = bmm(batch1, batch2)
-    _only_scaled(batch1, y, beta)
-    return y
 
 
 # ---------------------------------------------------------------------------------------------------- linear
