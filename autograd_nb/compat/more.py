@@ -178,7 +178,7 @@ ADDED: dict[str, dict[str, Answer]] = {
         "fork": At("distributed.futures:fork"), "wait": At("distributed.futures:wait"), "Future": At("distributed.futures:Future"),
         "onednn_fusion_enabled": _NO,
     },
-    "onnx": {"ONNXProgram": NoClass(_EXPORT), "OnnxExporterError": At("compat.small:CompilerError"),
+    "onnx": {"ONNXProgram": At("serialization.onnx.exporting:ONNXProgram"), "OnnxExporterError": At("serialization.onnx.graph:ExportError"),
              "register_custom_op_symbolic": _NONE, "OperatorExportTypes": Value(None)},
 }
 

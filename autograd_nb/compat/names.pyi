@@ -89,6 +89,9 @@ from autograd_nb.ops.linalg.least_squares import pca_lowrank as _pca_lowrank
 from autograd_nb.ops.linalg.least_squares import svd_lowrank as _svd_lowrank
 from autograd_nb.ops.products.einsum import opt_einsum as _opt_einsum
 from autograd_nb.ops.random.generator import Generator as _Generator
+from autograd_nb.serialization.onnx.exporting import ONNXProgram as _ONNXProgram
+from autograd_nb.serialization.onnx.exporting import export as _export
+from autograd_nb.serialization.onnx.graph import ExportError as _ExportError
 from autograd_nb.shapes import Size as _Size
 from autograd_nb.tensor import Tensor as _Tensor
 from autograd_nb.tensor import TensorMeta as _TensorMeta
@@ -384,13 +387,12 @@ class jit:
     def onednn_fusion_enabled(*args: Any, **kwargs: Any) -> bool: ...
 
 class onnx:
-    """ONNX, which this library does not write: `export` tells so."""
-    @staticmethod
-    def export(*args: Any, **kwargs: Any) -> NoReturn: ...
+    """ONNX files of modules."""
+    export = _export
     @staticmethod
     def is_in_onnx_export(*args: Any, **kwargs: Any) -> bool: ...
-    class ONNXProgram: ...
-    OnnxExporterError = _CompilerError
+    ONNXProgram = _ONNXProgram
+    OnnxExporterError = _ExportError
     @staticmethod
     def register_custom_op_symbolic(*args: Any, **kwargs: Any) -> None: ...
     OperatorExportTypes: Any

@@ -88,10 +88,6 @@ _ACCELERATOR = Refuses(
 _DOWNLOAD = Refuses(
     NotImplementedError, "nothing is downloaded by this library{first}: fetch the file by other means and read it with load(path)"
 )
-_ONNX = Refuses(
-    NotImplementedError,
-    "onnx.export(): ONNX files are not written here; save(model.state_dict(), path), and export from PyTorch",
-)
 _SCRIPT_SAVE = Refuses(RuntimeError, "jit.save(): TorchScript files cannot be written; save the state_dict with autograd_nb.save")
 _SCRIPT_LOAD = Refuses(RuntimeError, "jit.load(): TorchScript files cannot be read; load a state_dict with autograd_nb.load")
 _ITSELF = Returns("The function or module as it is, which runs eagerly; `autograd_nb.compile` is what makes functions fast here.")
@@ -184,7 +180,7 @@ MODULES: dict[str, Absent] = {
             "Final": Value(Any),
         },
     ),
-    "onnx": Absent("ONNX, which this library does not write: `export` tells so.", {"export": _ONNX, "is_in_onnx_export": _NO}),
+    "onnx": Absent("ONNX files of modules.", {"export": At("serialization.onnx.exporting:export"), "is_in_onnx_export": _NO}),
     "_C": Absent(
         "The few names that programs take from PyTorch's binary module.",
         {"Generator": At("ops.random.generator:Generator"), "_LinAlgError": At("errors:LinAlgError")},

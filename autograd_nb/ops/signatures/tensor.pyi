@@ -195,6 +195,9 @@ class TensorMethods:
     def _nnz(self) -> Any:
         """Raise RuntimeError: only sparse tensors have _nnz()."""
 
+    def _repr_html_(self) -> _str:
+        """Return what notebooks show of a tensor: shape, dtype, device, how it was made and where, a table of values, how many of each there are."""
+
     def _typed_storage(self) -> TypedStorage:
         """Return `storage`, by the name that PyTorch's own functions use."""
 

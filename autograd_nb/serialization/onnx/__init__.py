@@ -1,0 +1,1 @@
+"""Modules and functions as ONNX files; see `exporting.export`."""

@@ -1,0 +1,86 @@
+"""What a module does, as the public functions that it calls: their names, arguments and results."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...autograd.torch_function import TorchFunctionMode
+from ...graph.modes import no_grad
+from ...nn.modules.rnn import RNNBase
+from ...tensor import Tensor
+
+
+@dataclass
+class Call:
+    """A call of a public function: its arguments by name, those that fill ``*…`` as a tuple, and its results."""
+
+    name: str
+    arguments: dict[str, Any]
+    result: Any
+    module: Any = None  # for modules that are taken as a whole
+
+    def results(self) -> list[Tensor]:
+        """Return the tensors that it returned."""
+        return tensors(self.result)
+
+
+@dataclass
+class Record:
+    """One run: its calls in order, what it was given and what it returned."""
+
+    calls: list[Call] = field(default_factory=list)
+    inputs: list[Tensor] = field(default_factory=list)
+    outputs: list[Tensor] = field(default_factory=list)
+
+
+def tensors(value: Any) -> list[Tensor]:
+    """Return the tensors in nested lists, tuples and dicts."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [t for v in value for t in tensors(v)] if isinstance(value, (list, tuple)) else []
+
+
+class _Recorder(TorchFunctionMode):
+    """Notes each public function that is called, not what it calls itself."""
+
+    def __init__(self, calls: list[Call]):
+        super().__init__()
+        self.calls = calls
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if tensors(result):
+            try:
+                bound = inspect.signature(func).bind(*args, **kwargs)
+                bound.apply_defaults()
+                arguments = dict(bound.arguments)
+            except (TypeError, ValueError):
+                arguments = {str(i): a for i, a in enumerate(args)} | kwargs
+            name = getattr(func, "__name__", str(func))
+            self.calls.append(Call(name.strip("_") if name.startswith("__") else name, arguments, result))
+        return result
+
+
+def record(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Record:
+    """Return what a run of ``model`` on these arguments does."""
+    found = Record(inputs=tensors([list(args), kwargs]))
+    recorder = _Recorder(found.calls)
+
+    def whole(module: Any, given: tuple[Any, ...], result: Any) -> None:
+        found.calls.append(Call("recurrent", {"input": given[0], "state": given[1] if len(given) > 1 else None}, result, module))
+
+    handles = [m.register_forward_hook(whole) for m in getattr(model, "modules", list)() if isinstance(m, RNNBase)]
+    try:
+        with no_grad(), recorder:
+            result = model(*args, **kwargs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    found.outputs = tensors(result)
+    return found
