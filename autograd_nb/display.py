@@ -301,6 +301,6 @@ def _rows(values: np.ndarray, most: int = 8) -> str:
     return markup.table(["…" if j is None else str(j) for j in across] if values.shape[1] > 1 else (), rows)
 
 
-Tensor._repr_html_ = tensor_html  # type: ignore[attr-defined]
+Tensor._repr_html_ = tensor_html  # type: ignore[method-assign,assignment]
 Tensor.__repr__ = tensor_text  # type: ignore[method-assign,assignment]
 Tensor.__format__ = _format  # type: ignore[method-assign,assignment]

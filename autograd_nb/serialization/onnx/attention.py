@@ -12,9 +12,9 @@ from .graph import ExportError, Graph, op
 from .recording import Call
 
 
-def _attention(graph: Graph, q: str, k: str, v: str, scale: float, mask: Any, causal: bool, kind: Any) -> str:
+def _attention(graph: Graph, parts: list[str], scale: float, mask: Any, causal: bool, kind: Any) -> str:
     """Return softmax(scale · q kᵀ + mask) v, for q, k and v of four dims."""
-    node = graph.node
+    node, (q, k, v) = graph.node, parts
     scores = node("MatMul", node("Mul", q, graph.constant(scale, kind)), node("Transpose", k, perm=[0, 1, 3, 2]))
     if causal:
         ones = node("ConstantOfShape", node("Slice", node("Shape", scores), graph.ints([2]), graph.ints([4])), value=_one(graph))
@@ -45,7 +45,7 @@ def scaled_dot_product_attention(graph: Graph, call: Call) -> Any:
         raise ExportError(f"onnx.export(): scaled_dot_product_attention() of tensors with {q.ndim} dims; 3 or 4 can be written")
     if q.ndim == 3:
         names = [graph.node("Unsqueeze", n, graph.ints([0])) for n in names]
-    found = _attention(graph, *names, scale=scale, mask=a["attn_mask"], causal=a["is_causal"], kind=q.dtype)
+    found = _attention(graph, names, scale=scale, mask=a["attn_mask"], causal=a["is_causal"], kind=q.dtype)
     return graph.node("Squeeze", found, graph.ints([0])) if q.ndim == 3 else found
 
 
@@ -72,7 +72,7 @@ def multi_head_attention(graph: Graph, call: Call) -> Any:
     causal, mask = bool(a["is_causal"]), a["attn_mask"]
     if mask is not None and mask.dtype is dtypes.bool_:
         mask = ~mask  # there it says which are hidden
-    found = _attention(graph, *parts, scale=1 / math.sqrt(width // heads), mask=mask, causal=causal and mask is None, kind=q.dtype)
+    found = _attention(graph, parts, scale=1 / math.sqrt(width // heads), mask=mask, causal=causal and mask is None, kind=q.dtype)
     found = graph.node("Reshape", graph.node("Transpose", found, perm=[2, 0, 1, 3]), graph.ints([0, 0, width]))
     found = graph.node("MatMul", found, graph.node("Transpose", a["out_proj_weight"], perm=[1, 0]))
     return found if a["out_proj_bias"] is None else graph.node("Add", found, a["out_proj_bias"])

@@ -29,7 +29,8 @@ def conv(graph: Graph, call: Call) -> Any:
     """Write a convolution as nodes of the graph."""
     a = call.arguments
     n = int(call.name[4])
-    x, options = _batched(graph, a["input"], n), {"strides": _each(a["stride"], n), "dilations": _each(a["dilation"], n), "group": int(a["groups"])}
+    x = _batched(graph, a["input"], n)
+    options: dict[str, Any] = {"strides": _each(a["stride"], n), "dilations": _each(a["dilation"], n), "group": int(a["groups"])}
     if isinstance(a["padding"], str):
         total = [d * (k - 1) if a["padding"] == "same" else 0 for d, k in zip(options["dilations"], a["weight"].shape[2:], strict=True)]
         options["pads"] = [t // 2 for t in total] + [t - t // 2 for t in total]

@@ -28,7 +28,7 @@ def recurrent(graph: Graph, call: Call) -> Any:
     for layer in range(m.num_layers):
         weights = [_weights(graph, m, f"l{layer}{'_reverse' * way}", kind) for way in range(ways)]
         given = [graph.constant(np.stack(parts), x.dtype) for parts in zip(*weights, strict=True)]
-        options = {"hidden_size": int(m.hidden_size), "direction": "bidirectional" if ways == 2 else "forward"}
+        options: dict[str, Any] = {"hidden_size": int(m.hidden_size), "direction": "bidirectional" if ways == 2 else "forward"}
         if kind == "GRU":
             options["linear_before_reset"] = 1
         if kind == "RNN" and m.mode == "RNN_RELU":

@@ -22,7 +22,8 @@ def fold(graph: Graph, kind: str, name: str, dims: list[int] | None, keepdim: bo
     """Return a reduction along dims; in this version of ONNX a sum takes them as an input, others as an attribute."""
     if kind == "ReduceSum":
         return str(graph.node(kind, name, *([graph.ints(dims)] if dims is not None else []), keepdims=int(keepdim)))
-    return str(graph.node(kind, name, keepdims=int(keepdim), **({"axes": dims} if dims is not None else {})))
+    options: dict[str, Any] = {"axes": dims} if dims is not None else {}
+    return str(graph.node(kind, name, keepdims=int(keepdim), **options))
 
 
 @op(*_FOLDS)

@@ -122,9 +122,10 @@ def getitem(graph: Graph, call: Call) -> Any:
     used = sum(i is not None and i is not Ellipsis for i in items)
     at = next((k for k, i in enumerate(items) if i is Ellipsis), len(items))
     items[at : at + 1] = [slice(None)] * (x.ndim - used)
-    name, d, new, picked = graph.of(x), 0, [], 0
+    name, d = graph.of(x), 0
+    new: list[Any] = []
     for i in items:
-        dim = x.shape[d - picked + picked] if i is not None and d < x.ndim else 0
+        dim = x.shape[d] if i is not None and d < x.ndim else 0
         if i is None:
             new.append(("new", d))
             continue
@@ -214,7 +215,7 @@ def gather(graph: Graph, call: Call) -> Any:
 def repeat(graph: Graph, call: Call) -> Any:
     """Write copies along dims as nodes of the graph."""
     x, out = _operand(call), call.result
-    counts = list(call.arguments.get("counts") or call.arguments.get("repeats") or call.arguments.get("dims"))
+    counts = list(call.arguments.get("counts") or call.arguments.get("repeats") or call.arguments.get("dims") or ())
     counts = list(counts[0]) if counts and isinstance(counts[0], (list, tuple)) else counts
     counts = [1] * (out.ndim - len(counts)) + counts
     name = graph.node("Unsqueeze", x, graph.ints(range(out.ndim - x.ndim))) if out.ndim > x.ndim else graph.of(x)
