@@ -55,7 +55,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "distributed": (
         ("failures", "futures", "reduce_op", "mpi"), ("buffers", "work"), ("thread",), ("watch",), ("ending",), ("group",), ("agreement", "checks"),
-        ("compiled",), ("collectives",), ("exchanges", "messages", "barriers", "joining", "comm_hooks"), ("objects", "nn", "launcher"), ("functional",),
+        ("compiled",), ("collectives",), ("exchanges", "messages", "barriers", "joining", "comm_hooks"),
+        ("objects", "nn", "launcher", "power_sgd"), ("functional",),
     ),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
     "codegen.translate": (("text", "marks"), ("inference",), ("lowering",), ("front",)),

@@ -1,6 +1,6 @@
 """More of the table: what PyTorch has for many machines and for its own compiler, that packages name and mostly do not use.
 
-Messages between processes are in `autograd_nb.distributed`; models in parts, tensors in parts and files in parts are not here. Nothing is an instance
+Messages between processes are in `autograd_nb.distributed`; PyTorch's older FSDP, tensors in parts and files in parts are not here. Nothing is an instance
 of their classes, so that programs that ask go on with what is here.
 """
 
@@ -15,14 +15,16 @@ def _lacks(what: str) -> Refuses:
     return Refuses(NotImplementedError, f"{what}: not in this library (`distributed` has process groups, collectives and DistributedDataParallel)")
 
 
-_FSDP, _PARTS = _lacks("models in parts (FSDP)"), _lacks("tensors in parts (DTensor)")
+_FSDP, _PARTS = _lacks("the older way of models in parts (FullyShardedDataParallel; use fully_shard)"), _lacks("tensors in parts (DTensor)")
 _FILES, _LAUNCH = _lacks("checkpoints in parts"), _lacks("PyTorch's launcher (`python -m autograd_nb.distributed` starts processes)")
 _MODELS, _HOOKS = _lacks("this way of averaging models"), _lacks("this hook of DistributedDataParallel")
 _GRAPHS = _lacks("graphs of PyTorch's compiler")
 _FSDP_NAMES: dict[str, Answer] = {
-    **each(NoClass(_FSDP), "FullyShardedDataParallel FSDPModule ShardingStrategy StateDictType CPUOffload BackwardPrefetch MixedPrecision"),
-    **each(NoClass(_FSDP), "CPUOffloadPolicy MixedPrecisionPolicy OffloadPolicy FullStateDictConfig FullOptimStateDictConfig OptimStateKeyType"),
-    **each(NoClass(_FSDP), "ShardedStateDictConfig ShardedOptimStateDictConfig LocalStateDictConfig"), **each(_FSDP, "fully_shard"),
+    **each(NoClass(_FSDP), "FullyShardedDataParallel ShardingStrategy StateDictType CPUOffload BackwardPrefetch MixedPrecision"),
+    **each(NoClass(_FSDP), "FullStateDictConfig FullOptimStateDictConfig OptimStateKeyType"),
+    **each(NoClass(_FSDP), "ShardedStateDictConfig ShardedOptimStateDictConfig LocalStateDictConfig"),
+    **{name: At(f"nn.parallel.fully_sharded:{name}") for name in (
+        "fully_shard", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "CPUOffloadPolicy", "register_fsdp_forward_method")},
 }
 _TENSOR_NAMES: dict[str, Answer] = {
     **each(NoClass(_PARTS), "DTensor Shard Replicate Partial Placement DeviceMesh"), **each(_PARTS, "distribute_tensor distribute_module init_device_mesh"),
@@ -41,7 +43,7 @@ def _module(doc: str, names: dict[str, Answer], *submodules: str) -> Absent:
 
 
 DISTANT: dict[str, Absent] = {
-    "distributed.fsdp": _module("Models in parts, which are not here.", _FSDP_NAMES, "wrap", "fully_sharded_data_parallel", "api", "sharded_grad_scaler"),
+    "distributed.fsdp": _module("Models in parts.", _FSDP_NAMES, "wrap", "fully_sharded_data_parallel", "api", "sharded_grad_scaler"),
     "distributed.fsdp.fully_sharded_data_parallel": _module("Models in parts.", _FSDP_NAMES),
     "distributed.fsdp.api": _module("Models in parts.", _FSDP_NAMES),
     "distributed.fsdp.wrap": _module("Which modules are parts.", {**_WRAP, "ModuleWrapPolicy": NoClass(_FSDP), "CustomPolicy": NoClass(_FSDP)}),
@@ -62,8 +64,6 @@ DISTANT: dict[str, Absent] = {
     "distributed.checkpoint.format_utils": _module("Files in parts.", {
         **each(_FILES, "dcp_to_torch_save torch_save_to_dcp"), "_EmptyStateDictLoadPlanner": NoClass(_FILES)}),
     "distributed.checkpoint.default_planner": _module("Files in parts.", _CHECKPOINT_NAMES),
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": _module("How gradients are sent.", {
-        **each(_HOOKS, "powerSGD_hook batched_powerSGD_hook"), "PowerSGDState": NoClass(_HOOKS)}),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": _module("How gradients are sent.", {
         "post_localSGD_hook": _HOOKS, "PostLocalSGDState": NoClass(_HOOKS)}),
     "distributed.algorithms.model_averaging": _module("Averages of models.", {}, "averagers"),

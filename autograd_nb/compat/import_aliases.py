@@ -40,6 +40,7 @@ MOVED = {
     "distributed.algorithms.join": "distributed.joining",
     "distributed.algorithms.ddp_comm_hooks": "distributed.comm_hooks",
     "distributed.algorithms.ddp_comm_hooks.default_hooks": "distributed.comm_hooks",
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "distributed.power_sgd",
     "distributed.algorithms.ddp_comm_hooks.debugging_hooks": "distributed.comm_hooks",
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",

@@ -84,6 +84,12 @@ from autograd_nb.dtypes import dtype as _dtype
 from autograd_nb.errors import LinAlgError as _LinAlgError
 from autograd_nb.errors import OutOfMemoryError as _OutOfMemoryError
 from autograd_nb.nn.functional import gelu as _gelu
+from autograd_nb.nn.parallel.fully_sharded import CPUOffloadPolicy as _CPUOffloadPolicy
+from autograd_nb.nn.parallel.fully_sharded import FSDPModule as _FSDPModule
+from autograd_nb.nn.parallel.fully_sharded import MixedPrecisionPolicy as _MixedPrecisionPolicy
+from autograd_nb.nn.parallel.fully_sharded import OffloadPolicy as _OffloadPolicy
+from autograd_nb.nn.parallel.fully_sharded import fully_shard as _fully_shard
+from autograd_nb.nn.parallel.fully_sharded import register_fsdp_forward_method as _register_fsdp_forward_method
 from autograd_nb.ops.creation.device import device as _device
 from autograd_nb.ops.linalg.least_squares import pca_lowrank as _pca_lowrank
 from autograd_nb.ops.linalg.least_squares import svd_lowrank as _svd_lowrank

@@ -1,7 +1,8 @@
 """Tensors as MPI takes them: flat arrays of bytes, or of numbers that MPI can add.
 
-A dense tensor's own memory is given. One with gaps is gathered into a copy before, and the copy is spread after; float16, of which MPI has
-no sums, is reduced as float32 and rounded once. All of it happens in the communication thread.
+A dense tensor's own memory is given. One with gaps is gathered into a copy before, and the copy is spread after; float16 and bfloat16, of
+which MPI has no sums, are reduced as float32 and rounded once; bfloat16, which NumPy has not, is here by its bits, as
+uint16. All of it happens in the communication thread.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import bfloat16
 from ..tensor import Tensor, ndarray
 from .reduce_op import RedOpType, ReduceOp
 
@@ -40,7 +42,7 @@ class Buffer:
     flat: np.ndarray
 
     def __init__(self, tensor: Tensor):
-        self.array = ndarray(tensor)
+        self.array = _bits(tensor) if tensor.dtype is bfloat16 else ndarray(tensor)
         self.own = self.array.flags.c_contiguous
         self.flat = self.array.reshape(-1) if self.own else np.empty(0, self.array.dtype)
 
@@ -63,7 +65,22 @@ class Buffer:
 
     def fill(self, values: np.ndarray) -> None:
         """Bring other values of the same number into the tensor."""
+        if self.array.dtype == np.uint16 and values.dtype == np.float32:
+            values = _rounded(values)
         np.copyto(self.array, values.reshape(self.array.shape), casting="unsafe")
+
+
+def _bits(tensor: Tensor) -> np.ndarray:
+    """Return the memory of a bfloat16 tensor."""
+    step, layout = tensor.dtype.itemsize, tensor._layout
+    return np.lib.stride_tricks.as_strided(tensor._data.view(np.uint16), layout.shape, tuple(s * step for s in layout.strides))
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Return the bits of float32 values that are rounded to the nearest bfloat16, to the even one of two."""
+    bits = values.view(np.uint32)
+    nearest = ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)).astype(np.uint16)
+    return np.where(np.isnan(values), np.uint16(0x7FC0), nearest)
 
 
 def as_bytes(flat: np.ndarray) -> np.ndarray:
@@ -73,12 +90,14 @@ def as_bytes(flat: np.ndarray) -> np.ndarray:
 
 def summable(flat: np.ndarray) -> np.ndarray:
     """Return a copy of the elements in a type that MPI reduces."""
+    if flat.dtype == np.uint16:
+        return (flat.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return flat.astype(_REDUCED_AS.get(flat.dtype, flat.dtype))
 
 
 def is_summable(flat: np.ndarray) -> bool:
     """Return whether MPI reduces this type as it is."""
-    return flat.dtype not in _REDUCED_AS
+    return flat.dtype not in _REDUCED_AS and flat.dtype != np.uint16
 
 
 def typed(MPI: Any, flat: np.ndarray) -> list[Any]:

@@ -7,6 +7,7 @@ Source: https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html
 from __future__ import annotations
 
 import enum
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +21,13 @@ from .reduce_op import ReduceOp
 __path__: list[str] = []  # PyTorch has its hooks in modules below this one: see compat/import_aliases.py
 default_hooks: Any = sys.modules[__name__]
 debugging_hooks: Any = default_hooks
+
+
+def __getattr__(name: str) -> Any:
+    """Import PyTorch's module of PowerSGD when it is asked for."""
+    if name == "powerSGD_hook":
+        return importlib.import_module(f"{__package__}.power_sgd")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class GradBucket:
@@ -98,12 +106,29 @@ def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
     return _begun(work).then(lambda f: buffer.copy_(f.value()[0]))  # type: ignore[attr-defined]
 
 
+def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future:
+    """Return the future of the mean over all ranks, of gradients that are rounded to bfloat16 before."""
+    group = _group(process_group)
+    buffer = bucket.buffer()
+    rounded = buffer.bfloat16().div_(group.size())  # type: ignore[attr-defined]
+    work = all_reduce(rounded, group=group, async_op=True)
+    return _begun(work).then(lambda f: buffer.copy_(f.value()[0]))  # type: ignore[attr-defined]
+
+
+def bf16_compress_wrapper(hook: Hook) -> Hook:
+    """Return a hook that hands ``hook`` gradients in bfloat16, and turns what comes of it back."""
+    return _wrapper(hook, "bfloat16")
+
+
 def fp16_compress_wrapper(hook: Hook) -> Hook:
     """Return a hook that hands ``hook`` gradients in float16, and turns what comes of it back."""
+    return _wrapper(hook, "half")
 
-    def fp16_compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future:
+
+def _wrapper(hook: Hook, to: str) -> Hook:
+    def compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future:
         buffer = bucket.buffer()
-        bucket.set_buffer(buffer.half())  # type: ignore[attr-defined]
+        bucket.set_buffer(getattr(buffer, to)())
 
         def back(future: Future) -> Tensor:
             value = future.value()
@@ -111,4 +136,4 @@ def fp16_compress_wrapper(hook: Hook) -> Hook:
 
         return hook(hook_state, bucket).then(back)
 
-    return fp16_compress_wrapper_hook
+    return compress_wrapper_hook

@@ -147,6 +147,17 @@ def _scale_all(grads: list[Tensor], factor: np.ndarray) -> None:
         g.mul_(make(factor, layout_of((), None, dtypes.float64), [0, 0]).to(g.dtype))
 
 
+def _joint_norm(parameters: list[Tensor], shared: list[Tensor], norm_type: float) -> np.ndarray:
+    """Return the norm of all gradients where those of ``shared`` parameters are this rank's rows only."""
+    p, mine = float(norm_type), {id(s) for s in shared}
+    total = shared[0].__dict__["_sharding"].joint(_norm([s._grad for s in shared], p), p)  # type: ignore[misc]
+    own = [x._grad for x in parameters if x._grad is not None and id(x) not in mine]
+    if not own:
+        return total  # type: ignore[no-any-return]
+    rest = _norm(own, p)
+    return np.maximum(total, rest) if math.isinf(p) else np.asarray((total**p + rest**p) ** (1 / p))
+
+
 @no_grad()
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
     """Scale the gradients by max_norm / (total_norm + 1e-6) where that is below 1.
@@ -178,10 +189,12 @@ def clip_grad_norm_(
     >>> w.grad
     tensor([0.7071, 0.7071])
     """
+    parameters = _listed(parameters)
     grads = _gradients(parameters)
     if not grads:
         return scalar_tensor(0.0)
-    total = _norm(grads, norm_type, error_if_nonfinite)
+    shared = [p for p in parameters if p._grad is not None and "_sharding" in p.__dict__]  # out among ranks, by `fully_shard`
+    total = _joint_norm(parameters, shared, norm_type) if shared else _norm(grads, norm_type, error_if_nonfinite)
     factor = np.empty(1, np.float64)
     _clip_factor(0, float(max_norm), total, factor)
     _scale_all(grads, factor)

@@ -58,7 +58,21 @@ def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDi
     """Return the model's parameters and buffers by name."""
     chosen, plain = options or StateDictOptions(), _plain(model)
     frozen = {name for name, p in plain.named_parameters() if not p.requires_grad} if chosen.ignore_frozen_params else set()
-    return {_clean(name): value for name, value in plain.state_dict().items() if name not in frozen}
+    parts = _shardings(plain)
+    found = {_clean(name): value for name, value in plain.state_dict().items() if name not in frozen}
+    return {name: parts[name].collected(value) if name in parts else value for name, value in found.items()}
+
+
+def _shardings(plain: Any) -> dict[str, Any]:
+    """Return how the parameters that `fully_shard` has shared out are, by name."""
+    named = plain.named_parameters(remove_duplicate=False)
+    return {_clean(name): p.__dict__["_sharding"] for name, p in named if "_sharding" in p.__dict__}
+
+
+def _part(parts: dict[str, Any], name: str, value: Any) -> Any:
+    """Return this rank's rows of a parameter, or of a state of its shape, where the ranks have shared it out."""
+    whole = name in parts and isinstance(value, Tensor) and tuple(value.shape) in (parts[name].shape, () if parts[name].scalar else None)
+    return parts[name].part(value) if whole else value
 
 
 def set_model_state_dict(model: Any, model_state_dict: State, *, options: StateDictOptions | None = None) -> Any:
@@ -67,7 +81,8 @@ def set_model_state_dict(model: Any, model_state_dict: State, *, options: StateD
     if chosen.broadcast_from_rank0:
         model_state_dict = _from_first(model_state_dict)
     own = {_clean(name): name for name in plain.state_dict()}
-    given = {own.get(name, name): value for name, value in model_state_dict.items()}
+    parts = _shardings(plain)
+    given = {own.get(name, name): _part(parts, name, value) for name, value in model_state_dict.items()}
     return plain.load_state_dict(given, strict=chosen.strict)
 
 
@@ -103,7 +118,10 @@ def get_optimizer_state_dict(model: Any, optimizers: Any, *, submodules: Any = N
     for optimizer in _each(optimizers):
         inner = getattr(optimizer, "optim", optimizer)  # of an optimizer that ranks share: this rank's
         _begin(inner)
-        found["state"].update({names[p]: dict(state) for p, state in inner.state.items()})
+        for p, state in inner.state.items():
+            whole = p.__dict__.get("_sharding")
+            alike = [] if whole is None else [k for k, v in state.items() if isinstance(v, Tensor) and v.ndim and v.shape == p.shape]
+            found["state"][names[p]] = {k: whole.collected(v) if k in alike else v for k, v in state.items()}  # type: ignore[union-attr]
         for group in optimizer.param_groups:
             kept = {k: v for k, v in group.items() if k not in ("params", "param_names")}
             found["param_groups"].append({**kept, "params": [names[p] for p in group["params"]]})
@@ -135,6 +153,7 @@ def _nested(flat: State, optimizer: Any, names: dict[Tensor, str]) -> State:
 def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: State, *, options: StateDictOptions | None = None) -> None:
     """Load what `get_optimizer_state_dict` returned. KeyError where a parameter has no state there."""
     chosen, names = options or StateDictOptions(), _names(model)
+    parts = _shardings(_plain(model))
     if chosen.broadcast_from_rank0:
         optim_state_dict = _from_first(optim_state_dict)
     for optimizer in _each(optimizers):
@@ -145,7 +164,8 @@ def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: Stat
             for own, outer in zip(inner.param_groups, optimizer.param_groups, strict=True):
                 for p in own["params"]:
                     if names[p] in state["state"]:
-                        inner.state[p] = {k: v.clone() if isinstance(v, Tensor) else v for k, v in state["state"][names[p]].items()}
+                        held = {k: _part(parts, names[p], v) for k, v in state["state"][names[p]].items()}
+                        inner.state[p] = {k: v.clone() if isinstance(v, Tensor) else v for k, v in held.items()}
                     elif p.requires_grad and state["state"]:
                         raise KeyError(f"the state of the parameter {names[p]!r} is not in the optimizer's state")
                 given = next((groups[names[p]] for p in own["params"] if names[p] in groups), {})

@@ -1,0 +1,221 @@
+"""A part of a model whose parameters are collected from all ranks together, and whose gradients are scattered together.
+
+Between the two passes, and between steps, a rank has its own rows of each parameter. The memory of the whole parameters keeps its address, so that
+what the graph has saved finds the values again when they are collected a second time; meanwhile the system has its pages.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import distributed as dist
+from ...dtypes import dtype, float32
+from ...graph.engine import queue_callback
+from ...graph.modes import no_grad, state
+from ...shapes import layout_of
+from ...tensor import Tensor, make, ndarray, wrap
+from ..parameter import Parameter
+
+LINE = 64  #: bytes at a multiple of which each parameter begins
+
+
+class Sharding:
+    """The layout of one parameter among ranks: rank i has its rows from i · ``rows`` on. ``shape``: that of all together."""
+
+    group: Any
+    shape: tuple[int, ...]
+    rows: int
+
+    def __init__(self, group: Any, shape: tuple[int, ...]):
+        self.group, self.shape = group, tuple(shape) or (1,)
+        self.scalar = not shape
+        self.rows = -(-self.shape[0] // dist.get_world_size(group))
+        self.inner = int(np.prod(self.shape[1:], dtype=np.int64))
+
+    def part(self, whole: Tensor, rank: int | None = None) -> Tensor:
+        """Return this rank's rows of a whole tensor."""
+        whole = whole.reshape(self.shape) if self.scalar else whole  # type: ignore[attr-defined]
+        begin = min((dist.get_rank(self.group) if rank is None else rank) * self.rows, self.shape[0])
+        return whole[begin : min(begin + self.rows, self.shape[0])]
+
+    def collected(self, part: Tensor) -> Tensor:
+        """Return the whole tensor of the ranks' rows; all ranks call it."""
+        padded = np.zeros(self.rows * self.inner, part.dtype.carrier)
+        values = part.detach()._data[: part.numel()] if part.is_contiguous() else part.detach().contiguous()._data[: part.numel()]  # type: ignore[attr-defined]
+        padded[: part.numel()] = values
+        every = np.empty(dist.get_world_size(self.group) * padded.size, padded.dtype)
+        dist.all_gather_into_tensor(wrap(every.view(np.uint8)), wrap(padded.view(np.uint8)), self.group)
+        shape = () if self.scalar else self.shape
+        return make(every[: self.shape[0] * self.inner].copy(), layout_of(shape, None, part.dtype), [0, 0])
+
+    def joint(self, norm: np.ndarray, p: float) -> np.ndarray:
+        """Return the p-norm of all ranks' elements together, of which each rank's own are given; a float64 array of one."""
+        if p <= 0:
+            raise NotImplementedError(f"norm_type={p}: of parameters that are shared out among ranks, only positive ones")
+        total = norm.copy() if np.isinf(p) else norm**p
+        dist.all_reduce(wrap(total), dist.ReduceOp.MAX if np.isinf(p) else dist.ReduceOp.SUM, self.group)
+        return total if np.isinf(p) else np.asarray(total ** (1 / p))
+
+
+class _Member:
+    """One parameter of a unit: the rows that the rank keeps, and the whole one that modules see in their passes."""
+
+    def __init__(self, p: Tensor, places: list[tuple[Any, str]], group: Any, d: dtype):
+        self.p, self.places, self.sharding = p, places, Sharding(group, p.shape)
+        self.shape, self.dtype = p.shape, d
+        p.data = self.sharding.part(p.detach()).clone()  # type: ignore[attr-defined]
+        p.__dict__["_sharding"] = self.sharding
+        p.__dict__["full_tensor"] = lambda: self.sharding.collected(p)
+        p.__dict__["to_local"] = p.detach
+        self.size = self.sharding.rows * self.sharding.inner  # elements that a rank sends
+        self.full: Any = None
+
+
+class Unit:
+    """Parameters that are collected and scattered together; the hooks of `fully_shard` tell it what the modules do."""
+
+    def __init__(
+        self, places: Sequence[tuple[Tensor, list[tuple[Any, str]]]], group: Any, lets_go: bool | None, param_dtype: dtype | None,
+        reduce_dtype: dtype | None,
+    ):  # fmt: skip
+        self.group, self.lets_go, self.reduce_dtype = group, lets_go, reduce_dtype
+        self.sync = self.lets_go_after = self.outermost = True
+        self.members = [_Member(p, where, group, (param_dtype or p.dtype) if p.dtype.is_floating_point else p.dtype) for p, where in places]
+        self.stamp: tuple[int, ...] | None = None  # the versions of the rows that were collected; None: nothing is there
+        self.collected: tuple[int, ...] = ()
+        self.depth = 0
+        self.queued = False
+        self.missing: set[int] = set()
+        self.works: list[tuple[Any, np.ndarray, list[_Member]]] = []
+        ends = np.cumsum([0, *[-(-m.sharding.shape[0] * m.sharding.inner * m.dtype.itemsize // LINE) * LINE for m in self.members]])
+        self.memory = mmap.mmap(-1, max(int(ends[-1]), mmap.PAGESIZE))
+        whole = np.frombuffer(self.memory, np.uint8)
+        for k, m in enumerate(self.members):
+            n = m.sharding.shape[0] * m.sharding.inner
+            data = whole[ends[k] : ends[k] + n * m.dtype.itemsize].view(m.dtype.carrier)
+            m.full = Parameter(make(data, layout_of(m.shape, None, m.dtype), [0, 0]), requires_grad=m.p.requires_grad)
+            if m.p.requires_grad:
+                m.full.register_post_accumulate_grad_hook(lambda _, k=k: self._arrive(k))
+
+    # ---- parameters
+    def collect(self) -> None:
+        """Bring all ranks' rows together, where they are not there as they are now."""
+        now = tuple([m.p._version_[0] for m in self.members])
+        if self.stamp == now:
+            return
+        with no_grad():
+            sent = [_padded(m) for m in self.members]
+        own = np.concatenate(sent) if sent else np.empty(0, np.uint8)
+        every = np.empty((dist.get_world_size(self.group), own.size), np.uint8)
+        if own.size:
+            dist.all_gather_into_tensor(wrap(every), wrap(own), self.group)
+        at = 0
+        for m, part in zip(self.members, sent, strict=True):
+            data = m.full._data.view(np.uint8)
+            np.copyto(data, every[:, at : at + part.size].reshape(-1)[: data.size])
+            at += part.size
+            if self.collected != now:  # what a graph has saved before is not there any more
+                m.full._version_[0] += 1
+        self.stamp = self.collected = now
+
+    def release(self) -> None:
+        """Let go of the other ranks' rows."""
+        if self.stamp is not None:
+            self.stamp = None
+            self.memory.madvise(mmap.MADV_DONTNEED)
+
+    def enter(self) -> None:
+        """Begin a forward pass: the modules have whole parameters."""
+        self.depth += 1
+        self.collect()
+        for m in self.members:
+            for module, name in m.places:
+                module._parameters[name] = m.full
+
+    def leave(self) -> None:
+        """End a forward pass."""
+        if not self.depth:
+            return
+        self.depth -= 1
+        if self.depth:
+            return
+        for m in self.members:
+            for module, name in m.places:
+                module._parameters[name] = m.p
+        if (self.lets_go if self.lets_go is not None else not self.outermost) or not state.grad:
+            self.release()
+
+    # ---- gradients
+    def before_backward(self) -> None:
+        """Bring the parameters together for a backward pass, at the end of which gradients are there."""
+        if not self.queued:
+            self.queued = True
+            self.missing = {k for k, m in enumerate(self.members) if m.p.requires_grad}
+            queue_callback(self._finish)
+        self.collect()
+
+    def _arrive(self, k: int) -> None:
+        if not self.queued:  # a parameter that was used outside of the module
+            self.queued = True
+            self.missing = set()
+            queue_callback(self._finish)
+        if k in self.missing:
+            self.missing.discard(k)
+            if not self.missing:
+                self._reduce()
+
+    def _reduce(self) -> None:
+        """Send the gradients that are there; a parameter that has none sends zeros where it had rows to send."""
+        if not self.sync:
+            return
+        ready = [m for m in self.members if m.p.requires_grad and m.full._grad is not None]
+        kinds: dict[dtype, list[_Member]] = {}
+        for m in ready:
+            kinds.setdefault(self.reduce_dtype or (float32 if m.dtype.is_half else m.dtype), []).append(m)
+        ranks = dist.get_world_size(self.group)
+        for d, members in kinds.items():
+            d = float32 if d.is_half else d
+            sent = np.zeros((ranks, sum(m.size for m in members)), d.np)
+            at = 0
+            for m in members:
+                padded = np.zeros(ranks * m.size, d.np)
+                g = ndarray(m.full._grad.detach().to(d)).reshape(-1)
+                padded[: g.size] = g
+                sent[:, at : at + m.size] = padded.reshape(ranks, m.size)
+                at += m.size
+                m.full.grad = None
+            own = np.empty(at, d.np)
+            work = dist.reduce_scatter_tensor(wrap(own), wrap(sent), dist.ReduceOp.AVG, self.group, async_op=True)
+            self.works.append((work, own, members))
+
+    def _finish(self) -> None:
+        """Wait for the gradients, and give each parameter that of its rows."""
+        self.queued, self.missing = False, set()
+        self._reduce()
+        for work, own, members in self.works:
+            work.wait()
+            at = 0
+            for m in members:
+                n = m.p.numel()
+                g = wrap(own[at : at + n].copy().reshape(m.p.shape)).to(m.p.dtype)  # type: ignore[attr-defined]
+                at += m.size
+                if m.p._grad is None:
+                    m.p.grad = g
+                else:
+                    with no_grad():
+                        m.p._grad.add_(g)
+        self.works = []
+        if self.lets_go_after:
+            self.release()
+
+
+def _padded(m: _Member) -> np.ndarray:
+    """Return the bytes of a rank's rows, as many as those of the rank that has most."""
+    part = m.p.detach().to(m.dtype).contiguous()  # type: ignore[attr-defined]
+    found = np.zeros(m.size, m.dtype.carrier)
+    found[: part.numel()] = part._data[: part.numel()]
+    return found.view(np.uint8)

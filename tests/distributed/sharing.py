@@ -1,0 +1,246 @@
+"""`fully_shard`, and hooks that compress gradients, checked on every rank beside one process with the joint batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autograd_nb as torch
+import autograd_nb.distributed as dist
+import autograd_nb.nn.functional as F
+from autograd_nb import nn
+from autograd_nb.distributed.algorithms.ddp_comm_hooks import default_hooks as hooks
+from autograd_nb.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
+from autograd_nb.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from autograd_nb.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from autograd_nb.nn.parallel import DistributedDataParallel as DDP
+from autograd_nb.utils.checkpoint import checkpoint
+
+BATCH = 4
+
+
+def me():
+    return dist.get_rank(), dist.get_world_size()
+
+
+class Block(nn.Module):
+    def __init__(self, before, after):
+        super().__init__()
+        self.linear, self.scale = nn.Linear(before, after), nn.Parameter(torch.ones(()))
+        self.unused = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return torch.tanh(self.linear(x)) * self.scale
+
+
+class Net(nn.Module):
+    def __init__(self, checkpointed=False):
+        super().__init__()
+        self.blocks, self.head = nn.ModuleList([Block(5, 8), Block(8, 7)]), nn.Linear(7, 2)
+        self.checkpointed = checkpointed
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if self.checkpointed else block(x)
+        return self.head(x)
+
+
+def network(**options):
+    torch.manual_seed(0)
+    return Net(**options).double()
+
+
+def used(model):
+    for block in model.blocks:
+        block.unused.requires_grad_(False)
+    return model
+
+
+def shared(model, **options):
+    for block in model.blocks:
+        fully_shard(block, **options)
+    return fully_shard(model, **options)
+
+
+def batches(steps=4):
+    made = np.random.default_rng(0)
+    n = BATCH * me()[1]
+    return [(torch.from_numpy(made.standard_normal((n, 5))), torch.from_numpy(made.standard_normal((n, 2)))) for _ in range(steps)]
+
+
+def steps(model, optimizer, parts, max_norm=0.3):
+    norms = []
+    mine = slice(me()[0] * BATCH, (me()[0] + 1) * BATCH) if parts else slice(None)
+    for x, y in batches():
+        optimizer.zero_grad()
+        F.mse_loss(model(x[mine]), y[mine]).backward()
+        norms.append(nn.utils.clip_grad_norm_(model.parameters(), max_norm).item())
+        optimizer.step()
+    return norms
+
+
+def close(found, wanted, rtol=1e-9):
+    np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=rtol, atol=1e-12)
+
+
+def check_shared_training_is_that_of_one_process():
+    for make in (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: torch.optim.AdamW(p, lr=0.05)):
+        for options in ({}, {"reshard_after_forward": True}, {"reshard_after_forward": False}):
+            alone, model = network(), shared(network(), **options)
+            wanted = steps(alone, make(alone.parameters()), False)
+            np.testing.assert_allclose(steps(model, make(model.parameters()), True), wanted, rtol=1e-9)
+            for p, q in zip(alone.parameters(), model.parameters(), strict=True):
+                close(q.full_tensor(), p)
+
+
+def check_each_rank_has_its_rows():
+    rank, size = me()
+    model = shared(network())
+    optimizer = torch.optim.Adam(model.parameters())
+    steps(model, optimizer, True)
+    assert isinstance(model, FSDPModule)
+    assert isinstance(model, Net)
+    rows = -(-8 // size)
+    wanted = max(0, min(8, (rank + 1) * rows) - rank * rows)
+    weight = model.blocks[0].linear.weight
+    assert weight.shape == (wanted, 5)
+    assert weight.grad.shape == weight.shape
+    assert optimizer.state[weight]["exp_avg"].shape == weight.shape
+    assert model.blocks[0].unused.grad is None
+    assert {k: tuple(v.shape) for k, v in model.state_dict().items()}["blocks.0.linear.weight"] == (wanted, 5)
+    assert all(u.stamp is None for u in model._units(True))  # the others' rows are let go of
+
+
+def check_states_are_whole_and_load_again():
+    model = shared(used(network()))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    steps(model, optimizer, True)
+    kept, moments = get_state_dict(model, optimizer)
+    assert kept["blocks.0.linear.weight"].shape == (8, 5)
+    assert moments["state"]["blocks.0.linear.weight"]["exp_avg"].shape == (8, 5)
+    again = shared(used(network()))
+    other = torch.optim.Adam(again.parameters(), lr=0.05)
+    set_state_dict(again, other, model_state_dict=kept, optim_state_dict=moments)
+    plain = network()
+    plain.load_state_dict(kept)
+    steps(model, optimizer, True)
+    steps(again, other, True)
+    for p, q in zip(model.parameters(), again.parameters(), strict=True):
+        close(p, q)
+
+
+def check_gradients_accumulate_before_they_are_reduced():
+    rank, _ = me()
+    alone, model = network(), shared(network())
+    (x, y), (u, v) = batches(2)
+    mine = slice(rank * BATCH, (rank + 1) * BATCH)
+    for a, b in ((x, y), (u, v)):
+        F.mse_loss(alone(a), b).backward()
+    model.set_requires_gradient_sync(False)
+    F.mse_loss(model(x[mine]), y[mine]).backward()
+    assert all(p.grad is None for p in model.parameters())
+    model.set_requires_gradient_sync(True)
+    F.mse_loss(model(u[mine]), v[mine]).backward()
+    for p, q in zip(alone.parameters(), model.parameters(), strict=True):
+        if p.grad is not None:
+            close(q.__dict__["_sharding"].collected(q.grad), p.grad)
+
+
+def check_checkpointed_parts_are_shared_too():
+    alone, model = network(), shared(network(checkpointed=True))
+    wanted = steps(alone, torch.optim.SGD(alone.parameters(), lr=0.1), False)
+    np.testing.assert_allclose(steps(model, torch.optim.SGD(model.parameters(), lr=0.1), True), wanted, rtol=1e-9)
+
+
+def check_other_precision_while_it_computes():
+    model, alone = network(), network()
+    for block in model.blocks:
+        fully_shard(block, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
+    fully_shard(model, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, output_dtype=torch.float64))
+    seen = []
+    model.blocks[0].linear.register_forward_hook(lambda m, args, out: seen.append((m.weight.dtype, args[0].dtype)))
+    wanted = steps(alone, torch.optim.SGD(alone.parameters(), lr=0.1), False)
+    np.testing.assert_allclose(steps(model, torch.optim.SGD(model.parameters(), lr=0.1), True), wanted, rtol=0.1)
+    assert seen[0] == (torch.bfloat16, torch.bfloat16)
+    assert all(p.dtype is torch.float64 and (p.grad is None or p.grad.dtype is torch.float64) for p in model.parameters())
+
+
+def check_what_cannot_be_shared_is_refused():
+    model = shared(network())
+    with pytest.raises(ValueError, match="already been applied"):
+        fully_shard(model)
+    with pytest.raises(ValueError, match="do not implement forward"):
+        fully_shard(nn.ModuleList([nn.Linear(2, 2)]))
+
+
+def check_an_old_graph_is_not_used_after_a_step():
+    model = shared(network())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    (x, y), *_ = batches(1)
+    old = F.mse_loss(model(x), y)
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+    model(x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        old.backward()
+
+
+# ---- hooks
+
+
+def trained(hook=None, state=None, rounds=30, seed=0):
+    torch.manual_seed(seed)
+    model = DDP(nn.Sequential(nn.Linear(20, 30), nn.Tanh(), nn.Linear(30, 20)))
+    if hook is not None:
+        model.register_comm_hook(state, hook)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    made = np.random.default_rng(me()[0])
+    x = torch.from_numpy(made.standard_normal((16, 20)).astype(np.float32))
+    for _ in range(rounds):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), x)
+        loss.backward()
+        optimizer.step()
+    dist.all_reduce(loss := loss.detach().clone(), dist.ReduceOp.AVG)
+    every = [torch.zeros(30, 20) for _ in range(me()[1])]
+    dist.all_gather(every, model.module[0].weight.detach())
+    assert all(torch.equal(w, every[0]) for w in every)  # replicas keep the same bits
+    return loss.item()
+
+
+def check_bfloat16_travels():
+    rank, size = me()
+    x = torch.tensor([1.0, 2.5, -3.25]).bfloat16() * (rank + 1)
+    dist.all_reduce(x)
+    assert x.float().tolist() == [v * size * (size + 1) / 2 for v in (1.0, 2.5, -3.25)]
+    every = [torch.zeros(2).bfloat16() for _ in range(size)]
+    dist.all_gather(every, torch.full((2,), float(rank)).bfloat16())
+    assert [t.float().tolist() for t in every] == [[float(r)] * 2 for r in range(size)]
+    y = (torch.arange(6.0).bfloat16() + rank).reshape(2, 3).t()
+    dist.broadcast(y, 0)
+    assert y.float().tolist() == torch.arange(6.0).reshape(2, 3).t().tolist()
+
+
+def check_compressed_gradients_train():
+    plain = trained()
+    np.testing.assert_allclose(trained(hooks.bf16_compress_hook), plain, rtol=1e-2)
+    np.testing.assert_allclose(trained(hooks.bf16_compress_wrapper(hooks.allreduce_hook)), plain, rtol=1e-2)
+
+
+def check_power_sgd_trains():
+    plain = trained(rounds=60)
+    state = power.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=3)
+    np.testing.assert_allclose(trained(power.powerSGD_hook, state, 60), plain, rtol=5e-2)
+    rate, before, after = state.compression_stats()
+    assert rate > 4
+    assert before == 57 * (20 * 30 * 2 + 50)
+    assert after < before / 4
+    state = power.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=3)
+    np.testing.assert_allclose(trained(power.batched_powerSGD_hook, state, 60), plain, rtol=0.2)
+
+
+def check_power_sgd_of_full_rank_loses_nothing():
+    options = {"matrix_approximation_rank": 20, "start_powerSGD_iter": 2, "min_compression_rate": 0}
+    np.testing.assert_allclose(trained(power.powerSGD_hook, power.PowerSGDState(None, **options)), trained(), rtol=1e-4)
+    with pytest.raises(ValueError, match="start_powerSGD_iter"):
+        power.PowerSGDState(None, start_powerSGD_iter=1)
