@@ -1,10 +1,12 @@
-"""Seeing a recorded graph: `graph` draws it, `memory` says what it holds.
+"""Seeing a recorded graph: `graph` draws it, `memory` says what it holds. Seeing training: `curves`, `histograms`, `confusion`, `time_map` are
+figures of matplotlib, where that is installed.
 
-Both read the nodes that a backward pass would walk; nothing is changed, and nothing is kept alive once the result is dropped.
+The first two read the nodes that a backward pass would walk; nothing is changed, and nothing is kept alive once the result is dropped.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -21,7 +23,7 @@ from .ops.core.reduction import reduced_shape
 from .shapes import Layout, layout_of
 from .tensor import Tensor, edge
 
-__all__ = ["Drawing", "Held", "MemoryTable", "graph", "memory"]
+__all__ = ["Drawing", "Held", "MemoryTable", "activations", "confusion", "curves", "graph", "histograms", "memory", "time_map"]
 
 
 def graph(loss: Any, path: Any = None, params: Any = None) -> Drawing:
@@ -418,3 +420,181 @@ class MemoryTable:
         total = (f"{self.total:,}", f"{self.parameters:,}", sum(r.arrays for r in self.rows), "total", f"{self.nodes} nodes")
         text = f"<p>The graph was consumed by the backward pass at {markup.escape(self.consumed)}.</p>" if self.consumed else ""
         return markup.page(markup.table(("bytes", "parameters", "arrays", "op", "line"), [*rows, total], words=(3, 4)), text)
+
+
+# ---------------------------------------------------------------------------------------------- figures of training
+
+
+def _figure(function: str, width: float, height: float) -> Any:
+    """Return an empty figure; it belongs to no window, so that it works where there is no screen."""
+    try:
+        figure = importlib.import_module("matplotlib.figure")
+    except ImportError:
+        raise ImportError(f"viz.{function}() needs the package matplotlib: pip install matplotlib") from None
+    return figure.Figure(figsize=(width, height), layout="constrained")
+
+
+def _finished(figure: Any, path: Any) -> Any:
+    if path is not None:
+        figure.savefig(path)
+    return figure
+
+
+def _numbers(values: Any) -> np.ndarray:
+    return np.asarray(values.detach().float().numpy() if isinstance(values, Tensor) else [float(v) for v in values])
+
+
+def curves(history: Mapping[str, Any], path: Any = None, smooth: float = 0.0, log: bool = False) -> Any:
+    """Return a figure of numbers over steps, such as losses; written to ``path`` if given.
+
+    Args:
+        history: name -> numbers (or 0-d tensors). smooth: from 0 to 1, how much of the running mean each point keeps; the numbers themselves stand
+            pale behind. log: whether the axis of the numbers is logarithmic.
+
+    Errors: ImportError without matplotlib, ValueError for a ``smooth`` outside of [0, 1).
+
+    Example:
+        >>> figure = torch.viz.curves({"train": [3.0, 2.0, 1.5], "held out": [3.1, 2.4, 2.2]})
+        >>> [line.get_label() for line in figure.axes[0].lines]
+        ['train', 'held out']
+    """
+    if not 0 <= smooth < 1:
+        raise ValueError(f"curves(): smooth (={smooth}) must be in [0, 1)")
+    figure = _figure("curves", 7, 4)
+    axes = figure.add_subplot()
+    for k, (name, values) in enumerate(history.items()):
+        numbers = _numbers(values)
+        if smooth:
+            axes.plot(numbers, color=f"C{k % 10}", alpha=0.25)
+            kept = numbers[:1].tolist()
+            for v in numbers[1:]:
+                kept.append(smooth * kept[-1] + (1 - smooth) * v)
+            numbers = np.asarray(kept)
+        axes.plot(numbers, color=f"C{k % 10}", label=name)
+    axes.set_xlabel("step")
+    axes.set_yscale("log" if log else "linear")
+    axes.legend()
+    return _finished(figure, path)
+
+
+def activations(model: Any, *inputs: Any) -> dict[str, Tensor]:
+    """Return what the innermost modules of a model compute for inputs, by their names, for `histograms`.
+
+    Errors: those of the model.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+        >>> {name: tuple(t.shape) for name, t in torch.viz.activations(model, torch.ones(4, 2)).items()}
+        {'0': (4, 3), '1': (4, 3)}
+    """
+    found: dict[str, Tensor] = {}
+
+    def noting(name: str) -> Callable[..., None]:
+        def note(module: Any, given: Any, result: Any) -> None:
+            if isinstance(result, Tensor):
+                found[name] = result.detach().clone()
+
+        return note
+
+    handles = [m.register_forward_hook(noting(n)) for n, m in model.named_modules() if not m._modules]
+    try:
+        model(*inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+def histograms(tensors: Any, path: Any = None, bins: int = 40) -> Any:
+    """Return a figure of how values are spread, a row for each tensor; of a module its parameters, and beside them their gradients.
+
+    Args:
+        tensors: a module, or name -> Tensor (`activations` gives those of the layers). bins: bars of each histogram.
+
+    Errors: ImportError without matplotlib, ValueError where there is no tensor.
+
+    Example:
+        >>> model = torch.nn.Linear(2, 3)
+        >>> model(torch.ones(4, 2)).sum().backward()
+        >>> [axes.get_title() for axes in torch.viz.histograms(model).axes]
+        ['weight', 'gradient of weight', 'bias', 'gradient of bias']
+    """
+    module = hasattr(tensors, "named_parameters")
+    named: dict[str, Any] = dict(tensors.named_parameters() if module else tensors)
+    if not named:
+        raise ValueError("histograms(): there is no tensor to show")
+    columns = 2 if module else 1
+    figure = _figure("histograms", 4 * columns, 1.5 * len(named))
+    for row, (name, t) in enumerate(named.items()):
+        for column, shown in enumerate((t, t.grad) if module else (t,)):
+            axes = figure.add_subplot(len(named), columns, row * columns + column + 1)
+            axes.set_title(f"gradient of {name}" if column else name, fontsize=9)
+            if shown is not None:
+                values = _numbers(shown).reshape(-1)
+                axes.hist(values[np.isfinite(values)], bins=bins)
+    return _finished(figure, path)
+
+
+def confusion(predicted: Any, target: Any, names: Iterable[str] | None = None, path: Any = None) -> Any:
+    """Return a figure of how often each class was taken for each: a row for each true class, a column for each predicted one.
+
+    Args:
+        predicted: classes (N), or scores (N, classes), the largest of which counts. target: the true classes (N). names: of the classes.
+
+    Errors: ImportError without matplotlib, ValueError where the lengths differ.
+
+    Example:
+        >>> figure = torch.viz.confusion(torch.tensor([0, 1, 1, 1]), torch.tensor([0, 1, 0, 1]), names=["cat", "dog"])
+        >>> [text.get_text() for text in figure.axes[0].texts]
+        ['1', '1', '', '2']
+    """
+    found = np.asarray(predicted.argmax(-1).numpy() if isinstance(predicted, Tensor) and predicted.ndim == 2 else predicted, dtype=np.int64)
+    true = np.asarray(target, dtype=np.int64)
+    if found.shape != true.shape:
+        raise ValueError(f"confusion(): there are {found.size} predictions for {true.size} targets")
+    labels = list(names or ())
+    n = max([len(labels), *(int(a.max()) + 1 for a in (found, true) if a.size)])
+    counts = np.zeros((n, n), np.int64)
+    np.add.at(counts, (true, found), 1)
+    figure = _figure("confusion", 1.5 + 0.5 * n, 1.2 + 0.5 * n)
+    axes = figure.add_subplot()
+    axes.imshow(counts, cmap="Blues")
+    for i in range(n):
+        for j in range(n):
+            dark = counts[i, j] > counts.max() / 2
+            axes.text(j, i, str(counts[i, j]) if counts[i, j] else "", ha="center", va="center", color="white" if dark else "black")
+    axes.set(xlabel="predicted", ylabel="true")
+    axes.set_xticks(range(n), labels or range(n))
+    axes.set_yticks(range(n), labels or range(n))
+    return _finished(figure, path)
+
+
+def time_map(profile: Any, path: Any = None, most: int = 20) -> Any:
+    """Return a figure of where the time of a compiled program goes: a bar for each kernel, above them all steps one behind the other.
+
+    Args:
+        profile: what ``variant.profile`` of a compiled function's program gave: ``by_name()`` and ``times``. most: kernels that are shown.
+
+    Errors: ImportError without matplotlib.
+
+    Example:
+        >>> from autograd_nb.compiler.run.profile import profile
+        >>> step, x = torch.compile(lambda x: (x * 2).sum()), torch.ones(3)
+        >>> y = step(x)
+        >>> figure = torch.viz.time_map(profile(lambda: step(x), step.programs[0]))
+        >>> figure.axes[1].get_xlabel()
+        'µs'
+    """
+    rows = profile.by_name()[:most]
+    colours = {name: f"C{k % 10}" for k, (name, _, _) in enumerate(rows)}
+    figure = _figure("time_map", 8, 1.5 + 0.25 * len(rows))
+    above, below = figure.subplots(2, 1, height_ratios=[1, max(len(rows), 2)])
+    begin = 0.0
+    for i, t in sorted(profile.times.items()):
+        above.barh(0, t, left=begin, color=colours.get(profile.program.steps[i].name, "#bbb"), edgecolor="white", linewidth=0.3)
+        begin += t
+    above.set_yticks([])
+    above.set_title(f"{profile.total:.1f} µs in {len(profile.times)} steps", fontsize=9)
+    below.barh([f"{count} × {name}" for name, count, _ in rows], [t for _, _, t in rows], color=list(colours.values()))
+    below.set(xlabel="µs", ylim=below.get_ylim()[::-1])
+    return _finished(figure, path)

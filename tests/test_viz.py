@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -144,3 +145,38 @@ def test_a_compiled_function_in_the_graph():
     table = torch.memory(loss)
     assert table.parameters == 4000
     assert table.activations >= 4000
+
+
+# ------------------------------------------------------------------------------------------------ figures of training
+
+
+def test_figures_of_training(tmp_path):
+    pytest.importorskip("matplotlib", reason="needs the package matplotlib")
+    from autograd_nb.compiler.run.profile import profile
+
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+    x = torch.rand(8, 2)
+    model(x).sum().backward()
+    step = torch.compile(lambda x: (x.exp() * 2).sum())
+    step(x)
+    viz = torch.viz
+    viz.curves({"loss": [torch.tensor(2.0), 1.0, 0.5], "other": [1.0, 1.0, 1.0]}, tmp_path / "curves.png", smooth=0.5, log=True)
+    viz.histograms(model, tmp_path / "histograms.png")
+    viz.histograms(viz.activations(model, x), tmp_path / "activations.svg")
+    viz.confusion(model(x), torch.arange(8) % 2, path=tmp_path / "confusion.png")
+    viz.time_map(profile(lambda: step(x), step.programs[0], calls=2), tmp_path / "time.png")
+    assert all((tmp_path / name).stat().st_size > 1000 for name in ("curves.png", "histograms.png", "activations.svg", "confusion.png", "time.png"))
+    assert not any(m._forward_hooks for m in model.modules())
+
+
+def test_figures_refuse_what_they_cannot_show(monkeypatch):
+    pytest.importorskip("matplotlib", reason="needs the package matplotlib")
+    with pytest.raises(ValueError, match=r"smooth \(=1\)"):
+        torch.viz.curves({"loss": [1.0]}, smooth=1)
+    with pytest.raises(ValueError, match="3 predictions for 2 targets"):
+        torch.viz.confusion([1, 0, 1], [1, 0])
+    with pytest.raises(ValueError, match="no tensor to show"):
+        torch.viz.histograms({})
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"viz.curves\(\) needs the package matplotlib: pip install matplotlib"):
+        torch.viz.curves({"loss": [1.0]})

@@ -18,7 +18,7 @@ try:
     from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 except ImportError:
-    raise ImportError("autograd_nb.utils.tensorboard needs the tensorboard package: pip install tensorboard") from None
+    raise ImportError("autograd_nb.utils.tensorboard needs the tensorboard package: pip install tensorboard (or autograd_nb[tensorboard])") from None
 
 
 def _number(value: Any) -> float:
@@ -133,9 +133,11 @@ class SummaryWriter:
     ) -> None:
         """Write a matplotlib figure as a picture."""
         import numpy as np
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-        figure.canvas.draw()
-        self.add_image(tag, np.asarray(figure.canvas.buffer_rgba())[:, :, :3], global_step, walltime, "HWC")
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        self.add_image(tag, np.asarray(canvas.buffer_rgba())[:, :, :3], global_step, walltime, "HWC")
         if close:
             import matplotlib.pyplot as plt
 
@@ -157,6 +159,30 @@ class SummaryWriter:
     def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
         """Write the module's printed structure, as a text."""
         self.add_text("graph", "\n".join("    " + line for line in repr(model).splitlines()))
+
+    def add_embedding(
+        self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: Any = None, tag: str = "default",
+        metadata_header: Any = None,
+    ) -> None:  # fmt: skip
+        """Write vectors (N, D), with a label for each, for the projector; pictures (``label_img``) are refused."""
+        if label_img is not None:
+            raise NotImplementedError("add_embedding(): label_img is not written; give labels as metadata")
+        vectors = _array(mat)
+        labels = [] if metadata is None else list(metadata)
+        if metadata is not None and len(labels) != len(vectors):
+            raise ValueError(f"add_embedding(): {len(labels)} labels for {len(vectors)} vectors")
+        folder = Path(self.log_dir) / f"{0 if global_step is None else int(global_step):05}" / tag
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "tensors.tsv").write_text("".join("\t".join(map(str, row.tolist())) + "\n" for row in vectors))
+        place = folder.relative_to(self.log_dir).as_posix()
+        lines = ["embeddings {", f'  tensor_name: "{tag}:{folder.parent.name}"', f'  tensor_path: "{place}/tensors.tsv"']
+        if labels:
+            rows = ["\t".join(map(str, v)) if isinstance(v, (list, tuple)) else str(v) for v in labels]
+            head = ["\t".join(metadata_header)] if metadata_header else []
+            (folder / "metadata.tsv").write_text("\n".join([*head, *rows]) + "\n")
+            lines.append(f'  metadata_path: "{place}/metadata.tsv"')
+        with (Path(self.log_dir) / "projector_config.pbtxt").open("a") as file:
+            file.write("\n".join([*lines, "}", ""]))
 
     def flush(self) -> None:
         """Write what is pending."""
