@@ -120,7 +120,8 @@ EXPLAINED = (
         "Bessel functions of integer order and some in-place forms have derivatives here; where PyTorch has none it may only fail in backward.",
         lambda c: (c.kind == "requires_grad" and re.search(r"special\.\w*bessel", c.statement))
         or (c.kind == "not refused" and re.search(r"derivative for .* is not implemented", c.theirs))
-        or (c.kind == "not refused" and "backward calculation is triggered with a negative slope" in c.theirs),
+        or (c.kind == "not refused" and "backward calculation is triggered with a negative slope" in c.theirs)
+        or (c.kind == "not refused" and "scatter_reduce does not support automatic differentiation for outputs with complex" in c.theirs and "create_graph" in c.statement),
     ),
     Explained(
         "how far a refused pass has come",
@@ -150,7 +151,10 @@ EXPLAINED = (
             (c.kind == "value" and re.search(r"bessel|scatter_reduce.*'prod'|cholesky_inverse|max_unpool|silu", c.statement))
             or (c.kind == "value" and "masked.logsumexp" in c.statement)  # (0 / 0 where all is masked)
             or (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs)
-            or (c.kind == "value" and c.empty and re.search(r"mean|loss|kl_div", c.statement))
+            or (c.kind == "value" and c.empty and re.search(r"mean|loss|kl_div|cross_entropy|logsumexp", c.statement))
+            or (c.kind == "not refused" and re.search(r"scatter_reduce", c.statement) and "Expected a proper Tensor but got None" in c.theirs)
+            or (c.kind == "not refused" and "batch_norm" in c.statement and "not implemented for 'Complex" in c.theirs)
+            or (c.kind == "error type" and "more than one element of the written-to tensor" in c.theirs)
         ),
     ),
     Explained(
@@ -297,7 +301,7 @@ EXPLAINED = (
     Explained(
         "the gradient of nothing",
         "That of cummax and cummin is in PyTorch the operand itself, which requires grad.",
-        lambda c: c.kind in ("requires_grad", "leaf", "history") and c.empty and re.search(r"cummax|cummin", c.before),
+        lambda c: c.kind in ("requires_grad", "leaf", "history") and c.empty and re.search(r"cummax|cummin|block_diag", c.before),
     ),
     Explained(
         "pixels of nothing",
@@ -427,6 +431,42 @@ EXPLAINED = (
             (c.kind == "not refused" and re.search(r"select\(\): index 0 out of range|cannot reshape tensor of 0 elements|non-positive groups", c.theirs))
             or (c.kind == "shape" and re.search(r"pool|norm|\.pad\(|interpolate|upsample|shuffle|grid_sample", c.statement))
         ),
+    ),
+    Explained(
+        "maps that PyTorch takes apart",
+        "PyTorch's rules for batches count a change that the map itself makes, write into expanded memory, do not change what as_strided_ is "
+        "asked to, look for a dim that a number has not, and refuse complex numbers that the op itself takes.",
+        lambda c: "func.vmap(" in f"{c.before}{c.statement}" and (
+            (c.kind == "not refused" and "has been modified by an inplace" in c.theirs and re.search(r"\.(cumprod|index_reduce|pow|float_power|ldexp|hypot)_\(", c.before))
+            or (c.kind == "not refused" and re.search(r'(KernelImpl|batch_norm)" not implemented', c.theirs))
+            or (c.kind == "raised" and re.search(r"expand\(", c.before) and "more than one element of the written-to tensor" in c.mine)
+            or (c.kind in ("raised", "shape") and ".as_strided_(" in c.statement)
+            or (c.kind == "raised" and re.search(r"at least [12] dimension|zero-dimensional tensor", c.mine))
+            or (c.kind == "raised" and ".cumsum_(" in c.statement and "can't be cast" in c.mine)
+            or (c.kind == "not refused" and c.empty and re.search(r"non-batch dimension|batch mode|non-empty list|at least one element|out of range", c.theirs))
+            or (c.kind == "raised" and "ldl_factor" in c.mine and "is zero: the matrix is singular" in c.mine)
+        ),
+    ),
+    Explained(
+        "zeros that nothing is multiplied with",
+        "Derivatives of what is constant are zeros without memory in PyTorch, whose products are 0 also with nan: of the variance of one number.",
+        lambda c: c.kind == "value" and re.search(r"\b(var|std)(_mean)?\(", c.before) and c.statement.startswith("hs = "),
+    ),
+    Explained(
+        "results of numbers that are kept",
+        "The rule of a product by index_reduce of 0-d tensors reads the result that the op made; in PyTorch the one that it was written to.",
+        lambda c: c.kind == "value" and re.search(r"index_reduce_\(.*'prod'", c.before) and c.statement.startswith("hs = ")
+        and re.search(r"v1 = make\(1, \(\)", c.before),
+    ),
+    Explained(
+        "what a refused jvp has come to",
+        "A jvp that is refused for want of a derivative has run the function before, also what that changes in place.",
+        lambda c: c.kind == "value" and "jvp(" in c.statement and re.search(r"floor_divide_|heaviside_", c.statement),
+    ),
+    Explained(
+        "tangents of numbers",
+        "PyTorch's tangent of a 0-d float32 is float64 where a rule multiplies it with a number.",
+        lambda c: c.kind == "dtype" and "jvp(" in c.statement and re.search(r"v1 = make\(1, \(\), 'float32'", c.before),
     ),
     Explained(
         "no arguments for no dims",

@@ -110,6 +110,26 @@ def drawn(names: list[str], kinds: list[str], most: int, every: int = 1, way: st
     return [(name, p) for name, p in found[::every] if p is not None and not any(dies("\n".join(p.statements)) for dies in DIES.values())]
 
 
+ONE_BY_ONE = """\
+def _one_by_one(f, *operands):
+    found = [f(*(t[i] for t in operands)) for i in range(len(operands[0]))]
+    return torch.stack(found) if isinstance(found[0], torch.Tensor) else tuple(torch.stack(each) for each in zip(*found))"""
+
+
+def alike_one_by_one(program: Program) -> bool:
+    """Whether a program with a map agrees with what PyTorch comes to sample by sample: its own rules for batches take some ops apart."""
+    import torch
+
+    import autograd_nb as ours
+
+    from .compare import first_difference
+    from .program import trace
+
+    looped = [re.sub(r"torch\.func\.vmap\((lambda .*)\)\(([^()]*)\)$", r"_one_by_one(\1, \2)", s) for s in program.statements]
+    plain, theirs = trace(program, ours), trace(Program((ONE_BY_ONE, *looped)), torch)
+    return first_difference(plain, theirs[1:], False) is None
+
+
 def told(programs: list[Named]) -> list[tuple[str, str]]:
     """Kinds of differences and texts, and what has an explanation."""
     from .check import compared
@@ -118,7 +138,9 @@ def told(programs: list[Named]) -> list[tuple[str, str]]:
     for name, p in programs:
         left, difference, why = compared(p, strides=not re.search(r"func\.(vmap|jvp)|hs = ", "".join(p.statements[-2:])))
         found += [("explained", w) for w in set(why)]
-        if difference is not None:
+        if difference is not None and "func.vmap" in "".join(left.statements) and alike_one_by_one(left):
+            found.append(("explained", "as PyTorch sample by sample"))
+        elif difference is not None:
             found.append((difference.kind, f"{name} {difference}\n    " + "\n    ".join(left.statements)))
     return found
 

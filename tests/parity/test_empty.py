@@ -106,3 +106,12 @@ def test_norms_of_matrices():
                 call = f"linalg.matrix_norm(x, {order}, {dims}, {dims == '(1, 0)'})"
                 codes[f"{call} of {shape}"] = f"x = t.ones{shape}.requires_grad_(); y = t.{call}; y.sum().backward(); r = y, x.grad"
     check(codes)
+
+
+def test_blocks_of_nothing_keep_their_gradients():
+    """An operand without columns takes part: the result requires grad by it, and its gradient is there."""
+    shapes = [("0", "0", "0"), ("0, 5", "0"), ("0", "0, 5"), ("2, 3", "0"), ("0", "2, 3"), ("0, 0", "1"), ("1", "3, 0")]
+    check({str(found): "; ".join((
+        *(f"v{k} = t.ones({s}).requires_grad_()" for k, s in enumerate(found)), f"v = [{', '.join(f'v{k}' for k in range(len(found)))}]",
+        "y = t.block_diag(*v)", "z = t.block_diag(v[0], v[1].detach())",
+        "r = y.detach(), z.requires_grad, [g is None for g in t.autograd.grad(y.sum(), v, allow_unused=True)]")) for found in shapes})

@@ -345,6 +345,7 @@ PROGRAMS = {
         lambda lib, x: [lib.func.jvp(lambda a, u=u: a.std(unbiased=u), (x * 0,), (x.cos(),)) for u in (True, False)], (3,)),
     "tangents of a small cosine": (
         lambda lib, x: [lib.func.jvp(lambda a, e=e: lib.nn.functional.cosine_similarity(a, 2 * a.sin(), 0, e), (x,), (x.cos(),)) for e in (0.1, 1.2, 9)], (3,)),
+    "sums of products in place": (lambda lib, x: lib.vmap(lambda a: a.addbmm_(x.reshape(2, 2, 3), x.reshape(2, 3, 2)))(x.reshape(3, 2, 2) * 1), (4, 3)),
     "chunks": (lambda lib, x: lib.vmap(_exp_sum, chunk_size=3)(x), (4, 3)),
 }
 
@@ -362,6 +363,13 @@ def test_program(name: str) -> None:
         warnings.simplefilter("ignore")
         expected = program(torch, *[torch.tensor(a) for a in arrays])
     compare(_detached(program(ag, *[ag.tensor(a) for a in arrays])), _detached(expected), name)
+
+
+def test_a_mapped_tensor_cannot_grow() -> None:
+    x = ag.ones(2, 3)
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        ag.vmap(lambda a: a.addbmm_(ag.ones(2, 3, 3), ag.ones(2, 3, 3)))(x)
+    assert x.tolist() == [[1.0] * 3] * 2
 
 
 @pytest.mark.parametrize("way", ["jvp", "vjp", "jacfwd", "jacrev"])

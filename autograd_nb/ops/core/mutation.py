@@ -110,15 +110,24 @@ def addbmm_(input, batch1, batch2, *legacy, beta=1, alpha=1):
     if legacy:
         return scalars_first("addbmm_", (input, batch1, batch2, *legacy), legacy_options(beta=beta, alpha=alpha))
     x, options = tensor_argument(input, "addbmm_"), {"beta": beta, "alpha": alpha}
-    function = OPS["addbmm"].call
     if x.ndim < 2 or 1 in x.shape:
         shape = [*tensor_argument(batch1, "addbmm_", "batch1").shape[1:2], *tensor_argument(batch2, "addbmm_", "batch2").shape[2:3]]
         if list(x.shape) != shape:
-            check_inplace(x, batch1, batch2)
-            y = function(before(x), batch1, batch2, **options)
-            fit_output(x, y.shape)
-            return assign_inplace(x, y)
-    return in_place("addbmm_", function, x, batch1, batch2, **options)
+            return _fitted_sum(x, batch1, batch2, options)
+    return in_place("addbmm_", OPS["addbmm"].call, x, batch1, batch2, **options)
+
+
+@overridable
+def _fitted_sum(x, batch1, batch2, options):
+    check_inplace(x, batch1, batch2)
+    y = OPS["addbmm"].call(before(x), batch1, batch2, **options)
+    fit_output(x, y.shape)
+    return assign_inplace(x, y)
+
+
+@_fitted_sum.decomposed  # type: ignore[attr-defined]
+def _sum_that_fits(x, batch1, batch2, options):
+    return in_place("addbmm_", OPS["addbmm"].call, x, batch1, batch2, **options)
 
 
 def _in_place_view(name: str) -> None:

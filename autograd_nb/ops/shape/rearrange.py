@@ -475,7 +475,7 @@ def block_diag(*tensors):
     for t in ts:
         n, k = t.shape
         parts = [new_full((n, start), 0, kind), t, new_full((n, width - start - k), 0, kind)]
-        rows.append(cat([p for p in parts if p.shape[1]] or [t], 1) if width else t)
+        rows.append(cat([p for p in parts if p is t or p.shape[1]], 1) if width else t)
         start += k
     return cat(rows, 0)
 
