@@ -121,7 +121,8 @@ EXPLAINED = (
         lambda c: (c.kind == "requires_grad" and re.search(r"special\.\w*bessel", c.statement))
         or (c.kind == "not refused" and re.search(r"derivative for .* is not implemented", c.theirs))
         or (c.kind == "not refused" and "backward calculation is triggered with a negative slope" in c.theirs)
-        or (c.kind == "not refused" and "scatter_reduce does not support automatic differentiation for outputs with complex" in c.theirs and "create_graph" in c.statement),
+        or (c.kind == "not refused" and "scatter_reduce does not support automatic differentiation for outputs with complex" in c.theirs
+        and "create_graph" in c.statement),
     ),
     Explained(
         "how far a refused pass has come",
@@ -437,7 +438,8 @@ EXPLAINED = (
         "PyTorch's rules for batches count a change that the map itself makes, write into expanded memory, do not change what as_strided_ is "
         "asked to, look for a dim that a number has not, and refuse complex numbers that the op itself takes.",
         lambda c: "func.vmap(" in f"{c.before}{c.statement}" and (
-            (c.kind == "not refused" and "has been modified by an inplace" in c.theirs and re.search(r"\.(cumprod|index_reduce|pow|float_power|ldexp|hypot)_\(", c.before))
+            (c.kind == "not refused" and "has been modified by an inplace" in c.theirs
+             and re.search(r"\.(cumprod|index_reduce|pow|float_power|ldexp|hypot)_\(", c.before))
             or (c.kind == "not refused" and re.search(r'(KernelImpl|batch_norm)" not implemented', c.theirs))
             or (c.kind == "raised" and re.search(r"expand\(", c.before) and "more than one element of the written-to tensor" in c.mine)
             or (c.kind in ("raised", "shape") and ".as_strided_(" in c.statement)
