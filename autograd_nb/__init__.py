@@ -198,7 +198,7 @@ def _reduce_tensor(t: Tensor) -> tuple[_Any, ...]:
 _above.reduce_tensor = _reduce_tensor
 _handlers.install()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _pause.set_aside()
 del _pause
