@@ -143,7 +143,7 @@ def first_difference(
                 continue
             made = name.startswith(("found", "kept", "held", "gs", "_h"))  # (new tensors may be written once or twice)
             found = differences(a.state[name], b.state[name], name, strides, coarse, own and not made)
-            anew = k == 0 or name in ("x", "y", "z")  # the arguments of a call, which are made for it
+            anew = k == 0 or name in ("x", "y", "z") or (not own and name not in theirs[k - 1].state)  # made by what has failed
             gradient = found is not None and found[0].startswith("grad ")  # (a call's values may have been changed before it)
             several = gradient and len(PASS.findall(b.text or statement)) > 1  # the last of which fails, and a part of it had been done there
             partly = a.error is not None and (

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from .trifling import TRIFLING
+
 
 @dataclass(frozen=True)
 class Case:
@@ -109,7 +111,12 @@ def _tangents(case: Case) -> Any:
     return len(kinds | set(re.findall(r"[\"'](float\d+|complex\d+)[\"']", given))) > 1
 
 
+def _trifle(case: Case) -> Any:
+    return any(holds(case) for holds in TRIFLING)
+
+
 EXPLAINED = (
+    Explained("trifles", "tests/fuzz/trifling.py says of each what it is.", _trifle),
     Explained(
         "order of other results",
         "PyTorch's order depends on which of its kernels runs, or on gaps that it copies (tests/parity/strides.py).",
@@ -231,7 +238,7 @@ EXPLAINED = (
         and (
             "Can't detach views in-place" in c.theirs
             or (c.kind == "value" and "_is_view()" in c.statement)
-            or ("value" in c.kind and "grad_fn.register_hook" in c.before)
+            or ("value" in c.kind and re.search(r"grad_fn\.register_(pre)?hook", c.before))
         ),
     ),
     Explained(

@@ -93,6 +93,24 @@ class Twice(torch.autograd.Function):
         return g * y + h, (g * x + h).sum_to_size(y.shape)
 
 
+class Parts(torch.autograd.Function):
+    # three outputs: one that is an input changed in place, one that is not differentiable, one that nothing may need
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.mark_dirty(x)
+        x.add_(1)
+        sign = (x > 0).double()
+        ctx.mark_non_differentiable(sign)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(y)
+        return x, sign, y * 2
+
+    @staticmethod
+    def backward(ctx, g, _, h):
+        (y,) = ctx.saved_tensors
+        return g, None if h is None else h * 2 + 0 * y
+
+
 class Dirty(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

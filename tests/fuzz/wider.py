@@ -162,6 +162,51 @@ with torch.set_grad_enabled({r}.dim() > 1):\\n    {new} = {r} * 2
 {new} = torch.autograd.Variable({a})
 {new} = torch.autograd.gradcheck(torch.sin, ({a:(2,)}.double().detach().requires_grad_(),))
 """),
+    "history": (3, """
+{new}, {new2}, _ = Parts.apply({a} * 1, {b})
+{new}, {new2}, _ = Parts.apply({r} * 1, {r}); {new}.mul_({v})
+{new} = Parts.apply({a} * 1, {r})[2]; {new}.sum().backward()
+{new} = {r} * 1; {new2} = {new}.view(-1); {new2}.mul_({v}); {new2}.register_hook(lambda g: g * 2); {new}.sum().backward(retain_graph=True)
+{new} = {r} * 1; {new}.retain_grad(); {new2} = {new}[..., :1]; {new2}.retain_grad(); {new2}.zero_(); {new}.square().sum().backward(retain_graph=True)
+{new} = {r}.clone(); {new2} = {new}.detach(); {new2}.mul_({v}); {new}.square().sum().backward()
+{new} = {r} * 1; {new2} = {new}.t(); {new}.add_({b}); {new2} = {new2} * {new2}
+{new} = {r}.exp(); {new2} = {new}.view_as({new}); {new2}.detach_()
+{new} = {r}.exp(); {new}.detach_(); {new}.mul_({v})
+{new} = {r} * 1; {new}.requires_grad_(); {new2} = {new} * {new}; {new}.data.mul_({v}); {new2}.sum().backward(retain_graph=True)
+{p}.data = {a}.detach().clone()
+{p}.data = {p}.data.reshape(-1)
+{p}.data = {p}.data[..., :1]; ({p} * {p}).sum().backward()
+{p}.data = make({s}, {shape}, {dtype}); {p}.sum().backward(create_graph=True)
+{p}.grad = {p}.detach().clone(); {p}.square().sum().backward(create_graph=True)
+{p}.square().sum().backward(create_graph=True); {p}.grad.square().sum().backward()
+{p}.square().sum().backward(create_graph=True); {new} = {p}.grad; {p}.grad = None; ({new} * {p}).sum().backward()
+{p}.grad = {p}.detach().sum().expand({p}.shape); {p}.sum().backward()
+{new} = {p}.grad; {p}.sum().backward(); {new} = {new} is {p}.grad
+{new} = {a}.detach().clone(); {new}.resize_({shape}).fill_({v})
+{new} = {a}.detach().clone(); {new}.set_({b}.detach()); {new}.mul_({v})
+{new} = {a}.detach().clone(); {new2} = {new}[..., :1]; {new}.set_({b}.detach()); {new2}.add_(1)
+with torch.no_grad():\\n    {new} = {p}.resize_({p}.shape)
+with torch.no_grad():\\n    {p}.set_({a}.detach().clone()); {p}.grad = None
+with torch.no_grad():\\n    {new} = {r}[..., :1]\\n{new}.mul_({v})
+with torch.no_grad():\\n    {new} = {r} * 1\\n    with torch.enable_grad():\\n        {new2} = {new} * {r}\\n    {new}.add_({new2})
+with torch.inference_mode():\\n    with torch.enable_grad():\\n        {new} = {r} * {b}
+with torch.inference_mode():\\n    with torch.enable_grad():\\n        {new} = {r}[..., :1]\\n{new2} = {new} * {v}
+with torch.inference_mode():\\n    {new} = {a}.detach() * 1\\n{new2} = {new}.clone(); {new2}.requires_grad_()
+torch.set_grad_enabled(False); {new} = {r} * 2; torch.set_grad_enabled(True); {new2} = {new} + {r}
+{new} = torch.utils.checkpoint.checkpoint(lambda z: (z * 1).mul_(2).relu_() * z, {r}, use_reentrant=False); {new}.sum().backward()
+{new} = torch.utils.checkpoint.checkpoint(lambda z, w: Twice.apply(z, w)[1].sin(), {r}, {b}, use_reentrant=False); {new}.sum().backward(retain_graph=True)
+{new} = torch.utils.checkpoint.checkpoint_sequential([torch.sin, torch.exp], 2, {r}, use_reentrant=False); {new}.square().sum().backward()
+{new} = torch.utils.checkpoint.checkpoint(lambda z: (z * z, z.sum()), {r}, use_reentrant=True); ({new}[0] * {new}[1]).sum().backward()
+{new} = []; {new2} = {r} * 1; {new2}.register_hook(lambda g: {new}.append(torch.is_grad_enabled())); {new2}.square().sum().backward(create_graph=True)
+{new} = torch.autograd.grad({r}.square().sum(), [{p}, {p}], allow_unused=True, retain_graph=True); {new} = {new}[0] is {new}[1]
+torch.utils.swap_tensors({p}, {q})
+{new}, {new2} = {a}.detach().clone(), {b}.detach().clone(); torch.utils.swap_tensors({new}, {new2}); {new}.mul_({v})
+{new} = __import__('copy').deepcopy([{p}, {p}])
+{new} = __import__('pickle').loads(__import__('pickle').dumps([{p}.detach(), {p}.detach()[..., :1]])); {new}[0].zero_()
+{new} = {r} * 1; {new2} = {new}.unbind(-1); {new}.mul_({v}); {new2}[0].sum().backward()
+{new} = torch.func.functional_call({f}, {f}.state_dict(), (({a:(3, 4)}).float(),))
+{o}.zero_grad(); ({p} * {q}).sum().backward(); {o}.step(); {o}.step()
+"""),
     "array": (2, """
 {new} = np.asarray({a}.detach())
 {new} = {x} + 1

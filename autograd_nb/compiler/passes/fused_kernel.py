@@ -75,6 +75,13 @@ def _from(operand: Any, start: int) -> Any:
     return Use(operand.buffer, operand.offset + start * operand.dtype.itemsize, operand.size - start, operand.dtype)
 
 
+def _cut(operand: Any, layout: Any) -> Any:
+    """Return a use without what lies behind a layout's last element; other operands as they are."""
+    if not isinstance(operand, Use) or not isinstance(layout, Layout) or operand.size <= layout.extent:
+        return operand
+    return Use(operand.buffer, operand.offset, layout.extent, operand.dtype)
+
+
 class _Work:
     """The work of a group's kernel is what it reads and writes: by walk, or by number."""
 
@@ -118,9 +125,9 @@ class _Work:
 
     @property
     def operands(self) -> list[Any]:
-        """Return the operands in the kernel's order."""
+        """Return the operands in the kernel's order, arrays as long as what is walked: a flat loop runs over all that it is given."""
         kinds: tuple[dict[Any, Any], ...] = self.arrays, self.numbers, self.ends, self.results
-        return [operand for kind in kinds for operand, *_ in kind.values()] + [use for use, *_ in self.own]
+        return [_cut(operand, of) for kind in kinds for operand, of, *_ in kind.values()] + [_cut(use, layout) for use, layout, *_ in self.own]
 
     def entry(self, name: str) -> tuple[Callable[..., Any], np.ndarray | None]:
         """Return (entry point, dims) of the compiled kernel."""

@@ -349,6 +349,11 @@ def _prepare(
     return x, w, s, d, g, batched
 
 
+def _is_free(x: Tensor, n: int, groups: Any) -> bool:
+    """Return whether a bias may have another dtype where padding is a word, as in PyTorch, which asks by the kernel that it takes."""
+    return x.dtype is dtypes.float64 or (x.dtype is dtypes.float32 and groups == 1 and (x.ndim != n + 2 or x.shape[0] < 2))
+
+
 def _integers(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor | None:
     """Return a convolution of integers, which BLAS does not have: of their digits, in float64 and exact, then summed; None for other dtypes."""
     if not all(t is None or (isinstance(t, Tensor) and t.dtype.category == 1) for t in tensors):
@@ -417,7 +422,8 @@ def convolution(
         whole = _of_parts(convolution, op, n, tensors, rest)
     if whole is not None:
         return whole
-    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, False, isinstance(padding, str))
+    free = isinstance(padding, str) and isinstance(input, Tensor) and _is_free(input, n, groups)
+    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, False, free)
     if isinstance(padding, str):
         bias = None if bias is None else cast(bias, x.dtype)
         if padding == "valid":
