@@ -1,0 +1,1 @@
+"""Programs that `bench.distributed` runs on several ranks, here and in PyTorch."""

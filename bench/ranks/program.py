@@ -1,0 +1,124 @@
+"""One rank of `bench.distributed`: the same program for this library and for PyTorch, whichever ``torch`` is. Rank 0 prints a line of JSON.
+
+``python program.py LIBRARY CASE ROUNDS``
+"""
+
+import importlib
+import json
+import os
+import statistics
+import sys
+import time
+
+LIBRARY, CASE, ROUNDS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+torch = importlib.import_module(LIBRARY)
+dist = importlib.import_module(f"{LIBRARY}.distributed")
+nn = importlib.import_module(f"{LIBRARY}.nn")
+F = importlib.import_module(f"{LIBRARY}.nn.functional")
+
+
+def timed(run, rounds, warm=10):
+    """Return the median seconds of a call, all ranks beginning together."""
+    for _ in range(warm):
+        run()
+    times = []
+    for _ in range(rounds):
+        dist.barrier()
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def reduction(elements):
+    x = torch.ones(elements)
+    return timed(lambda: dist.all_reduce(x), ROUNDS)
+
+
+def bare(elements):
+    import numpy as np
+    from mpi4py import MPI
+
+    memory = np.ones(elements, np.float32)
+    return timed(lambda: MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, memory), ROUNDS)
+
+
+class Branches(nn.Module):
+    """Two branches of layers of one input, joined for the output."""
+
+    def __init__(self):
+        super().__init__()
+        self.left = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64))
+        self.right = nn.Sequential(nn.Linear(64, 128), nn.Tanh(), nn.Linear(128, 64))
+        self.head = nn.Linear(128, 10)
+
+    def forward(self, x):
+        return self.head(torch.cat([self.left(x), self.right(x)], 1))
+
+
+def network(name):
+    torch.manual_seed(0)
+    if name == "branches":
+        return Branches()
+    return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def training(name, wrapped=True, compiled=False, batch=64):
+    model = network(name)
+    if wrapped:
+        model = nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(dist.get_rank())
+    x, y = torch.randn(batch, 64), torch.randint(0, 10, (batch,))
+
+    def step():
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return timed(torch.compile(step) if compiled else step, ROUNDS)
+
+
+def hidden():
+    """Return the share of an artificial delay of 4 ms per bucket that the backward pass hides."""
+
+    def steps(delay, computes):
+        torch.manual_seed(0)
+        model = nn.parallel.DistributedDataParallel(nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(6)]), bucket_cap_mb=4)
+        x = torch.randn(128, 1024)
+
+        def hook(_, bucket):
+            work = dist.all_reduce(bucket.buffer(), async_op=True)
+
+            def late(future):
+                time.sleep(delay)
+                return future.value()[0]
+
+            return work.get_future().then(late)
+
+        model.register_comm_hook(None, hook)
+        buckets = 6
+        return timed(lambda: model(x).sum().backward(), max(ROUNDS // 10, 5), 3), buckets * delay
+
+    plain, _ = steps(0.0, True)
+    late, delay = steps(0.004, True)
+    return 1 - (late - plain) / delay
+
+
+CASES = {
+    "all-reduce 1 KB": lambda: reduction(256), "all-reduce 4 MB": lambda: reduction(1 << 20), "bare 1 KB": lambda: bare(256),
+    "bare 4 MB": lambda: bare(1 << 20), "mlp": lambda: training("mlp"), "branches": lambda: training("branches"),
+    "mlp alone": lambda: training("mlp", wrapped=False), "mlp compiled": lambda: training("mlp", compiled=True),
+    "mlp large": lambda: training("mlp", batch=1024), "hidden": hidden,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    if LIBRARY == "torch":
+        torch.set_num_threads(int(os.environ["AUTOGRAD_NB_NUM_THREADS"]))
+    dist.init_process_group("gloo")
+    found = {case: CASES[case]() for case in CASE.split(",")}
+    if dist.get_rank() == 0:
+        print("RESULT " + json.dumps(found), flush=True)
+    dist.destroy_process_group()
