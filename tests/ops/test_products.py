@@ -236,3 +236,17 @@ def test_a_product_that_blas_refuses_is_an_error():
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True, check=False)
     assert run.stdout.strip() == "BLAS could not be called for a matrix product", run.stderr
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(203, 210, 205), (1030, 300, 40), (17, 5000, 130)])
+@pytest.mark.parametrize("turned", ["nn", "tn", "nt"])
+def test_large_products_have_the_bits_of_small_ones(m, k, n, turned):
+    """Those of more than `LAID_OUT` products of elements come from another kernel, which lays rows side by side."""
+    numbers = np.random.default_rng(0)
+    a = torch.tensor(numbers.standard_normal((k, m) if turned[0] == "t" else (m, k)).astype(np.float32))
+    b = torch.tensor(numbers.standard_normal((n, k) if turned[1] == "t" else (k, n)).astype(np.float32))
+    a, b = a.t() if turned[0] == "t" else a, b.t() if turned[1] == "t" else b
+    whole, parts = (a @ b).numpy(), [(a[i : i + 40] @ b).numpy() for i in range(0, m, 40)]
+    exact = a.numpy().astype(np.float64) @ b.numpy().astype(np.float64)
+    assert np.array_equal(whole, np.concatenate(parts))
+    assert np.abs(whole - exact).max() <= 1e-5 * np.abs(exact).max()

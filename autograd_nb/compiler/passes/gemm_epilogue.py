@@ -26,7 +26,7 @@ def fuse_gemm_epilogues(steps: list[Step], live_out: Collection[int], numbers: I
 
 def is_product(step: Step) -> bool:
     """Return whether it is a matrix product that writes a dense array of floats."""
-    if not (step.runs("products.matmul", "matmul") or step.runs("products.tiled", "matmul", "vector")):
+    if not (step.runs("products.matmul", "matmul") or step.runs("products.tiled", "matmul", "matmul_large", "vector")):
         return False
     batch, m, n, stride, row, out = (step.argument(name) for name in ("batch", "m", "n", "sc", "c_row", "c"))
     return (

@@ -10,16 +10,18 @@ from ...codegen.tiles import BESIDE, HALF, ROWS, WIDE, copy_rows, multiply, mult
 from ...codegen.vectors import BYTES, REGISTERS
 
 #: terms of a product before they are added to the output, whose columns of b stay in the first cache; rows of a block, all of whose a stays in the second
-DEEP, HIGH = (Sized(512 if REGISTERS == 32 else 256, __name__, REGISTERS) for _ in range(2))
+DEEP, HIGH = (Sized(n, __name__, REGISTERS) for n in ((256, 512) if REGISTERS == 32 else (256, 240)))
 #: elements between rows of b up to which they are read where they are; rows of a which do not pay for copying b
-NEAR, FEW = (Sized(n, __name__, REGISTERS) for n in ((512, 64) if REGISTERS == 32 else (32, 16)))
+NEAR, FEW = (Sized(n, __name__, REGISTERS) for n in ((128, 64) if REGISTERS == 32 else (32, 16)))
+GROUP = Sized(16 if REGISTERS == 32 else ROWS, __name__, ROWS)  #: rows of a that are laid side by side before they are multiplied, if they are
 SOME = Sized(4 * ROWS, __name__, ROWS)  #: rows of a during whose products memory is worth asking for
 
 
 @helper(inline="always")  # a call would cost more than a small strip
-def strip(m, width, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add, after, ahead, share, length, apart):
+def strip(m, width, k, a, at, a_row, a_col, group, b, bt, b_row, c, ct, c_row, add, after, ahead, share, length, apart):
     """Some columns of a product, up to `WIDE` vectors of them: c (m × width) = a · b (+ c if ``add``), from positions on.
 
+    ``group``: elements from `GROUP` rows of a to the next ones.
     Meanwhile what is read ``after`` it arrives, from ``ahead`` on: for each block ``share`` lines of ``length`` elements which
     stand ``apart``.
     """
@@ -29,7 +31,7 @@ def strip(m, width, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add, aft
             prefetch(share, length, after, ahead, apart)
             ahead += share * apart
         high = min(m - y, ROWS)
-        x, z = at + y * a_row, ct + y * c_row
+        x, z = at + y // GROUP * group + y % GROUP * a_row, ct + y * c_row
         if high == ROWS and width == WIDE * one:
             multiply_whole(ROWS, WIDE, k, a, x, a_row, a_col, b, bt, b_row, c, z, c_row, add)
         elif high <= HALF:
@@ -49,14 +51,19 @@ def lay(k, width, b, at, b_row, b_col, panel, pt, wide):
         turn_rows(width, k, b, at, b_col, panel, pt, wide)
 
 
-def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
-    """c[i] (m × n, rows of unit stride) = a[i] · b[i] (+ c[i] if ``add``) for i < batch; k > 0.
+@helper
+def beside(m, k, a, at, a_row, a_col, out):
+    """Lay m × k elements of a in groups of `GROUP` rows, term by term the elements of a group side by side."""
+    for y in range(0, m, GROUP):
+        if a_col == 1:
+            turn_rows(min(GROUP, m - y), k, a, at + y * a_row, a_row, out, y * k, GROUP)
+        else:
+            copy_rows(k, min(GROUP, m - y), a, at + y * a_row, a_col, out, y * k, GROUP)
 
-    ``sa``: elements from one a to the next, ``a_row``, ``a_col`` its row and column strides, and so for b, one stride of which
-    is 1. ``rows`` and ``columns`` are for kernels that compute block by block.
 
-    Every element is the sum, over blocks of `DEEP` terms, of a sum in order: the same wherever it stands.
-    """
+@helper(inline="always")
+def tiles(batch, m, n, k, sa, a_row, a_col, group, sb, b_row, b_col, sc, c_row, add, a, b, c):
+    """Do `matmul`; ``group``: elements from `GROUP` rows of a to the next ones."""
     if m == 0 or n == 0:
         return
     wide = WIDE * BYTES // c.itemsize
@@ -71,7 +78,7 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
             for r in range(0, m, HIGH):
                 high = min(HIGH, m - r)
                 share = -(-lines // -(-high // ROWS)) if high >= SOME else 0
-                x, z = i * sa + r * a_row + p * a_col, i * sc + r * c_row
+                x, z = i * sa + r // GROUP * group + p * a_col, i * sc + r * c_row
                 for j in range(0, n, wide):
                     width = min(wide, n - j)
                     start = i * sb + p * b_row + j * b_col
@@ -81,8 +88,33 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
                         lay(deep, width, b, start, b_row, b_col, panel, 0, wide)
                         start = 0
                     strip(
-                        high, width, deep, a, x, a_row, a_col, right, start, step, c, z + j, c_row, more, b, ahead, part, length, apart
+                        high, width, deep, a, x, a_row, a_col, group, right, start, step, c, z + j, c_row, more, b, ahead, part, length, apart
                     )  # fmt: skip
+
+
+def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
+    """c[i] (m × n, rows of unit stride) = a[i] · b[i] (+ c[i] if ``add``) for i < batch; k > 0.
+
+    ``sa``: elements from one a to the next, ``a_row``, ``a_col`` its row and column strides, and so for b, one stride of which
+    is 1. ``rows`` and ``columns`` are for kernels that compute block by block.
+
+    Every element is the sum, over blocks of `DEEP` terms, of a sum in order: the same wherever it stands.
+    """
+    tiles(batch, m, n, k, sa, a_row, a_col, GROUP * a_row, sb, b_row, b_col, sc, c_row, add, a, b, c)
+
+
+def matmul_large(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
+    """Do `matmul`, bit by bit, of matrices that are worth laying rows of a side by side."""
+    left = np.empty(-(-min(HIGH, m) // GROUP) * GROUP * k, c.dtype)
+    for i in range(batch):
+        for r in range(0, m, HIGH):
+            high = min(HIGH, m - r)
+            beside(high, k, a, i * sa + r * a_row, a_row, a_col, left)
+            tiles(1, high, n, k, 0, 1, GROUP, GROUP * k, 0, b_row, b_col, 0, c_row, add, left, b[i * sb :], c[i * sc + r * c_row :])
+
+
+if REGISTERS == 16:  # rows of a are read quickly enough once b is laid out
+    matmul_large = matmul
 
 
 @helper
@@ -101,7 +133,7 @@ def times_panels(m, n, k, a, b, c, add):
     """c (m × n) = a · b (+ c if ``add``) of the `panels` of b."""
     wide = WIDE * BYTES // c.itemsize
     for j in range(0, n, wide):
-        strip(m, min(wide, n - j), k, a, 0, k, 1, b, j * k, wide, c, j, n, add, b, 0, 0, 0, 0)
+        strip(m, min(wide, n - j), k, a, 0, k, 1, GROUP * k, b, j * k, wide, c, j, n, add, b, 0, 0, 0, 0)
 
 
 @helper(fastmath=FREE)

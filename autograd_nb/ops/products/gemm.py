@@ -18,7 +18,9 @@ from ..reduce.sums import sum as sum_
 
 _MATMUL = launch.Kernel("products.matmul", "matmul")
 _TILED = launch.Kernel("products.tiled", "matmul")
+_LARGE_TILED = launch.Kernel("products.tiled", "matmul_large")
 _VECTOR = launch.Kernel("products.tiled", "vector")
+LAID_OUT = 1 << 23  #: products of two elements from which on rows of the first matrix are laid side by side; in smaller ones that gains nothing
 
 
 def _readable(layout: Layout) -> bool:
@@ -50,7 +52,9 @@ def _kernel(d: dtypes.dtype, m: int, n: int, k: int) -> launch.Kernel:
         return _MATMUL
     if m == 1 or n == 1:
         return _VECTOR
-    return _TILED if d.category == 2 else _MATMUL
+    if d.category != 2:
+        return _MATMUL
+    return _LARGE_TILED if m * n * k >= LAID_OUT and n > 32 else _TILED
 
 
 def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
