@@ -100,7 +100,7 @@ if _typing.TYPE_CHECKING:  # what is imported when it is asked for
     from .autograd.batching.vmap import vmap as vmap
     from .autograd.custom_ops import custom_op as custom_op, pointwise as pointwise
     from .codegen.formula.namespace import m as m
-    from .compat import precision as _precision, processes as _processes, version as version
+    from .compat import fx as fx, precision as _precision, processes as _processes, version as version
     from .compat.as_torch import as_torch as as_torch
     from .compat.names import (
         _C, accelerator as accelerator, backends as backends, cuda as cuda, hub as hub, jit as jit, onnx as onnx,
@@ -127,7 +127,7 @@ _LAZY = {
     **dict.fromkeys(("TypedStorage", "UntypedStorage", "Storage", *_STORAGES), "ops.creation.storages"),
     **dict.fromkeys(
         ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "distributed", "profiler", "futures",
-         "masked", "signal", "sparse", "types", "viz", "storage"), "",
+         "fx", "masked", "signal", "sparse", "types", "viz", "storage"), "",
     ),
 }  # fmt: skip
 

@@ -85,8 +85,6 @@ DISTANT: dict[str, Absent] = {
     "onnx._internal": _module("PyTorch's ONNX files.", {}, "exporter"), "onnx._internal.exporter": _module("PyTorch's ONNX files.", {}),
     "_ops": _module("PyTorch's table of ops.", each(NoClass(_GRAPHS), "HigherOrderOperator OpOverload OpOverloadPacket")),
     "_prims_common": _module("PyTorch's rules for ops.", {"is_contiguous_or_false": At("compat.small:is_contiguous_or_false")}),
-    "fx.node": _module("Nodes of graphs.", {"map_arg": _GRAPHS, **each(NoClass(_GRAPHS), "Node")}),
-    "fx.proxy": _module("Stand-ins for values.", each(NoClass(_GRAPHS), "Proxy GraphAppendingTracer TracerBase")),
     "fx.experimental": _module("Shapes of graphs.", {}, "symbolic_shapes", "proxy_tensor"),
     "fx.experimental.symbolic_shapes": _module("Shapes of graphs, which are numbers here.", {
         **{name: At(f"compat.small:{name}") for name in ("statically_known_true", "guard_or_true", "guard_or_false", "guard_size_oblivious")},

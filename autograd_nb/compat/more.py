@@ -26,7 +26,6 @@ def _at(module: str, names: str) -> dict[str, Answer]:
 _NO, _NONE, _ZERO = Says(False), Says(None), Says(0)
 _ITSELF = Returns("The function or class as it is.")
 _EXPORT = _lacks("torch.export, graphs of whole programs (`trace` gives static graphs of functions here)")
-_FX = _lacks("torch.fx, graphs that programs rewrite (`trace` gives static graphs of functions here)")
 _QUANTIZED, _SPARSE, _NESTED = _lacks("quantized tensors"), _lacks("sparse formats but COO and CSR"), _lacks("nested tensors")
 _DISPATCH = _lacks("modes that intercept ops (`profiler` and `autograd.graph.saved_tensors_hooks` watch them here)")
 _LIBRARY = _lacks("torch.library, ops of other languages (`autograd_nb.custom_op` and `pointwise` declare ops here)")
@@ -69,10 +68,6 @@ MORE: dict[str, Absent] = {
     "export": Absent("Exported programs, which this library does not write.", {
         **each(_EXPORT, "export save load export_for_training register_dataclass unflatten"),
         **each(NoClass(_EXPORT), "ExportedProgram Dim ShapesCollection ModuleCallSignature"),
-    }),
-    "fx": Absent("Graphs of programs that are rewritten in Python, which are not here.", {
-        **each(_FX, "symbolic_trace replace_pattern"),
-        **each(NoClass(_FX), "Graph GraphModule Interpreter Transformer Proxy Tracer Node"), "wrap": Returns("The function as it is."),
     }),
     "library": Absent("Ops that programs declare.", {
         **_at("compat.operators", "custom_op define impl register_kernel register_autograd register_fake register_vmap Library CustomOpDef"),

@@ -1,0 +1,3 @@
+"""Programs that walk over graphs."""
+
+from . import shape_prop as shape_prop
