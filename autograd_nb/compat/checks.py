@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..ops.core.foreign import is_foreign
 from ..tensor import Tensor
 
 
 def _assert(condition: Any, message: str = "") -> None:
-    """Raise AssertionError with the message unless the condition holds."""
+    """Raise AssertionError with the message unless the condition holds; a stand-in for a value (see `fx`) is asked what that means."""
+    if is_foreign(condition):
+        type(condition).__torch_function__(_assert, (type(condition),), (condition, message))
+        return
     assert condition, message
 
 

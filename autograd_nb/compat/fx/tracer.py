@@ -9,6 +9,7 @@ import builtins
 import functools
 import inspect
 import math
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType, ModuleType
@@ -17,6 +18,7 @@ from typing import Any
 from ...autograd.torch_function import INTERCEPTION
 from ...nn import Module, Parameter, Sequential
 from ...tensor import Tensor
+from ..checks import _assert
 from .graph import Graph
 from .graph_module import GraphModule, above
 from .node import Node, map_aggregate
@@ -163,8 +165,12 @@ class Tracer(TracerBase):
                 return v
 
             map_aggregate(value, each)
-        proxy = self.create_proxy("placeholder", f"{name}_1", (value,) if isinstance(value, (bool, int, float, str, type(None))) else (), {})
-        proxy.node.target = f"{name}"
+        plain = isinstance(value, (bool, int, float, str, type(None)))
+        proxy = self.create_proxy("placeholder", f"{name}_1", (value,) if plain else (), {})
+        if plain and value is not None:
+            message = f"{name} has been specialized to have value {value} but got another value"
+            same = self.create_proxy("call_function", operator.eq, (proxy, value), {})
+            self.create_proxy("call_function", _assert, (same, message), {})
         return value
 
     def create_args_for_root(self, root_fn: Callable[..., Any], is_module: bool, concrete_args: Any = None) -> tuple[Any, list[Any]]:
