@@ -179,8 +179,9 @@ class _Writer:
             return f"{self.add_global(_get_qualified_name(type(a)), type(a))}.{a.name}"
         if isinstance(a, dtype) or a is None or isinstance(a, (str, bool, int, float, complex, device)):
             return repr(a)
-        if callable(a) and hasattr(a, "__name__"):
-            return str(a.__name__) if vars(builtins).get(a.__name__) is a else self.add_global(_get_qualified_name(a), a)
+        name = getattr(a, "__name__", None)
+        if callable(a) and name is not None:
+            return str(name) if vars(builtins).get(name) is a else self.add_global(_get_qualified_name(a), a)
         return repr(a)
 
     def arguments(self, args: Any, kwargs: Any) -> str:
