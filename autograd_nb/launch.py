@@ -443,7 +443,7 @@ class _Lease:
 
 
 LINE, PAGE = 64, 1 << 21  #: bytes of the cache's lines, and of huge pages
-MOST = (1 << 63) - 2 * PAGE  #: bytes that an array can have
+LARGEST = (1 << 63) - 2 * PAGE  #: bytes that an array can have
 
 
 def _fresh(n: int) -> np.ndarray:
@@ -475,7 +475,7 @@ def zeros(size: int, d: np.dtype) -> np.ndarray | None:
 def _empty_big(size: int, d: np.dtype) -> np.ndarray:
     global _pooled
     n = _rounded(size * d.itemsize)
-    if n > MOST:
+    if n > LARGEST:
         raise RuntimeError(f"Storage size calculation overflowed with {size} elements of {d.name}: no memory is as large")
     block = None
     with _lock:
