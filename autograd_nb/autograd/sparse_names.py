@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..dtypes import dtype as _dtype
 from ..ops.core.foreign import asked
 from ..tensor import Tensor
 
@@ -19,12 +20,12 @@ def _dense_only(name: str, message: str) -> Any:
     def method(self: Tensor) -> Any:
         raise RuntimeError(f"{message} (the tensor is dense; make it sparse by .to_sparse())")
 
-    method.__name__ = method.__qualname__ = name
+    method.__name__, method.__qualname__, method.__module__ = name, f"Tensor.{name}", Tensor.__module__
     method.__doc__ = f"Raise RuntimeError: only sparse tensors have {name}()."
     return method
 
 
-def to_sparse(self: Tensor, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
+def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: object = None, blocksize: object = None, dense_dim: int | None = None) -> Any:
     """Return a sparse tensor of the elements that are not 0 (see `sparse`), by coordinates or in ``layout``; dy/dx = 1 there.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to_sparse.html
@@ -41,7 +42,7 @@ def to_sparse_coo(self: Tensor) -> Any:
     return to_sparse(self)
 
 
-def to_sparse_csr(self: Tensor, dense_dim: Any = None) -> Any:
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Any:
     """Return a sparse matrix by rows of the elements that are not 0.
 
     >>> torch.tensor([[0., 3.], [0., 0.]]).to_sparse_csr().crow_indices()
@@ -50,12 +51,17 @@ def to_sparse_csr(self: Tensor, dense_dim: Any = None) -> Any:
     return _module(".create").to_sparse(self, layout="torch.sparse_csr")
 
 
-def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: Any = None) -> Any:
-    """Return the tensor itself, which is dense; of a sparse one the dense one, recorded; [1.].to_dense() = [1.]."""
+def to_dense(self: Tensor, dtype: _dtype | None = None, *, masked_grad: bool | None = None) -> Any:
+    """Return the tensor itself, which is dense; of a sparse one the dense one, recorded.
+
+    >>> torch.eye(2).to_sparse().to_dense()
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return self if dtype is None else self.to(dtype)
 
 
-def sparse_mask(self: Tensor, mask: Any) -> Any:
+def sparse_mask(self: Tensor, mask: Tensor) -> Any:
     """Return the elements at the places of a sparse ``mask`` as a sparse tensor; dy/dx = 1 there. RuntimeError for a dense mask.
 
     >>> torch.ones(2, 2).sparse_mask(torch.eye(2).to_sparse()).values()
@@ -65,12 +71,20 @@ def sparse_mask(self: Tensor, mask: Any) -> Any:
 
 
 def sparse_dim(self: Tensor) -> int:
-    """Return how many dims have coordinates: none of a dense tensor; [1.].sparse_dim() = 0."""
+    """Return how many dims have coordinates: none of a dense tensor.
+
+    >>> torch.ones(2).sparse_dim(), torch.ones(2).to_sparse().sparse_dim()
+    (0, 1)
+    """
     return 0
 
 
 def dense_dim(self: Tensor) -> int:
-    """Return how many dims have none: all of a dense tensor; [1.].dense_dim() = 1."""
+    """Return how many dims have no coordinates: all of a dense tensor.
+
+    >>> torch.ones(2, 3).dense_dim(), torch.ones(2, 3).to_sparse(1).dense_dim()
+    (2, 1)
+    """
     return self.ndim
 
 

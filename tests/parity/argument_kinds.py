@@ -21,7 +21,7 @@ from .opdb import RANDOM, find, ours, outside, title
 from .verdicts import arguments, report, run
 
 #: parameters that are no ints, flags or dims, or say where a result goes
-LEFT_OUT = {"out", "dtype", "device", "layout", "generator", "requires_grad", "pin_memory", "memory_format", "names", "size_average", "reduce"}
+LEFT_OUT = {"legacy", "out", "dtype", "device", "layout", "generator", "requires_grad", "pin_memory", "memory_format", "names", "size_average", "reduce"}
 KINDS: dict[str, Callable[[], Any]] = {
     "1.0": lambda: 1.0, "0.0": lambda: 0.0, "True": lambda: True, "1": lambda: 1, "'a'": lambda: "a", "None": lambda: None,
     "tensor(0)": lambda: torch.tensor(0), "tensor(1.0)": lambda: torch.tensor(1.0), "(0.0,)": lambda: (0.0,), "(True,)": lambda: (True,),

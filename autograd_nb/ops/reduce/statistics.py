@@ -310,8 +310,9 @@ def _var(x, dims, keepdim, correction, every):
 
 
 def _std_rule(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], correction: float, every: bool) -> Tensor:
-    # (a factor, by which tangents are 0 at 0 too)
-    return _var_rule(g * OPS["where"].call(y == 0, 0.0, 0.5 / y), x, dims, correction, every)
+    # a factor, by which tangents are 0 at 0 too, and of numbers that have a derivative
+    flat = y == 0
+    return _var_rule(g * OPS["where"].call(flat, 0.0, 0.5 / OPS["where"].call(flat, 1.0, y)), x, dims, correction, every)
 
 
 @reduction(grad=_std_rule, public=False)

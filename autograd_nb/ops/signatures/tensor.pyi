@@ -189,20 +189,11 @@ class TensorMethods:
 
     def __xor__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
-    def _indices(self) -> Any:
-        """Raise RuntimeError: only sparse tensors have _indices()."""
-
-    def _nnz(self) -> Any:
-        """Raise RuntimeError: only sparse tensors have _nnz()."""
-
     def _repr_html_(self) -> _str:
         """Return what notebooks show of a tensor: shape, dtype, device, how it was made and where, a table of values, how many of each there are."""
 
     def _typed_storage(self) -> TypedStorage:
         """Return `storage`, by the name that PyTorch's own functions use."""
-
-    def _values(self) -> Any:
-        """Raise RuntimeError: only sparse tensors have _values()."""
 
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
@@ -545,12 +536,6 @@ class TensorMethods:
     def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
 
-    def coalesce(self) -> Any:
-        """Raise RuntimeError: only sparse tensors have coalesce()."""
-
-    def col_indices(self) -> Any:
-        """Raise RuntimeError: only sparse tensors have col_indices()."""
-
     def combinations(self, r: _int = 2, with_replacement: _bool = False) -> Tensor:
         """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
 
@@ -602,9 +587,6 @@ class TensorMethods:
     def cross(self, other: Tensor | Number | _complex, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
         """Return `linalg.cross` along ``dim``, the first dim of size 3 if not given."""
 
-    def crow_indices(self) -> Any:
-        """Raise RuntimeError: only sparse tensors have crow_indices()."""
-
     def cuda(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """Raise RuntimeError: there is no cuda device here."""
 
@@ -636,7 +618,7 @@ class TensorMethods:
         """Compute `deg2rad` in place and return the tensor."""
 
     def dense_dim(self) -> _int:
-        """Return how many dims have none: all of a dense tensor."""
+        """Return how many dims have none: all of a dense tensor; [1.].dense_dim() = 1."""
 
     def det(self, *, out: Tensor | None = None) -> Tensor:
         """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
@@ -963,9 +945,6 @@ class TensorMethods:
     def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice."""
 
-    def indices(self) -> Any:
-        """Raise RuntimeError: only sparse tensors have indices()."""
-
     def inner(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
 
@@ -974,9 +953,6 @@ class TensorMethods:
 
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """Return A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
-
-    def is_coalesced(self) -> Any:
-        """Raise RuntimeError: only sparse tensors have is_coalesced()."""
 
     def is_complex(self) -> _bool:
         """Return whether the dtype is complex."""
@@ -1816,9 +1792,9 @@ class TensorMethods:
         """Return (values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back."""
 
     def sparse_dim(self) -> _int:
-        """Return how many dims have coordinates: none of a dense tensor."""
+        """Return how many dims have coordinates: none of a dense tensor; [1.].sparse_dim() = 0."""
 
-    def sparse_mask(self, mask: Any) -> Any:
+    def sparse_mask(self, mask: Tensor) -> Any:
         """Return the elements at the places of a sparse ``mask`` as a sparse tensor; dy/dx = 1 there. RuntimeError for a dense mask."""
 
     def split(
@@ -1948,16 +1924,18 @@ class TensorMethods:
     ) -> Tensor:
         """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
 
-    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
-        """Return the tensor itself, which is dense; of a sparse one the dense one, recorded."""
+    def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _bool | None = None) -> Any:
+        """Return the tensor itself, which is dense; of a sparse one the dense one, recorded; [1.].to_dense() = [1.]."""
 
-    def to_sparse(self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
+    def to_sparse(
+        self, sparse_dim: _int | None = None, *, layout: object = None, blocksize: object = None, dense_dim: _int | None = None
+    ) -> Any:
         """Return a sparse tensor of the elements that are not 0 (see `sparse`), by coordinates or in ``layout``; dy/dx = 1 there."""
 
     def to_sparse_coo(self) -> Any:
         """Return `to_sparse` by coordinates."""
 
-    def to_sparse_csr(self, dense_dim: Any = None) -> Any:
+    def to_sparse_csr(self, dense_dim: _int | None = None) -> Any:
         """Return a sparse matrix by rows of the elements that are not 0."""
 
     def tolist(self) -> Any:
@@ -2103,9 +2081,6 @@ class TensorMethods:
 
     def untyped_storage(self) -> UntypedStorage:
         """Return the memory that the tensor and all views of it look at, as bytes."""
-
-    def values(self) -> Any:
-        """Raise RuntimeError: only sparse tensors have values()."""
 
     def var(
         self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction:
