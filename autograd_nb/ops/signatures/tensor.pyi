@@ -618,7 +618,7 @@ class TensorMethods:
         """Compute `deg2rad` in place and return the tensor."""
 
     def dense_dim(self) -> _int:
-        """Return how many dims have none: all of a dense tensor; [1.].dense_dim() = 1."""
+        """Return how many dims have no coordinates: all of a dense tensor."""
 
     def det(self, *, out: Tensor | None = None) -> Tensor:
         """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
@@ -1792,7 +1792,7 @@ class TensorMethods:
         """Return (values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back."""
 
     def sparse_dim(self) -> _int:
-        """Return how many dims have coordinates: none of a dense tensor; [1.].sparse_dim() = 0."""
+        """Return how many dims have coordinates: none of a dense tensor."""
 
     def sparse_mask(self, mask: Tensor) -> Any:
         """Return the elements at the places of a sparse ``mask`` as a sparse tensor; dy/dx = 1 there. RuntimeError for a dense mask."""
@@ -1925,7 +1925,7 @@ class TensorMethods:
         """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
 
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _bool | None = None) -> Any:
-        """Return the tensor itself, which is dense; of a sparse one the dense one, recorded; [1.].to_dense() = [1.]."""
+        """Return the tensor itself, which is dense; of a sparse one the dense one, recorded."""
 
     def to_sparse(
         self, sparse_dim: _int | None = None, *, layout: object = None, blocksize: object = None, dense_dim: _int | None = None
