@@ -127,13 +127,24 @@ def _given_up(order: np.ndarray) -> None:
 _given_up.fatal = True  # type: ignore[attr-defined]
 
 
+def _agreed(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...]) -> None:
+    """Compare a call of a program with the other ranks' in its place: behind all calls that Python has begun, which may be compared themselves."""
+    task = Task(group, name, text, lambda: agree(group, task, key), group.timeout)
+    task.native, task.seq = True, group.made() + 1
+    thread = communication()
+    if thread.inside():
+        thread.run_here(task)
+    else:
+        thread.submit(task).wait()
+    if task.error is not None:
+        raise task.error
+
+
 def _run(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...], numbers: tuple[int, ...], x: np.ndarray, size: int) -> np.ndarray:
     """Run a call once the group's ranks agree on its kind; the array that it writes."""
     MPI, out = mpi(), launch.empty(size, x.dtype)
-    task = Task(group, name, text, lambda: None, group.timeout)
-    task.seq = group.made() + 1
-    with launch.unobserved():
-        agree(group, task, key)
+    if not group.agreed((name, *key)):
+        _agreed(group, name, text, key)
     calls = _calls.get(group.name) or _calls.setdefault(group.name, _Calls(group))
     begin, *rest = (_address(f) for f in (_FUNCTIONS[name], "MPI_Test", "sched_yield", "usleep"))
     dtype = _handle(getattr(MPI, NAMES[str(x.dtype)]))

@@ -170,7 +170,7 @@ class CommunicationThread:
             error = raised
         if task.group is not None:
             self.last = task
-            if task.seq and task.peers is None:
+            if task.seq and task.peers is None and not task.native:  # programs count their calls themselves
                 task.group.words[ENDED] += 1
         if error is None and task.polled is not None:
             self.under_way.append(task)  # before it is no longer the current one: the watch sees it all the time

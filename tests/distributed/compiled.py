@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ import autograd_nb.distributed as dist
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
 from autograd_nb.distributed.algorithms.ddp_comm_hooks import default_hooks as hooks
+from autograd_nb.distributed.thread import communication
 from autograd_nb.nn.parallel import DistributedDataParallel as DDP
 
 
@@ -78,6 +80,20 @@ def check_calls_begun_before_end_first():
         for k, work in enumerate(works):
             work.wait()
             assert many[k][0].item() == k * size
+
+
+def check_a_program_is_captured_while_calls_of_other_kinds_wait():
+    """Both kinds are new: they are compared in the order in which the program makes them, however late Python's calls begin."""
+    rank, size = me()
+    for i in range(5):
+        if i % size == rank:
+            communication().in_order(lambda: time.sleep(0.1))
+        t, x = torch.ones(20 + i), torch.ones(30 + i)
+        work = dist.all_reduce(t, async_op=True)
+        total = torch.compile(lambda x: (y := x * 2, dist.all_reduce(y))[0], fullgraph=True)
+        assert total(x)[0].item() == 2 * size
+        work.wait()
+        assert t[0].item() == size
 
 
 def check_what_a_program_cannot_call_runs_eagerly():
