@@ -11,6 +11,7 @@ from typing import Any
 
 from ..dtypes import ABSENT
 from .distant import DISTANT
+from .old_names import OLD_MODULES, OLD_TOP
 from .table import MODULES, Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value, each
 
 
@@ -191,9 +192,11 @@ for _parent, _children in {"_C": ("_nn",), "backends": ("mha", "quantized", "cpu
     MODULES[_parent] = replace(MODULES[_parent], submodules=(*MODULES[_parent].submodules, *_children))
 MODULES.update(MORE)
 MODULES.update(DISTANT)
+MODULES.update(OLD_MODULES)
 
 #: names of the package itself
 TOP: dict[str, Answer] = {
+    **OLD_TOP,
     **{name: Value(d) for name, d in ABSENT.items()}, "chalf": Value(ABSENT["complex32"]),
     **_at("compat.checks", "_assert _assert_async _check _check_is_size _check_index _check_value _check_type _check_not_implemented _check_tensor_all"),
     **_at("compat.symbols", "SymInt SymFloat SymBool sym_int sym_float sym_max sym_min sym_not sym_ite sym_sqrt sym_sum"),

@@ -10,6 +10,11 @@ from autograd_nb.compat.convolutions import conv2d_weight as _conv2d_weight
 from autograd_nb.compat.convolutions import conv3d_input as _conv3d_input
 from autograd_nb.compat.convolutions import conv3d_weight as _conv3d_weight
 from autograd_nb.compat.foreach import _group_tensors_by_device_and_dtype as __group_tensors_by_device_and_dtype
+from autograd_nb.compat.older import get_enum as _get_enum
+from autograd_nb.compat.older import legacy_get_enum as _legacy_get_enum
+from autograd_nb.compat.older import legacy_get_string as _legacy_get_string
+from autograd_nb.compat.older import parallel_apply as _parallel_apply
+from autograd_nb.compat.older import replicate as _replicate
 from autograd_nb.compat.operators import CustomOpDef as _CustomOpDef
 from autograd_nb.compat.operators import Library as _Library
 from autograd_nb.compat.operators import custom_op as _custom_op
@@ -912,3 +917,12 @@ class _ops:
 class _prims_common:
     """PyTorch's rules for ops."""
     is_contiguous_or_false = _is_contiguous_or_false
+
+class _namedtensor_internals:
+    """Names of dims."""
+    @staticmethod
+    def check_serializing_named_tensor(*args: Any, **kwargs: Any) -> NoReturn: ...
+    @staticmethod
+    def update_names(*args: Any, **kwargs: Any) -> NoReturn: ...
+    @staticmethod
+    def is_ellipsis(*args: Any, **kwargs: Any) -> NoReturn: ...

@@ -12,7 +12,7 @@ from typing import Any
 from ..graph.modes import no_grad
 from ..ops.core.registry import OPS, show_examples
 from ..ops.creation.create import new_empty, new_full
-from ..ops.creation.ranges import eye
+from ..ops.creation.ranges import eye as _eye
 from ..tensor import Tensor
 
 _LINEAR = (
@@ -99,7 +99,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """Write the identity matrix; ValueError unless 2-d; eye_([[0., 0.], [0., 0.]]) = [[1., 0.], [0., 1.]]."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype))
+    return tensor.copy_(_eye(*tensor.shape, dtype=tensor.dtype))
 
 
 @no_grad()
@@ -217,7 +217,8 @@ uniform: Any
 normal: Any
 constant: Any
 dirac: Any
-uniform, normal, constant, dirac = map(_old_name, (uniform_, normal_, constant_, dirac_))
+eye: Any
+uniform, normal, constant, dirac, eye = map(_old_name, (uniform_, normal_, constant_, dirac_, eye_))
 xavier_uniform: Any
 xavier_normal: Any
 kaiming_uniform: Any

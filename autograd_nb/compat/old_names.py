@@ -1,0 +1,70 @@
+"""More of the table: names that PyTorch keeps for old programs, and those of its kernels for quantized tensors, graphs and other devices."""
+
+from __future__ import annotations
+
+from ..errors import DeviceError
+from .table import Absent, Answer, At, NoClass, Refuses, Returns, Says, Value, each
+
+
+def _lacks(what: str) -> Refuses:
+    return Refuses(NotImplementedError, f"{what}: not in this library, which computes on dense tensors of the CPU")
+
+
+def _gone(name: str, instead: str) -> Refuses:
+    text = f"This function was deprecated since version 1.9 and is now removed: torch.{name}; in this library as in PyTorch it is {instead}"
+    return Refuses(RuntimeError, text)
+
+
+_QUANTIZED, _SPARSE, _GRAPH = _lacks("quantized tensors"), _lacks("this format of sparse tensors"), _lacks("graphs of TorchScript")
+_GPU = Refuses(DeviceError, "this library computes on the CPU only: kernels of GPUs are not there")
+_NATIVE = _lacks("this step of a kernel of PyTorch (the function of nn.functional is here)")
+_NONE, _NO = Says(None), Says(False)
+
+
+def _older(names: str) -> dict[str, Answer]:
+    return {name: At(f"compat.older:{name}") for name in names.split()}
+
+
+#: names of modules that are nowhere else
+OLD_MODULES: dict[str, Absent] = {
+    "nn._reduction": Absent("Old flags of losses, as reductions.", _older("get_enum legacy_get_string legacy_get_enum")),
+    "nn.parallel.replicate": Absent("Modules on several devices, of which there is one.", _older("replicate")),
+    "nn.parallel.parallel_apply": Absent("Modules on several devices, of which there is one.", _older("parallel_apply")),
+    "utils.collect_env": Absent("What a report of a fault tells.", {"get_pretty_env_info": Says("autograd_nb on the CPU"), "main": _NONE}),
+    "utils.backcompat": Absent("Warnings of old programs' broadcasting, which can be set without effect.", {
+        "broadcast_warning": Value(None), "keepdim_warning": Value(None),
+    }),
+    "_namedtensor_internals": Absent("Names of dims.", each(_lacks("names of dims"), "check_serializing_named_tensor update_names is_ellipsis")),
+}  # fmt: skip
+
+#: names of the package itself
+OLD_TOP: dict[str, Answer] = {
+    **_older("kl_div binary_cross_entropy_with_logits frobenius_norm nuclear_norm detach_ as_strided_ addmv_"),
+    **_older("get_autocast_dtype get_autocast_cpu_dtype get_autocast_gpu_dtype"),
+    **each(_NONE, "set_autocast_enabled set_autocast_dtype set_autocast_cpu_dtype set_autocast_gpu_dtype set_autocast_cpu_enabled init_num_threads"),
+    **each(Says(0), "autocast_increment_nesting autocast_decrement_nesting"), **each(_NO, "is_autocast_ipu_enabled is_autocast_xla_enabled is_distributed"),
+    **each(Value(True), "has_lapack has_spectral"), **each(Value(False), "has_mkl has_openmp"),
+    "fork": At("distributed.futures:fork"), "wait": At("distributed.futures:wait"), "legacy_contiguous_format": At("ops.creation.device:contiguous_format"),
+    "eig": _gone("eig", "linalg.eig"), "symeig": _gone("symeig", "linalg.eigh"), "lstsq": _gone("lstsq", "linalg.lstsq"),
+    "solve": _gone("solve", "linalg.solve"), "matrix_rank": _gone("matrix_rank", "linalg.matrix_rank"),
+    "AcceleratorError": NoClass(_GPU), "FatalError": NoClass(_lacks("faults of PyTorch's own")), "classproperty": Returns("The function as it is."),
+    **each(NoClass(_QUANTIZED), "qscheme QInt8Storage QUInt8Storage QInt32Storage QUInt4x2Storage QUInt2x4Storage"),
+    **{name: Value(name) for name in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric")},
+    "per_channel_affine_float_qparams": Value("per_channel_affine_float_qparams"),
+    **each(_QUANTIZED, "choose_qparams_optimized empty_quantized fake_quantize_per_channel_affine fused_moving_avg_obs_fake_quant int_repr q_scale"),
+    **each(_QUANTIZED, "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_zero_point quantize_per_tensor_dynamic"),
+    **each(_QUANTIZED, "quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d"),
+    **each(_QUANTIZED, "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell fbgemm_linear_int8_weight"),
+    **each(_QUANTIZED, "fbgemm_linear_fp16_weight fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix"),
+    **each(_SPARSE, "dsmm hsmm resize_as_sparse_ ccol_indices_copy col_indices_copy crow_indices_copy row_indices_copy indices_copy values_copy"),
+    **each(_GPU, "cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu"),
+    **each(_GPU, "cudnn_convolution_transpose cudnn_grid_sampler miopen_batch_norm miopen_convolution miopen_convolution_relu miopen_ctc_loss miopen_rnn"),
+    **each(_NATIVE, "batch_norm_stats batch_norm_elemt batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_gather_stats"),
+    **each(_NATIVE, "batch_norm_gather_stats_with_counts batch_norm_update_stats mkldnn_convolution mkldnn_max_pool2d mkldnn_rnn_layer"),
+    **each(_NATIVE, "mkldnn_adaptive_avg_pool2d mkldnn_linear_backward_weights mkldnn_max_pool3d embedding_bag convolution lobpcg"),
+    **each(_GRAPH, "import_ir_module import_ir_module_from_buffer parse_ir parse_schema parse_type_comment unify_type_list cond while_loop"),
+    **each(NoClass(_GRAPH), "AliasDb AnyType Argument Block BoolType ClassType Code CompilationUnit ComplexType DictType ErrorReport FloatType"),
+    **each(NoClass(_GRAPH), "FunctionSchema Graph GraphExecutorState IntType InterfaceType JITException ListType Node NoneType NumberType"),
+    **each(NoClass(_GRAPH), "OptionalType RRefType ScriptClass ScriptDict ScriptList ScriptMethod ScriptObject StringType TensorType TracingState"),
+    **each(NoClass(_GRAPH), "TupleType Type UnionType Use LiteScriptModule FutureType FileCheck"),
+}
