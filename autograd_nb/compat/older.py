@@ -95,8 +95,3 @@ def parallel_apply(modules: Any, inputs: Any, kwargs_tup: Any = None, devices: A
     """Return the result of each module for its inputs."""
     named = kwargs_tup or [{}] * len(modules)
     return [m(*(given if isinstance(given, tuple) else (given,)), **kw) for m, given, kw in zip(modules, inputs, named, strict=True)]
-
-
-def functionalize(func: Any, *, remove: str = "mutations") -> Any:
-    """Return the function as it is: ops that write in place are what they are here."""
-    return func
