@@ -42,7 +42,7 @@ def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor:
     """Return `nn.functional.binary_cross_entropy_with_logits` for the number of a reduction."""
-    named = {"reduction": _REDUCTIONS[reduction], "pos_weight": pos_weight}
+    named: dict[str, Any] = {"reduction": _REDUCTIONS[reduction], "pos_weight": pos_weight}
     return F.binary_cross_entropy_with_logits(input, target, weight, **named)  # type: ignore[no-any-return]
 
 
