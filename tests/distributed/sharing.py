@@ -146,6 +146,42 @@ def check_gradients_accumulate_before_they_are_reduced():
             close(q.__dict__["_sharding"].collected(q.grad), p.grad)
 
 
+class Skipping(Block):
+    """A block that rank 0 calls without any of its parameters, and rank 1 without its scale."""
+
+    def forward(self, x, rank):
+        return x * 2 if rank == 0 else torch.tanh(self.linear(x)) if rank == 1 else super().forward(x)
+
+
+class Branching(Net):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(5, 5), Skipping(5, 5), Block(5, 7)])
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, x, rank):
+        x = self.blocks[2](self.blocks[1](self.blocks[0](x), rank))
+        return self.head(x) * self.scale if rank == 1 else self.head(x)
+
+
+def check_ranks_use_other_parameters():
+    """Those that a rank has not used count as zeros there, in all passes and orders, and the ones that no rank uses have no gradient."""
+    rank, size = me()
+    torch.manual_seed(0)
+    alone = Branching().double()
+    torch.manual_seed(0)
+    model = shared(Branching().double())
+    for k, (x, y) in enumerate(batches()):
+        parts = [slice(r * BATCH, (r + 1) * BATCH) for r in range(size)]
+        for r, part in enumerate(parts):
+            (F.mse_loss(alone(x[part], (r + k) % size), y[part]) / size).backward()
+        F.mse_loss(model(x[parts[rank]], (rank + k) % size), y[parts[rank]]).backward()
+        for p, q in zip(alone.parameters(), model.parameters(), strict=True):
+            assert (p.grad is None) == (q.grad is None)
+            if p.grad is not None:
+                close(q.__dict__["_sharding"].collected(q.grad), p.grad)
+
+
 def check_checkpointed_parts_are_shared_too():
     alone, model = network(), shared(network(checkpointed=True))
     wanted = steps(alone, torch.optim.SGD(alone.parameters(), lr=0.1), False)

@@ -173,7 +173,7 @@ class DistributedDataParallel(Module, Joinable):
             self.reducer.expecting = self.reducer.expecting and not state.grad
         output = self.module(*inputs, **kwargs)
         if synced and look:
-            self.reducer.prepare(_leaves(output))
+            self.reducer.prepare(leaves_of(output))
         if state.grad:
             self.require_forward_param_sync = self.require_backward_grad_sync
         return output
@@ -248,7 +248,7 @@ def _said(entry: tuple[Any, ...]) -> str:
     return f"{name} {dtype}{shape}{'' if learned else ' without gradient'}"
 
 
-def _leaves(output: Any) -> set[Any]:
+def leaves_of(output: Any) -> set[Any]:
     """Return the leaves that gradients of a module's output reach."""
     edges = [e for t in _tensors(output) if (e := edge(t)) is not None]
     return set(engine.collect(edges, None)[1])

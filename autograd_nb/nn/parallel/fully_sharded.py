@@ -14,6 +14,7 @@ from ...dtypes import dtype
 from ...graph.modes import state
 from ...tensor import Tensor
 from ..modules.module import Module
+from .distributed import leaves_of
 from .units import Sharding, Unit
 
 
@@ -129,8 +130,10 @@ def fully_shard(
                     places.setdefault(id(p), (p, []))[1].append((inner, name))
     unit = Unit(list(places.values()), group, reshard_after_forward, policy.param_dtype, policy.reduce_dtype)
     for part in (p for m in modules for p in m.modules()):
-        if isinstance(part, FSDPModule) and part._unit.outermost:
+        if isinstance(part, FSDPModule):
             part._unit.outermost = False
+            if part._unit not in unit.parts:
+                unit.parts.append(part._unit)
     for m in modules:
         m.__dict__["_unit"] = unit
         m.__class__ = type(f"FSDP{type(m).__name__}", (FSDPModule, type(m)), {"__module__": type(m).__module__})
@@ -152,6 +155,9 @@ def _leave(unit: Unit, policy: MixedPrecisionPolicy, output: Any) -> Any:
     if policy.output_dtype is not None:
         output = _cast(output, policy.output_dtype)
     if state.grad:
+        unit.used, unit.fresh = None, True
+        if unit.outermost and not unit.depth:
+            unit.look(leaves_of(output))
         for t in _tensors(output):
             if t.requires_grad:
                 t.register_hook(lambda g: unit.before_backward())

@@ -88,7 +88,10 @@ class Unit:
         self.stamp: tuple[int, ...] | None = None  # the versions of the rows that were collected; None: nothing is there
         self.collected: tuple[int, ...] = ()
         self.depth = 0
-        self.queued = False
+        self.parts: list[Unit] = []  # of the modules within
+        self.used: set[int] | None = None  # which of them the last outputs depend on, where the outermost module has looked
+        self.fresh = False  # whether it has not looked since the last pass here
+        self.queued = self.sent = False  # whether a backward pass goes on, and this unit's gradients were sent in it
         self.missing: set[int] = set()
         self.works: list[tuple[Any, np.ndarray, list[_Member]]] = []
         ends = np.cumsum([0, *[-(-m.sharding.shape[0] * m.sharding.inner * m.dtype.itemsize // LINE) * LINE for m in self.members]])
@@ -149,60 +152,80 @@ class Unit:
         if (self.lets_go if self.lets_go is not None else not self.outermost) or not state.grad:
             self.release()
 
+    def look(self, leaves: set[Any]) -> None:
+        """Tell this unit and its parts which leaves the outputs depend on: ranks send their gradients in one order, whichever parameters each uses.
+
+        What runs only in the backward pass, for the second time, is not among them: such a part waits for all of its parameters.
+        """
+        for unit in (self, *self.parts):
+            unit.used = {k for k, m in enumerate(unit.members) if m.full in leaves} if unit.fresh else None
+            unit.fresh = False
+
     # ---- gradients
     def before_backward(self) -> None:
         """Bring the parameters together for a backward pass, at the end of which gradients are there."""
-        if not self.queued:
-            self.queued = True
-            self.missing = {k for k, m in enumerate(self.members) if m.p.requires_grad}
-            queue_callback(self._finish)
+        if self.queued:
+            self.collect()
+            return
+        self._begin()
+        self.missing = {k for k, m in enumerate(self.members) if m.p.requires_grad and (self.used is None or k in self.used)}
         self.collect()
+        if not self.missing:  # this rank has used none of them: the others wait for its zeros
+            self._reduce()
+
+    def _begin(self) -> None:
+        self.queued, self.sent, self.missing = True, False, set()
+        queue_callback(self._finish)
 
     def _arrive(self, k: int) -> None:
         if not self.queued:  # a parameter that was used outside of the module
-            self.queued = True
-            self.missing = set()
-            queue_callback(self._finish)
+            self._begin()
         if k in self.missing:
             self.missing.discard(k)
             if not self.missing:
                 self._reduce()
 
     def _reduce(self) -> None:
-        """Send the gradients that are there; a parameter that has none sends zeros where it had rows to send."""
-        if not self.sync:
+        """Send all parameters' gradients, zeros for those that have none on this rank, and which ones those are: others may have them."""
+        if not self.sync or (self.sent and all(m.full._grad is None for m in self.members)):
             return
-        ready = [m for m in self.members if m.p.requires_grad and m.full._grad is not None]
+        self.sent = True
         kinds: dict[dtype, list[_Member]] = {}
-        for m in ready:
-            kinds.setdefault(self.reduce_dtype or (float32 if m.dtype.is_half else m.dtype), []).append(m)
+        for m in self.members:
+            if m.p.requires_grad:
+                kinds.setdefault(self.reduce_dtype or (float32 if m.dtype.is_half else m.dtype), []).append(m)
         ranks = dist.get_world_size(self.group)
         for d, members in kinds.items():
             d = float32 if d.is_half else d
-            sent = np.zeros((ranks, sum(m.size for m in members)), d.np)
+            sent = np.zeros((ranks, sum(m.size + 1 for m in members)), d.np)  # a one behind each that is there
             at = 0
             for m in members:
-                padded = np.zeros(ranks * m.size, d.np)
-                g = ndarray(m.full._grad.detach().to(d)).reshape(-1)
-                padded[: g.size] = g
-                sent[:, at : at + m.size] = padded.reshape(ranks, m.size)
-                at += m.size
-                m.full.grad = None
+                if m.full._grad is not None:
+                    padded = np.zeros(ranks * m.size, d.np)
+                    g = ndarray(m.full._grad.detach().to(d)).reshape(-1)
+                    padded[: g.size] = g
+                    sent[:, at : at + m.size] = padded.reshape(ranks, m.size)
+                    sent[:, at + m.size] = 1
+                    m.full.grad = None
+                at += m.size + 1
             own = np.empty(at, d.np)
             work = dist.reduce_scatter_tensor(wrap(own), wrap(sent), dist.ReduceOp.AVG, self.group, async_op=True)
             self.works.append((work, own, members))
 
     def _finish(self) -> None:
-        """Wait for the gradients, and give each parameter that of its rows."""
-        self.queued, self.missing = False, set()
+        """Wait for the gradients, and give each parameter that of its rows; none to those that no rank has used."""
         self._reduce()
+        self.queued, self.missing = False, set()
         for work, own, members in self.works:
             work.wait()
             at = 0
             for m in members:
                 n = m.p.numel()
                 g = wrap(own[at : at + n].copy().reshape(m.p.shape)).to(m.p.dtype)  # type: ignore[attr-defined]
-                at += m.size
+                there = own[at + m.size] > 0
+                at += m.size + 1
+                if not there:
+                    continue
                 if m.p._grad is None:
                     m.p.grad = g
                 else:
