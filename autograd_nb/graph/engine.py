@@ -371,8 +371,9 @@ def run(
     if targets is not None:
         work.running = set(nodes)
         running = work.running.union(last)
-    previous = state.grad
-    state.grad = create_graph and (previous or not state.inference)
+    previous = state.grad, state.asked
+    state.grad = create_graph and (state.grad or not state.inference)
+    state.asked = create_graph
     try:
         if len(roots) == 1 and running is None and roots[0].__class__ is not Output:
             work.pending[roots[0]] = gradients[0]
@@ -397,7 +398,7 @@ def run(
             state.ending = []
         raise
     finally:
-        state.grad = previous
+        state.grad, state.asked = previous
     if state.ending and not state.passes:
         _end()
     if targets is None:

@@ -152,7 +152,7 @@ def first_difference(
             if found and found[0] in HISTORY and not own and not partly:
                 trifles.append(explained.TRIFLES)
             elif found:
-                case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), theirs[k - 1].state if k else {})
+                case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), theirs[k - 1].state if k else {}, found[1])
                 why = explained.ATOMIC if partly else b.loose * explained.LOOSE or explanation(case)
                 return Difference(found[0], k, found[1], why)
         if own and a.shared != b.shared:

@@ -26,6 +26,12 @@ class Case:
     name: str = ""  #: of what differs
     before: str = ""  #: the statements before it
     known: dict[str, Any] = field(default_factory=dict)  #: what PyTorch's names stood for before it
+    what: str = ""  #: the difference in words
+
+    @property
+    def their_values(self) -> str:
+        """The values that PyTorch has instead."""
+        return self.what.partition(" instead of ")[2]
 
     @property
     def empty(self) -> bool:

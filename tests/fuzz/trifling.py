@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -13,17 +14,18 @@ def _integers_that_require_grad(case: Any) -> Any:
     """PyTorch says so of integers into which values that require grad were copied."""
     if case.kind not in ("requires_grad", "history", "leaf") or not re.search(r"\] = |copy_\(", case.statement):
         return False
-    return any(getattr(case.known.get(n), "dtype", "").startswith(WHOLE) for n in re.findall(r"v\d+", case.statement))
+    return getattr(case.known.get(case.name), "dtype", "").startswith(WHOLE)
 
 
 def _norms_of_nothing(case: Any) -> Any:
     """The gradient of a group norm's weight is nan in PyTorch where there is nothing to normalize, that of all other norms 0."""
-    return case.empty and "value" in case.kind and re.search(r"(?i)group_?norm", case.before + case.statement)
+    norms = re.search(r"(?i)group_?norm", case.before + case.statement)
+    return case.empty and "value" in case.kind and norms and re.fullmatch(r"\W*(nan\W*)+", case.their_values)
 
 
 def _complex_numbers_over_zero(case: Any) -> Any:
     """Parts of a complex number over 0 are infinite or nan."""
-    return case.kind == "value" and "addcdiv" in case.statement and re.search("complex|int", case.statement + case.before)
+    return case.kind == "value" and "addcdiv" in case.statement and "j" in case.their_values and re.search("nan|inf", case.their_values)
 
 
 def _kept_results_of_second_derivatives(case: Any) -> Any:
@@ -33,32 +35,44 @@ def _kept_results_of_second_derivatives(case: Any) -> Any:
 
 def _views_of_batches(case: Any) -> Any:
     """Whether what vmap returns is a view of what it had computed, and in which order of dims of 1 it lies."""
-    if "vmap(" not in case.before:
-        return False
-    return (case.kind == "value" and "_is_view()" in case.statement) or (case.kind == "strides" and "kron(" in case.statement)
+    mapped = set(re.findall(r"(v\d+)\b[^=\n]* = torch\.(?:func\.)?vmap\(", case.before))
+    asked = re.findall(r"(v\d+)\._is_view\(\)", case.statement)
+    if case.kind == "value" and asked:
+        return mapped.issuperset(asked)
+    return case.kind == "strides" and "kron(" in case.statement and not mapped.isdisjoint(re.findall(r"v\d+", case.statement))
 
 
 def _pivots_that_tie(case: Any) -> Any:
-    """Which row comes first in a decomposition of a matrix without full rank, and whether a pivot of it is 0, is decided by rounding."""
-    return case.kind == "value" and re.search(r"linalg\.lu(_factor(_ex)?)?\(fit\(", case.statement)
+    """Which row comes first in a decomposition of a matrix that repeats its numbers, and whether a pivot of it is 0, is decided by rounding."""
+    given = re.search(r"linalg\.lu(?:_factor(?:_ex)?)?\(fit\((v\d+), \(([\d, ]+)\)", case.statement)
+    values = getattr(case.known.get(given[1]), "values", None) if given else None
+    return case.kind == "value" and given and values is not None and len(set(values.flat)) < math.prod(map(int, re.findall(r"\d+", given[2])))
 
 
 def _assigning_to_no_elements(case: Any) -> Any:
     """``x[False] = v`` of a leaf that is a view changes nothing, and is refused here."""
-    return case.kind == "raised" and "a view of a leaf Variable" in case.mine and "[False] = " in case.statement
+    return case.kind == "raised" and "a view of a leaf Variable" in case.mine and re.match(r"v\d+\[False\] = ", case.statement)
 
 
 def _leaves_of_another_shape(case: Any) -> Any:
     """After ``x.data = …`` of another shape PyTorch's accumulator keeps the old one as long as a graph holds it."""
-    return re.search(r"\.data = ", case.statement + case.before) and (case.kind == "grad shape" or "invalid gradient" in case.theirs)
+    text = f"{case.before}\n{case.statement}"
+    if "invalid gradient" in case.theirs and "but expected shape compatible with" in case.theirs:
+        return case.kind == "not refused" and re.search(r"\bv\d+\.data = ", text)
+    return case.kind == "grad shape" and re.search(rf"\b{case.name}\.data = ", text)
 
 
 def _tensors_that_are_swapped(case: Any) -> Any:
-    """`swap_tensors` refuses leaves of a graph at once, and memory that `set_` shares has one count of changes."""
-    return case.kind == "raised" and ("Expected use_count" in case.mine or ".set_(" in case.before)
+    """`swap_tensors` refuses leaves of a graph at once."""
+    return case.kind == "raised" and "Expected use_count" in case.mine and "swap_tensors(" in case.statement
+
+
+def _memory_that_is_set(case: Any) -> Any:
+    """Tensors whose memory `set_` made one have one count of changes, of which PyTorch keeps one for each."""
+    return case.kind == "raised" and "has been modified by an inplace operation" in case.mine and re.search(r"\.set_\(v\d+", case.before)
 
 
 TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _integers_that_require_grad, _norms_of_nothing, _complex_numbers_over_zero, _kept_results_of_second_derivatives, _views_of_batches,
-    _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped,
+    _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped, _memory_that_is_set,
 )  # fmt: skip

@@ -43,6 +43,16 @@ def test_nothing_is_recorded_in_inference_mode_whatever_grad_mode_is_asked_for()
 
 
 @pytest.mark.parity
+def test_hooks_of_a_pass_in_inference_mode_are_told_whether_it_is_recorded():
+    modes = ("t.inference_mode()", "t.inference_mode(), t.enable_grad()", "t.no_grad()", "t.enable_grad()")
+    check({
+        f"{mode} {record}": f"r = []; y = x * 1; y.register_hook(lambda g: r.append((t.is_grad_enabled(), t.is_inference_mode_enabled())))\n"
+        f"z = y.square().sum()\nwith {mode}:\n    z.backward(create_graph={record}); r.append(t.is_grad_enabled())"
+        for mode in modes for record in (False, True)
+    }, X)  # fmt: skip
+
+
+@pytest.mark.parity
 def test_a_gradient_of_a_shape_that_the_leaf_had_before():
     """Accumulating is refused where the new gradient is larger, and broadcasts otherwise; recorded passes broadcast either way."""
     shapes = ("(4,)", "(2, 4)", "(1, 4)", "()", "(3,)", "(0,)", "(2, 1)")
