@@ -29,6 +29,7 @@ from .group import ProcessGroup
 from .mpi import mpi
 from .reduce_op import RedOpType, ReduceOp
 from .thread import communication
+from .watch import holder
 from .work import Task, Work
 
 _KERNELS = {name: launch.Kernel("collectives", name, outputs=2) for name in ("all_reduce", "broadcast", "all_gather", "reduce_scatter")}
@@ -128,9 +129,17 @@ _given_up.fatal = True  # type: ignore[attr-defined]
 
 
 def _agreed(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...]) -> None:
-    """Compare a call of a program with the other ranks' in its place: behind all calls that Python has begun, which may be compared themselves."""
-    task = Task(group, name, text, lambda: agree(group, task, key), group.timeout)
+    """Compare a call of a program with the other ranks' in its place: behind all calls that Python has begun, which may be compared themselves.
+
+    A kind that is new is compared before anything is sent. One that is known may meet a rank that runs eagerly, and so compares nothing: the watch
+    compares the calls of those that capture them while they run.
+    """
+    task = Task(group, name, f"{text}{launch.observer().at_line()}", lambda: agree(group, task, key), group.timeout)
     task.native, task.seq = True, group.made() + 1
+    if holder.watch is not None and group.size() > 1:
+        holder.watch.captured(task, (name, *key))
+    if group.agreed((name, *key)):
+        return
     thread = communication()
     if thread.inside():
         thread.run_here(task)
@@ -143,8 +152,7 @@ def _agreed(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...]) -> 
 def _run(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...], numbers: tuple[int, ...], x: np.ndarray, size: int) -> np.ndarray:
     """Run a call once the group's ranks agree on its kind; the array that it writes."""
     MPI, out = mpi(), launch.empty(size, x.dtype)
-    if not group.agreed((name, *key)):
-        _agreed(group, name, text, key)
+    _agreed(group, name, text, key)
     calls = _calls.get(group.name) or _calls.setdefault(group.name, _Calls(group))
     begin, *rest = (_address(f) for f in (_FUNCTIONS[name], "MPI_Test", "sched_yield", "usleep"))
     dtype = _handle(getattr(MPI, NAMES[str(x.dtype)]))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from .failures import DistBackendError, seconds
+from .failures import DifferentCallsError, DistBackendError, seconds
 from .thread import communication
 from .work import Task
 
@@ -19,6 +20,7 @@ LOOK = 0.02  #: seconds between two looks
 ANSWER = 1.5  #: seconds that the others have to answer
 GRACE = 0.3  #: seconds that a call may still take after a rank left that had a part in it: its messages may be under way
 TAG = 1
+MOST = 4096  #: captured calls that are kept for ranks that come later
 
 
 class _Inquiry:
@@ -47,6 +49,9 @@ class Watch:
         self._lock = threading.Lock()
         self._numbers = 0
         self._inquiries: dict[int, _Inquiry] = {}
+        self._news: deque[tuple[int, str, int, tuple[Any, ...], str, Any]] = deque()  # of captured calls: whose, group, number, kind, text, task
+        self._own: dict[str, Task] = {}  # by group, the last of this rank's
+        self._captured: dict[tuple[str, int], dict[int, tuple[tuple[Any, ...], str]]] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._live, name="autograd_nb-watch", daemon=True)
         self._thread.start()
@@ -60,6 +65,14 @@ class Watch:
     def leave(self, group: str | None, ranks: list[int], numbers: dict[str, int]) -> None:
         """Tell the others that this rank makes no more calls in a group, or (None) in any; ``numbers``: its last in each."""
         self.tell(("left", group, numbers), ranks)
+
+    def captured(self, task: Task, kind: tuple[Any, ...]) -> None:
+        """Note a call that is being captured, and tell the other ranks of it: those that capture another one in its place are named.
+
+        Then no rank of the two makes a call any more: DifferentCallsError where it waits, or at its next one.
+        """
+        self._news.append((self.rank, task.group.name, task.seq, kind, str(task), task))
+        self.tell(("captured", task.group.name, task.seq, kind, str(task)), list(task.group.ranks))
 
     def goodbye(self) -> None:
         """Wait until all ranks are here, answering meanwhile, and stop."""
@@ -76,6 +89,8 @@ class Watch:
     def _live(self) -> None:
         while not self._stop.wait(LOOK):
             self._hear()
+            while self._news:
+                self._compare(*self._news.popleft())
             for task in communication().waiting():
                 if not task.done and task.started:
                     self._look_after(task)
@@ -92,10 +107,26 @@ class Watch:
                 self.tell(("!", rest[0], self._state()), [who])
             elif kind == "!" and rest[0] in self._inquiries:
                 self._inquiries[rest[0]].answers[who] = rest[1]
+            elif kind == "captured":
+                self._news.append((who, *rest, None))
             elif kind == "left":
                 group, numbers = rest
                 for name in [group] if group is not None else [None, *numbers]:
                     self.left.setdefault(who, {})[name] = (time.monotonic(), numbers.get(name, 0))
+
+    def _compare(self, rank: int, group: str, number: int, kind: tuple[Any, ...], text: str, task: Task | None) -> None:
+        """Compare what ranks have captured as one call of a group; some may run it eagerly."""
+        known = self._captured.setdefault((group, number), {})
+        known[rank] = (kind, text)
+        if task is not None:
+            self._own[group] = task
+        if self.rank in known and any(k != kind for k, _ in known.values()):
+            calls = "; ".join(f"rank {r}: {said}" for r, (_, said) in sorted(known.items()))
+            error = DifferentCallsError(f"Ranks captured different calls. {calls}. All ranks of a group make the same calls in the same order")
+            for each in [*communication().waiting(), self._own[group]]:
+                communication().give_up(each, error)
+        while len(self._captured) > MOST:
+            del self._captured[next(iter(self._captured))]
 
     def _state(self) -> str:
         """Return what this rank is doing, as an answer to the others."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from .jobs import job, needs_mpi
@@ -188,3 +190,29 @@ def test_a_compiled_call_and_another_one_are_named():
 def test_a_compiled_call_does_not_wait_for_a_rank_that_exits():
     out = run(COMPILED.replace("LIMIT", "100") + "if rank == 1: sys.exit(3)\ntotal(x)", ranks=2, limit=LONG)
     assert "all_reduce #10 float64[1000] SUM cannot end: rank 1 has ended its part after #9" in out
+
+
+def test_ranks_that_capture_known_calls_in_another_order_are_named():
+    """Both kinds are known, so that nothing is compared before they are sent; they have one size, and end well by themselves."""
+    program = """
+def one(x):
+    y = x * 2
+    dist.all_reduce(y)
+    dist.broadcast(y, 0)
+    return y
+def other(x):
+    y = x * 2
+    dist.broadcast(y, 0)
+    dist.all_reduce(y)
+    return y
+dist.broadcast(x, 0)
+torch.compile(other if rank == 1 else one)(x)
+time.sleep(1)
+for _ in range(10): dist.barrier(); time.sleep(0.1)
+"""
+    out = run(program, ranks=2, limit=LONG)
+    assert "waited" not in out
+    assert "DifferentCallsError" in out
+    first, second = re.search(r"SUM at <string>:(\d+) in one; rank 1: broadcast #8 float64\[1000\] from 0 at <string>:(\d+) in other\.", out).groups()
+    assert "Ranks captured different calls. rank 0: all_reduce #8 float64[1000] SUM at " in out
+    assert int(second) == int(first) + 5

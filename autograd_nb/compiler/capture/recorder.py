@@ -92,6 +92,11 @@ class Capture:
         if self.unasked:
             raise self.problems[0]
 
+    def at_line(self) -> str:
+        """Return the line of the user's that runs just now, as " at file:line"; "" where there is none."""
+        line = user_line()
+        return f" at {line}" if line else ""
+
     # ---- what `launch` calls
     def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
         first = len(args) - call.outputs
