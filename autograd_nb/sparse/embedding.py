@@ -13,14 +13,14 @@ from .values import with_values
 
 def embedding(weight: Tensor, index: Tensor, padding: int, by_frequency: bool) -> Tensor:
     """Return the rows of ``weight`` at ``index``; the gradient of the table is sparse, with a row for each use, in their order."""
-    if by_frequency:
-        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     flat = index.reshape(-1).long()
     shape = tuple(weight.shape)
     with no_grad():
         y = weight.detach().index_select(0, flat).reshape(*index.shape, shape[1])
 
     def rule(g: Any) -> Any:
+        if by_frequency:  # (of which PyTorch computes the rows)
+            raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
         rows, used = handed(g, state.grad).reshape(-1, shape[1]), flat
         if padding >= 0:
             keep = (flat != padding).nonzero().squeeze(1)

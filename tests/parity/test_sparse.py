@@ -9,6 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 import autograd_nb as ours  # noqa: E402
 
+from .snippets import check as check_snippets  # noqa: E402
+
 I, V, W = [[0, 1, 1, 0], [2, 0, 2, 2]], [3.0, 4.0, 5.0, 6.0], [[1.0, -2.0], [3.0, 0.5], [-1.0, 4.0]]
 
 
@@ -202,3 +204,17 @@ def test_gradcheck_through_values(op):
         return calls[op](ours.sparse_coo_tensor(I, v, (2, 3)), w)
 
     assert ours.autograd.gradcheck(f, (v, w)) and ours.autograd.gradgradcheck(f, (v, w))
+
+
+@pytest.mark.parity
+def test_sparse_gradients_by_frequency_are_refused_when_they_are_asked_for():
+    """The rows themselves are computed."""
+    weight = "w = t.arange(12.).reshape(4, 3).requires_grad_(); i = t.tensor([[1, 2], [1, 3]]); s = t.ones(2, 2, requires_grad=True)\n"
+    calls = {
+        "rows": "y = F.embedding(i, w, sparse=True, scale_grad_by_freq=True)",
+        "sums": "y = F.embedding_bag(i, w, mode='sum', sparse=True, scale_grad_by_freq=True)",
+        "means": "y = F.embedding_bag(i, w, mode='mean', sparse=True, scale_grad_by_freq=True, padding_idx=1)",
+        "weighted": "y = F.embedding_bag(i, w, mode='sum', sparse=True, scale_grad_by_freq=True, per_sample_weights=s)",
+    }
+    for then in ("", "; y.sum().backward()"):
+        check_snippets({name: f"{weight}{call}{then}; r = y" for name, call in calls.items()}, kinds=True)
