@@ -52,17 +52,30 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
 
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return the sum of a matrix' singular values."""
+    """Return the sum of a matrix' singular values.
+
+    >>> torch.nuclear_norm(torch.eye(3))
+    tensor(3.)
+    """
     return input.norm("nuc", dim, keepdim)
 
 
 def detach_(input: Tensor) -> Tensor:
-    """Return the tensor, which has no history from now on."""
+    """Return the tensor, which has no history from now on.
+
+    >>> x = torch.ones(2, requires_grad=True) * 2
+    >>> torch.detach_(x).requires_grad
+    False
+    """
     return input.detach_()
 
 
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """Return the tensor, which has this size and these strides from now on."""
+    """Return the tensor, which has this size and these strides from now on.
+
+    >>> torch.as_strided_(torch.arange(4), (2,), (2,))
+    tensor([0, 2])
+    """
     return input.as_strided_(size, stride, storage_offset)
 
 
@@ -72,17 +85,29 @@ def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
-    """Return the dtype that autocast computes in: bfloat16 on the CPU, float16 elsewhere."""
+    """Return the dtype that autocast computes in: bfloat16 on the CPU, float16 elsewhere.
+
+    >>> torch.get_autocast_dtype("cpu")
+    torch.bfloat16
+    """
     return dtypes.bfloat16 if device_type == "cpu" else dtypes.float16
 
 
 def get_autocast_cpu_dtype() -> dtypes.dtype:
-    """Return the dtype that autocast computes in on the CPU."""
+    """Return the dtype that autocast computes in on the CPU.
+
+    >>> torch.get_autocast_cpu_dtype()
+    torch.bfloat16
+    """
     return dtypes.bfloat16
 
 
 def get_autocast_gpu_dtype() -> dtypes.dtype:
-    """Return the dtype that autocast computes in on GPUs."""
+    """Return the dtype that autocast computes in on GPUs.
+
+    >>> torch.get_autocast_gpu_dtype()
+    torch.float16
+    """
     return dtypes.float16
 
 

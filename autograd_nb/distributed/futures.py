@@ -114,12 +114,20 @@ def wait_all(futures: Sequence[Future]) -> list[Any]:
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
-    """Return the future of a call, which is made at once, as PyTorch does outside of scripts."""
+    """Return the future of a call, which is made at once, as PyTorch does outside of scripts.
+
+    >>> torch.jit.fork(torch.add, torch.ones(2), 1).wait()
+    tensor([2., 2.])
+    """
     found = Future()
     found.set_result(func(*args, **kwargs))
     return found
 
 
 def wait(future: Future) -> Any:
-    """Return the future's value."""
+    """Return the future's value.
+
+    >>> torch.jit.wait(torch.jit.fork(torch.add, torch.ones(2), 1))
+    tensor([2., 2.])
+    """
     return future.wait()
