@@ -47,7 +47,7 @@ OLD_TOP: dict[str, Answer] = {
     "fork": At("distributed.futures:fork"), "wait": At("distributed.futures:wait"), "legacy_contiguous_format": At("ops.creation.device:contiguous_format"),
     "eig": _gone("eig", "linalg.eig"), "symeig": _gone("symeig", "linalg.eigh"), "lstsq": _gone("lstsq", "linalg.lstsq"),
     "solve": _gone("solve", "linalg.solve"), "matrix_rank": _gone("matrix_rank", "linalg.matrix_rank"),
-    "AcceleratorError": NoClass(_GPU), "FatalError": NoClass(_lacks("faults of PyTorch's own")), "classproperty": Returns("The answer is the function as it is."),
+    "AcceleratorError": NoClass(_GPU), "FatalError": NoClass(_lacks("faults of PyTorch's own")), "classproperty": Returns("Do nothing to the function."),
     **each(NoClass(_QUANTIZED), "qscheme QInt8Storage QUInt8Storage QInt32Storage QUInt4x2Storage QUInt2x4Storage"),
     **{name: Value(name) for name in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric")},
     "per_channel_affine_float_qparams": Value("per_channel_affine_float_qparams"),
