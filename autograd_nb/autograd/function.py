@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AutogradError
-from ..graph.modes import no_grad, state
+from ..graph.modes import is_grad_enabled, no_grad, state
 from ..graph.nested import users
 from ..graph.node import Node, Output, consumed_error, finish, modified_error, set_edges
 from ..graph.ownership import handed
@@ -282,7 +282,7 @@ class Function:
             args = bound.args[len(of_context) :]
         node = cls._node_class()
         edges = [edge(a) if isinstance(a, Tensor) else None for a in args]
-        previous = state.grad
+        previous = is_grad_enabled()
         wanted = tuple([isinstance(a, Tensor) and a._rg for a in args])  # also of loose views, whose gradients are lost
         recording = previous and any(wanted)
         node.needs_input_grad = wanted

@@ -53,6 +53,20 @@ def test_hooks_of_a_pass_in_inference_mode_are_told_whether_it_is_recorded():
 
 
 @pytest.mark.parity
+def test_functions_of_users_in_inference_mode_are_recorded_where_grad_mode_is_asked_for():
+    """Unlike ops: what they return is an inference tensor with a history."""
+    ways = {"nothing": "return x * 2", "operand": "ctx.save_for_backward(x); return x * 2", "view": "return x.view(-1)", "two": "return x * 2, x + 1",
+            "result": "y = x * 2; ctx.save_for_backward(y); return y"}  # fmt: skip
+    modes = ("t.inference_mode(), t.enable_grad()", "t.inference_mode()", "t.inference_mode(), t.no_grad()", "t.inference_mode(False), t.no_grad()")
+    cls = "class S(t.autograd.Function):\n    @staticmethod\n    def forward(ctx, x): {}\n    @staticmethod\n    def backward(ctx, g, *more): return g * 2\n"
+    look = "y = y[0] if isinstance(y, tuple) else y; r = y, y.requires_grad, y.is_leaf, y.is_inference()"
+    check({
+        f"{way} {mode} {then}": f"{cls.format(body)}with {mode}:\n    y = S.apply(x)\n{look}{then}"
+        for way, body in ways.items() for mode in modes for then in ("", "; (y * 3).sum().backward(); r = r, x.grad")
+    }, X)  # fmt: skip
+
+
+@pytest.mark.parity
 def test_a_gradient_of_a_shape_that_the_leaf_had_before():
     """Accumulating is refused where the new gradient is larger, and broadcasts otherwise; recorded passes broadcast either way."""
     shapes = ("(4,)", "(2, 4)", "(1, 4)", "()", "(3,)", "(0,)", "(2, 1)")
