@@ -454,11 +454,16 @@ EXPLAINED = (
             (c.kind == "not refused" and "has been modified by an inplace" in c.theirs
              and re.search(r"\.(cumprod|index_reduce|pow|float_power|ldexp|hypot)_\(", c.before))
             or (c.kind == "not refused" and re.search(r'(KernelImpl|batch_norm)" not implemented', c.theirs))
-            or (c.kind == "raised" and re.search(r"expand\(", c.before) and "more than one element of the written-to tensor" in c.mine)
+            or (c.kind == "raised" and (to := re.search(r"\b(v\d+)\.\w+_\(|batch_norm\(v1, (v2)|embedding_bag\((v1),.*max_norm=", c.statement))
+             and re.search(rf"^{to[1] or to[2] or to[3]} = .*\.expand\(", c.before, re.M) and "more than one element of the written-to tensor" in c.mine)
             or (c.kind in ("raised", "shape") and ".as_strided_(" in c.statement)
             or (c.kind == "raised" and re.search(r"at least [12] dimension|zero-dimensional tensor", c.mine))
             or (c.kind == "raised" and ".cumsum_(" in c.statement and "can't be cast" in c.mine)
-            or (c.kind == "not refused" and c.empty and re.search(r"non-batch dimension|batch mode|non-empty list|at least one element|out of range", c.theirs))
+            or (c.kind == "not refused" and c.empty and (
+                (re.search(r"\.pad\(|pool", c.statement) and re.search(r"non-batch dimension|batch mode", c.theirs))
+                or ("block_diag(" in c.statement and "non-empty list" in c.theirs)
+                or ("norm(" in c.statement and "at least one element" in c.theirs)
+                or "out of range" in c.theirs))
             or (c.kind == "raised" and "ldl_factor" in c.mine and "is zero: the matrix is singular" in c.mine)
         ),
     ),
