@@ -60,6 +60,19 @@ SENTENCES = (
 WITH_VERB = {"ops/core/recording.py:NotImplemented"}
 
 
+def test_a_name_of_a_module_is_given_once():
+    """A second constant of one name takes over the first one's readers without a word."""
+    twice = []
+    for path in Path(autograd_nb.__file__).parent.rglob("*.py"):
+        seen: set[str] = set()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) and node.value else []
+            names = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            twice += [f"{path.name}: {name}" for name in sorted(names & seen)]
+            seen |= names
+    assert twice == []
+
+
 def test_docstrings_are_sentences():
     """They say what is returned: "Return where …", not "Where …"; a class may be named by what it is."""
     fragments = set()

@@ -54,3 +54,12 @@ def test_one_warning(monkeypatch):
 def test_refused(call):
     with pytest.raises(TypeError, match="positional arguments"):
         eval(call, {"torch": torch, "x": torch.ones(2), "m": torch.ones(2, 2)})
+
+
+@pytest.mark.parametrize("factor", [3, torch.tensor(2.0)], ids=["number", "tensor"])
+def test_a_factor_is_refused_beside_the_same_object_by_name(factor):
+    x = torch.ones(3)
+    for call in (torch.add, torch.sub, torch.Tensor.add_, torch.Tensor.sub_):
+        with pytest.raises(TypeError):
+            call(x, 2, factor, alpha=factor)
+    assert x.tolist() == [1.0, 1.0, 1.0]

@@ -109,10 +109,10 @@ def pointwise_lines(n: int) -> list[str]:
 
 def _alpha_lines(call: str, suffix: str = "''", options: str = "{}") -> list[str]:
     """Return the beginning of an op that may be called with ``alpha=`` in front of its second operand, or as of old with alpha as its
-    second operand and one more, ``legacy``; usual calls have neither, which is one test.
+    second operand and one more, ``legacy``; usual calls have neither.
     """
     return [
-        "if legacy is not alpha:",
+        "if legacy is not None or alpha is not None:",
         "    if legacy is not None:",
         f"        return _scalars_first(_op.name + {suffix}, (input, other, legacy), _legacy_options(alpha=alpha, **{options}))",
         "    if not (alpha.__class__ is int and alpha == 1):",
