@@ -8,9 +8,6 @@ function run eagerly.
 
 from __future__ import annotations
 
-import ctypes
-import functools
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,7 +23,7 @@ from .agreement import agree
 from .buffers import NAMES, OPERATIONS
 from .failures import DistBackendError
 from .group import ProcessGroup
-from .mpi import mpi
+from .mpi import NATIVE, address, mpi
 from .reduce_op import RedOpType, ReduceOp
 from .thread import communication
 from .watch import holder
@@ -64,16 +61,9 @@ def apart() -> Iterator[None]:
 def serves(tensor: Tensor, op: RedOpType | None = None) -> bool:
     """Return whether a program can run a call on this tensor by itself. ``op``: its reduction, None for what only copies."""
     d = tensor.dtype
-    if not sys.platform.startswith(("linux", "darwin")) or d.name not in NAMES or d.name == "bool" or not 0 < tensor.numel() < MOST:
+    if not NATIVE or d.name not in NAMES or d.name == "bool" or not 0 < tensor.numel() < MOST:
         return False
     return op is None or not (op is ReduceOp.AVG and d.category < 2)
-
-
-@functools.cache
-def _address(name: str) -> int:
-    """Return where a C function is: one of MPI's, or of the system's."""
-    library = ctypes.CDLL(mpi().__file__ if name.startswith("MPI_") else None)
-    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
 
 
 def _handle(value: Any) -> int:
@@ -154,7 +144,7 @@ def _run(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...], number
     MPI, out = mpi(), launch.empty(size, x.dtype)
     _agreed(group, name, text, key)
     calls = _calls.get(group.name) or _calls.setdefault(group.name, _Calls(group))
-    begin, *rest = (_address(f) for f in (_FUNCTIONS[name], "MPI_Test", "sched_yield", "usleep"))
+    begin, *rest = (address(f) for f in (_FUNCTIONS[name], "MPI_Test", "sched_yield", "usleep"))
     dtype = _handle(getattr(MPI, NAMES[str(x.dtype)]))
     _KERNELS[name](str(x.dtype), calls.number(name, text), begin, *rest, dtype, *numbers, x, group.order._data, out)
     launch.check(_given_up, group.order._data, passes=((0, GIVEN_UP, 0, 0),))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from types import GenericAlias
 from typing import Any
 
+from .waiting import awaited
+
 
 class Future:
     """Holds a value that some thread sets, and calls what waits for it.
@@ -33,7 +35,9 @@ class Future:
 
     def wait(self) -> Any:
         """Return the value when it is there; raise the error if there is one."""
-        self._set.wait()
+        if not self.done():
+            with awaited():
+                self._set.wait()
         return self.value()
 
     def value(self) -> Any:

@@ -5,11 +5,16 @@ Also what the programs that start ranks (mpiexec, srun) tell their processes, wh
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import importlib.util
 import os
 import sys
 from collections.abc import Mapping
 from typing import Any
+
+#: whether kernels can call MPI: where its functions are is known through mpi4py's own library
+NATIVE = sys.platform.startswith(("linux", "darwin"))
 
 #: the remedy where there is no MPI
 INSTALL = "install MPI with `pip install autograd_nb[mpi]`, which brings mpi4py and a working mpiexec (on a cluster: mpi4py, built for its own MPI)"
@@ -39,6 +44,13 @@ def mpi() -> Any:
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         raise RuntimeError("this MPI was started without MPI_THREAD_MULTIPLE, which process groups need: leave mpi4py.rc.thread_level at its default")
     return MPI
+
+
+@functools.cache
+def address(name: str) -> int:
+    """Return where a C function is: one of MPI's, or of the system's."""
+    library = ctypes.CDLL(mpi().__file__ if name.startswith("MPI_") else None)
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int, int] | None:

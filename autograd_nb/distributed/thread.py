@@ -1,7 +1,8 @@
 """The communication thread: it runs tasks one after another, in the order in which the program made them.
 
-MPI's calls are waited for here, so that the program computes meanwhile; its non-blocking ones make no progress in the background. A task that the
-program would wait for at once runs on the calling thread instead where nothing else is to be done: handing it over costs more than a small call.
+MPI's calls are waited for here, so that the program computes meanwhile; its non-blocking ones make no progress in the background. The thread waits in
+a kernel, without the interpreter's lock, and leaves the core to the program while that computes. A task that the program would wait for at once
+runs on the calling thread instead where nothing else is to be done: handing it over costs more than a small call.
 While messages between two ranks are under way the thread looks after them, as both may send first.
 """
 
@@ -14,8 +15,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from .. import launch
 from ..kernels.order import ENDED, GIVEN_UP
+from . import waiting
 from .failures import DistBackendError
+from .mpi import NATIVE, address, mpi
 from .work import Task
 
 #: the longest rest between two looks at messages under way, in seconds; the first hundred looks follow at once
@@ -23,6 +27,8 @@ REST, EAGER = 0.001, 100
 
 #: how many looks at a call on the program's own thread follow at once, and how many before it rests between two
 SPIN, PATIENT = 2000, 20_000
+
+_WAIT = launch.Kernel("collectives", "wait", outputs=2)
 
 
 class CommunicationThread:
@@ -38,6 +44,7 @@ class CommunicationThread:
         self.last: Task | None = None
         self.broken: BaseException | None = None
         self.native: list[Callable[[], Task | None]] = []  # each tells what a compiled program waits for
+        self.abandoned: list[Any] = []  # calls that were given up: MPI may still write into their memory
         self._turn = threading.Lock()
         self._whose = 0
         self._wake = threading.Lock()
@@ -91,20 +98,34 @@ class CommunicationThread:
             self.submit(Task(None, "then", "", call, 0.0, ()))
 
     def through(self, request: Any) -> None:
-        """Wait for a call of MPI that has been posted. A task on the program's thread that is given up raises its error here."""
-        if threading.current_thread() is self._own:
+        """Wait for a call of MPI that has been posted; raise the error of its task where that is given up meanwhile."""
+        task = self.current
+        if threading.current_thread() is not self._own:
+            through = self._looked(request, task)
+        elif NATIVE and task is not None:
+            calls = [address(name) for name in ("MPI_Test", "sched_yield", "usleep")]
+            _WAIT("wait", *calls, mpi()._addressof(request), waiting.words, task.group.words)
+            through = not task.group.words[GIVEN_UP] or request.Test()
+        else:
             request.Wait()
-            return
-        task, looks = self.current, 0
+            through = True
+        if not through:
+            self.abandoned.append(request)
+            raise (task and task.error) or DistBackendError(f"{task} was given up")
+
+    def _looked(self, request: Any, task: Task | None) -> bool:
+        """Look at a call on the program's own thread until it is through; return whether it is, and was not given up."""
+        looks = 0
         while not request.Test():
             looks += 1
             if looks > SPIN:
                 if task is not None and task.done:
-                    raise task.error or DistBackendError(f"{task} was given up")
+                    return False
                 if looks > PATIENT:
                     time.sleep(5e-5)
                 elif hasattr(os, "sched_yield"):
                     os.sched_yield()
+        return True
 
     def give_up(self, task: Task, error: BaseException) -> None:
         """Fail a task that will not end. Where MPI is inside of it, all that follow fail too."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from .failures import DistBackendError, seconds
 from .futures import Future
+from .waiting import awaited
 
 
 class Task:
@@ -76,8 +77,10 @@ class Task:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is done, at most ``timeout`` seconds; return whether it is."""
-        if not self.done and self.event.acquire(timeout=-1 if timeout is None else timeout):
-            self.event.release()  # for the next who waits
+        if not self.done:
+            with awaited():
+                if self.event.acquire(timeout=-1 if timeout is None else timeout):
+                    self.event.release()  # for the next who waits
         return self.done
 
     def then(self, call: Callable[[], None]) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from ..codegen.calling import address, called
 from ..codegen.jit import helper
-from .order import BEGUN, DONE, ENDED, FLAG, GIVEN_UP, INSIDE, KIND, REQUEST, STATUS
+from .order import BEGUN, DONE, ENDED, FLAG, GIVEN_UP, INSIDE, KIND, REQUEST, STATUS, WANTED
 
 #: looks at a call that follow at once, and those after which it rests between two
 SPIN, PATIENT, REST = 500, 20000, 50
+#: looks that follow at once while the program computes, and the microseconds between those after them
+EAGER, NAP = 200, 20
 
 
 @helper
@@ -84,3 +86,19 @@ def reduce_scatter(kind, begin, test, give_way, rest, dtype, op, comm, divisor, 
         if _leave(test, give_way, rest, order) and divisor != 1:
             for i in range(out.size):
                 out[i] = out[i] / divisor
+
+
+def wait(test, give_way, rest, request, words, order):
+    """Wait until the call that has been posted at the address ``request`` is through, or given up; rest where nobody waits for it."""
+    looks = 0
+    words[FLAG] = 0
+    called(test, request, address(words, FLAG), address(words, STATUS))
+    while words[FLAG] == 0 and order[GIVEN_UP] == 0:
+        looks += 1
+        if words[WANTED] == 0 and looks > EAGER:
+            called(rest, NAP)
+        elif looks > PATIENT:
+            called(rest, REST)
+        elif looks > SPIN:
+            called(give_way)
+        called(test, request, address(words, FLAG), address(words, STATUS))

@@ -1,10 +1,10 @@
 """The words of an ``order``, the array that every collective of a group writes (see `kernels.collectives`).
 
 `DONE` calls are through; `INSIDE`: whether one is under way, of which `KIND`; `GIVEN_UP`: whether none is to be waited for any more; `BEGUN` and
-`ENDED`: the calls that Python has made; `REQUEST`, `FLAG` and `STATUS` are MPI's. There are `WORDS`, so many that an entry point lets other
-threads run meanwhile.
+`ENDED`: the calls that Python has made; `REQUEST`, `FLAG` and `STATUS` are MPI's; `WANTED`: whether the program waits (see `distributed.waiting`).
+There are `WORDS`, so many that an entry point lets other threads run meanwhile.
 """
 
 from __future__ import annotations
 
-DONE, INSIDE, KIND, GIVEN_UP, BEGUN, ENDED, REQUEST, FLAG, STATUS, WORDS = 0, 1, 2, 3, 4, 5, 8, 10, 16, 2048
+DONE, INSIDE, KIND, GIVEN_UP, BEGUN, ENDED, WANTED, REQUEST, FLAG, STATUS, WORDS = 0, 1, 2, 3, 4, 5, 6, 8, 10, 16, 2048

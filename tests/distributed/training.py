@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -150,6 +151,26 @@ def check_static_graphs():
             assert (p.grad is None) == (q.grad is None)
             if p.grad is not None:
                 close(p.grad, q.grad)
+
+
+def check_buckets_are_reduced_while_the_backward_pass_goes_on():
+    """Before the first layer's gradients are computed the pass stands still until the last layer's bucket is through, which it then must be."""
+    for hook in (None, hooks.allreduce_hook):
+        model = DDP(network(), bucket_cap_mb=0.0001)
+        if hook is not None:
+            model.register_comm_hook(None, hook)
+        reduced = []
+
+        def through(_, model=model, reduced=reduced):
+            sent = model.reducer.buckets[0]
+            assert model.reducer.expecting
+            assert model.reducer.next >= 1
+            reduced.append(sent.work.wait(timedelta(seconds=100)) if sent.future is None else sent.future.wait() is not None)
+
+        model.module[1].register_forward_pre_hook(lambda _, args, through=through: args[0].register_hook(through) and None)
+        for _ in range(2):
+            model(data(me()[0])[0]).sum().backward()
+        assert reduced == [True, True]
 
 
 def check_hooks_of_communication():
