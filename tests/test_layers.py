@@ -54,7 +54,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels": (("products", "indexing", "reduce", "random", "fft", "updates"), ("linalg", "nn", "optim")),
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "distributed": (
-        ("failures", "futures", "reduce_op", "mpi"), ("buffers", "work"), ("thread",), ("watch",), ("ending",), ("group",), ("agreement", "checks"),
+        ("failures", "reduce_op", "mpi", "waiting"), ("futures",), ("buffers", "work"), ("thread",), ("watch",), ("ending",), ("group",), ("agreement", "checks"),
         ("compiled",), ("collectives",), ("exchanges", "messages", "barriers", "joining", "comm_hooks"),
         ("objects", "nn", "launcher", "power_sgd"), ("functional",),
     ),
