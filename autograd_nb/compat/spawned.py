@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..distributed.launcher import find_mpiexec, is_open_mpi
+from ..distributed.launcher import find_mpiexec, is_open_mpi, near
 from ..distributed.mpi import is_available, launched
 from .as_torch import PACKAGE, as_torch
 
@@ -91,8 +91,7 @@ def spawn(fn: Callable[..., Any], args: tuple[Any, ...], nprocs: int) -> SpawnCo
     folder = Path(tempfile.mkdtemp(prefix="autograd_nb-spawn-"))
     (folder / "call").write_bytes(pickle.dumps((torch, prepared, call)))
     mpiexec = find_mpiexec()
-    more = ["--oversubscribe"] if is_open_mpi(mpiexec) else []
-    words = [mpiexec, "-n", str(nprocs), *more, sys.executable, "-m", __name__, str(folder)]
+    words = [mpiexec, "-n", str(nprocs), *near(is_open_mpi(mpiexec)), sys.executable, "-m", __name__, str(folder)]
     return SpawnContext(subprocess.Popen(words, stdin=subprocess.DEVNULL), folder)
 
 

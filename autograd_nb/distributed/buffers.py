@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import launch
 from ..dtypes import bfloat16
 from ..tensor import Tensor, ndarray
 from .reduce_op import RedOpType, ReduceOp
 
+_DIVIDE, _DIVIDE_TOWARDS_ZERO = (launch.Kernel("collectives", name) for name in ("divide", "divide_towards_zero"))
 _REDUCED_AS = {np.dtype(np.float16): np.dtype(np.float32)}
 _BOOL = {
     ReduceOp.SUM: "LOR", ReduceOp.MAX: "LOR", ReduceOp.BOR: "LOR", ReduceOp.PRODUCT: "LAND", ReduceOp.MIN: "LAND", ReduceOp.BAND: "LAND",
@@ -111,11 +113,9 @@ def operation(MPI: Any, op: RedOpType, flat: np.ndarray) -> Any:
 
 
 def average(flat: np.ndarray, ranks: int) -> None:
-    """Divide sums by the number of ranks, in place; integers towards zero."""
-    if flat.dtype.kind in "iu":
-        np.copyto(flat, np.sign(flat) * (np.abs(flat) // ranks), casting="unsafe")
-    else:
-        np.divide(flat, ranks, out=flat)
+    """Divide sums by a number of ranks, in place; integers towards zero."""
+    kernel = _DIVIDE_TOWARDS_ZERO if flat.dtype.kind in "iu" else _DIVIDE
+    kernel(str(flat.dtype), ranks, flat)
 
 
 def joined(buffers: Sequence[Buffer]) -> np.ndarray:

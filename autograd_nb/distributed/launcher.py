@@ -76,14 +76,23 @@ def count(options: argparse.Namespace) -> tuple[int, list[str]]:
     return int(wanted), hosts
 
 
+def _as_root() -> list[str]:
+    """Return the option without which Open MPI starts no ranks for the administrator (as whom programs run in containers)."""
+    return ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+
+
+def near(open_mpi: bool) -> list[str]:
+    """Return the options of a job on this machine alone, which may have more ranks than cores."""
+    return ["--oversubscribe", *_as_root()] if open_mpi else []
+
+
 def command(mpiexec: str, open_mpi: bool, ranks: int, hosts: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return the start of the command line: how many, where, each line of output with its rank. ``names``: variables that all ranks get."""
     total = ranks * max(1, len(hosts))
     if open_mpi:
-        where = ["--host", ",".join(f"{host}:{ranks}" for host in hosts)] if hosts else ["--oversubscribe"]
+        where = [*_as_root(), "--host", ",".join(f"{host}:{ranks}" for host in hosts)] if hosts else near(True)
         given = [word for name in names for word in ("-x", name)]
-        root = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        return [mpiexec, "-n", str(total), "--tag-output", *root, *where, *given]
+        return [mpiexec, "-n", str(total), "--tag-output", *where, *given]
     where = ["-hosts", ",".join(hosts), "-ppn", str(ranks)] if hosts else []
     return [mpiexec, "-n", str(total), "-prepend-rank", *where]
 

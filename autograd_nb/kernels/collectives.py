@@ -102,3 +102,16 @@ def wait(test, give_way, rest, request, words, order):
         elif looks > SPIN:
             called(give_way)
         called(test, request, address(words, FLAG), address(words, STATUS))
+
+
+def divide(divisor, x):
+    """Divide numbers by a whole one, in place."""
+    for i in range(x.size):
+        x[i] = x[i] / divisor
+
+
+def divide_towards_zero(divisor, x):
+    """Divide integers by a whole number, in place, and drop what is left."""
+    for i in range(x.size):
+        quotient = x[i] // divisor
+        x[i] = quotient + 1 if quotient < 0 and quotient * divisor != x[i] else quotient

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import shutil
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from autograd_nb.distributed.launcher import is_open_mpi, near
+
 ROOT = Path(__file__).parents[2]
 #: seconds that a job may take that ends by itself or by a limit of 2 s, on a machine that does much else
 PATIENCE = 400
@@ -22,6 +25,12 @@ def mpiexec() -> str | None:
     """The mpiexec of this interpreter's environment, or the one on PATH."""
     beside = Path(sys.prefix) / "bin" / "mpiexec"
     return str(beside) if beside.exists() else shutil.which("mpiexec")
+
+
+@functools.cache
+def open_mpi() -> bool:
+    """Whether it is Open MPI's, whose messages and options are others."""
+    return is_open_mpi(str(mpiexec()))
 
 
 needs_mpi = pytest.mark.skipif(
@@ -45,7 +54,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def job(ranks: int, *arguments: str, patience: float = PATIENCE, **more: str) -> Ended:
     """Run Python with these arguments on so many ranks; a job that takes longer than ``patience`` hangs, which is a failure."""
-    return started([str(mpiexec()), "-n", str(ranks), sys.executable, *arguments], patience, **more)
+    return started([str(mpiexec()), "-n", str(ranks), *near(open_mpi()), sys.executable, *arguments], patience, **more)
 
 
 def started(command: list[str], patience: float = PATIENCE, **more: str) -> Ended:

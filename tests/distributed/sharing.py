@@ -111,6 +111,38 @@ def check_each_rank_has_its_rows():
     assert all(u.stamp is None for u in model._units(True))  # the others' rows are let go of
 
 
+def check_clipping_counts_all_rows_and_other_parameters_once():
+    rank, _ = me()
+    alone, model = network(), shared(network())
+    for p in (1.0, 2.0, 3.0, float("inf")):
+        found, wanted = ([*net.parameters(), torch.ones(3, dtype=torch.float64, requires_grad=True)] for net in (model, alone))
+        compiled = torch.compile(lambda p=p, found=found: nn.utils.clip_grad_norm_(found, 0.3, p), fullgraph=True)
+        for clip in (lambda p=p, found=found: nn.utils.clip_grad_norm_(found, 0.3, p), compiled, compiled):
+            for net, own in ((model, found), (alone, wanted)):
+                net.zero_grad()
+                x, y = batches()[0]
+                F.mse_loss(net(x), y).backward()
+                own[-1].grad = torch.arange(3.0).double() * 0.1
+            before = int(dist.group.WORLD.words[0])
+            close(clip(), nn.utils.clip_grad_norm_(wanted, 0.3, p))
+            assert int(dist.group.WORLD.words[0]) == before + (clip is compiled)
+            close(found[-1].grad, wanted[-1].grad)
+            close(found[-3].grad, wanted[-3].grad[_rows(wanted[-3])])
+    with pytest.raises(NotImplementedError, match="norm_type=0"):
+        nn.utils.clip_grad_norm_(model.parameters(), 0.3, 0)
+    if rank == 0:
+        model.head.weight.grad[0, 0] = float("nan")
+    with pytest.raises(RuntimeError, match="is non-finite"):
+        nn.utils.clip_grad_norm_(model.parameters(), 0.3, error_if_nonfinite=True)
+
+
+def _rows(p):
+    """This rank's rows of a parameter."""
+    rank, size = me()
+    each = -(-p.shape[0] // size)
+    return slice(rank * each, (rank + 1) * each)
+
+
 def check_states_are_whole_and_load_again():
     model = shared(used(network()))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)

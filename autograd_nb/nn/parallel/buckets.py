@@ -14,6 +14,7 @@ import numpy as np
 
 from ... import distributed as dist
 from ...distributed import compiled
+from ...distributed.buffers import average
 from ...distributed.futures import Future
 from ...graph.engine import queue_callback
 from ...graph.modes import no_grad
@@ -253,7 +254,7 @@ class Reducer:
         if bucket.work is not None:
             bucket.work.wait()
             if self.divisor is not None:
-                np.divide(bucket.flat, self.divisor, out=bucket.flat)
+                average(bucket.flat, self.divisor)
         elif bucket.future is not None:
             value = bucket.future.wait()
             value = value[0] if isinstance(value, (list, tuple)) else value

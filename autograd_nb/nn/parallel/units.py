@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import distributed as dist
-from ...dtypes import dtype, float32
+from ...dtypes import dtype, float32, float64
 from ...graph.engine import queue_callback
 from ...graph.modes import no_grad, state
 from ...shapes import layout_of
@@ -52,13 +52,9 @@ class Sharding:
         shape = () if self.scalar else self.shape
         return make(every[: self.shape[0] * self.inner].copy(), layout_of(shape, None, part.dtype), [0, 0])
 
-    def joint(self, norm: np.ndarray, p: float) -> np.ndarray:
-        """Return the p-norm of all ranks' elements together, of which each rank's own are given; a float64 array of one."""
-        if p <= 0:
-            raise NotImplementedError(f"norm_type={p}: of parameters that are shared out among ranks, only positive ones")
-        total = norm.copy() if np.isinf(p) else norm**p
-        dist.all_reduce(wrap(total), dist.ReduceOp.MAX if np.isinf(p) else dist.ReduceOp.SUM, self.group)
-        return total if np.isinf(p) else np.asarray(total ** (1 / p))
+    def joint(self, total: np.ndarray, p: float) -> None:
+        """Make one rank's sum of powers, as the p-norm adds them up (its largest number for ∞), that of all ranks; a float64 array of one."""
+        dist.all_reduce(make(total, layout_of((), None, float64), [0, 0]), dist.ReduceOp.MAX if np.isinf(p) else dist.ReduceOp.SUM, self.group)
 
 
 class _Member:

@@ -75,20 +75,36 @@ def _floats(t: Tensor) -> np.ndarray:
     return dense(t.float() if t.dtype.is_half else t.abs() if t.dtype.is_complex else t)
 
 
-def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = False) -> np.ndarray:
-    """Return the p-norm of all elements together as a float64 array of one, summed in the order of the tensors."""
+def _add_powers(tensors: list[Tensor], p: float, first: bool, total: np.ndarray) -> bool:
+    """Add the powers of all elements to ``total``, which has no value yet if ``first``; return whether it has none still."""
+    for d, alike in groupby([_floats(t) for t in tensors if t._layout.size], attrgetter("dtype")):
+        for arrays in _lists(list(alike)):
+            _sum_of_powers(d, p, first, arrays, total)
+            first = False
+    return first
+
+
+def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = False, shared: list[Tensor] | None = None) -> np.ndarray:
+    """Return the p-norm of all elements together as a float64 array of one, summed in the order of the tensors.
+
+    ``shared``: parameters of whose gradients this rank has some rows only, which count as a whole.
+    """
     p = float(norm_type)
     total = np.empty(1, np.float64)
     first = True
+    if shared and p <= 0:
+        raise NotImplementedError(f"norm_type={p}: of parameters that are shared out among ranks, only positive ones")
     if p <= 0:  # the norm of the tensors' norms is not that of all elements
         norm = OPS["linalg.vector_norm"].call
         norms = [norm(t.detach(), p).double() for t in tensors if t._layout.size]
         total, tensors = dense(norm(OPS["stack"].call(norms), p)) if norms else total, []
         first = not norms
-    for d, alike in groupby([_floats(t) for t in tensors if t._layout.size], attrgetter("dtype")):
-        for arrays in _lists(list(alike)):
-            _sum_of_powers(d, p, first, arrays, total)
-            first = False
+    if shared:
+        if _add_powers([s._grad for s in shared], p, True, total):  # type: ignore[misc]
+            _root(0, p, True, total)
+        shared[0].__dict__["_sharding"].joint(total, p)
+        first = False
+    first = _add_powers(tensors, p, first, total)
     if p > 0 or first:
         _root(0, p, first, total)
 
@@ -147,17 +163,6 @@ def _scale_all(grads: list[Tensor], factor: np.ndarray) -> None:
         g.mul_(make(factor, layout_of((), None, dtypes.float64), [0, 0]).to(g.dtype))
 
 
-def _joint_norm(parameters: list[Tensor], shared: list[Tensor], norm_type: float) -> np.ndarray:
-    """Return the norm of all gradients where those of ``shared`` parameters are this rank's rows only."""
-    p, mine = float(norm_type), {id(s) for s in shared}
-    total = shared[0].__dict__["_sharding"].joint(_norm([s._grad for s in shared], p), p)  # type: ignore[misc]
-    own = [x._grad for x in parameters if x._grad is not None and id(x) not in mine]
-    if not own:
-        return total  # type: ignore[no-any-return]
-    rest = _norm(own, p)
-    return np.maximum(total, rest) if math.isinf(p) else np.asarray((total**p + rest**p) ** (1 / p))
-
-
 @no_grad()
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
     """Scale the gradients by max_norm / (total_norm + 1e-6) where that is below 1.
@@ -194,7 +199,8 @@ def clip_grad_norm_(
     if not grads:
         return scalar_tensor(0.0)
     shared = [p for p in parameters if p._grad is not None and "_sharding" in p.__dict__]  # out among ranks, by `fully_shard`
-    total = _joint_norm(parameters, shared, norm_type) if shared else _norm(grads, norm_type, error_if_nonfinite)
+    own = grads if not shared else _gradients([p for p in parameters if "_sharding" not in p.__dict__])
+    total = _norm(own, norm_type, error_if_nonfinite, shared)
     factor = np.empty(1, np.float64)
     _clip_factor(0, float(max_norm), total, factor)
     _scale_all(grads, factor)
