@@ -50,6 +50,7 @@ from .graph.modes import (
     is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
 )
 from .launch import release_memory as release_memory
+from .ops.core.guesses import install as _show_guesses
 from .ops.core.registry import functions as _functions
 from .ops.creation.device import (
     channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format,
@@ -197,6 +198,7 @@ def _reduce_tensor(t: Tensor) -> tuple[_Any, ...]:
 
 _above.reduce_tensor = _reduce_tensor
 _handlers.install()
+_show_guesses()
 
 __version__ = "0.2.0"
 

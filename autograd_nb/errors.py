@@ -70,17 +70,22 @@ def with_guess(error: TypeError, function: Any) -> TypeError:
     return error
 
 
+def refuse_keywords(function: str, given: Iterable[str], names: Iterable[str] = ()) -> None:
+    """Raise the TypeError that Python would, with a guess among ``names``, if any keyword is ``given`` that is not of them."""
+    names = tuple(names)
+    for name in given:
+        if name not in names:
+            near = guess(name, names)
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}" + ("." + near if near else ""))
+
+
 def check_keywords(kind: type, keywords: Iterable[str]) -> None:
     """Raise the TypeError that Python would, with a guess, where ``__init__`` of a class does not take one of the keywords."""
     function = next(vars(base)["__init__"] for base in kind.__mro__ if "__init__" in vars(base))
     code = getattr(function, "__code__", None)
     if code is None or code.co_flags & inspect.CO_VARKEYWORDS or hasattr(function, "__wrapped__"):
         return
-    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    for name in keywords:
-        if name not in names:
-            near = guess(name, names)
-            raise TypeError(f"{kind.__name__}.__init__() got an unexpected keyword argument {name!r}" + ("." + near if near else ""))
+    refuse_keywords(f"{kind.__name__}.__init__", keywords, code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
 
 
 class OutOfMemoryError(RuntimeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.ops.core.guesses import PYTHON_GUESSES, guess_keyword
+from autograd_nb.ops.core.registry import OPS
 
 GUESSES = {
     "torch.onse(2)": "ones",
@@ -40,6 +43,8 @@ def test_a_compiled_function_tells_of_its_programs():
     text = repr(scaled)
     assert "scaled: 2 programs." in text and "first call of its kind" in text and "has shape [4]" in text
     assert "kernel" in text and "bytes for temporaries" in text and " object at 0x" not in text + repr(scaled.programs)
+    lines = str(scaled.programs).splitlines()
+    assert [line[:15] for line in lines] == ["  1. Program of", "  2. Program of"][: len(lines)] and text.endswith("\n".join(lines))
 
 
 def test_a_compiled_function_tells_what_runs_eagerly():
@@ -51,6 +56,71 @@ def test_a_compiled_function_tells_what_runs_eagerly():
         warnings.simplefilter("ignore")
         branching(torch.ones(3))
     assert "runs eagerly: it reads values with item(); keep values in tensors" in repr(branching)
+
+
+def misspelt(op):
+    """A call of an op by a keyword that is nearly its last one."""
+    parameters = list(inspect.signature(op.call).parameters.values())
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and len(p.name) > 2 and p.name[0] != "_"]
+    needed = [p for p in parameters if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]
+    return ([torch.ones(2, 2)] * len(needed), {named[-1] + "_": 1}) if named else None
+
+
+def test_every_op_has_a_guess_at_a_misspelt_keyword():
+    """As it is shown where nobody catches the error: Python refuses most keywords before the function runs."""
+    without, tried = set(), 0
+    for name, op in OPS.items():
+        if call := misspelt(op):
+            tried += 1
+            with pytest.raises(TypeError) as caught:
+                op.call(*call[0], **call[1])
+            guess_keyword(caught.value, caught.tb)
+            without |= {name} if "Did you mean '" not in str(caught.value) else set()
+    assert tried > 900
+    # forms that copy views take what the views take; the rest says what it takes
+    assert {n for n in without if not n.endswith("_copy")} <= {"random_", "cumsum_"}
+
+
+def test_no_op_swallows_a_keyword_that_it_does_not_have():
+    for op in OPS.values():
+        for args in ([torch.ones(2, 2)], [torch.ones(2, 2), 1]):
+            with pytest.raises((TypeError, RuntimeError, ValueError, IndexError)):  # a KeyError would be that of the library
+                op.call(*args, zyx=1)
+
+
+SHOWN = {
+    "torch.add(torch.ones(2), 1, alpa=2)": "add() got an unexpected keyword argument 'alpa'. Did you mean 'alpha'?",
+    "torch.ones(2).div(1, roundig_mode='floor')": "Did you mean 'rounding_mode'?",
+    "torch.nn.functional.cross_entropy(1, 2, label_smothing=0.1)": "Did you mean 'label_smoothing'?",
+    "torch.zeros(2, requires_gard=True)": "Did you mean 'requires_grad'?",
+    "torch.zeros(2).new_ones(3, dtpe=1)": "Did you mean 'dtype'?",
+    "torch.nn.utils.clip_grad_norm_([], 1, norm_typ=2)": "Did you mean 'norm_type'?",
+    "def add(input, alpha): ...\nadd(1, alpa=2)": "add() got an unexpected keyword argument 'alpa'",
+}
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_a_misspelt_keyword_is_answered_where_errors_are_shown(text):
+    run = subprocess.run([sys.executable, "-c", f"import autograd_nb as torch\n{text}"], capture_output=True, text=True)
+    shown = run.stderr.strip()
+    assert run.returncode == 1 and (shown.endswith(SHOWN[text]) or (PYTHON_GUESSES and "def add" in text)), shown
+
+
+@pytest.mark.skipif(PYTHON_GUESSES, reason="Python's own messages have the guess")
+def test_a_misspelt_keyword_is_answered_in_a_notebook():
+    pytest.importorskip("IPython")
+    text = (
+        "from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance(); "
+        "s.run_cell('import autograd_nb as torch'); s.run_cell('torch.add(torch.ones(2), 1, alpa=2)')"
+    )
+    run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert "Did you mean 'alpha'?" in run.stdout + run.stderr, run.stdout + run.stderr
+
+
+def test_a_hook_for_errors_that_was_there_is_called():
+    text = "import sys; sys.excepthook = lambda *e: print('mine:', e[1]); import autograd_nb as t; t.add(1, 2, alpa=3)"
+    run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert re.fullmatch(r"mine: add\(\) got an unexpected keyword argument 'alpa'\. Did you mean 'alpha'\?\n", run.stdout), run.stdout + run.stderr
 
 
 KEYWORDS = {

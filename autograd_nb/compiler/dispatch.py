@@ -67,6 +67,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class Programs(list[Variant]):
+    """The programs that a compiled function has captured, printed a sentence a line."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"  {i}. {program!r}" for i, program in enumerate(self, 1)) or "nothing captured yet"
+
+
 class Compiled(Generic[P, R]):
     """The callable that `compile` returns for a function: it is called like it, and captured once for each kind of call."""
 
@@ -86,7 +93,7 @@ class Compiled(Generic[P, R]):
         name = getattr(self._function, "__qualname__", None) or type(self._function).__name__
         programs, eager = self.programs, [kind.eager for kind in self._kinds.values() if kind.eager]
         lines = [f"Compiled function {name}: " + (f"{len(programs)} program{'s' * (len(programs) != 1)}." if programs else "nothing captured yet.")]
-        lines += [f"  {i}. {program!r}" for i, program in enumerate(programs, 1)]
+        lines += repr(programs).splitlines() if programs else []
         lines += [f"  One kind of call runs eagerly: {reason}" for reason in eager]
         return "\n".join(lines)
 
@@ -121,7 +128,7 @@ class Compiled(Generic[P, R]):
     @property
     def programs(self) -> list[Variant]:
         """Return the captured calls; each has ``reason`` (why it was captured), ``program`` and ``key``."""
-        return [v for kind in self._kinds.values() for v in kind.variants]
+        return Programs(v for kind in self._kinds.values() for v in kind.variants)
 
     @overload
     def __get__(self, instance: None, owner: Any = None) -> Compiled[P, R]: ...

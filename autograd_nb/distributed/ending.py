@@ -7,6 +7,7 @@ waits for them, as MPI makes it wait at the end: a call that would need it fails
 from __future__ import annotations
 
 import atexit
+import inspect
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from ..ops.core.guesses import guess_keyword
 from .thread import communication
 from .watch import holder
 
@@ -23,10 +25,11 @@ PARTING = 0.3  #: seconds for what was written to arrive, and for other ranks th
 def end_together(MPI: Any, leave: Callable[[], None]) -> None:
     """Set what happens at the end of this process, what `sys.excepthook` and `atexit` do then."""
     if MPI.COMM_WORLD.Get_size() > 1:
-        shown = sys.excepthook
+        shown = inspect.unwrap(sys.excepthook)
 
         def hook(kind: Any, error: Any, trace: Any) -> None:
             head = f"rank {holder.watch.rank if holder.watch else 0} ends all ranks by this exception:\n"
+            guess_keyword(error, trace)
             if shown is sys.__excepthook__:  # in one piece, as other ranks write too
                 sys.stderr.write(head + "".join(traceback.format_exception(kind, error, trace)))
             else:

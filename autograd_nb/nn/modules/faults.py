@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import with_guess
+from ...ops.core.guesses import guess_keyword
 from ...tensor import Tensor
 
 #: the beginning of the note, by which it is found again
@@ -41,7 +42,10 @@ def takes(module: Any) -> str:
 def tell_path(error: Exception, module: Any, args: tuple[Any, ...]) -> None:
     """Add to an error that leaves a module's call where in the model it arose: "In the module trunk.conv2 of Net: Conv2d(…) takes …"."""
     if isinstance(error, TypeError) and "keyword" in str(error):
-        with_guess(error, type(module).forward)
+        if str(error).startswith(f"{getattr(type(module).forward, '__qualname__', '')}()"):
+            with_guess(error, type(module).forward)
+        else:
+            guess_keyword(error, error.__traceback__)
     known = error.__dict__.get("_modules")
     if known is None:
         what = repr(module) if not module._modules else type(module).__name__

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import dtypes, launch
-from ...errors import check_keywords
+from ...errors import check_keywords, refuse_keywords
 from ...graph.modes import no_grad
 from ...ops.creation.cast import as_device, refuse_flag
 from ...ops.creation.create import new_empty
@@ -436,11 +436,8 @@ class Module(Tree, StateDict):
 
         Errors: TypeError for dtypes that are not floating, RuntimeError for devices other than the CPU.
         """
-        dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
-        kwargs.pop("non_blocking", None)
-        memory_format = kwargs.pop("memory_format", None)
-        if kwargs:
-            raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        refuse_keywords("to", kwargs, ("device", "dtype", "non_blocking", "memory_format"))
+        dtype, device, memory_format = kwargs.get("dtype"), kwargs.get("device"), kwargs.get("memory_format")
         refuse_flag(args)
         for a in args:
             if isinstance(a, (dtypes.dtype, builtins.type)):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import dtypes, launch, strides
 from ...dtypes import _default, as_dtype, dtype, from_numpy_dtype
+from ...errors import refuse_keywords
 from ...graph import modes
 from ...graph.modes import state
 from ...graph.ownership import OURS
@@ -387,6 +388,10 @@ def _filled(name: str, value: Any) -> Any:
     public(method=False, name=name + "_like")(_filled_like(name + "_like", make_filled, value))
 
     def new(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+        if kw:
+            refuse_keywords(f"Tensor.new_{name}", kw, ("size", "dtype", "layout", "device", "requires_grad", "pin_memory"))
+        elif not size:
+            raise TypeError(f"new_{name}() missing required argument 'size'")
         return self._beside(
             sized(*(size or (kw["size"],)), dtype=dtype or self._layout.dtype, device=device, requires_grad=requires_grad)
         )

@@ -14,6 +14,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...dtypes import dtype
+from ...errors import refuse_keywords
 from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.registry import OPS
@@ -369,8 +370,7 @@ class _LegacyMeta(type):
         for name in ("device", "dtype"):
             if kw.pop(name, None) is not None:
                 raise RuntimeError(f"{refused}\nKeyword argument '{name}' cannot be specified")
-        if kw:
-            raise TypeError(f"TypedStorage.__new__() got an unexpected keyword argument '{next(iter(kw))}'")
+        refuse_keywords("TypedStorage.__new__", kw, ("wrap_storage",))
         if wrap_storage is None:
             return TypedStorage._over(_new_memory(args, cls.dtype, refused), cls.dtype, [0, 0])
         if args:

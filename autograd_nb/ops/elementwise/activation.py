@@ -9,7 +9,7 @@ from typing import Any
 
 from ...codegen.formula.namespace import m
 from ...dtypes import float32, float64, int64, uint8
-from ...errors import shorten
+from ...errors import refuse_keywords, shorten
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import SINGLE, limits, number_argument, number_as, real_argument, real_beside
@@ -79,9 +79,8 @@ def _switchable(
                 raise TypeError(f"{name}() takes at most {count + 2} arguments ({len(args) + 1} given)")
             inplace, args = args[count], args[:count]
         found = list(args) + list(values[len(args) :])
+        refuse_keywords(name, kw, (*names, "inplace"))
         for k, v in kw.items():
-            if k not in names:
-                raise TypeError(f"{name}() got an unexpected keyword argument '{k}'; it takes {', '.join(names)} and inplace")
             found[names.index(k)] = v
         return tuple([real_argument(v, name, n) for n, v in zip(names, found, strict=True)]), inplace
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
+from ...errors import refuse_keywords
 from ...graph import engine
 from ...graph.modes import recorded, state, unrecorded
 from ...tensor import Tensor, edge
@@ -302,9 +303,7 @@ def _declare(kind: str, formula: str) -> None:
         if len(args) > len(names):
             raise TypeError(f"{kind}() takes {len(names)} arguments, but got {len(args)}")
         given = {**dict(zip(names, args, strict=False)), **kwargs}
-        for name in given:
-            if name not in names:
-                raise TypeError(f"{kind}() got an unexpected keyword argument '{name}'")
+        refuse_keywords(kind, given, names)
         for name in names:
             if name not in given:
                 raise TypeError(f"{kind}() missing required argument '{name}'")

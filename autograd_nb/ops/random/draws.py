@@ -17,6 +17,7 @@ from ...codegen.formula.namespace import m
 from ...codegen.templates import draws
 from ...codegen.templates.loops import Input
 from ...dtypes import as_dtype, dtype
+from ...errors import refuse_keywords
 from ...graph import modes
 from ...graph.modes import state
 from ...launch import Kernel
@@ -267,10 +268,8 @@ randn: Callable[..., Any] = _drawing(
 
 
 def _only_size(name: str, kw: dict[Any, Any]) -> Any:
-    size = kw.pop("size", None)
-    if kw:
-        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
-    return size
+    refuse_keywords(name, kw, ("size", "generator", "names", "out", "dtype", "layout", "device", "requires_grad", "pin_memory"))
+    return kw.get("size")
 
 
 def _laid_as(x: Tensor, draws: Tensor, memory_format: Any, requires_grad: bool) -> Tensor:
@@ -447,7 +446,9 @@ def uniform_(self, from_: float = 0, to: float = 1, *, generator=None, **kw):
     >>> torch.empty(2).uniform_(1.0, 1.0)
     tensor([1., 1.])
     """
-    low, high = _number("uniform_", "from", kw.pop("from", from_)), _number("uniform_", "to", to)
+    if kw:
+        refuse_keywords("uniform_", kw, ("from", "to", "generator"))
+    low, high = _number("uniform_", "from", kw.get("from", from_)), _number("uniform_", "to", to)
     if tensor_argument(self, "uniform_", "self").dtype.is_complex:
         OPS["view_as_real"].call(self).uniform_(low, high, generator=generator)
         return self

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from ... import dtypes
+from ...errors import refuse_keywords
 from ...shapes import as_int, as_shape, wrap_dim
 from ...tensor import Tensor
 from ..core.recording import scalar_type
@@ -145,6 +146,8 @@ def split(tensor, split_size_or_sections: int | Sequence[int] | None = None, dim
     [[0, 1], [2, 3], [4]]
     """
     x = tensor_argument(tensor, "split")
+    if kw:
+        refuse_keywords("split", kw, ("split_size", "split_size_or_sections", "dim"))
     size = split_size_or_sections if split_size_or_sections is not None else kw.get("split_size")
     if x.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import dtypes
+from ...errors import refuse_keywords
 from ...shapes import as_int
 from ...tensor import Tensor
 from ..core.registry import OPS, public
@@ -130,9 +131,7 @@ def _signal(name: str, doc: str, formula: Callable[..., Callable[..., Any]], **o
     """Return ``signal.windows.<name>(M, *, <options>, sym=True, …)``; ``formula(**options)`` checks them and gives the formula."""
 
     def call(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False, **given):
-        unknown = set(given) - set(options)
-        if unknown:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{min(unknown)}'")
+        refuse_keywords(name, given, ("M", *options, "sym", "dtype", "layout", "device", "requires_grad"))
         n = as_int(M, "M")
         if n < 0:
             raise ValueError(f"{name} requires non-negative window length, got M={n}")
