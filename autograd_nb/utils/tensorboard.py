@@ -17,12 +17,18 @@ try:
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
     from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    from . import hyperparameters
 except ImportError:
     raise ImportError("autograd_nb.utils.tensorboard needs the tensorboard package: pip install tensorboard (or autograd_nb[tensorboard])") from None
 
 
 def _number(value: Any) -> float:
     return float(value.item() if isinstance(value, Tensor) else value)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
 
 
 def _array(value: Any) -> Any:
@@ -32,7 +38,7 @@ def _array(value: Any) -> Any:
 
 
 class SummaryWriter:
-    """Writes scalars, histograms, images, text and hyperparameters to event files in ``log_dir`` (runs/<time>_<host>)."""
+    """Writes scalars, histograms, images, text, graphs and hyperparameters to event files in ``log_dir`` (runs/<time>_<host>)."""
 
     log_dir: str
 
@@ -150,15 +156,43 @@ class SummaryWriter:
         tensor = TensorProto(dtype="DT_STRING", string_val=[text_string.encode()], tensor_shape=shape)
         self._add(summary_pb2.Summary.Value(tag=f"{tag}/text_summary", metadata=meta, tensor=tensor), global_step, walltime)
 
-    def add_hparams(self, hparam_dict: dict[Any, Any], metric_dict: dict[Any, Any], *args: Any, **kwargs: Any) -> None:
-        """Write hyperparameters as a text, and the metrics as scalars."""
-        self.add_text("hparams", "\n".join(f"    {k}: {v}" for k, v in hparam_dict.items()))
+    def add_hparams(
+        self, hparam_dict: dict[str, Any], metric_dict: dict[str, Any], hparam_domain_discrete: dict[str, list[Any]] | None = None,
+        run_name: str | None = None, global_step: int | None = None,
+    ) -> None:  # fmt: skip
+        """Write a row of the table of hyperparameters: a run of its own, ``run_name`` (the time), with these hyperparameters and results.
+
+        hparam_domain_discrete: the values that a hyperparameter may have, by which the table is filtered.
+
+        Errors: TypeError for arguments that are no dicts; ValueError for hyperparameters that are no number, str, bool or one of their domain.
+        """
+        if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
+            raise TypeError("hparam_dict and metric_dict should be dictionary.")
+        domains = hparam_domain_discrete or {}
+        folder = run_name or str(time.time())
+        data = hyperparameters.plugin_data({k: _plain(v) for k, v in hparam_dict.items()}, list(metric_dict), domains)
+        for tag, content in data.items():
+            value = summary_pb2.Summary.Value(tag=tag, metadata=hyperparameters.metadata.create_summary_metadata(content))
+            self._add(value, None, None, folder)
         for tag, value in metric_dict.items():
-            self.add_scalar(tag, value)
+            self._add(summary_pb2.Summary.Value(tag=tag, simple_value=_number(value)), global_step, None, folder)
 
     def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
-        """Write the module's printed structure, as a text."""
-        self.add_text("graph", "\n".join("    " + line for line in repr(model).splitlines()))
+        """Write the functions that a module, in eval mode, calls for an input: a box for each module, with shapes at the edges.
+
+        Args:
+            input_to_model: a tensor, or a tuple of the arguments. verbose: print the graph as well. use_strict_trace: without effect here.
+
+        Errors: ValueError without an input.
+        """
+        if input_to_model is None:
+            raise ValueError("add_graph(): input_to_model is missing; give a tensor, or a tuple of arguments, that the model takes")
+        from .event_graphs import graph_of
+
+        graph = graph_of(model, input_to_model if isinstance(input_to_model, tuple) else (input_to_model,))
+        if verbose:
+            print(graph)
+        self._writer("").add_event(event_pb2.Event(graph_def=graph.SerializeToString(), wall_time=time.time()))
 
     def add_embedding(
         self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: Any = None, tag: str = "default",

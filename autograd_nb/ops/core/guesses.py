@@ -34,7 +34,9 @@ def functions_called(name: str) -> list[FunctionType]:
 
 def guess_keyword(error: BaseException, trace: TracebackType | None) -> None:
     """Add to the error of a call by a keyword that one of the package's functions does not have the nearest that it has."""
-    found = _REFUSED.match(error.args[0]) if isinstance(error, TypeError) and error.args and isinstance(error.args[0], str) else None
+    if not isinstance(error, TypeError):
+        return
+    found = _REFUSED.match(error.args[0]) if error.args and isinstance(error.args[0], str) else None
     if found is None:
         return
     while trace is not None and trace.tb_next is not None:

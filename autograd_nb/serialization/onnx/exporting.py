@@ -9,15 +9,14 @@ Source: https://docs.pytorch.org/docs/stable/onnx.html
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...ops.random.draws import rand_like
 from ...tensor import Tensor
 from . import attention, layers, pointwise, recurrent, reductions, shapes  # noqa: F401  (they enter their functions)
 from .graph import OPSET, ExportError, Graph
-from .recording import record
+from .recording import in_eval_mode, record
 
 
 class ONNXProgram:
@@ -71,7 +70,7 @@ def export(
         raise ValueError(f"onnx.export(): opset_version (={opset_version}) must be {OPSET}; axes that may change are named by dynamic_axes")
     given = (args,) if isinstance(args, Tensor) else tuple(args)
     named = dict(kwargs or {})
-    with _in_eval_mode(model):
+    with in_eval_mode(model):
         first = record(model, given, named)
         names = _named(input_names, len(first.inputs), "input")
         axes = _axes(dynamic_axes or {})
@@ -111,18 +110,6 @@ def _model(graph: Graph, inputs: list[str], outputs: list[str], axes: dict[str, 
         [info(n, t) for n, t in zip(outputs, graph.record.outputs, strict=True)], graph.constants,
     )  # fmt: skip
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="autograd_nb", ir_version=8)
-
-
-@contextmanager
-def _in_eval_mode(model: Any) -> Iterator[None]:
-    modules = [m for m in model.modules() if m.training] if hasattr(model, "modules") else []
-    for m in modules:
-        m.training = False
-    try:
-        yield
-    finally:
-        for m in modules:
-            m.training = True
 
 
 def _named(names: Sequence[str] | None, count: int, base: str) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,7 @@ class Call:
     arguments: dict[str, Any]
     result: Any
     module: Any = None  # for modules that are taken as a whole
+    scope: str = ""  # the path of the module that calls it
 
     def results(self) -> list[Tensor]:
         """Return the tensors that it returned."""
@@ -51,6 +53,7 @@ class _Recorder(TorchFunctionMode):
     def __init__(self, calls: list[Call]):
         super().__init__()
         self.calls = calls
+        self.scopes = [""]  # of the modules that run, the innermost last
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -63,8 +66,21 @@ class _Recorder(TorchFunctionMode):
             except (TypeError, ValueError):
                 arguments = {str(i): a for i, a in enumerate(args)} | kwargs
             name = getattr(func, "__name__", str(func))
-            self.calls.append(Call(name.strip("_") if name.startswith("__") else name, arguments, result))
+            self.calls.append(Call(name.strip("_") if name.startswith("__") else name, arguments, result, scope=self.scopes[-1]))
         return result
+
+
+@contextmanager
+def in_eval_mode(model: Any) -> Iterator[None]:
+    """Return a context in which the module and all in it are in eval mode."""
+    modules = [m for m in model.modules() if m.training] if hasattr(model, "modules") else []
+    for m in modules:
+        m.training = False
+    try:
+        yield
+    finally:
+        for m in modules:
+            m.training = True
 
 
 def record(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Record:
@@ -73,9 +89,18 @@ def record(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     recorder = _Recorder(found.calls)
 
     def whole(module: Any, given: tuple[Any, ...], result: Any) -> None:
-        found.calls.append(Call("recurrent", {"input": given[0], "state": given[1] if len(given) > 1 else None}, result, module))
+        arguments = {"input": given[0], "state": given[1] if len(given) > 1 else None}
+        found.calls.append(Call("recurrent", arguments, result, module, recorder.scopes[-1]))
 
-    handles = [m.register_forward_hook(whole) for m in getattr(model, "modules", list)() if isinstance(m, RNNBase)]
+    def left(*_: Any) -> None:
+        recorder.scopes.pop()
+
+    handles = []
+    for path, m in getattr(model, "named_modules", list)():
+        handles.append(m.register_forward_pre_hook(lambda m, given, path=path: recorder.scopes.append(path)))
+        if isinstance(m, RNNBase):
+            handles.append(m.register_forward_hook(whole))
+        handles.append(m.register_forward_hook(left, always_call=True))
     try:
         with no_grad(), recorder:
             result = model(*args, **kwargs)
