@@ -9,6 +9,7 @@ on runs as one native program. The first steps are run without, to say by how mu
 from __future__ import annotations
 
 import argparse
+import csv
 import pydoc_data.topics
 import sys
 import time
@@ -115,7 +116,7 @@ def held_out(model, text: Text, args, batches: int = 8) -> float:
         return sum(cross_entropy(model, *text.batch("test", args.batch_size, args.context)).item() for _ in range(batches)) / batches
 
 
-def train(model, text: Text, args):
+def train(model, text: Text, args, table):
     """(loss of each step, {held out after step: loss}, milliseconds of an eager and of a compiled step)."""
     optimizer = optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.99), weight_decay=0.01)
     scheduler = optim.lr_scheduler.OneCycleLR(optimizer, args.lr, total_steps=args.steps, pct_start=0.1)
@@ -140,6 +141,7 @@ def train(model, text: Text, args):
             times[fast].append(time.perf_counter() - began)
             scheduler.step()
             history.append(loss.item())
+            table.writerow((i + 1, f"{history[-1]:.6f}", f"{scheduler.get_last_lr()[0]:.3g}", f"{times[fast][-1]:.6f}"))
             if (i + 1) % 50 == 0 or i + 1 == args.steps:
                 tests[i + 1] = held_out(model, text, args)
             if i % 10 == 0:
@@ -189,13 +191,16 @@ def main(argv: list[str] | None = None) -> int:
     model = GPT(len(text.characters), args.context, args.width, args.heads, args.layers)
     count = sum(p.numel() for p in model.parameters())
     print(f"{sum(map(len, text.parts.values())):,} characters, {len(text.characters)} different ones; {count:,} parameters")
-    history, tests, eager, compiled = train(model, text, args)
+    with (args.out / "char_gpt.csv").open("w", newline="") as file:  # a line a step: to be looked at while it trains
+        table = csv.writer(file)
+        table.writerow(("step", "loss", "lr", "seconds"))
+        history, tests, eager, compiled = train(model, text, args, table)
     print(f"loss {history[0]:.3f} -> {history[-1]:.3f}, held out {list(tests.values())[-1]:.3f}")
     print(f"a step takes {eager:.1f} ms, compiled {compiled:.1f} ms: {eager / compiled:.2f} times as fast")
     start = torch.tensor([[text.number[c] for c in args.prompt]])
     print("\n" + text.decode(model.write(start, args.sample)[0]) + "\n")
     draw(args.out / "char_gpt.png", history, tests)
-    print(f"{args.out / 'char_gpt.png'}; {time.perf_counter() - began:.1f} s")
+    print(f"{args.out / 'char_gpt.png'}, {args.out / 'char_gpt.csv'}; {time.perf_counter() - began:.1f} s")
     return 0
 
 

@@ -10,11 +10,13 @@ Both give the same gradients, which the program checks on its first batch. The f
 graph, as the second one needs the trunk's part of it again; --show-error shows what happens otherwise.
 
     python examples/two_branch_classifier.py --out out
+    python examples/two_branch_classifier.py --out out --tensorboard   (in another terminal: tensorboard --logdir out/runs)
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import signal
@@ -43,8 +45,9 @@ matplotlib.use("Agg")  # pictures go to files; no display is needed
 from matplotlib import pyplot as plt
 
 QUESTIONS = (("even", "odd"), ("5 or more", "below 5"))  # what a logit above and below 0 means
+HEADS = ("even", "big")
 WEIGHTS, CHECKPOINT = "two_branch.safetensors", "checkpoint.safetensors"
-CURVES, PICTURE = "two_branch_loss.png", "two_branch.png"
+CURVES, PICTURE, TABLE = "two_branch_loss.png", "two_branch.png", "two_branch_loss.csv"
 
 
 class TwoBranches(nn.Module):
@@ -156,9 +159,9 @@ class Training:
     and --epochs, so a run that was stopped and resumed gives the same numbers as one that was not.
     """
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, args: argparse.Namespace, writer=None) -> None:
         torch.manual_seed(args.seed)
-        self.args = args
+        self.args, self.writer = args, writer
         self.model = TwoBranches()
         self.optimizer = optim.Adam(self.model.parameters(), lr=args.lr)
         self.step = 0
@@ -193,6 +196,8 @@ class Training:
 
                 self.step += 1
                 self.history["loss"].append([even.item(), big.item()])
+                if self.writer:
+                    self.writer.add_scalars("loss", dict(zip(HEADS, self.history["loss"][-1], strict=True)), self.step)
                 if not bar.disable:
                     share = [correct(logit.detach(), wanted[j]).mean().item() for j, logit in enumerate(logits)]
                     bar.set_postfix_str(f"loss {even.item():.3f} {big.item():.3f}, accuracy {share[0]:.0%} {share[1]:.0%}")
@@ -202,6 +207,10 @@ class Training:
                     mean = np.mean(self.history["loss"][-steps:], axis=0)
                     held_out = " and ".join(f"{a:.1%}" for a in self.history["accuracy"][-1])
                     tqdm.write(f"epoch {epoch + 1:2}: loss {mean[0]:.4f} {mean[1]:.4f}, held-out accuracy {held_out}")
+                    if self.writer:
+                        self.writer.add_scalars("accuracy", dict(zip(HEADS, self.history["accuracy"][-1], strict=True)), self.step)
+                        for name, p in model.named_parameters():
+                            self.writer.add_histogram(f"gradients/{name}", p.grad, self.step)
                     self.save()
                 if stop.asked:
                     return False
@@ -274,6 +283,23 @@ def save_tensors(path: Path, tensors: dict, facts: dict) -> None:
         part.write_bytes(save(arrays, metadata={"facts": json.dumps(facts)}))
 
 
+def event_writer(folder: Path):
+    """What TensorBoard reads."""
+    try:
+        from autograd_nb.utils.tensorboard import SummaryWriter
+    except ImportError as missing:
+        sys.exit(str(missing))
+    return SummaryWriter(folder)
+
+
+def write_table(path: Path, history: dict) -> None:
+    """The losses of each step as CSV, for spreadsheets and pandas."""
+    with replacing(path) as part, part.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(("step", *HEADS))
+        table.writerows((i, *both) for i, both in enumerate(history["loss"], 1))
+
+
 def draw_curves(path: Path, history: dict) -> None:
     loss, right = np.array(history["loss"]), np.array(history["accuracy"])
     figure, (left_axes, right_axes) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
@@ -341,6 +367,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     add("--lr", type=positive(float), default=4e-3, metavar="RATE", help="learning rate of Adam (0.004)")
     add("--seed", type=int, default=0, metavar="N", help="same seed, same numbers (0)")
     add("--out", type=Path, default=Path("out"), metavar="DIR", help="where weights and pictures are written (out)")
+    add("--tensorboard", action="store_true", help="write events for TensorBoard to DIR/runs")
     add("--resume", action="store_true", help=f"go on from DIR/{CHECKPOINT}")
     return parser.parse_args(argv)
 
@@ -354,8 +381,11 @@ def main(argv: list[str] | None = None) -> int:
         sys.exit(f"Cannot write to {args.out}: {error.strerror}")
 
     train, test = load()
-    work = Training(args)
+    writer = event_writer(args.out / "runs") if args.tensorboard else None
+    work = Training(args, writer)
     first = train[0][: args.batch_size], train[1][:, : args.batch_size]
+    if writer:
+        writer.add_graph(work.model, first[0])
     if args.show_error:
         show_error(work.model, *first)
         return 0
@@ -377,9 +407,14 @@ def main(argv: list[str] | None = None) -> int:
         return 130
     even, big = accuracy(work.model, *test)
     print(f"held-out accuracy: even? {even:.2%}, 5 or more? {big:.2%}")
+    if writer:
+        setting = {"lr": args.lr, "batch_size": args.batch_size, "backward": args.backward}
+        writer.add_hparams(setting, {"accuracy/even": even, "accuracy/big": big}, run_name="setting")
+        writer.close()
+    write_table(args.out / TABLE, work.history)
     draw_curves(args.out / CURVES, work.history)
     draw_answers(args.out / PICTURE, work.model, *test)
-    print(f"{args.out}/: {WEIGHTS}, {CURVES}, {PICTURE}; {time.perf_counter() - began:.1f} s")
+    print(f"{args.out}/: {WEIGHTS}, {CURVES}, {PICTURE}, {TABLE}; {time.perf_counter() - began:.1f} s")
     return 0
 
 

@@ -18,7 +18,7 @@ try:
     from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-    from . import hyperparameters
+    from .hyperparameters import summaries
 except ImportError:
     raise ImportError("autograd_nb.utils.tensorboard needs the tensorboard package: pip install tensorboard (or autograd_nb[tensorboard])") from None
 
@@ -170,10 +170,8 @@ class SummaryWriter:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
         domains = hparam_domain_discrete or {}
         folder = run_name or str(time.time())
-        data = hyperparameters.plugin_data({k: _plain(v) for k, v in hparam_dict.items()}, list(metric_dict), domains)
-        for tag, content in data.items():
-            value = summary_pb2.Summary.Value(tag=tag, metadata=hyperparameters.metadata.create_summary_metadata(content))
-            self._add(value, None, None, folder)
+        for tag, told in summaries({k: _plain(v) for k, v in hparam_dict.items()}, list(metric_dict), domains).items():
+            self._add(summary_pb2.Summary.Value(tag=tag, metadata=told), None, None, folder)
         for tag, value in metric_dict.items():
             self._add(summary_pb2.Summary.Value(tag=tag, simple_value=_number(value)), global_step, None, folder)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import os
 import re
@@ -52,7 +53,12 @@ def test_one_epoch(tmp_path, backward):
     assert float(difference[1]) < 1e-5
     assert re.search(r"held-out accuracy: even\? \d+\.\d+%, 5 or more\? \d+\.\d+%", out)
     files = {path.name: path for path in tmp_path.iterdir()}
-    assert sorted(files) == ["checkpoint.safetensors", "two_branch.png", "two_branch.safetensors", "two_branch_loss.png"]
+    assert sorted(files) == [
+        "checkpoint.safetensors", "two_branch.png", "two_branch.safetensors", "two_branch_loss.csv", "two_branch_loss.png",
+    ]  # fmt: skip
+    table = list(csv.DictReader(files["two_branch_loss.csv"].read_text().splitlines()))
+    assert [int(row["step"]) for row in table] == list(range(1, 1437 // 32 + 1))
+    assert float(table[-1]["even"]) < float(table[0]["even"])
     for name in ("two_branch.png", "two_branch_loss.png"):
         assert files[name].read_bytes().startswith(b"\x89PNG\r\n")
 
@@ -61,6 +67,22 @@ def test_one_epoch(tmp_path, backward):
     weights = load_file(files["two_branch.safetensors"])
     assert weights["trunk.0.weight"].shape == (16, 1, 3, 3)
     assert len(weights) == 2 * 3 + 2 * 2 * 3  # three convolutions, twice three layers, each with a bias
+
+
+@classifier
+def test_events_for_tensorboard(tmp_path):
+    pytest.importorskip("tensorboard", reason="needs the package tensorboard")
+    train("--epochs", 1, "--batch-size", 256, "--tensorboard", "--out", tmp_path)
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    runs = {}
+    for path in {p.parent for p in (tmp_path / "runs").rglob("events.out.*")}:
+        runs[path.relative_to(tmp_path / "runs").as_posix()] = EventAccumulator(str(path)).Reload()
+    assert {n for n in runs if n.startswith(("loss", "accuracy"))} == {"loss_even", "loss_big", "accuracy_even", "accuracy_big"}
+    assert [e.step for e in runs["loss_even"].Scalars("loss")] == list(range(1, 6))
+    assert any(node.name == "TwoBranches/trunk/0/conv2d" for node in runs["."].Graph().node)
+    assert "gradients/trunk.0.weight" in runs["."].Tags()["histograms"]
+    assert runs["setting"].Scalars("accuracy/even")
 
 
 @pytest.mark.slow
@@ -137,6 +159,9 @@ def test_char_gpt(tmp_path):
     assert "\nIf " in out
     assert "Warning" not in out  # the step is compiled, not run eagerly
     assert picture(tmp_path / "char_gpt.png")
+    table = list(csv.DictReader((tmp_path / "char_gpt.csv").read_text().splitlines()))
+    assert [int(row["step"]) for row in table] == list(range(1, 31))
+    assert [round(float(table[i]["loss"]), 3) for i in (0, -1)] == [first, last]
     assert "--prompt must be" in run("char_gpt.py", "--prompt", "\u2603", "--out", tmp_path, code=2)
 
 
