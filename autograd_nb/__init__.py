@@ -25,6 +25,7 @@ from .autograd.anomaly import (
     set_anomaly_enabled as set_anomaly_enabled,
 )
 from .autograd.legacy import TYPES as _TYPES
+from .compat.import_aliases import ask_early as _ask_early
 from .compat.import_aliases import finder as _first_finder
 from .compat.import_aliases import last as _last_finder
 from .config import (
@@ -136,6 +137,7 @@ _LAZY = {
 if _first_finder not in _sys.meta_path:
     _sys.meta_path.insert(0, _first_finder)  # type: ignore[arg-type]
     _sys.meta_path.append(_last_finder)  # type: ignore[arg-type]
+    _ask_early()
 
 _sum_of_diagonal = _functions("torch")["trace"]
 _sum_of_diagonal.__qualname__ = "Tensor.trace"  # the name is another's here, and `pickle` goes by it
@@ -153,7 +155,8 @@ def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:  # type: ignor
 def _lazily(name: str) -> _Any:
     """Modules that few programs need are imported when they are asked for."""
     place = _LAZY.get(name, "")
-    if name not in _LAZY and _last_finder.find_spec(f"{__package__}.{name}") is None:
+    full = f"{__package__}.{name}"
+    if name not in _LAZY and _last_finder.find_spec(full) is None and (name.startswith("__") or _first_finder.find_spec(full) is None):
         from .compat.absent import top
 
         found = globals()[name] = top(name)

@@ -29,6 +29,8 @@ from typing import Any
 from .autograd.profiler import EventList, Recorder, current, record_function
 from .optim import optimizer
 
+__path__: list[str] = []  # PyTorch has a module of the same name in it: see import_aliases.py
+
 __all__ = [
     "DeviceType", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule", "supported_activities",
     "tensorboard_trace_handler",

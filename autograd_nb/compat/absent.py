@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import importlib.util
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from types import ModuleType
 from typing import Any
 
+from .beside import BESIDE
 from .more import MODULES, TOP
 from .table import Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value
 
@@ -39,6 +41,10 @@ def _returns(*args: Any, **kwargs: Any) -> Any:
     return given[0] if given else lambda function: function
 
 
+#: there is no answer
+NOT_THERE: object = object()
+
+
 def _sets(*args: Any, **kwargs: Any) -> Any:
     return nullcontext()
 
@@ -56,13 +62,13 @@ def made(name: str, answer: Answer, module: str) -> Any:
             return _function(name, module, _says(value), doc or text)
         case Refuses(error, _):
             return _function(name, module, _refuses(answer), f"The function raises {error.__name__}: it is not here.")
-        case NoClass(refusal):
+        case NoClass(refusal, values):
             text = "Not available here: no object is an instance of it, and none can be made."
 
             def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
                 _refuses(refusal)()
 
-            return type(name, (), {"__init__": refuse, "__module__": module, "__doc__": text})
+            return type(name, (), {**{v: v for v in values.split()}, "__init__": refuse, "__module__": module, "__doc__": text})
         case Returns(doc):
             return _function(name, module, lambda *args, **kwargs: _returns(*args, **kwargs), doc)
         case Sets():
@@ -88,13 +94,19 @@ def top(name: str) -> Any:
     return made(name, TOP[name], PACKAGE)
 
 
+def besides(places: tuple[str, ...], name: str, module: str) -> Any:
+    """Return what stands for a name in a module of this library, which is at PyTorch's ``places``; `NOT_THERE` if the table has none."""
+    answers = (names[name] for place in places if name in (names := BESIDE.get(place, {})))
+    return next((made(name, answer, module) for answer in answers), NOT_THERE)
+
+
 class AbsentModule(ModuleType):
     """A module of the table; its submodules are imported when an attribute asks for them."""
 
     _absent: Absent
 
     def __getattr__(self, name: str) -> Any:
-        if name in self._absent.submodules:
+        if not name.startswith("__") and importlib.util.find_spec(f"{self.__name__}.{name}") is not None:
             return importlib.import_module(f"{self.__name__}.{name}")
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
 

@@ -8,26 +8,34 @@ from __future__ import annotations
 
 import typing
 
-from .table import Absent, Answer, At, NoClass, Refuses, Says, Sets, Value, each
+from .table import Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value, each
 
 
 def _lacks(what: str) -> Refuses:
     return Refuses(NotImplementedError, f"{what}: not in this library (`distributed` has process groups, collectives and DistributedDataParallel)")
 
 
+_ITSELF = Returns("The function or class as it is.")
+_PIPES, _NESTED = _lacks("data pipes (datasets and `DataLoader` are here)"), _lacks("nested tensors")
 _FSDP, _PARTS = _lacks("the older way of models in parts (FullyShardedDataParallel; use fully_shard)"), _lacks("tensors in parts (DTensor)")
 _FILES, _LAUNCH = _lacks("checkpoints in parts"), _lacks("PyTorch's launcher (`python -m autograd_nb.distributed` starts processes)")
 _MODELS, _HOOKS = _lacks("this way of averaging models"), _lacks("this hook of DistributedDataParallel")
+_RPC = _lacks("calls on other machines (RPC)")
 _GRAPHS = _lacks("graphs of PyTorch's compiler")
+_OF_FSDP = "state_dict_type optim_state_dict optim_state_dict_to_load rekey_optim_state_dict summon_full_params fsdp_modules"
+_NO_SPARSE: dict[str, Answer] = each(NoClass(_lacks("sparse tensors of GPUs")), "FloatTensor DoubleTensor HalfTensor LongTensor IntTensor")
 _FSDP_NAMES: dict[str, Answer] = {
-    **each(NoClass(_FSDP), "FullyShardedDataParallel ShardingStrategy StateDictType CPUOffload BackwardPrefetch MixedPrecision"),
-    **each(NoClass(_FSDP), "FullStateDictConfig FullOptimStateDictConfig OptimStateKeyType"),
+    **each(NoClass(_FSDP), "CPUOffload MixedPrecision FullStateDictConfig FullOptimStateDictConfig"),
+    "FullyShardedDataParallel": NoClass(_FSDP, _OF_FSDP),
+    "ShardingStrategy": NoClass(_FSDP, "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD"), "BackwardPrefetch": NoClass(_FSDP, "BACKWARD_PRE BACKWARD_POST"),
+    "StateDictType": NoClass(_FSDP, "FULL_STATE_DICT SHARDED_STATE_DICT LOCAL_STATE_DICT"), "OptimStateKeyType": NoClass(_FSDP, "PARAM_NAME PARAM_ID"),
     **each(NoClass(_FSDP), "ShardedStateDictConfig ShardedOptimStateDictConfig LocalStateDictConfig"),
     **{name: At(f"nn.parallel.fully_sharded:{name}") for name in (
         "fully_shard", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "CPUOffloadPolicy", "register_fsdp_forward_method")},
 }
 _TENSOR_NAMES: dict[str, Answer] = {
-    **each(NoClass(_PARTS), "DTensor Shard Replicate Partial Placement DeviceMesh"), **each(_PARTS, "distribute_tensor distribute_module init_device_mesh"),
+    **each(NoClass(_PARTS), "Shard Replicate Partial Placement DeviceMesh"), "DTensor": NoClass(_PARTS, "from_local"),
+    **each(_PARTS, "distribute_tensor distribute_module init_device_mesh"),
 }
 _CHECKPOINT_NAMES: dict[str, Answer] = {
     **each(_FILES, "save load async_save save_state_dict load_state_dict"), **each(NoClass(_FILES), "FileSystemReader FileSystemWriter DefaultLoadPlanner"),
@@ -70,9 +78,12 @@ DISTANT: dict[str, Absent] = {
     "distributed.algorithms.model_averaging.averagers": _module("Averages of models.", each(NoClass(_MODELS), "ModelAverager PeriodicModelAverager")),
     "distributed.algorithms._checkpoint": _module("Checkpointing of modules.", {}, "checkpoint_wrapper"),
     "distributed.algorithms._checkpoint.checkpoint_wrapper": _module("Checkpointing of modules.", {
-        **each(_FSDP, "checkpoint_wrapper apply_activation_checkpointing offload_wrapper"), **each(NoClass(_FSDP), "CheckpointImpl CheckpointWrapper")}),
+        **each(_FSDP, "checkpoint_wrapper apply_activation_checkpointing offload_wrapper"), "CheckpointWrapper": NoClass(_FSDP),
+        "CheckpointImpl": NoClass(_FSDP, "REENTRANT NO_REENTRANT")}),
     "distributed.rpc": _module("Calls on other machines, which are not here.", {
-        "is_available": Says(False), **each(_lacks("calls on other machines (RPC)"), "init_rpc rpc_sync rpc_async remote shutdown")}),
+        "is_available": Says(False), **each(_RPC, "init_rpc rpc_sync rpc_async remote shutdown get_worker_info"),
+        **each(NoClass(_RPC), "TensorPipeRpcBackendOptions BackendType RRef WorkerInfo")}, "api"),
+    "distributed.rpc.api": _module("Calls on other machines, which are not here.", each(_RPC, "rpc_sync rpc_async remote shutdown")),
     "distributed.run": _module("PyTorch's launcher.", each(_LAUNCH, "main run get_args_parser config_from_args")),
     "distributed.launch": _module("PyTorch's older launcher.", each(_LAUNCH, "main launch")),
     "distributed.utils": _module("Helpers of models in parts.", each(_FSDP, "_sync_module_states _replace_by_prefix")),
@@ -80,8 +91,55 @@ DISTANT: dict[str, Absent] = {
     "_dynamo._trace_wrapped_higher_order_op": _module("Indices of functions that are compiled.", {"TransformGetItemToIndex": Sets()}),
     "_dynamo.exc": _module("Errors of PyTorch's compiler.", each(
         At("compat.small:CompilerError"), "Unsupported TorchDynamoException TensorifyScalarRestartAnalysis UserError "
-        "BackendCompilerFailed InternalTorchDynamoError")),
-    "_functorch": _module("Transforms as PyTorch has them inside.", {}),
+        "BackendCompilerFailed InternalTorchDynamoError TorchRuntimeError")),
+    "_functorch": _module("Transforms as PyTorch has them inside.", {}, "vmap"),
+    "_functorch.vmap": _module("How `vmap` takes arguments apart.", {
+        **each(_lacks("the inside of vmap"), "_add_batch_dim _broadcast_to_and_flatten _get_name _remove_batch_dim _validate_and_get_batch_size"),
+        **each(_lacks("the inside of vmap"), "_process_batched_inputs _create_batched_inputs _unwrap_batched _check_out_dims_is_int_or_int_pytree"),
+        "Tensor": At("tensor:Tensor"), "tree_flatten": At("autograd.pytree:tree_flatten"), "tree_unflatten": At("autograd.pytree:tree_unflatten")}),
+    "_C._functorch": _module("Transforms as PyTorch has them inside.", {
+        **each(Says(False), "is_batchedtensor is_gradtrackingtensor is_functionaltensor is_functorch_wrapped_tensor"),
+        **each(_lacks("the inside of vmap"), "_add_batch_dim _remove_batch_dim _vmap_increment_nesting _vmap_decrement_nesting"),
+        **each(Says(None), "maybe_get_bdim maybe_get_level maybe_current_level")}),
+    "_C._distributed_c10d": _module("Messages between processes, inside.", {"ProcessGroup": At("distributed:ProcessGroup"), "Work": At("distributed:Work")}),
+    "_C._distributed_rpc": _module("Calls on other machines, which are not here.", {}),
+    "_guards": _module("What a graph holds for.", {**each(Says(None), "detect_fake_mode active_fake_mode"), **each(NoClass(_GRAPHS), "Source TracingContext")}),
+    "_subclasses.meta_utils": _module("Tensors without values.", each(NoClass(_GRAPHS), "MetaConverter")),
+    "_subclasses.functional_tensor": _module("Tensors of graphs.", {"FunctionalTensor": NoClass(_GRAPHS), "mb_unwrap_functional_tensor": _ITSELF}),
+    "utils._contextlib": _module("Contexts that decorate.", {
+        **{name: At(f"graph.modes:{own}") for name, own in (("_DecoratorContextManager", "_Mode"), ("_NoParamDecoratorContextManager", "_GradMode"))}}),
+    "utils._sympy": _module("Numbers of graphs.", {}, "value_ranges", "numbers"),
+    "utils._sympy.value_ranges": _module("Numbers of graphs.", {"ValueRanges": NoClass(_GRAPHS)}),
+    "utils._sympy.numbers": _module("Numbers of graphs.", {"IntInfinity": NoClass(_GRAPHS)}),
+    "utils.data.graph_settings": _module("Data pipes.", each(_PIPES, "apply_random_seed get_all_graph_pipes apply_shuffle_settings")),
+    "utils.data.datapipes": _module("Data pipes.", {}, "iter", "datapipe"),
+    "utils.data.datapipes.datapipe": _module("Data pipes.", each(NoClass(_PIPES), "IterDataPipe MapDataPipe")),
+    "utils.data.datapipes.iter": _module("Data pipes.", each(NoClass(_PIPES), "Batcher IterableWrapper Mapper Shuffler"), "combinatorics"),
+    "utils.data.datapipes.iter.combinatorics": _module("Data pipes.", each(NoClass(_PIPES), "ShufflerIterDataPipe SamplerIterDataPipe")),
+    "nn.utils._per_sample_grad": _module("Gradients of every sample.", each(
+        _lacks("call_for_per_sample_grads (`vmap` of `func.grad` gives them)"), "call_for_per_sample_grads")),
+    "nn.utils._named_member_accessor": _module("Parameters by name.", each(_lacks("exchanged members (func.functional_call)"),
+        "swap_tensor NamedMemberAccessor")),
+    "nested._internal": _module("Tensors of rows of several lengths.", {}, "nested_tensor", "ops"),
+    "nested._internal.nested_tensor": _module("Tensors of rows of several lengths.", {
+        **each(NoClass(_NESTED), "NestedTensor _tensor_symint_registry"), **each(_NESTED, "nested_view_from_values_offsets buffer_from_jagged")}),
+    "nested._internal.ops": _module("Tensors of rows of several lengths.", each(_NESTED, "extract_kwargs")),
+    "fx.passes.infra": _module("Changes of graphs.", {}, "pass_base"),
+    "fx.passes.infra.pass_base": _module("Changes of graphs.", each(NoClass(_GRAPHS), "PassResult PassBase")),
+    "fx._pytree": _module("Trees of graphs.", {name: At(f"autograd.pytree:{name}") for name in ("tree_flatten", "tree_map", "tree_unflatten")}),
+    "export.decomp_utils": _module("Exported programs.", {"CustomDecompTable": NoClass(_GRAPHS)}),
+    "export._trace": _module("Exported programs.", {}),
+    "jit._recursive": _module("Scripts of modules.", each(_GRAPHS, "script_call infer_methods_to_compile create_script_module")),
+    "numa": _module("Processors' memories.", {}, "binding"),
+    "numa.binding": _module("Processors' memories.", {"NumaOptions": NoClass(_LAUNCH), "AffinityMode": NoClass(_LAUNCH, "NODE SOCKET EXCLUSIVE CORE_COMPLEX")}),
+    "distributed.pipelining": _module("Models as pipelines.", {
+        "pipeline": _FSDP, "ScheduleGPipe": NoClass(_FSDP), "SplitPoint": NoClass(_FSDP, "BEGINNING END")}),
+    "distributed.elastic": _module("PyTorch's launcher.", {}, "multiprocessing"),
+    "distributed.elastic.multiprocessing": _module("PyTorch's launcher.", {}, "errors"),
+    "distributed.elastic.multiprocessing.errors": _module("PyTorch's launcher.", {"ChildFailedError": NoClass(_LAUNCH), "record": _ITSELF}),
+    "cuda.profiler": _module("NVIDIA's profiler, which is not there.", each(Says(None), "start stop")),
+    "cuda.sparse": _module("Sparse tensors of GPUs, which are not there.", _NO_SPARSE),
+    "_inductor.exc": _module("Errors of PyTorch's code generator.", {"InductorError": At("compat.small:CompilerError")}),
     "onnx._internal": _module("PyTorch's ONNX files.", {}, "exporter"), "onnx._internal.exporter": _module("PyTorch's ONNX files.", {}),
     "_ops": _module("PyTorch's table of ops.", each(NoClass(_GRAPHS), "HigherOrderOperator OpOverload OpOverloadPacket")),
     "_prims_common": _module("PyTorch's rules for ops.", {"is_contiguous_or_false": At("compat.small:is_contiguous_or_false")}),
@@ -94,5 +152,5 @@ DISTANT: dict[str, Absent] = {
     "jit.annotations": _module("Types of scripts.", {name: Value(getattr(typing, name)) for name in ("List", "Dict", "Tuple", "Optional")}),
     "cuda.nvtx": _module("Marks for NVIDIA's profiler, which have no effect.", {**each(Says(None), "range_push range_pop mark"), **each(Sets(), "range")}),
     "cuda.random": _module("States of GPUs' generators, of which there are none.", {
-        "get_rng_state_all": Says([]), "set_rng_state_all": Says(None), **each(Says(None), "manual_seed manual_seed_all")}),
+        "get_rng_state_all": Says([]), "set_rng_state_all": Says(None), **each(Says(None), "manual_seed manual_seed_all get_rng_state")}),
 }  # fmt: skip

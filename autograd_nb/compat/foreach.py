@@ -59,17 +59,3 @@ def __getattr__(name: str) -> Callable[..., Any]:
     if not name.startswith("_foreach_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _function(name)
-
-
-def _group_tensors_by_device_and_dtype(tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False) -> dict[Any, Any]:
-    """Return {(device, dtype): (the lists with their tensors of that kind, their places)}; the first list says the kind."""
-    groups: dict[Any, Any] = {}
-    for i, first in enumerate(tensorlistlist[0]):
-        assert first is not None
-        lists, places = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
-        for found, values in zip(lists, tensorlistlist, strict=True):
-            if values:
-                found.append(values[i])
-        if with_indices:
-            places.append(i)
-    return groups

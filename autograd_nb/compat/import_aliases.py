@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -19,8 +20,8 @@ MOVED = {
     "nn.modules.pixelshuffle": "nn.modules.shaping",
     "nn.modules.channelshuffle": "nn.modules.shaping",
     "nn.modules.adaptive": "nn",
-    "nn.modules.fold": "nn",
-    "nn.modules.upsampling": "nn",
+    "nn.modules.fold": "nn.modules.shaping",
+    "nn.modules.upsampling": "nn.modules.shaping",
     "nn.modules.rnn": "nn",
     "nn.modules.transformer": "nn",
     "autograd.variable": "autograd",
@@ -44,6 +45,7 @@ MOVED = {
     "distributed.algorithms.ddp_comm_hooks.debugging_hooks": "distributed.comm_hooks",
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",
+    "utils.data._utils.worker": "utils.data.worker",
     "functional": "",
     "futures": "distributed.futures",
     "storage": "ops.creation.storages",
@@ -61,9 +63,66 @@ MOVED = {
     "cuda.amp.grad_scaler": "cuda.amp",
     "_tensor": "tensor",
     "utils.model_zoo": "hub",
+    "torch": "",
+    "profiler.profiler": "profiler",
     "autograd.anomaly_mode": "autograd.anomaly",
     "nn.parallel.data_parallel": "nn.parallel",
 }
+
+#: modules here that PyTorch has names or modules in which they have not -> PyTorch's names of them; the names are in `beside`
+HOMES: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in (
+        "autograd", "autograd.forward_ad", "distributions.transforms", "distributions.kl", "nn", "nn.functional", "nn.modules", "nn.modules.module",
+        "nn.modules.dropout", "nn.parallel", "nn.utils", "nn.utils.stateless", "nn.attention", "onnx", "optim", "optim.optimizer", "profiler",
+            "serialization", "utils", "utils._pytree",
+        "utils.checkpoint", "utils.data", "utils.data.dataloader",
+    )},
+    "tensor": ("_tensor",), "compat.fx": ("fx",), "compat.fx.passes": ("fx.passes",), "serialization.sharded": ("distributed.checkpoint",),
+        "compat.precision": ("amp", "amp.autocast_mode", "amp.grad_scaler"), "compat.processes": ("multiprocessing",),
+    "distributed": ("distributed", "distributed.distributed_c10d", "distributed._functional_collectives", "distributed.algorithms"),
+    "distributed.comm_hooks": ("distributed.algorithms.ddp_comm_hooks",),
+    "utils.data.worker": ("utils.data._utils.worker",), "utils.data.collate": ("utils.data._utils.collate",),
+}  # fmt: skip
+
+
+class Asked(importlib.machinery.SourceFileLoader):
+    """Loads a module of `HOMES`, which is asked for PyTorch's other names in it from then on."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module."""
+        super().exec_module(module)
+        ask_too(module)
+
+
+def ask_too(module: ModuleType) -> None:
+    """Let a module be asked for PyTorch's other names in it; the table that has them is read when that happens first."""
+    own, home = module.__dict__.get("__getattr__"), module.__name__
+    places = HOMES[home.partition(".")[2]]
+
+    def ask(name: str) -> Any:
+        if own is not None:
+            try:
+                return own(name)
+            except AttributeError:
+                pass
+        if not name.startswith("__"):  # (such the import system asks for)
+            from .absent import NOT_THERE, besides
+
+            if (found := besides(places, name, home)) is not NOT_THERE:
+                return found
+            for below in (f"{PACKAGE}.{place}.{name}" for place in places):
+                if finder.find_spec(below) is not None or last.find_spec(below) is not None:
+                    return importlib.import_module(below)
+        raise AttributeError(f"module {home!r} has no attribute {name!r}", name=name, obj=module)
+
+    module.__dict__["__getattr__"] = ask
+
+
+def ask_early() -> None:
+    """Do this for the modules that are loaded before the finder is there."""
+    for name in HOMES:
+        if f"{PACKAGE}.{name}" in sys.modules:
+            ask_too(sys.modules[f"{PACKAGE}.{name}"])
 
 
 class Finder:
@@ -92,12 +151,25 @@ class Finder:
             module.__spec__, module.__loader__ = self._kept.pop(name)
 
 
+class First(Finder):
+    """Gives aliases, and loads the modules that are asked for PyTorch's other names too."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """Return the spec of a module that the import system asks for."""
+        if fullname.partition(".")[2] in HOMES:
+            spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+            if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader:
+                spec.loader = Asked(fullname, spec.loader.path)
+                return spec
+        return super().find_spec(fullname, path, target)
+
+
 def _moved(fullname: str) -> str | None:
     here = MOVED.get(fullname.partition(".")[2])
     return None if here is None else f"{PACKAGE}.{here}".rstrip(".")
 
 
-finder: Finder = Finder(PACKAGE, _moved)
+finder: Finder = First(PACKAGE, _moved)
 
 
 class Last:

@@ -7,7 +7,9 @@ the names of the package itself. Names are added as packages ask for them.
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlparse
 
 from ..dtypes import ABSENT
 from .distant import DISTANT
@@ -31,6 +33,7 @@ _QUANTIZED, _SPARSE, _NESTED = _lacks("quantized tensors"), _lacks("sparse forma
 _DISPATCH = _lacks("modes that intercept ops (`profiler` and `autograd.graph.saved_tensors_hooks` watch them here)")
 _LIBRARY = _lacks("torch.library, ops of other languages (`autograd_nb.custom_op` and `pointwise` declare ops here)")
 _GRAPH = _lacks("graphs of TorchScript")
+_OLD_ONNX = _lacks("this way of writing ONNX files (`onnx.export` writes them)")
 _EXTENSION = _lacks("extensions in C++ or CUDA (`autograd_nb.pointwise` and `custom_op` declare ops in Python)")
 _DEVICE = Refuses(RuntimeError, "no such device is available: this library computes on the CPU only (test is_available() first)")
 
@@ -68,7 +71,7 @@ MORE: dict[str, Absent] = {
     "_logging": Absent("What PyTorch logs of itself.", {"set_logs": _NONE}),
     "export": Absent("Exported programs, which this library does not write.", {
         **each(_EXPORT, "export save load export_for_training register_dataclass unflatten"),
-        **each(NoClass(_EXPORT), "ExportedProgram Dim ShapesCollection ModuleCallSignature"),
+        **each(NoClass(_EXPORT), "ExportedProgram ShapesCollection ModuleCallSignature"), "Dim": NoClass(_EXPORT, "AUTO DYNAMIC STATIC"),
     }),
     "library": Absent("Ops that programs declare.", {
         **_at("compat.operators", "custom_op define impl register_kernel register_autograd register_fake register_vmap Library CustomOpDef"),
@@ -82,6 +85,7 @@ MORE: dict[str, Absent] = {
     }),
     "_tensor_str": Absent("How tensors are printed.", {
         **_at("compat.small", "_tensor_str _add_suffixes"), "_str_intern": At("display:tensor_text"), "PRINT_OPTS": At("display:options"),
+            "printoptions": At("compat.taken:printoptions"),
     }),
     "__config__": Absent("How the library was built.", {"show": Says("autograd_nb: kernels compiled by Numba"), "parallel_info": Says("")}),
     "torch_version": Absent("Versions as PyTorch compares them.", _at("compat.small", "TorchVersion")),
@@ -89,7 +93,7 @@ MORE: dict[str, Absent] = {
     "nn.grad": Absent("Gradients of convolutions as functions.", _at(
         "compat.convolutions", "conv1d_input conv1d_weight conv2d_input conv2d_weight conv3d_input conv3d_weight")),
     "utils._foreach_utils": Absent("What optimizers ask about lists of tensors.", {
-        **_at("compat.foreach", "_group_tensors_by_device_and_dtype"), **each(_NO, "_has_foreach_support _device_has_foreach_support"),
+        **_at("optim.optimizer", "_group_tensors_by_device_and_dtype"), **each(_NO, "_has_foreach_support _device_has_foreach_support"),
         **each(Says([]), "_get_foreach_kernels_supported_devices _get_fused_kernels_supported_devices"),
     }),
     "utils.flop_counter": Absent("Counts of operations.", {
@@ -112,6 +116,7 @@ MORE: dict[str, Absent] = {
     "nn.parallel.scatter_gather": Absent("What goes to several devices, of which there is one.", _at("compat.small", "scatter scatter_kwargs gather")),
     "_utils": Absent("PyTorch's own helpers that programs take.", {
         **_at("compat.small", "_flatten_dense_tensors _unflatten_dense_tensors _take_tensors"),
+        **_at("compat.taken", "_rebuild_tensor _rebuild_tensor_v2 _rebuild_parameter _element_size"), "_get_device_module": _DEVICE,
         "_get_available_device_type": _NONE, "_get_all_device_indices": Says([]), "_get_device_index": _DEVICE,
     }),
     "_lowrank": Absent("Decompositions of low rank.", _at("ops.linalg.least_squares", "svd_lowrank pca_lowrank")),
@@ -122,7 +127,9 @@ MORE: dict[str, Absent] = {
     "_subclasses": Absent(
         "Tensors without values.", each(NoClass(_lacks("tensors without values")), "FakeTensor FakeTensorMode"), submodules=("fake_tensor",),
     ),
-    "_subclasses.fake_tensor": Absent("Tensors without values.", each(NoClass(_lacks("tensors without values")), "FakeTensor FakeTensorMode")),
+    "_subclasses.fake_tensor": Absent("Tensors without values.", {
+        **each(NoClass(_lacks("tensors without values")), "FakeTensor FakeTensorMode"), "is_fake": At("compat.taken:is_fake"),
+    }),
     "cpu": Absent("The device that all tensors are on.", {
         "is_available": Says(True), "device_count": Says(1), "synchronize": _NONE, "current_device": Says("cpu"), "is_initialized": Says(True),
         **each(Sets(), "stream StreamContext"), **each(_NONE, "set_device current_stream"),
@@ -133,13 +140,14 @@ MORE: dict[str, Absent] = {
     "ao": Absent("Quantization, which is not here.", {}, submodules=("quantization",)),
     "ao.quantization": Absent("Quantization, which is not here.", {
         **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules default_qconfig"),
-        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub FakeQuantize"),
+        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver"),
     }),
     "quantization": Absent("The older place of quantization, which is not here.", {
         **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules"),
-        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub"),
+        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver"),
     }),
-    "nested": Absent("Tensors of rows of several lengths, which are not here.", each(_NESTED, "nested_tensor as_nested_tensor to_padded_tensor")),
+    "nested": Absent("Tensors of rows of several lengths, which are not here.", each(
+        _NESTED, "nested_tensor as_nested_tensor to_padded_tensor nested_tensor_from_jagged masked_select")),
     "_C._nn": Absent("Functions of PyTorch's binary module.", {"_parse_to": At("compat.small:_parse_to"), "gelu": At("nn.functional:gelu")}),
     "backends.mha": Absent("The switch of one kernel of attention.", {"get_fastpath_enabled": _NO, "set_fastpath_enabled": _NONE}),
     "backends.quantized": Absent("Backends of quantization, which are not there.", {"engine": Value("none"), "supported_engines": Value(["none"])}),
@@ -154,7 +162,9 @@ ADDED: dict[str, dict[str, Answer]] = {
         "_disabled_torch_function_impl": At("compat.overriding:_disabled_torch_function_impl"), "device": At("ops.creation.device:device"),
         "dtype": At("dtypes:dtype"), "Size": At("shapes:Size"), "TensorBase": At("tensor:Tensor"), "_TensorBase": At("tensor:Tensor"),
         "_is_tracing": _NO, "_has_cuda": Value(False), "_TensorMeta": At("tensor:TensorMeta"), "_get_accelerator": At("compat.small:_get_accelerator"),
-        "_are_functorch_transforms_active": _NO, **each(NoClass(_GRAPH), "Graph Value Node Type"),
+        "_are_functorch_transforms_active": _NO, "_is_alias_of": At("compat.taken:is_alias_of"), "_get_default_device": Says("cpu"),
+        "_get_cudnn_enabled": Says(True), "_set_math_sdp_allow_fp16_bf16_reduction": _NONE, "_jit_set_nvfuser_guard_mode": _NO,
+        **each(NoClass(_GRAPH), "Graph Value Node Type"),
         "_get_privateuse1_backend_name": Says("privateuseone"), "_is_torch_function_mode_enabled": _NO,
         **each(_NO, "_jit_set_profiling_executor _jit_set_profiling_mode _jit_override_can_fuse_on_cpu _jit_override_can_fuse_on_gpu"),
         **each(_NO, "_jit_set_texpr_fuser_enabled _jit_set_nvfuser_enabled _jit_can_fuse_on_cpu _jit_can_fuse_on_gpu"),
@@ -165,17 +175,23 @@ ADDED: dict[str, dict[str, Answer]] = {
         "memory_stats_as_nested_dict": Says({}), "set_rng_state_all": _NONE, "reset_max_memory_allocated": _NONE,
         "_lazy_call": _NONE, "set_per_process_memory_fraction": _NONE,
     },
-    "hub": {"get_dir": At("compat.small:hub_directory"), "set_dir": At("compat.small:set_hub_directory"), "HASH_REGEX": At("compat.small:HASH_REGEX")},
+    "hub": {"get_dir": At("compat.small:hub_directory"), "set_dir": At("compat.small:set_hub_directory"), "HASH_REGEX": At("compat.small:HASH_REGEX"),
+            "_get_torch_home": At("compat.small:torch_home"), "urlparse": Value(urlparse)},
     "jit": {
         **each(_ITSELF, "_overload _overload_method freeze optimize_for_inference trace_module _script_if_tracing"),
         "isinstance": At("compat.small:is_instance"),
         "RecursiveScriptModule": At("compat.scripting:ScriptModule"), **each(Sets(), "optimized_execution strict_fusion fuser"),
         **each(_NONE, "set_fusion_strategy enable_onednn_fusion"), "Error": At("compat.small:ScriptError"), "TracerWarning": At("compat.small:TracerWarning"),
         "fork": At("distributed.futures:fork"), "wait": At("distributed.futures:wait"), "Future": At("distributed.futures:Future"),
-        "onednn_fusion_enabled": _NO,
+        "onednn_fusion_enabled": _NO, "Attribute": At("compat.small:Attribute"), "_get_trace_graph": _GRAPH,
+    },
+    "accelerator": {
+        **each(_NONE, "reset_peak_memory_stats reset_accumulated_memory_stats"), **each(_ZERO, "max_memory_allocated memory_allocated memory_reserved"),
+        "get_memory_info": _DEVICE, "max_memory_reserved": _ZERO, "memory_stats": Says({}),
     },
     "onnx": {"ONNXProgram": At("serialization.onnx.exporting:ONNXProgram"), "OnnxExporterError": At("serialization.onnx.graph:ExportError"),
-             "register_custom_op_symbolic": _NONE, "OperatorExportTypes": Value(None)},
+             "register_custom_op_symbolic": _NONE, "OperatorExportTypes": NoClass(_OLD_ONNX, "ONNX ONNX_ATEN ONNX_ATEN_FALLBACK"),
+             "TrainingMode": NoClass(_OLD_ONNX, "EVAL PRESERVE TRAINING")},
 }
 
 #: ops with a function of lists
@@ -188,11 +204,11 @@ _FOREACH = (*(op + end for op in (*_BINARY, *_UNARY) for end in ("", "_")), "cop
 
 for _name, _names in ADDED.items():
     MODULES[_name] = replace(MODULES[_name], names={**MODULES[_name].names, **_names})
-for _parent, _children in {"_C": ("_nn",), "backends": ("mha", "quantized", "cpu")}.items():
-    MODULES[_parent] = replace(MODULES[_parent], submodules=(*MODULES[_parent].submodules, *_children))
 MODULES.update(MORE)
 MODULES.update(DISTANT)
 MODULES.update(OLD_MODULES)
+for _parent, _children in {"_C": ("_nn",), "backends": ("mha", "quantized", "cpu")}.items():
+    MODULES[_parent] = replace(MODULES[_parent], submodules=(*MODULES[_parent].submodules, *_children))
 
 #: names of the package itself
 TOP: dict[str, Answer] = {
@@ -209,5 +225,11 @@ TOP: dict[str, Answer] = {
     **each(_NO, "is_vulkan_available cudnn_is_acceptable compiled_with_cxx11_abi"),
     "_weight_norm": At("compat.small:_weight_norm"), "_shape_as_tensor": At("compat.small:_shape_as_tensor"),
     **each(NoClass(_DEVICE), "Stream Event"), "DisableTorchFunction": At("compat.overriding:DisableTorchFunction"),
+    **_at("compat.taken", "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo _softmax_backward_data"),
+    **_at("compat.taken", "_log_softmax_backward_data _check_with _check_tensor_all_with"),
+    **_at("compat.taken", "_cast_Byte _cast_Char _cast_Short _cast_Int _cast_Long _cast_Half _cast_Float _cast_Double"),
+    "_grouped_mm": At("compat.taken:grouped_mm"), "_scaled_mm": _QUANTIZED, "classes": Value(SimpleNamespace()),
+    **each(_NESTED, "_nested_view_from_buffer _nested_compute_contiguous_strides_offsets"),
+    "StorageBase": At("ops.creation.storages:Storage"), "DeviceObjType": At("ops.creation.device:device"),
     **{f"_foreach_{op}": At(f"compat.foreach:_foreach_{op}") for op in _FOREACH},
 }  # fmt: skip

@@ -3,13 +3,15 @@
 from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any, NoReturn
+from autograd_nb.autograd.pytree import tree_flatten as _tree_flatten
+from autograd_nb.autograd.pytree import tree_map as _tree_map
+from autograd_nb.autograd.pytree import tree_unflatten as _tree_unflatten
 from autograd_nb.compat.convolutions import conv1d_input as _conv1d_input
 from autograd_nb.compat.convolutions import conv1d_weight as _conv1d_weight
 from autograd_nb.compat.convolutions import conv2d_input as _conv2d_input
 from autograd_nb.compat.convolutions import conv2d_weight as _conv2d_weight
 from autograd_nb.compat.convolutions import conv3d_input as _conv3d_input
 from autograd_nb.compat.convolutions import conv3d_weight as _conv3d_weight
-from autograd_nb.compat.foreach import _group_tensors_by_device_and_dtype as __group_tensors_by_device_and_dtype
 from autograd_nb.compat.older import get_enum as _get_enum
 from autograd_nb.compat.older import legacy_get_enum as _legacy_get_enum
 from autograd_nb.compat.older import legacy_get_string as _legacy_get_string
@@ -49,6 +51,7 @@ from autograd_nb.compat.scaling import cuda_GradScaler as _cuda_GradScaler
 from autograd_nb.compat.scripting import ScriptFunction as _ScriptFunction
 from autograd_nb.compat.scripting import ScriptModule as _ScriptModule
 from autograd_nb.compat.scripting import annotate as _annotate
+from autograd_nb.compat.small import Attribute as _Attribute
 from autograd_nb.compat.small import CompilerError as _CompilerError
 from autograd_nb.compat.small import DEFAULT_TIMEOUT as _DEFAULT_TIMEOUT
 from autograd_nb.compat.small import HASH_REGEX as _HASH_REGEX
@@ -78,16 +81,28 @@ from autograd_nb.compat.small import scatter as _scatter
 from autograd_nb.compat.small import scatter_kwargs as _scatter_kwargs
 from autograd_nb.compat.small import set_hub_directory as _set_hub_directory
 from autograd_nb.compat.small import statically_known_true as _statically_known_true
+from autograd_nb.compat.small import torch_home as _torch_home
 from autograd_nb.compat.sobol import SobolEngine as _SobolEngine
+from autograd_nb.compat.taken import _element_size as __element_size
+from autograd_nb.compat.taken import _rebuild_parameter as __rebuild_parameter
+from autograd_nb.compat.taken import _rebuild_tensor as __rebuild_tensor
+from autograd_nb.compat.taken import _rebuild_tensor_v2 as __rebuild_tensor_v2
+from autograd_nb.compat.taken import is_alias_of as _is_alias_of
+from autograd_nb.compat.taken import is_fake as _is_fake
+from autograd_nb.compat.taken import printoptions as _printoptions
 from autograd_nb.compiler import compile as _compile
 from autograd_nb.display import options as _options
 from autograd_nb.display import tensor_text as _tensor_text
 from autograd_nb.distributed.futures import Future as _Future
 from autograd_nb.distributed.futures import fork as _fork
 from autograd_nb.distributed.futures import wait as _wait
+from autograd_nb.distributed import ProcessGroup as _ProcessGroup
+from autograd_nb.distributed import Work as _Work
 from autograd_nb.dtypes import dtype as _dtype
 from autograd_nb.errors import LinAlgError as _LinAlgError
 from autograd_nb.errors import OutOfMemoryError as _OutOfMemoryError
+from autograd_nb.graph.modes import _GradMode as __GradMode
+from autograd_nb.graph.modes import _Mode as __Mode
 from autograd_nb.nn.functional import gelu as _gelu
 from autograd_nb.nn.parallel.fully_sharded import CPUOffloadPolicy as _CPUOffloadPolicy
 from autograd_nb.nn.parallel.fully_sharded import FSDPModule as _FSDPModule
@@ -100,6 +115,7 @@ from autograd_nb.ops.linalg.least_squares import pca_lowrank as _pca_lowrank
 from autograd_nb.ops.linalg.least_squares import svd_lowrank as _svd_lowrank
 from autograd_nb.ops.products.einsum import opt_einsum as _opt_einsum
 from autograd_nb.ops.random.generator import Generator as _Generator
+from autograd_nb.optim.optimizer import _group_tensors_by_device_and_dtype as __group_tensors_by_device_and_dtype
 from autograd_nb.serialization.onnx.exporting import ONNXProgram as _ONNXProgram
 from autograd_nb.serialization.onnx.exporting import export as _export
 from autograd_nb.serialization.onnx.graph import ExportError as _ExportError
@@ -234,6 +250,22 @@ class accelerator:
     def set_device_index(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
     def set_device_idx(*args: Any, **kwargs: Any) -> NoReturn: ...
+    @staticmethod
+    def reset_peak_memory_stats(*args: Any, **kwargs: Any) -> None: ...
+    @staticmethod
+    def reset_accumulated_memory_stats(*args: Any, **kwargs: Any) -> None: ...
+    @staticmethod
+    def max_memory_allocated(*args: Any, **kwargs: Any) -> int: ...
+    @staticmethod
+    def memory_allocated(*args: Any, **kwargs: Any) -> int: ...
+    @staticmethod
+    def memory_reserved(*args: Any, **kwargs: Any) -> int: ...
+    @staticmethod
+    def get_memory_info(*args: Any, **kwargs: Any) -> NoReturn: ...
+    @staticmethod
+    def max_memory_reserved(*args: Any, **kwargs: Any) -> int: ...
+    @staticmethod
+    def memory_stats(*args: Any, **kwargs: Any) -> dict[str, Any]: ...
 
 class backends:
     """The switches of PyTorch's backends, for programs that set them; of which only ``opt_einsum`` does anything here."""
@@ -334,6 +366,8 @@ class hub:
     get_dir = _hub_directory
     set_dir = _set_hub_directory
     HASH_REGEX = _HASH_REGEX
+    _get_torch_home = _torch_home
+    urlparse: Any
 
 class jit:
     """TorchScript's decorators, for programs that use them: functions and modules stay as they are, and run eagerly."""
@@ -396,6 +430,9 @@ class jit:
     Future = _Future
     @staticmethod
     def onednn_fusion_enabled(*args: Any, **kwargs: Any) -> bool: ...
+    Attribute = _Attribute
+    @staticmethod
+    def _get_trace_graph(*args: Any, **kwargs: Any) -> NoReturn: ...
 
 class onnx:
     """ONNX files of modules."""
@@ -406,7 +443,8 @@ class onnx:
     OnnxExporterError = _ExportError
     @staticmethod
     def register_custom_op_symbolic(*args: Any, **kwargs: Any) -> None: ...
-    OperatorExportTypes: Any
+    class OperatorExportTypes: ...
+    class TrainingMode: ...
 
 class _C:
     """The few names that programs take from PyTorch's binary module."""
@@ -437,6 +475,15 @@ class _C:
     _get_accelerator = __get_accelerator
     @staticmethod
     def _are_functorch_transforms_active(*args: Any, **kwargs: Any) -> bool: ...
+    _is_alias_of = _is_alias_of
+    @staticmethod
+    def _get_default_device(*args: Any, **kwargs: Any) -> str: ...
+    @staticmethod
+    def _get_cudnn_enabled(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def _set_math_sdp_allow_fp16_bf16_reduction(*args: Any, **kwargs: Any) -> None: ...
+    @staticmethod
+    def _jit_set_nvfuser_guard_mode(*args: Any, **kwargs: Any) -> bool: ...
     class Graph: ...
     class Value: ...
     class Node: ...
@@ -555,9 +602,9 @@ class export:
     @staticmethod
     def unflatten(*args: Any, **kwargs: Any) -> NoReturn: ...
     class ExportedProgram: ...
-    class Dim: ...
     class ShapesCollection: ...
     class ModuleCallSignature: ...
+    class Dim: ...
 
 class library:
     """Ops that programs declare."""
@@ -604,6 +651,7 @@ class _tensor_str:
     _add_suffixes = __add_suffixes
     _str_intern = _tensor_text
     PRINT_OPTS = _options
+    printoptions = _printoptions
 
 class __config__:
     """How the library was built."""
@@ -625,6 +673,12 @@ class _utils:
     _flatten_dense_tensors = __flatten_dense_tensors
     _unflatten_dense_tensors = __unflatten_dense_tensors
     _take_tensors = __take_tensors
+    _rebuild_tensor = __rebuild_tensor
+    _rebuild_tensor_v2 = __rebuild_tensor_v2
+    _rebuild_parameter = __rebuild_parameter
+    _element_size = __element_size
+    @staticmethod
+    def _get_device_module(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
     def _get_available_device_type(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod
@@ -662,6 +716,7 @@ class _subclasses:
         """Tensors without values."""
         class FakeTensor: ...
         class FakeTensorMode: ...
+        is_fake = _is_fake
     class FakeTensor: ...
     class FakeTensorMode: ...
 
@@ -878,6 +933,9 @@ class ao:
         class QuantStub: ...
         class DeQuantStub: ...
         class FakeQuantize: ...
+        class FakeQuantizeBase: ...
+        class ObserverBase: ...
+        class MinMaxObserver: ...
 
 class quantization:
     """The older place of quantization, which is not here."""
@@ -895,6 +953,10 @@ class quantization:
     def fuse_modules(*args: Any, **kwargs: Any) -> NoReturn: ...
     class QuantStub: ...
     class DeQuantStub: ...
+    class FakeQuantize: ...
+    class FakeQuantizeBase: ...
+    class ObserverBase: ...
+    class MinMaxObserver: ...
 
 class nested:
     """Tensors of rows of several lengths, which are not here."""
@@ -904,9 +966,52 @@ class nested:
     def as_nested_tensor(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
     def to_padded_tensor(*args: Any, **kwargs: Any) -> NoReturn: ...
+    @staticmethod
+    def nested_tensor_from_jagged(*args: Any, **kwargs: Any) -> NoReturn: ...
+    @staticmethod
+    def masked_select(*args: Any, **kwargs: Any) -> NoReturn: ...
 
 class _functorch:
     """Transforms as PyTorch has them inside."""
+    class vmap:
+        """How `vmap` takes arguments apart."""
+        @staticmethod
+        def _add_batch_dim(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def _broadcast_to_and_flatten(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def _get_name(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def _remove_batch_dim(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def _validate_and_get_batch_size(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def _process_batched_inputs(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def _create_batched_inputs(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def _unwrap_batched(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def _check_out_dims_is_int_or_int_pytree(*args: Any, **kwargs: Any) -> NoReturn: ...
+        Tensor = _Tensor
+        tree_flatten = _tree_flatten
+        tree_unflatten = _tree_unflatten
+
+class _guards:
+    """What a graph holds for."""
+    @staticmethod
+    def detect_fake_mode(*args: Any, **kwargs: Any) -> None: ...
+    @staticmethod
+    def active_fake_mode(*args: Any, **kwargs: Any) -> None: ...
+    class Source: ...
+    class TracingContext: ...
+
+class numa:
+    """Processors' memories."""
+    class binding:
+        """Processors' memories."""
+        class NumaOptions: ...
+        class AffinityMode: ...
 
 class _ops:
     """PyTorch's table of ops."""

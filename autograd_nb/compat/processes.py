@@ -35,6 +35,15 @@ Barrier: Callable[..., synchronize.Barrier] = _context.Barrier
 Value: Callable[..., Any] = _context.Value
 Array: Callable[..., Any] = _context.Array
 Manager: Callable[[], SyncManager] = _context.Manager
+Condition: Callable[..., synchronize.Condition] = _context.Condition
+Semaphore: Callable[..., synchronize.Semaphore] = _context.Semaphore
+BoundedSemaphore: Callable[..., synchronize.BoundedSemaphore] = _context.BoundedSemaphore
+JoinableQueue: Callable[..., queues.JoinableQueue[Any]] = _context.JoinableQueue
+RawValue: Callable[..., Any] = _context.RawValue
+RawArray: Callable[..., Any] = _context.RawArray
+TimeoutError = _mp.TimeoutError  # noqa: A001
+parent_process: Callable[[], process.BaseProcess | None] = _mp.parent_process
+get_all_start_methods: Callable[[], list[str]] = _mp.get_all_start_methods
 get_context: Callable[..., context.BaseContext] = _mp.get_context
 cpu_count: Callable[[], int] = _mp.cpu_count
 current_process: Callable[[], process.BaseProcess] = _mp.current_process
@@ -96,3 +105,6 @@ def spawn(
                 other.terminate()
             raise RuntimeError(f"process {i} terminated with exit code {p.exitcode}")
     return None
+
+
+start_processes = spawn  #: PyTorch's name of it where the way to start them is chosen

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 from ..display import _joined, contents
@@ -217,10 +217,21 @@ def is_instance(obj: Any, target_type: Any) -> bool:
 _hub: list[str] = []
 
 
+def torch_home() -> str:
+    """Return ``$TORCH_HOME``, or its place in the user's cache."""
+    return os.path.expanduser(os.environ.get("TORCH_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "torch"))
+
+
 def hub_directory() -> str:
     """Return where programs keep files of weights: ``$TORCH_HOME/hub``, or in the user's cache."""
-    home = os.environ.get("TORCH_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "torch")
-    return _hub[-1] if _hub else os.path.join(os.path.expanduser(home), "hub")
+    return _hub[-1] if _hub else os.path.join(torch_home(), "hub")
+
+
+class Attribute(NamedTuple):
+    """A module's attribute with the type that a script gives it."""
+
+    value: Any
+    type: Any
 
 
 def set_hub_directory(d: Any) -> None:

@@ -39,9 +39,10 @@ class Returns:
 
 @dataclass(frozen=True)
 class NoClass:
-    """A class of what only exists elsewhere: nothing is an instance of it, and none can be made."""
+    """A class of what only exists elsewhere: nothing is an instance of it, and none can be made; it has ``values``, as an enumeration has."""
 
     refusal: Refuses
+    values: str = ""
 
 
 @dataclass(frozen=True)

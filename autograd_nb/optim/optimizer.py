@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import deepcopy
 from itertools import chain
 from typing import Any
@@ -58,6 +58,20 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 
 def _typename(value: Any) -> str:
     return "torch." + tensor_type(value.dtype) if isinstance(value, Tensor) else type(value).__name__
+
+
+def _group_tensors_by_device_and_dtype(tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False) -> dict[Any, Any]:
+    """Return {(device, dtype): (the lists with their tensors of that kind, their places)}; the first list says the kind."""
+    groups: dict[Any, Any] = {}
+    for i, first in enumerate(tensorlistlist[0]):
+        assert first is not None
+        lists, places = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
+        for found, values in zip(lists, tensorlistlist, strict=True):
+            if values:
+                found.append(values[i])
+        if with_indices:
+            places.append(i)
+    return groups
 
 
 class Optimizer:
@@ -252,6 +266,8 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters from their gradients; ``closure`` computes the loss again, which is returned."""
         raise NotImplementedError(f"{type(self).__name__} does not define step()")
+
+    _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group: {"params": …, and the options in which it differs}.

@@ -1,0 +1,67 @@
+"""More of the table: names that PyTorch has in modules that this library has too, and that packages take from there.
+
+A module does not import them; it is asked for them when it has no such name (`import_aliases.ask_too`). What they do is in `taken.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .table import Answer, At, NoClass, Refuses, Returns, Says, Value, each
+
+
+def _taken(names: str) -> dict[str, Answer]:
+    return {name: At(f"compat.taken:{name}") for name in names.split()}
+
+
+def _lacks(what: str) -> Refuses:
+    return Refuses(NotImplementedError, f"{what}: not in this library, which computes eagerly or by compile() on dense tensors of the CPU")
+
+
+_STORE = _lacks("stores of keys between processes (MPI connects them here)")
+_PIPES = _lacks("data pipes (datasets and `DataLoader` are here)")
+
+#: PyTorch's name of the module -> the names
+BESIDE: dict[str, dict[str, Answer]] = {
+    "amp.autocast_mode": {"_cast": At("compat.taken:cast_floats")},
+    "_tensor": _taken("_rebuild_from_type_v2"),
+    "amp": {"OptState": At("compat.taken:OptState"), "_cast": At("compat.taken:cast_floats")},
+    "autograd": {
+        "_profiler_enabled": Says(False), "_disable_profiler": Says(None), "DeviceType": At("compat.taken:DeviceType"),
+        "profiler_legacy": At("compat.taken:profiler_legacy"),
+    },
+    "autograd.forward_ad": {"_current_level": Value(-1)},
+    "distributed": {
+        **each(NoClass(_STORE), "Store TCPStore FileStore PrefixStore HashStore ProcessGroupGloo Backend"), "_rank_not_in_group": Says(False),
+        **{name: At(f"distributed.device_mesh:{name}") for name in ("DeviceMesh", "init_device_mesh")},
+        "_pg_map": Value({}), "_world": Value(None), **each(_STORE, "rendezvous _new_process_group_helper"), "is_xccl_available": Says(False),
+    },
+    "distributions.transforms": _taken("_clipped_sigmoid"),
+    "distributions.kl": {"_KL_REGISTRY": At("distributions.kl:_REGISTRY")},
+    "nn.functional": {**_taken("grouped_mm"), **each(_lacks("products of quantized tensors"), "scaled_mm scaled_grouped_mm")},
+    **dict.fromkeys(("nn", "nn.modules"), each(NoClass(_lacks("nn.CrossMapLRN2d (LocalResponseNorm is its successor)")), "CrossMapLRN2d")),
+    "nn.modules.module": {"_EXTRA_STATE_KEY_SUFFIX": Value("_extra_state")},
+    "nn.modules.dropout": {"_DropoutNd": At("nn.modules.dropout:_Dropout")},
+    "nn.utils.stateless": _taken("_reparametrize_module"),
+    "optim.optimizer": {
+        **_taken("_default_to_fused_or_foreach _use_grad_for_differentiable _view_as_real _to_scalar"),
+        **each(Says([]), "_get_capturable_supported_devices"), "_get_value": At("compat.taken:number"), "_stack_if_compiling": At("compat.taken:stack"),
+        "_dispatch_sqrt": At("compat.taken:square_root"), "_disable_dynamo_if_unsupported": At("compat.taken:undecorated"),
+    },
+    "serialization": {"DEFAULT_PROTOCOL": Value(2), "get_unsafe_globals_in_checkpoint": _lacks("get_unsafe_globals_in_checkpoint")},
+    "utils._pytree": {
+        **_taken("_list_flatten _list_unflatten _list_flatten_with_keys is_structseq_instance treespec_dumps treespec_loads"),
+        "is_namedtuple_instance": At("compat.taken:is_namedtuple"),
+    },
+    "utils.checkpoint": {"get_device_states": At("compat.taken:device_states"), "set_device_states": Says(None)},
+    "utils.data": {
+        **each(NoClass(_PIPES), "IterDataPipe MapDataPipe DFIterDataPipe"), **each(_PIPES, "argument_validation runtime_validation"),
+        "functional_datapipe": Returns("The class as it is."),
+    },
+    "utils.data.dataloader": {"_collate_fn_t": Value(Callable[[list[Any]], Any]), "_worker_init_fn_t": Value(Callable[[int], None])},
+    "utils.data._utils.worker": {"_worker_info": Value(None), "_generate_state": At("compat.taken:generate_state")},
+    "utils.data._utils.collate": {
+        "np_str_obj_array_pattern": At("compat.taken:TEXT_ARRAYS"), "default_collate_err_msg_format": At("compat.taken:COLLATE_ERROR")},
+}  # fmt: skip
+

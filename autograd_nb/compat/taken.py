@@ -1,0 +1,325 @@
+"""What packages take from inside PyTorch's modules (`beside` says from where): small functions with a meaning for dense work on the CPU."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import random
+import re
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from .. import dtypes
+from ..autograd.pytree import TreeSpec, is_namedtuple_class, tree_map
+from ..graph.modes import set_grad_enabled
+from ..nn.utils.functional_call import _replaced
+from ..ops.core.registry import OPS
+from ..tensor import Tensor
+
+TEXT_ARRAYS: re.Pattern[str] = re.compile(r"[SaUO]")
+COLLATE_ERROR: str = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+profiler_legacy: SimpleNamespace = SimpleNamespace()
+
+
+class OptState(enum.Enum):
+    """The stages of a `GradScaler` with an optimizer."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+class DeviceType(enum.Enum):
+    """The kinds of devices."""
+
+    CPU = 0
+    CUDA = 1
+
+
+def cast_floats(value: Any, device_type: str, dtype: Any) -> Any:
+    """Return float tensors in ``dtype``, also within lists and dicts; float64 and all else stay."""
+
+    def cast(t: Any) -> Any:
+        return t.to(dtype) if isinstance(t, Tensor) and t.is_floating_point() and t.dtype is not dtypes.float64 else t
+
+    return tree_map(cast, value)
+
+
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    """Return the sigmoid, kept within the open interval from 0 to 1."""
+    info = dtypes.finfo(x.dtype)
+    return x.sigmoid().clamp(min=info.tiny, max=1.0 - info.eps)
+
+
+def grouped_mm(
+    mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
+) -> Tensor:
+    """Return products of groups: rows of ``mat_a`` up to ``offs[i]`` times ``mat_b[i]``, or parts of the shared dim of two matrices.
+
+    >>> torch.nn.functional.grouped_mm(torch.ones(3, 2), torch.ones(2, 2, 1), offs=torch.tensor([1, 3], dtype=torch.int32)).tolist()
+    [[2.0], [2.0], [2.0]]
+    """
+    if bias is not None:
+        raise RuntimeError("grouped_mm(): bias is not supported; add it to the result")
+    if (mat_a.ndim == 3 and mat_b.ndim == 3) != (offs is None):
+        raise RuntimeError("grouped_mm(): offs must be given if one operand has 2 dims, and only then")
+    if offs is None:
+        return _in(mat_a @ mat_b, out_dtype)
+    ends = offs.tolist()
+    spans = list(zip([0, *ends[:-1]], ends, strict=True))
+    join = OPS["cat"].call
+    if mat_a.ndim == 2 and mat_b.ndim == 2:
+        return _in(OPS["stack"].call([mat_a[:, i:j] @ mat_b[i:j] for i, j in spans]), out_dtype)
+    if mat_a.ndim == 2:
+        parts = [mat_a[i:j] @ mat_b[k] for k, (i, j) in enumerate(spans)]
+        return _in(join([*parts, mat_a.new_zeros(mat_a.shape[0] - ends[-1], mat_b.shape[-1])]), out_dtype)
+    parts = [mat_a[k] @ mat_b[:, i:j] for k, (i, j) in enumerate(spans)]
+    return _in(join([*parts, mat_a.new_zeros(mat_a.shape[1], mat_b.shape[1] - ends[-1])], 1), out_dtype)
+
+
+def _in(result: Tensor, dtype: Any) -> Tensor:
+    return result if dtype is None else result.to(dtype)
+
+
+def _reparametrize_module(
+    module: Any, parameters_and_buffers: dict[str, Any], tie_weights: bool = False, strict: bool = False, stack_weights: bool = False
+) -> Any:
+    """Return a context in which a module has other tensors in the place of its parameters and buffers."""
+    return _replaced(module, parameters_and_buffers, tie_weights, strict)
+
+
+def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Return whether PyTorch would fuse updates of parameters on the CPU, and whether it would do them by lists: neither by itself."""
+    return bool(use_fused and not differentiable and all(p is None or p.is_floating_point() for p in params)), False
+
+
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an optimizer's method that records ops if its option ``differentiable`` says so."""
+
+    @functools.wraps(func)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        with set_grad_enabled(args[0].defaults["differentiable"]):
+            return func(*args, **kwargs)
+
+    return method
+
+
+def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
+    """Put views as real numbers in the place of complex parameters, of their gradients and states."""
+    for i, p in enumerate(params):
+        if p.is_complex():
+            for tensors in (params, *state_and_grads):
+                tensors[i] = OPS["view_as_real"].call(tensors[i])
+
+
+def _to_scalar(x: Any) -> Any:
+    """Return a tensor of one element without dims, and numbers as they are."""
+    return x.squeeze() if isinstance(x, Tensor) and x.ndim else x
+
+
+def number(x: Any) -> Any:
+    """Return the number in a tensor, and numbers as they are."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def stack(x: Any) -> Any:
+    """Return the list as it is, as PyTorch does outside its compiler."""
+    return x
+
+
+def square_root(x: Any) -> Any:
+    """Return √x of a number or tensor."""
+    return x.sqrt() if isinstance(x, Tensor) else x**0.5
+
+
+def undecorated(single_tensor_fn: Any = None) -> Callable[[Any], Any]:
+    """Return a decorator that does nothing."""
+    return lambda function: function
+
+
+def _list_flatten(d: list[Any]) -> tuple[list[Any], None]:
+    """Return the children of a list and nothing else to know of it."""
+    return d, None
+
+
+def _list_flatten_with_keys(d: list[Any]) -> tuple[list[Any], None]:
+    """Return pairs of keys and children of a list."""
+    from ..utils._pytree import SequenceKey
+
+    return [(SequenceKey(k), child) for k, child in enumerate(d)], None
+
+
+def _list_unflatten(values: Any, context: Any) -> list[Any]:
+    """Return the list of these children."""
+    return list(values)
+
+
+def is_namedtuple(obj: Any) -> bool:
+    """Return whether an object is a named tuple."""
+    return is_namedtuple_class(type(obj))
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Return whether an object is one of C's named tuples, such as the results of ``max(dim)`` are in PyTorch."""
+    return isinstance(obj, tuple) and hasattr(type(obj), "n_sequence_fields")
+
+
+_PLAIN: dict[str, type] = {t.__name__: t for t in (list, tuple, dict)}
+
+
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """Return the shape of a tree of lists, tuples and dicts as JSON. NotImplementedError for other nodes."""
+    import json
+
+    def plain(spec: TreeSpec) -> Any:
+        if spec.is_leaf():
+            return None
+        if spec.type not in _PLAIN.values():
+            raise NotImplementedError(f"treespec_dumps(): a node of type {spec.type.__name__}: this library writes lists, tuples and dicts")
+        return [spec.type.__name__, spec.context, [plain(c) for c in spec.children_specs]]
+
+    return json.dumps(plain(treespec))
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """Return the shape of a tree that `treespec_dumps` wrote."""
+    import json
+
+    from ..autograd.pytree import LEAF
+
+    def made(found: Any) -> TreeSpec:
+        return LEAF if found is None else TreeSpec(_PLAIN[found[0]], found[1], tuple(made(c) for c in found[2]))
+
+    return made(json.loads(serialized))
+
+
+def device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """Return which devices other than the CPU the arguments are on, and their generators' states: none."""
+    return [], []
+
+
+def generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Return four numbers to seed a worker's NumPy generator with: other ones for each seed and worker."""
+    return [random.Random(f"{base_seed}/{worker_id}/{k}").getrandbits(32) for k in range(4)]
+
+
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Return the row pointers of sorted row numbers.
+
+    >>> torch._convert_indices_from_coo_to_csr(torch.tensor([0, 0, 2]), 3)
+    tensor([0, 2, 2, 3])
+    """
+    rows = OPS["arange"].call(size + 1, dtype=input.dtype)
+    return OPS["searchsorted"].call(input.contiguous(), rows).to(dtypes.int32 if out_int32 else dtypes.int64)
+
+
+def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False) -> Tensor:
+    """Return row and column numbers, in two rows, of row pointers and column numbers.
+
+    >>> torch._convert_indices_from_csr_to_coo(torch.tensor([0, 2, 2, 3]), torch.tensor([0, 1, 1]))
+    tensor([[0, 0, 2],
+            [0, 1, 1]])
+    """
+    rows = OPS["arange"].call(crow_indices.shape[-1] - 1).repeat_interleave(crow_indices.diff())
+    pair = (col_indices, rows) if transpose else (rows, col_indices)
+    return OPS["stack"].call([part.to(dtypes.int32 if out_int32 else dtypes.int64) for part in pair])
+
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """Return the gradient of softmax's operand, from that of its output and the output."""
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """Return the gradient of log_softmax's operand, from that of its output and the output."""
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _cast(dtype: Any) -> Callable[..., Tensor]:
+    def cast(input: Tensor, non_blocking: bool = False) -> Tensor:
+        return input.to(dtype)
+
+    cast.__doc__ = f"Return the tensor as {dtype}."
+    return cast
+
+
+_cast_Byte, _cast_Char, _cast_Short, _cast_Int = _cast(dtypes.uint8), _cast(dtypes.int8), _cast(dtypes.int16), _cast(dtypes.int32)
+_cast_Long, _cast_Half, _cast_Float, _cast_Double = _cast(dtypes.int64), _cast(dtypes.float16), _cast(dtypes.float32), _cast(dtypes.float64)
+
+
+def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], Any] | None) -> None:
+    """Raise ``error_type`` with ``message()`` unless the condition holds."""
+    if not bool(cond):
+        raise error_type("Expected cond to be True, but got False." if message is None else str(message()))
+
+
+def _check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: Callable[[], Any] | None = None) -> None:
+    """Raise ``error_type`` with ``message()`` unless all elements are true."""
+    _check_with(error_type, cond.all(), message)
+
+
+def _element_size(dtype: Any) -> int:
+    """Return the bytes of an element."""
+    return int(dtype.itemsize)
+
+
+def is_fake(x: Any) -> bool:
+    """Return whether a tensor is without values: none is."""
+    return False
+
+
+def is_alias_of(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors share memory."""
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def printoptions(**options: Any) -> Any:
+    """Return a context in which tensors are printed otherwise; see `set_printoptions`."""
+    from contextlib import contextmanager
+
+    from ..display import options as current
+    from ..display import set_printoptions
+
+    @contextmanager
+    def context() -> Any:
+        before = {name: getattr(current, name) for name in ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")}
+        set_printoptions(**options)
+        try:
+            yield
+        finally:
+            set_printoptions(**before)
+
+    return context()
+
+
+def _rebuild_tensor(storage: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]) -> Tensor:
+    """Return a tensor over a storage, as PyTorch's files have them."""
+    from ..serialization.unpickling import _rebuild_tensor as rebuild
+
+    return rebuild(storage, int(storage_offset), tuple(size), tuple(stride))
+
+
+def _rebuild_tensor_v2(
+    storage: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int], requires_grad: bool, backward_hooks: Any, metadata: Any = None
+) -> Tensor:
+    """Return a tensor over a storage, which may require gradients."""
+    return _rebuild_tensor(storage, storage_offset, size, stride).requires_grad_(bool(requires_grad))
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Tensor:
+    """Return a parameter with these values."""
+    from ..nn.parameter import Parameter
+
+    return Parameter(data, bool(requires_grad))
+
+
+def _rebuild_from_type_v2(func: Callable[..., Tensor], new_type: type, args: Any, state: Any) -> Tensor:
+    """Return what ``func(*args)`` makes, as an instance of a class, with attributes."""
+    made: Any = func(*args)
+    if type(made) is not new_type:
+        made = made.as_subclass(new_type)
+    if isinstance(state, dict):
+        made.__dict__.update(state)
+    return made
