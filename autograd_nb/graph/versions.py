@@ -1,7 +1,7 @@
 """Lists that count changes: what their numbers mean, and which are of one storage.
 
-All tensors of a storage share one list, [times changed in place, times the history was rewritten], but for what `.data` gives: that has
-one of its own, whose third element is the list of the storage.
+All tensors of a storage share one list, [times changed in place, times the history was rewritten], but for what `.data` gives and what
+`set_` puts there: those have one of their own, whose third element is the list of the storage.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ INFERENCE = -(1 << 60)
 #: that of an inference tensor that was detached outside the mode and not changed since: it may be changed there
 COUNTED = -(1 << 59)
 
-#: holds something from the first `.data` on: a storage may have several lists since, so that `same_storage` has to be asked
+#: holds something from the first `.data` or `set_` on: a storage may have several lists since, so that `same_storage` has to be asked
 SEVERAL_LISTS: list[bool] = []
 
 
-def beside(version: list[Any]) -> list[Any]:
+def beside(version: list[Any], count: int = 0) -> list[Any]:
     """Return another list for the storage that has this one."""
     if not SEVERAL_LISTS:
         SEVERAL_LISTS.append(True)
-    return [0, 0, version[2] if len(version) > 2 else version]
+    return [count, 0, version[2] if len(version) > 2 else version]
 
 
 def same_storage(version: list[Any], other: list[Any]) -> bool:

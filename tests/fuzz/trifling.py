@@ -67,12 +67,7 @@ def _tensors_that_are_swapped(case: Any) -> Any:
     return case.kind == "raised" and "Expected use_count" in case.mine and "swap_tensors(" in case.statement
 
 
-def _memory_that_is_set(case: Any) -> Any:
-    """Tensors whose memory `set_` made one have one count of changes, of which PyTorch keeps one for each."""
-    return case.kind == "raised" and "has been modified by an inplace operation" in case.mine and re.search(r"\.set_\(v\d+", case.before)
-
-
 TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _integers_that_require_grad, _norms_of_nothing, _complex_numbers_over_zero, _kept_results_of_second_derivatives, _views_of_batches,
-    _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped, _memory_that_is_set,
+    _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped,
 )  # fmt: skip

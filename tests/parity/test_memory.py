@@ -40,6 +40,20 @@ def test_set_shares_memory(source):
     assert not difference(f"x.set_({source}); x[0] = -1; r = y, x", "x = t.ones(3); y = t.zeros(4)")
 
 
+CHANGED = ["x", "y", "v", "w"]  #: two tensors and a view of each, of which x gets other memory
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("source", ["y", "", "y.untyped_storage(), 0, (2,), (1,)", "t.ones(4)", "x"])
+@pytest.mark.parametrize("saved", CHANGED)
+@pytest.mark.parametrize("after", ["", *CHANGED])
+def test_set_is_a_change_of_the_tensor(source, saved, after):
+    """It is counted, and refuses the pass of what has kept the tensor or a view of it; changes after it are of the one tensor alone."""
+    changed = f"{after}.add_(1)" if after else "pass"
+    program = f"z = (p * {saved}).sum(); x.set_({source}); r = [x._version, y._version]; {changed}; z.backward(); r.append(p.grad)"
+    assert not difference(program, "p = t.ones(1, requires_grad=True); x = t.ones(3); y = t.ones(4); v = x[:2]; w = y[:2]; y.add_(1)")
+
+
 @pytest.mark.parity
 @pytest.mark.parametrize("have", ["()", "(0,)", "(1,)", "(5,)", "(5, 1)", "(1, 1, 2)", "(3, 0)", "(10, 1)[:5]"])
 def test_strides_of_expand(have):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 
 import pytest
 
@@ -73,6 +73,28 @@ def test_second_derivatives(name):
 r = t.autograd.grad(t.{name}(x, y).square().sum(), (x, y), create_graph=True)
 r = [*r, *t.autograd.grad(sum((g * g).sum() for g in r), (x, y))]"""
     check({name: code}, before, 1e-4)
+
+
+ALL = ("float16", "float32", "complex64", "int64", "uint8", "bool")
+PAIR_LOSSES = ["F.poisson_nll_loss(x, y)", "F.poisson_nll_loss(x, y, full=True)", "F.poisson_nll_loss(x, y, log_input=False)", "F.soft_margin_loss(x, y)",
+               "F.mse_loss(x, y)", "F.l1_loss(x, y)", "F.smooth_l1_loss(x, y)", "F.hinge_embedding_loss(x, y)", "F.cosine_similarity(x, y)"]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(("d", "e"), list(product(ALL, repeat=2)), ids=str)
+def test_losses(d, e):
+    """Also of complex numbers and truth values, where PyTorch computes with them."""
+    before = f"x = t.linspace(.2, 1.2, 4).to(t.{d}) * t.tensor(1).to(t.{d}); y = t.linspace(.9, .1, 4).to(t.{e})"
+    check({call: f"r = {call}; r = r.dtype, r.cfloat()" for call in PAIR_LOSSES}, before, 1e-2)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("d", ALL)
+def test_scans(d):
+    """In place a scan takes no other dtype, and there is none of truth values."""
+    given = ["", *(f", dtype=t.{e}" for e in ALL)]
+    calls = [f"t.ones(3).to(t.{d}).{name}(0{dtype})" for name in ("cumsum", "cumsum_", "cumprod", "cumprod_") for dtype in given]
+    check({call: f"r = {call}" for call in calls}, kinds=True)
 
 
 @pytest.mark.parity

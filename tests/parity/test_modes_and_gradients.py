@@ -91,6 +91,14 @@ def test_accumulating_into_a_gradient_whose_elements_share_memory():
 
 
 @pytest.mark.parity
+def test_gradients_of_a_recorded_pass_that_depend_on_nothing_can_be_written_to():
+    jumps = ["x.floor()", "x.round()", "x.trunc()", "x.sign()", "x.ceil()", "x.round(decimals=1)", "x // 1", "x.fmod(x.detach())",
+             "x.clamp(5, 6)", "x.heaviside(x.detach())", "x.T.floor().T", "x.eq_(1)", "x.masked_fill(x < 9, 0)", "x.where(x > 9, x.detach())"]  # fmt: skip
+    code = "p = t.ones(3, 4, requires_grad=True); x = p * 1; y = {}; g, = t.autograd.grad((y * y).sum(), {}, create_graph=True); g.sub_(0.5); r = g"
+    check({f"{jump} by {by}": code.format(jump, by) for jump in jumps for by in ("p", "x") if jump != "x.eq_(1)" or by == "p"})
+
+
+@pytest.mark.parity
 def test_a_target_that_is_asked_for_twice_has_one_gradient():
     same = "r = [a is b for a in g for b in g], g"
     check({

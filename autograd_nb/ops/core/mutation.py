@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...codegen.formula.namespace import m
+from ...dtypes import as_dtype
 from ...graph.modes import state, unrecorded
 from ...overriding import overridable, whole
 from ...shapes import is_expanded
@@ -15,7 +16,7 @@ from .calls import inplace_call
 from .history import check_inplace
 from .inplace import assign_inplace, before, in_place, inplace_version
 from .pointwise import pointwise
-from .recording import fit_output
+from .recording import fit_output, not_for_bool
 from .registry import OPS, public
 from .scalars_first import legacy_options, scalars_first
 from .structured import tensor_argument
@@ -70,9 +71,29 @@ def _logic(name: str) -> Callable[..., Tensor]:
 for _name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
     _logic(_name)
 
-for _name in ("bitwise_not", "float_power", "addmm", "baddbmm", "renorm", "cumsum", "cumprod"):
+for _name in ("bitwise_not", "float_power", "addmm", "baddbmm", "renorm"):
     if _name + "_" not in OPS:
         inplace_version(_name)
+
+
+def _scan(name: str) -> None:
+    function = OPS[name].call
+
+    def call(input, dim, *, dtype=None):
+        x = tensor_argument(input, name + "_")
+        kind = x.dtype if dtype is None else as_dtype(dtype)
+        if kind is not x.dtype:
+            raise RuntimeError(f"Bad in-place call: input tensor dtype {x.dtype.name} and output tensor dtype {kind.name} should match")
+        not_for_bool(name, kind)
+        return in_place(name + "_", function, x, dim)
+
+    call.__name__ = call.__qualname__ = name + "_"
+    call.__doc__ = f"Compute `{name}` in place and return the tensor."
+    public(kind="inplace", namespaces=())(call)
+
+
+for _name in ("cumsum", "cumprod"):
+    _scan(_name)
 
 
 @public(kind="inplace", namespaces=())

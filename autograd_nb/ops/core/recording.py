@@ -287,11 +287,15 @@ EXACT_OUT = frozenset(
 )
 
 
+def not_for_bool(name: str, kind: dtype) -> None:
+    """Refuse truth values as the dtype of a running sum or product, as PyTorch does."""
+    if kind.name == "bool":
+        raise NotImplementedError(f'"{name}_out_cpu" not implemented for \'Bool\': give another dtype')
+
+
 def check_kind(out: Tensor, value: Tensor, name: str) -> None:
     """Refuse an ``out=`` of another dtype than PyTorch takes for this result of the op ``name``."""
     have, want = out._layout.dtype, value._layout.dtype
-    if have.name == "bool" and name in ("cumsum", "cumprod"):
-        raise NotImplementedError(f'"{name}_out_cpu" not implemented for \'Bool\' (out= is a tensor of bool)')
     if have is want or (have.name in ("uint8", "bool") and name in ("all", "any")):
         return
     if name in EXACT_OUT or name.endswith("_copy"):

@@ -18,7 +18,6 @@ from ..core.numbers import numbers_of
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from .cast import format_name
-from .create import new_full
 
 
 @public()
@@ -225,7 +224,7 @@ class _Capsule:
 def _pointwise(self: Tensor, name: str, args: tuple[Any, ...], options: dict[Any, Any]) -> Any:
     """Return ``m.<name>`` on tensors (see `autograd_nb.codegen.formula.namespace`)."""
     if name == "zero_like":
-        return new_full((), 0, self.dtype).expand(self.shape)
+        return OPS["zeros_like"].call(self.detach())  # memory of its own, as of other gradients: it may be written to
     if name == "where" and not isinstance(args[0], Tensor):
         return args[1] if args[0] else args[2]
     op = OPS[name]

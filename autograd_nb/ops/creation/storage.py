@@ -6,9 +6,10 @@ from typing import Any
 
 from ... import launch
 from ...graph.modes import state
+from ...graph.versions import beside
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout_of
 from ...strides import formatted, suggested
-from ...tensor import Tensor, _storage, look_as
+from ...tensor import Tensor, _storage, look_as, make
 from ..core.history import check_inplace
 from ..core.registry import public
 from ..core.structured import tensor_argument
@@ -150,9 +151,8 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
         _no_grad_needed(x, "set_")
     check_inplace(x)
     if source is None:
-        x._data, x._layout, x._view = launch.empty(0, x.dtype.carrier), layout_of((0,), None, x.dtype), None
-        return x
-    if isinstance(source, StorageBase):
+        y = make(launch.empty(0, x.dtype.carrier), layout_of((0,), None, x.dtype), [0, 0])
+    elif isinstance(source, StorageBase):
         y = source._read_as(x.dtype)
     else:
         y = tensor_argument(source, "set_", "source").detach()
@@ -161,6 +161,7 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
     if size is not None:
         shape = as_shape((size,))
         y = y.as_strided(shape, contiguous_strides(shape) if stride is None else stride, storage_offset)
-    x._data, x._layout, x._version_ = y._data, y._layout, y._version_
+    x._version_[0] += 1  # for what has kept the tensor, and for its views
+    x._data, x._layout, x._version_ = y._data, y._layout, beside(y._version_, x._version_[0])
     look_as(y, x)
     return x

@@ -73,7 +73,7 @@ def _target(value: Any, x: Tensor, name: str) -> Tensor:
 
 def _pair(input: Any, target: Any, name: str, warn: bool = True) -> tuple[Tensor, Tensor]:
     a, b = tensor_argument(input, name), tensor_argument(target, name, "target")
-    if (a.dtype.is_complex or b.dtype.is_complex) and name != "l1_loss":
+    if (a.dtype.is_complex or b.dtype.is_complex) and name not in ("l1_loss", "poisson_nll_loss"):
         raise not_for_complex(name)
     if warn and a.shape != b.shape:
         warnings.warn(
@@ -404,7 +404,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     value = x.exp() - t * x if log_input else x - t * (x + eps).log()
     if full:
         stirling = t * t.log() - t + 0.5 * (t * (2 * math.pi)).log()
-        value = value + stirling.masked_fill(t <= 1, 0.0)
+        value = _held_as(value + stirling.masked_fill(t <= 1, 0.0), value.dtype, "poisson_nll_loss")
     return _total(value, reduction)
 
 
@@ -555,7 +555,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     reduction = _settled(size_average, reduce, reduction)
     if all(isinstance(v, Tensor) for v in (input, target)) and input.dtype.is_complex:
         target = constant("soft_margin_loss", "target", target)
-        return _total(((-target * input).exp() + 1).log(), reduction)
+        return _total(((target * -input).exp() + 1).log(), reduction)
     x, t = _pair(input, target, "soft_margin_loss", False)
     t = constant("soft_margin_loss", "target", t)
     if x.dtype.category < 2:

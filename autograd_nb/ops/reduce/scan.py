@@ -16,7 +16,7 @@ from ...dtypes import dtype as _dtype
 from ...shapes import as_int, layout_of, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, result_lines, unsaved_lines
-from ..core.recording import computed_in, no_complex_derivative, store, store_each
+from ..core.recording import computed_in, no_complex_derivative, not_for_bool, store, store_each
 from ..core.reduction import KnownPlan, reduction
 from ..core.registry import OPS, public
 from ..core.row_kernel import row_sizes
@@ -58,7 +58,9 @@ def _along(name: str, input: Any, dim: Any, dtype: Any) -> tuple[Tensor, int]:
     x = tensor_argument(input, name)
     d = wrap_dim(dim, x.ndim)
     if dtype is not None:
-        x = cast(x, dtypes.as_dtype(dtype))
+        wanted = dtypes.as_dtype(dtype)
+        not_for_bool(name, wanted)
+        x = cast(x, wanted)
     elif x.dtype.category < 2:
         x = cast(x, dtypes.int64)
     return x, d
