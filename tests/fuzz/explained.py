@@ -439,10 +439,12 @@ EXPLAINED = (
     ),
     Explained(
         "maps over nothing",
-        "PyTorch's vmap folds a batch of no samples into another dim, whose size it then cannot tell, or asks for the first sample.",
+        "PyTorch's vmap folds a batch of no samples into another dim, whose size it then cannot tell, or asks for the first sample of numbers.",
         lambda c: "func.vmap(" in c.statement and re.search(r"= make\(\d+, \(0,", c.before)
         and (
-            (c.kind == "not refused" and re.search(r"select\(\): index 0 out of range|cannot reshape tensor of 0 elements|non-positive groups", c.theirs))
+            (c.kind == "not refused" and "select(): index 0 out of range for tensor of size [0" in c.theirs  # numbers, and means that are numbers
+             and (re.search(r"= make\(\d+, \(0,\)", c.before) or re.search(r"cross_entropy|multilabel_soft_margin|\b(con)?cat", c.statement)))
+            or (c.kind == "not refused" and re.search(r"cannot reshape tensor of 0 elements|non-positive groups", c.theirs))
             or (c.kind == "shape" and re.search(r"pool|norm|\.pad\(|interpolate|upsample|shuffle|grid_sample", c.statement))
         ),
     ),
@@ -458,12 +460,12 @@ EXPLAINED = (
              and re.search(rf"^{to[1] or to[2] or to[3]} = .*\.expand\(", c.before, re.M) and "more than one element of the written-to tensor" in c.mine)
             or (c.kind in ("raised", "shape") and ".as_strided_(" in c.statement)
             or (c.kind == "raised" and re.search(r"at least [12] dimension|zero-dimensional tensor", c.mine))
-            or (c.kind == "raised" and ".cumsum_(" in c.statement and "can't be cast" in c.mine)
+            or (c.kind == "raised" and ".cumsum_(" in c.statement and "cumsum_out_cpu" in c.mine)
             or (c.kind == "not refused" and c.empty and (
-                (re.search(r"\.pad\(|pool", c.statement) and re.search(r"non-batch dimension|batch mode", c.theirs))
+                (re.search(r"\.pad\(|pool|unfold", c.statement) and re.search(r"non-batch dimension|batch mode", c.theirs))
                 or ("block_diag(" in c.statement and "non-empty list" in c.theirs)
                 or ("norm(" in c.statement and "at least one element" in c.theirs)
-                or "out of range" in c.theirs))
+                or ("roll(" in c.statement and "Dimension out of range" in c.theirs)))
             or (c.kind == "raised" and "ldl_factor" in c.mine and "is zero: the matrix is singular" in c.mine)
         ),
     ),
