@@ -172,4 +172,4 @@ def report(program: Any, found: Difference, strides: bool = True) -> str:
 
     small = shrink(program, fails)
     _, _, body = small.text("autograd_nb").partition("# ---\n")
-    return f"{difference(small, strides)}\n{body}"
+    return f"{difference(small, strides) or f'only once: {found}'}\n{body}"

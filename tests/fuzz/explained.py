@@ -197,7 +197,7 @@ EXPLAINED = (
         "as_strided_scatter's gradient",
         "PyTorch's is known to be wrong: it lets through what is overwritten (tests/parity/opdb.py, WRONG_THERE).",
         lambda c: "as_strided_scatter" in c.before + c.statement
-        and (c.kind == "grad value" or (c.kind == "value" and "autograd.grad" in c.statement) or "INTERNAL ASSERT" in c.theirs),
+        and (c.kind == "grad value" or (c.kind == "value" and re.search(r"autograd\.grad|backward\(", c.statement)) or "INTERNAL ASSERT" in c.theirs),
     ),
     Explained(
         "spacings of several dims",
@@ -537,10 +537,12 @@ EXPLAINED = (
         lambda c: c.kind == "raised" and re.search(r"\.baddbmm_\(|max_norm=", c.statement) and "more than one element of the written-to tensor" in c.mine,
     ),
     Explained(
-        "addr's gradient",
-        "PyTorch's addr promotes its operands, and its derivative multiplies them as they are, which is refused.",
-        lambda c: c.kind == "not refused" and "addmv input tensors must have the same dtype" in c.theirs and re.search(r"backward|grad\(", c.statement)
-        and re.search(r"\.addr_?\(", c.before),
+        "gradients of addr and logaddexp",
+        "PyTorch's promote their operands, and their derivatives multiply and subtract them as they are, which is refused.",
+        lambda c: c.kind == "not refused" and re.search(r"backward|grad\(", c.statement) and (
+            ("addmv input tensors must have the same dtype" in c.theirs and re.search(r"\.addr_?\(", c.before))
+            or ("with a bool tensor is not supported" in c.theirs and re.search(r"logaddexp2?\(", c.before))
+        ),
     ),
     Explained(
         "huber_loss's gradient",
@@ -575,7 +577,7 @@ EXPLAINED = (
         lambda c: (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs and "grad" in c.statement)
         or (
             c.kind == "value"
-            and (made := re.match(r"(v\d+)(\.view\(.*\))?\[.*\] = ", c.statement))
+            and (made := re.match(r"(v\d+)(\.view\(.*\))?\[.*\] = ", c.statement) or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
             and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
             and 0 in getattr(c.known.get(made[1]), "strides", ())
         ),

@@ -262,7 +262,11 @@ _spaces: dict[str, dict[str, Any]] = {}  #: by library and jitter
 
 
 def new_space(torch: Any, jitter: float = 0.0) -> dict[str, Any]:
-    """A namespace with what `HEADER` defines, which is executed once for a library; what it makes may be a little off."""
+    """A namespace with what `HEADER` defines, which is executed once for a library; what it makes may be a little off.
+
+    Grad mode is on again, which a program may have left off.
+    """
+    torch.set_grad_enabled(True)
     name = f"{torch.__name__} {jitter}"
     if name not in _spaces:
         space: dict[str, Any] = {"torch": torch, "__name__": "program"}

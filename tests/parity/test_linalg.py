@@ -135,6 +135,9 @@ L.svd(torch.ones(0, 3)) | L.svdvals(torch.ones(2, 0, 3)) | L.eigh(torch.ones(2, 
 L.pinv(torch.ones(0, 3)) | L.inv(torch.ones(0, 0)) | L.det(torch.ones(0, 0)) | L.slogdet(torch.ones(2, 0, 0)) | L.cholesky(torch.ones(0, 0))
 L.matrix_exp(torch.ones(0, 0)) | L.lu(torch.ones(0, 3)) | L.lstsq(torch.ones(3, 0), torch.ones(3, 2)) | L.matrix_rank(torch.ones(0, 3))
 E.inverse() | E.det() | E.slogdet() | E.logdet() | E.lu() | E.lu_solve(E, v.int()) | E.qr() | E.svd() | E.pinverse() | E.matrix_power(2)
+L.solve(H, H) | L.solve_ex(H, H) | L.tensorsolve(H, H[0]) | L.det(H) | L.slogdet(H) | L.lu(H) | L.cholesky(H) | L.cholesky_ex(H) | L.qr(H) | torch.qr(H)
+L.svd(H) | L.svdvals(H) | torch.svd(H) | L.eigh(H) | L.eigvalsh(H) | L.eig(H) | L.eigvals(H) | L.cond(H) | torch.ormqr(H, H[0], H) | H.geqrf()
+torch.svd_lowrank(H) | L.lu_solve(H, v.int()[:2], H) | L.ldl_factor(H) | L.vander(H) | L.solve_triangular(H, H, upper=True) | torch.logdet(H)
 E.matrix_exp() | E.geqrf() | E.orgqr(v) | E.ormqr(v, E) | E.triangular_solve(E) | E.cross(E) | E.cholesky() | E.norm('nuc')
 """
 

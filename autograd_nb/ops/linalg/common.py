@@ -31,6 +31,19 @@ def scalar_name(x: Tensor) -> str:
 # ------------------------------------------------------------------------------------------------- arguments
 
 
+#: of ops that do not look at the precision before: the kernels by which PyTorch refuses halves
+_KERNELS = {
+    kernel: names.split() for kernel, names in {
+        "lu_cpu": "linalg.det linalg.solve linalg.solve_ex", "cholesky_cpu": "linalg.cholesky linalg.cholesky_ex",
+        "geqrf_cpu": "geqrf linalg.qr qr svd_lowrank pca_lowrank", "linalg_svd_cpu": "linalg.svd linalg.svdvals linalg.cond",
+        "linalg_eigh_cpu": "linalg.eigh linalg.eigvalsh", "linalg_eig_out_cpu": "linalg.eig linalg.eigvals",
+        "ldl_factor_kernel_cpu": "torch.linalg.ldl_factor_ex", "ldl_solve_kernel_cpu": "torch.linalg.ldl_solve",
+        "linalg.lu_solve_cpu": "linalg.lu_solve", "ormqr_cpu": "torch.ormqr",
+    }.items()
+}  # fmt: skip
+HALVES = {name: kernel for kernel, names in _KERNELS.items() for name in names}
+
+
 def floating(x: Tensor, name: str, kernel: str = "") -> Tensor:
     """Refuse other dtypes; ``kernel``: the name by which PyTorch's own refuses them, where it does not look before."""
     if kernel and (x.dtype.category < 2 or x.dtype.is_half):
@@ -39,6 +52,8 @@ def floating(x: Tensor, name: str, kernel: str = "") -> Tensor:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {scalar_name(x)} (cast it with .to(), e.g. x.float())"
         )
+    if x.dtype.is_half and name in HALVES:
+        raise NotImplementedError(f"\"{HALVES[name]}\" not implemented for '{scalar_name(x)}' ({name}: cast it with x.float())")
     if x.dtype.is_half:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {scalar_name(x)} (cast it with x.float())")
     return x

@@ -180,7 +180,7 @@ def _powers(x: Tensor, n: int) -> Tensor:
 def vander(x, *, N=None):
     """Return 1, x, x², …, x^(N−1) in a new last dim; N is the size of x's last dim if not given.
 
-    Errors: RuntimeError for N ≤ 1, bools, and 0-d tensors without N.
+    Errors: RuntimeError for N ≤ 1, bools, halves, and 0-d tensors without N.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vander.html
 
     >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
@@ -188,7 +188,7 @@ def vander(x, *, N=None):
             [1, 3, 9]])
     """
     t = tensor_argument(x, "linalg.vander", "x")
-    if t.dtype is dtypes.bool_:
+    if t.dtype is dtypes.bool_ or t.dtype.is_half:
         raise RuntimeError(f"linalg.vander supports floating point, complex, and integer tensors, but got {scalar_name(t)}")
     t = t if t.ndim else t.unsqueeze(-1)
     n = t.shape[-1] if N is None else as_int(N, "N")
