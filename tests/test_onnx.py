@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def compare(model, *args, axes=None, other=None, tolerance=2e-5):
     run = reference.ReferenceEvaluator(program.model_proto)
     if isinstance(model, nn.Module):
         model.eval()
-    for given in (args, other or args):
+    for given in (args, other or tuple(a * 0.7 + 0.1 if a.is_floating_point() else a for a in args)):
         with torch.no_grad():
             expected = model(*given)
         found = run.run(None, {n: a.numpy() for n, a in zip(names, given, strict=True)})
@@ -59,6 +60,12 @@ FUNCTIONS = {
     "indices": lambda x: x.gather(1, (x > 0).long()) + x.index_select(1, torch.tensor([2, 1, 0])),
     "attention": lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True),
     "masked attention": lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=torch.ones(3, 3).tril() > 0),
+    "losses": lambda x: (
+        F.mse_loss(x, x.square()), F.l1_loss(x, x.exp(), reduction="sum"), F.huber_loss(x, 0.3 * x, reduction="none", delta=0.3),
+        F.smooth_l1_loss(x, 0.1 * x, beta=0.5), F.binary_cross_entropy_with_logits(x, x.sigmoid()),
+        F.cross_entropy(x.mT, I), F.nll_loss(x.mT.log_softmax(1), I, torch.linspace(0.5, 1, 4), ignore_index=1),
+    ),
+    "a public function": torch.tanh,
     "images": lambda x: F.interpolate(x[None], scale_factor=2) + F.interpolate(x[None], (6, 8), mode="bilinear"),
 }  # fmt: skip
 
@@ -137,26 +144,77 @@ def test_what_cannot_be_told_is_refused(name):
         torch.onnx.export(function, args, dynamic_axes=axes)
 
 
-def test_examples_models(monkeypatch):
+def in_place_of_torch(monkeypatch, name):
+    """An example that is written for PyTorch, imported with this library in its place."""
+    for part in ("", ".nn", ".nn.functional", ".nn.parallel", ".distributed"):
+        monkeypatch.setitem(sys.modules, "torch" + part, importlib.import_module("autograd_nb" + part))
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return importlib.import_module(name)
+
+
+def style_losses():
+    """The network of the example with its losses inside, which pass on what they are given."""
+    import style_transfer
+
+    picture, style = images(1, 3, 16, 16), images(1, 3, 16, 16).flip(2)
+    return style_transfer.with_losses(style_transfer.network(), picture, style)[0]
+
+
+BATCH = {"in0": {0: "batch"}}
+#: example -> its models, each with inputs, and others of another size where that may change
+EXAMPLES = {
+    "two_branch_classifier": lambda e: [(e.TwoBranches(), (images(2, 1, 8, 8),), (images(5, 1, 8, 8),))],
+    "ddp_digits": lambda e: [(e.TwoBranches(), (images(2, 1, 8, 8),), (images(5, 1, 8, 8),))],
+    "maml_sine": lambda e: [(e.network(8), (images(3, 1),), (images(7, 1),))],
+    "neural_ode": lambda e: [
+        (e.Learnt(8), (images(3, 2),), (images(5, 2),)), (e.Spiral(), (images(3, 2),), (images(4, 2),)),
+        (lambda z, law=e.Spiral(): e.rk4(law, z, 0.1, 5), (images(3, 2),), None),
+    ],
+    "pinn_heat": lambda e: [(e.Heat(8), (images(5, 1), images(5, 1)), None)],
+    "char_gpt": lambda e: [(e.GPT(10, 6, 16, 2, 2), (torch.arange(12).reshape(2, 6) % 10,), (torch.arange(24).reshape(4, 6) % 10,))],
+    "style_transfer": lambda e: [(e.network(), (images(1, 3, 16, 16),), (images(2, 3, 16, 16),)), (style_losses(), (images(1, 3, 16, 16),), None)],
+    "user_ops": lambda e: [
+        (e.energy, (e.icosahedron(0.1),), None), (e.pair_energy, (images(5) + 1,), (images(9) + 1,)),
+        (nn.Conv1d(1, 1, 17, padding=8), (images(2, 1, 40),), (images(3, 1, 40),)),
+    ],
+    "njit_optimizer": lambda e: [(e.rosenbrock, (images(6),), None)],
+    "first_steps": lambda e: [
+        (nn.Sequential(nn.Linear(3, 3), nn.Tanh(), e.ContentLoss(torch.zeros(1, 3), 1.0), nn.Linear(3, 3)), (images(1, 3),), None),
+        (lambda x: (3 * (x + 2) ** 2).mean(), (images(2, 2),), None),
+    ],
+}  # fmt: skip
+
+
+def test_no_example_is_left_out():
+    assert {path.stem for path in (Path(__file__).parents[1] / "examples").glob("*.py")} == EXAMPLES.keys()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_models(monkeypatch, name):
     """The models of the examples, which have what they need beside the library only where they train."""
-    examples = Path(__file__).parents[1] / "examples"
     for needed in ("matplotlib", "tqdm", "sklearn", "PIL", "safetensors"):
         pytest.importorskip(needed)
-    monkeypatch.syspath_prepend(str(examples))
-    import char_gpt
-    import maml_sine
-    import neural_ode
-    import pinn_heat
-    import two_branch_classifier
-
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples"))
+    example = in_place_of_torch(monkeypatch, name) if name == "ddp_digits" else importlib.import_module(name)
     torch.manual_seed(0)
-    batch = {"in0": {0: "batch"}}
-    compare(two_branch_classifier.TwoBranches(), images(2, 1, 8, 8), axes=batch, other=(images(5, 1, 8, 8),))
-    compare(maml_sine.network(8), images(3, 1), axes=batch, other=(images(7, 1),))
-    compare(neural_ode.Learnt(8), images(3, 2))
-    compare(pinn_heat.Heat(8), *[images(5, 1) for _ in range(2)])
-    words = torch.arange(12).reshape(2, 6) % 10
-    compare(char_gpt.GPT(10, 6, 16, 2, 2), words, axes=batch, other=(torch.cat([words, words]),), tolerance=1e-4)
+    for model, given, other in EXAMPLES[name](example):
+        assert compare(model, *given, axes=BATCH if other else None, other=other, tolerance=1e-4).model_proto.graph.node
+
+
+def test_an_op_of_numba_kernels_is_refused(monkeypatch):
+    def forward(x, out):
+        for i in range(x.shape[0]):
+            out[i] = x[i] + 1
+
+    follower = torch.custom_op(forward, shape=lambda x: x)
+    for model in (follower, lambda x: follower(x) * 2):
+        with pytest.raises(torch.onnx.OnnxExporterError, match=r"forward\(\) cannot be written as ONNX nodes"):
+            torch.onnx.export(model, images(3))
+
+
+def test_what_the_export_does_not_see_is_no_constant():
+    with pytest.raises(torch.onnx.OnnxExporterError, match="changes with the inputs"):
+        torch.onnx.export(lambda x: torch.from_numpy(x.numpy() * 2), images(3))
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch):

@@ -24,6 +24,7 @@ from ..graph.modes import state
 from ..graph.nested import users
 from ..ops.core.derive import derivative
 from ..ops.core.pointwise import pointwise as _declare
+from ..ops.core.registry import USERS
 from ..ops.core.structured import Structured
 from ..ops.creation.cast import dense
 from ..ops.creation.ranges import linspace
@@ -113,6 +114,7 @@ def pointwise(
     call = _declare(*rules, result=_of_integers(formula, len(params)), public=False)(formula)
     if check:
         _check(call, params)
+    USERS.add(call)
     return call
 
 
@@ -228,6 +230,7 @@ def custom_op(
 
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = made.plain.__doc__, made.plain.__module__
+    USERS.add(call)
     return call
 
 

@@ -21,7 +21,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ..graph.modes import PerThread
-from ..ops.core.registry import OPS
+from ..ops.core.registry import OPS, USERS
 from ..tensor import Tensor, adopt
 from .subclasses import Redefining, _disabled_torch_function_impl, as_subclass
 
@@ -204,8 +204,9 @@ def functions() -> dict[Any, Any]:
     return found
 
 
-def attributes() -> dict[str, property]:
-    """Return the attributes of tensors that are asked for by subclasses."""
+@cache
+def attributes_of_tensors() -> dict[str, property]:
+    """Return the attributes of tensors that subclasses and modes are asked for."""
     return {name: value for name, value in vars(Tensor).items() if isinstance(value, property) and (name[0] != "_" or name == "_base")}
 
 
@@ -222,22 +223,30 @@ class Interception:
     """Puts `_dispatch` into the place of all public functions while anybody needs it."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self._watching = 0
         self._lock = threading.RLock()
         self._originals: dict[Any, tuple[Any, ...]] = {}
 
-    def enter(self) -> None:
-        """Stand there for one more."""
+    def enter(self, attributes: bool = False) -> None:
+        """Stand there for one more; ``attributes``: in those of all tensors as well, which modes are asked for."""
         with self._lock:
             self.count += 1
+            self._watching += attributes
+            if attributes and self._watching == 1:
+                for name, own in attributes_of_tensors().items():
+                    setattr(Tensor, name, _attribute(own))
             if self.count == 1:
-                for function, public in functions().items():
+                for function, public in [*functions().items(), *((f, f) for f in USERS)]:
                     self._take(function, public)
 
-    def leave(self) -> None:
+    def leave(self, attributes: bool = False) -> None:
         """Stand there for one less, and give the places back after the last."""
         with self._lock:
             self.count -= 1
+            self._watching -= attributes
+            if attributes and not self._watching:
+                for name, own in attributes_of_tensors().items():
+                    setattr(Tensor, name, own)
             if not self.count:
                 for function, (code, defaults, keywords, signed) in self._originals.items():
                     function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, keywords
@@ -276,12 +285,13 @@ def met(cls: type) -> None:
         weakref.finalize(cls, INTERCEPTION.leave).atexit = False
 
 
-def _attribute(name: str, own: property) -> property:
+def _attribute(own: property) -> property:
     def asked(accessor: Any, direct: Any) -> Any:
         def access(self: Any, *value: Any) -> Any:
-            if state.disabled or not redefines(type(self)) or _computes(sys._getframe(1).f_code.co_filename):
+            found = [self] if not state.disabled and redefines(type(self)) else []
+            if not (found or (state.modes and state.disabled < 2)) or _computes(sys._getframe(1).f_code.co_filename):
                 return direct(self, *value)
-            return ask(accessor, [self], (self, *value), {})
+            return ask(accessor, found, (self, *value), {})  # (of several modes, the innermost is asked)
 
         return access
 
@@ -294,8 +304,8 @@ def made(cls: type) -> None:
     if cls in _known:
         return
     if "shape" not in vars(Redefining):
-        for name, own in attributes().items():
-            setattr(Redefining, name, _attribute(name, own))
+        for name, own in attributes_of_tensors().items():
+            setattr(Redefining, name, _attribute(own))
     if redefines(cls):
         met(cls)
 
@@ -352,13 +362,13 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        INTERCEPTION.enter()
+        INTERCEPTION.enter(attributes=True)
         state.modes = (*state.modes, self)
         return self
 
     def __exit__(self, *error: Any) -> None:
         state.modes = state.modes[:-1]
-        INTERCEPTION.leave()
+        INTERCEPTION.leave(attributes=True)
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:

@@ -322,3 +322,29 @@ def test_functions_of_programs_can_be_taken_over():
     assert scaled(torch.ones(1), 2.0).tolist() == [3.0]
     assert type(wrapped(torch.ones(1), 2.0)) is torch.Tensor
     assert scaled(x, 2.0).tolist() == [7.0, 7.0]
+
+
+def test_a_mode_sees_attributes_as_long_as_it_lasts_and_ops_of_users():
+    class Names(torch.overrides.TorchFunctionMode):
+        def __init__(self):
+            super().__init__()
+            self.seen = []
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            self.seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    own = {name: torch.Tensor.__dict__[name] for name in ("mT", "shape", "requires_grad")}
+
+    @torch.pointwise
+    def twice(x):
+        return 2 * x
+
+    x = torch.ones(2, 3, requires_grad=True)
+    with Names() as mode:
+        y = x.mT
+        x.requires_grad = True
+        z = twice(x.detach())
+    assert mode.seen == [own["mT"].__get__, own["requires_grad"].__set__, torch.Tensor.detach, twice]
+    assert y.shape == (3, 2) and z.tolist() == [[2.0] * 3] * 2
+    assert {name: torch.Tensor.__dict__[name] for name in own} == own

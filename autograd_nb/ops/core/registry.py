@@ -10,6 +10,7 @@ from functools import wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS, signature
 from types import FunctionType
 from typing import Any
+from weakref import WeakSet
 
 from ...errors import with_guess
 from ...tensor import Tensor
@@ -43,6 +44,8 @@ class OpInfo:
 
 
 OPS: dict[str, OpInfo] = {}
+#: ops that users declared, which are public functions as well
+USERS: WeakSet[Callable[..., Any]] = WeakSet()
 _PACKAGE = __name__.partition(".")[0]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...ops.random.draws import rand_like
 from ...tensor import Tensor
-from . import attention, layers, pointwise, recurrent, reductions, shapes  # noqa: F401  (they enter their functions)
+from . import attention, layers, losses, pointwise, recurrent, reductions, shapes  # noqa: F401  (they enter their functions)
 from .graph import OPSET, ExportError, Graph
 from .recording import in_eval_mode, record
 
@@ -71,11 +71,11 @@ def export(
     given = (args,) if isinstance(args, Tensor) else tuple(args)
     named = dict(kwargs or {})
     with in_eval_mode(model):
-        first = record(model, given, named)
+        first = record(model, given, named, formulas=True)
         names = _named(input_names, len(first.inputs), "input")
         axes = _axes(dynamic_axes or {})
         swap = {id(t): _another(t, axes.get(n, {})) for n, t in zip(names, first.inputs, strict=True)}
-        second = record(model, *_exchanged((given, named), swap))
+        second = record(model, *_exchanged((given, named), swap), formulas=True)
     if len(first.calls) != len(second.calls):
         raise ExportError("onnx.export(): the module takes another way for other inputs; use where() in place of `if`")
     graph = Graph(onnx, first, second)
@@ -83,6 +83,8 @@ def export(
         graph.known[id(t)] = name
     for n, a, b in zip(names, first.inputs, second.inputs, strict=True):
         graph.names[id(a)] = n
+        graph.pair(a, b)
+    for a, b in zip(first.outputs, second.outputs, strict=True):
         graph.pair(a, b)
     for mine, theirs in zip(first.calls, second.calls, strict=True):
         graph.write(mine, theirs)

@@ -10,7 +10,7 @@ import numpy as np
 from ... import dtypes
 from ...errors import guess
 from ...tensor import Tensor
-from .recording import Call, Record
+from .recording import Call, Record, tensors
 
 OPSET = 17
 
@@ -141,6 +141,9 @@ class Graph:
             raise ExportError(f"onnx.export(): the module takes another way for other inputs: {call.name}() here, {other.name}() there")
         for mine, theirs in zip(call.results(), other.results(), strict=True):
             self.pair(mine, theirs)
+        for a, b in zip(tensors(call.arguments), tensors(other.arguments), strict=True):
+            if id(a) not in self._twin:
+                self.pair(a, b)
         if call.module is None and not any(self._made(v) for v in call.arguments.values()):
             return  # a constant, as far as both runs agree
         if call.name not in OPS:

@@ -184,7 +184,7 @@ def _prelu(graph: Graph, x: Tensor, weight: Tensor) -> Any:
     return graph.node("PRelu", x, slope)
 
 
-@op("dropout", "alpha_dropout", "feature_dropout", "dropout1d", "dropout2d", "dropout3d", "contiguous", "clone", "detach", "identity", "alias")
+@op("dropout", "alpha_dropout", "feature_dropout", "dropout1d", "dropout2d", "dropout3d", "contiguous", "clone", "detach", "identity", "alias", "data")
 def nothing(graph: Graph, call: Call) -> Any:
     """Write what changes no value; dropout in training is refused."""
     if call.arguments.get("training") and call.arguments.get("p"):

@@ -6,11 +6,13 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
-from ...autograd.torch_function import TorchFunctionMode
+from ...autograd.torch_function import TorchFunctionMode, attributes_of_tensors, called, functions
 from ...graph.modes import no_grad
 from ...nn.modules.rnn import RNNBase
+from ...ops.core.registry import USERS
 from ...tensor import Tensor
 
 
@@ -50,13 +52,16 @@ def tensors(value: Any) -> list[Tensor]:
 class _Recorder(TorchFunctionMode):
     """Notes each public function that is called, not what it calls itself."""
 
-    def __init__(self, calls: list[Call]):
+    def __init__(self, calls: list[Call], formulas: bool):
         super().__init__()
-        self.calls = calls
+        self.calls, self.formulas = calls, formulas
         self.scopes = [""]  # of the modules that run, the innermost last
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self.formulas and func in USERS and hasattr(func, "op"):  # of a formula of the user's: what it consists of
+            with self:
+                return func.op.formula(*args, **kwargs)
         result = func(*args, **kwargs)
         if tensors(result):
             try:
@@ -66,8 +71,14 @@ class _Recorder(TorchFunctionMode):
             except (TypeError, ValueError):
                 arguments = {str(i): a for i, a in enumerate(args)} | kwargs
             name = getattr(func, "__name__", str(func))
+            if name == "__get__":  # of an attribute, such as x.mT
+                name = next(n for n, own in attributes_of_tensors().items() if own is func.__self__)
             self.calls.append(Call(name.strip("_") if name.startswith("__") else name, arguments, result, scope=self.scopes[-1]))
         return result
+
+
+def _run(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return model(*args, **kwargs)
 
 
 @contextmanager
@@ -83,10 +94,10 @@ def in_eval_mode(model: Any) -> Iterator[None]:
             m.training = True
 
 
-def record(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Record:
-    """Return what a run of ``model`` on these arguments does."""
+def record(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], formulas: bool = False) -> Record:
+    """Return what a run of ``model`` on these arguments does; ``formulas``: and what ops from formulas of the user's do."""
     found = Record(inputs=tensors([list(args), kwargs]))
-    recorder = _Recorder(found.calls)
+    recorder = _Recorder(found.calls, formulas)
 
     def whole(module: Any, given: tuple[Any, ...], result: Any) -> None:
         arguments = {"input": given[0], "state": given[1] if len(given) > 1 else None}
@@ -103,7 +114,9 @@ def record(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
         handles.append(m.register_forward_hook(left, always_call=True))
     try:
         with no_grad(), recorder:
-            result = model(*args, **kwargs)
+            # a public function is one of the calls
+            run = called if isinstance(model, FunctionType) and (model in USERS or model in functions()) else _run
+            result = run(model, args, kwargs)
     finally:
         for handle in handles:
             handle.remove()

@@ -25,7 +25,7 @@ def reshape(graph: Graph, call: Call) -> Any:
     return graph.reshape(graph.of(x), x, call.result)
 
 
-@op("permute", "transpose", "t", "swapaxes", "swapdims", "movedim", "moveaxis", "adjoint")
+@op("permute", "transpose", "t", "swapaxes", "swapdims", "movedim", "moveaxis", "adjoint", "mT", "mH", "T", "H")
 def permute(graph: Graph, call: Call) -> Any:
     """Write another order of dims, found from what the function makes of the dims' sizes."""
     x, out, a = _operand(call), call.result, call.arguments
@@ -38,7 +38,9 @@ def permute(graph: Graph, call: Call) -> Any:
             d0, d1 = (v % n for v in list(a.values())[1:3])
             order = list(range(n))
             order[d0], order[d1] = d1, d0
-        case "t" | "adjoint":
+        case "T":
+            order = list(reversed(range(n)))
+        case "t" | "adjoint" | "mT" | "mH" | "H":
             order = [*range(n - 2), *reversed(range(n)[-2:])]
         case _:
             source, target = list(a.values())[1:3]
