@@ -75,7 +75,8 @@ def export(
         names = _named(input_names, len(first.inputs), "input")
         axes = _axes(dynamic_axes or {})
         swap = {id(t): _another(t, axes.get(n, {})) for n, t in zip(names, first.inputs, strict=True)}
-        second = record(model, *_exchanged((given, named), swap), formulas=True)
+        other_given, other_named = _exchanged((given, named), swap)
+        second = record(model, other_given, other_named, formulas=True)
     if len(first.calls) != len(second.calls):
         raise ExportError("onnx.export(): the module takes another way for other inputs; use where() in place of `if`")
     graph = Graph(onnx, first, second)
