@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ops.core.guesses import guess_keyword
+from . import rendezvous
 from .thread import communication
 from .watch import holder
 
@@ -39,6 +40,15 @@ def end_together(MPI: Any, leave: Callable[[], None]) -> None:
 
         sys.excepthook = hook
     atexit.register(_at_exit, MPI, leave)
+    processes = sys.modules.get("multiprocessing.util")
+    if processes is not None and sys.modules["multiprocessing"].parent_process() is not None:  # forked ones end without `atexit`
+        processes.Finalize(None, _at_process_exit, (MPI, leave), exitpriority=100)
+
+
+def _at_process_exit(MPI: Any, leave: Callable[[], None]) -> None:
+    _at_exit(MPI, leave)
+    if not MPI.Is_finalized():
+        MPI.Finalize()
 
 
 def _abort(MPI: Any) -> None:
@@ -63,3 +73,5 @@ def _at_exit(MPI: Any, leave: Callable[[], None]) -> None:
         _abort(MPI)
     leave()
     watch.goodbye()
+    holder.watch = None
+    rendezvous.leave()

@@ -16,7 +16,7 @@ import numpy as np
 from .. import launch
 from ..kernels.order import BEGUN, DONE, GIVEN_UP, WORDS
 from ..tensor import Tensor, wrap
-from . import mpi
+from . import mpi, rendezvous
 from .ending import end_together
 from .thread import communication, drain
 from .watch import Watch, holder
@@ -159,6 +159,14 @@ def _backend(name: Any) -> str:
     return given
 
 
+def _meeting_point(init_method: str | None) -> tuple[str, int] | None:
+    """Return the host and port where ranks meet that nobody started together, None where the environment does not say."""
+    host, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
+    if init_method is not None and init_method.startswith("tcp://"):
+        host, _, port = init_method[len("tcp://") :].partition("?")[0].rpartition(":")
+    return (host, int(port)) if host and port else None
+
+
 def _place(init_method: str | None, world_size: int, rank: int) -> tuple[int, int]:
     """Return (rank, number of ranks) as the caller or the environment wants them, -1 where they do not say."""
     if init_method is not None and init_method.partition("://")[0] not in ("env", "tcp", "file"):
@@ -174,7 +182,8 @@ def init_process_group(
     """Begin: make the group of all ranks that `python -m autograd_nb run -n …`, mpiexec or srun started; alone it has one rank.
 
     Every backend's name means MPI, and ``init_method`` and ``store`` are not needed, as the ranks know one another. ``rank`` and
-    ``world_size`` (or RANK and WORLD_SIZE) may say how the ranks are numbered, and must fit the number that was started.
+    ``world_size`` (or RANK and WORLD_SIZE) may say how the ranks are numbered, and must fit the number that was started. Processes that nobody
+    started together meet at MASTER_ADDR and MASTER_PORT, or at ``tcp://host:port``, if the MPI is MPICH.
     ``timeout``: for how long a call waits for other ranks, 30 minutes where nothing is said.
 
     Errors: RuntimeError without MPI, ValueError the second time and for a ``world_size`` that was not started.
@@ -183,6 +192,9 @@ def init_process_group(
         raise ValueError("trying to initialize the default process group twice!")
     limit, name = limit_of(timeout), _backend(backend)
     own, size = _place(init_method, world_size, rank)
+    point = _meeting_point(init_method)
+    if size > 1 and own >= 0 and point is not None and not mpi.started() and mpi.launched() is None:
+        rendezvous.join(own, size, *point, limit)
     MPI = mpi.mpi()
     started = MPI.COMM_WORLD.Get_size()
     if size not in (-1, started):

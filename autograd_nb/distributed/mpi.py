@@ -33,6 +33,11 @@ def is_available() -> bool:
     return "mpi4py" in sys.modules or importlib.util.find_spec("mpi4py") is not None
 
 
+def started() -> bool:
+    """Return whether MPI has been started in this process."""
+    return "mpi4py.MPI" in sys.modules
+
+
 def mpi() -> Any:
     """Return ``mpi4py.MPI``, which starts MPI when it is imported first. RuntimeError where it is missing or has no threads."""
     if not is_available():

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 import pytest
 
-from autograd_nb.distributed import launcher
+from autograd_nb.distributed import launcher, rendezvous
 from autograd_nb.distributed.mpi import launched
 
-from .jobs import ROOT, environment, needs_mpi, started
+from .jobs import ROOT, environment, mpiexec, needs_mpi, open_mpi, started
 
 RUN = [sys.executable, "-m", "autograd_nb", "run"]
 
@@ -93,7 +94,8 @@ def test_a_pytorch_program_on_several_ranks(tmp_path, spelling):
     ended = started([*RUN, *spelling, str(tmp_path / "program.py"), "-n", "--x"])
     assert ended.code == 0, ended.out
     lines = sorted(line for line in ended.out.splitlines() if "sum" in line)
-    assert lines == [f"[{r}] sum 6.0 ('{r}', '{r}') ['-n', '--x'] True" for r in range(3)]
+    head = "[1,{}]<stdout>:" if open_mpi() else "[{}]"
+    assert lines == [f"{head.format(r)} sum 6.0 ('{r}', '{r}') ['-n', '--x'] True" for r in range(3)]
 
 
 @needs_mpi
@@ -121,6 +123,101 @@ def test_a_signal_ends_all_ranks(tmp_path):
     assert process.wait(300) != 0
     assert time.monotonic() - begin < 200
     process.stdout.close()
+
+
+BEGINNING = """
+import os
+import torch
+import torch.distributed as dist
+from torch.multiprocessing import Process
+
+def run(rank, size):
+    tensor = torch.zeros(1)
+    if rank == 0:
+        tensor += 1
+        dist.isend(tensor=tensor, dst=1).wait()
+    else:
+        dist.irecv(tensor=tensor, src=0).wait()
+    dist.all_reduce(tensor, op=dist.ReduceOp.SUM, group=dist.new_group([0, 1]))
+    print(f"sum {tensor[0]} {rank}\\n", end="", flush=True)
+
+def init_process(rank, size, fn, backend="gloo"):
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "127.0.0.1", "@"
+    dist.init_process_group(backend, rank=rank, world_size=size)
+    fn(rank, size)
+
+if __name__ == "__main__":
+    processes = [Process(target=init_process, args=(rank, 2, run)) for rank in range(2)]
+    for p in processes:
+        p.start()
+    for p in processes:
+        p.join()
+    print("codes", [p.exitcode for p in processes])
+"""
+ALONE = """
+import sys, time
+from datetime import timedelta
+import autograd_nb as torch, autograd_nb.distributed as dist
+dist.init_process_group(init_method=sys.argv[2] if len(sys.argv) > 2 else None, timeout=timedelta(seconds=30))
+t = torch.ones(3) * dist.get_rank()
+dist.all_reduce(t)
+print("sum", t.tolist(), dist.get_rank(), flush=True)
+if sys.argv[1] == "raise" and dist.get_rank() == 1:
+    raise KeyError("in the middle")
+if sys.argv[1] == "exit" and dist.get_rank() == 1:
+    import os
+    os._exit(3)
+if sys.argv[1] != "well":
+    time.sleep(600)
+"""
+only_mpich = pytest.mark.skipif(mpiexec() is not None and open_mpi(), reason="ranks that nobody started together find one another by MPICH's protocol")
+
+
+def port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return str(found.getsockname()[1])
+
+
+@needs_mpi
+@only_mpich
+def test_a_program_that_begins_its_processes_itself(tmp_path):
+    (tmp_path / "program.py").write_text(BEGINNING.replace("@", port()))
+    ended = started([*RUN, str(tmp_path / "program.py")])
+    assert sorted(line for line in ended.out.splitlines() if "sum" in line) == ["sum 2.0 0", "sum 2.0 1"], ended.out
+    assert "codes [0, 0]" in ended.out
+
+
+@needs_mpi
+@only_mpich
+@pytest.mark.parametrize(("how", "method"), [("well", None), ("well", "tcp"), ("raise", None), ("exit", None)])
+def test_ranks_that_are_started_one_by_one(how, method):
+    """As PyTorch's are: by their variables alone. When one fails, all end."""
+    at, ranks = port(), 3
+    more = {"WORLD_SIZE": str(ranks)} | ({} if method else {"MASTER_ADDR": "localhost", "MASTER_PORT": at})
+    words = [sys.executable, "-c", ALONE, how, *([f"tcp://127.0.0.1:{at}"] if method else [])]
+    jobs = [
+        subprocess.Popen(words, env=environment(RANK=str(r), **more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
+        for r in reversed(range(ranks))
+    ]
+    said = [job.communicate(timeout=300)[0] for job in jobs]
+    assert "sum [3.0, 3.0, 3.0]" in said[1], said
+    assert how == "exit" or all("sum [3.0, 3.0, 3.0]" in text for text in said), said
+    assert [job.returncode == 0 for job in jobs] == [how == "well"] * ranks, said
+    assert how != "raise" or any("KeyError: 'in the middle'" in text for text in said)
+    assert how == "well" or any("rank 1 " in text for text in said[::2])
+
+
+def test_where_ranks_are():
+    assert rendezvous.mapping(["a", "a", "a"]) == "(vector,(0,1,3))"
+    assert rendezvous.mapping(["a", "b", "b", "a"]) == "(vector,(0,1,1),(1,1,2),(0,1,1))"
+
+
+def test_ranks_that_cannot_meet_are_told_where():
+    with pytest.raises(RuntimeError, match=r"MASTER_ADDR=127\.0\.0\.1, MASTER_PORT=\d+: rank 1 cannot reach rank 0 there"):
+        rendezvous.join(1, 2, "127.0.0.1", int(port()), 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(RuntimeError, match=r"rank 0 cannot wait for the others there"):
+        rendezvous.join(0, 2, "127.0.0.1", other.getsockname()[1], 1.0)
 
 
 SPAWNING = """
