@@ -89,11 +89,11 @@ def test_docstrings_are_sentences():
 
 #: the verbs that docstrings begin with; another one may be added
 VERBS = re.compile(
-    r"(Accept|Accepted|Accumulate|Add|Allow|Apply|Average|Become|Begin|Bind|Bring|Build|Call|Change|Check|Claim|Clamp|Clip|"
+    r"(Accept|Accepted|Accumulate|Add|Allow|Answer|Apply|Average|Become|Begin|Bind|Bring|Build|Call|Change|Check|Claim|Clamp|Clip|"
     r"Close|Collect|Compare|Compile|Compute|Conjugate|Contract|Convert|Copy|Count|Cut|Declare|Decorate|Decorator|Divide|Do|Draw|"
-    r"Drop|End|Enter|Fail|Fill|Finish|Fold|Forget|Give|Go|Have|Import|Join|Keep|Lay|Leave|Let|Load|Look|Make|Mark|Merge|Move|Multiply|Name|"
+    r"Drop|End|Enter|Fail|Fill|Find|Finish|Fold|Forget|Give|Go|Have|Import|Join|Keep|Lay|Leave|Let|Load|Look|Make|Mark|Merge|Move|Multiply|Name|"
     r"Note|Observe|Offer|Open|Overwrite|Pack|Pad|Partition|Plan|Prune|Push|Put|Raise|Read|Receive|Reduce|Refresh|Refuse|Register|Rehearse|"
-    r"Remember|Remove|Repeat|Replace|Resize|Return|Rewrite|Round|Run|Save|Say|Scale|Seed|Send|Set|Sort|Split|Stack|Stand|"
+    r"Remember|Remove|Repeat|Replace|Resize|Return|Rewrite|Round|Run|Save|Say|Scale|Seed|Send|Serve|Set|Sort|Split|Stack|Stand|"
     r"Start|Step|Sum|Swap|Switch|Take|Tell|Turn|Undo|Update|Wait|Walk|Warn|Watch|Write|Yield|Zero)\b"
 )
 

@@ -84,7 +84,7 @@ class Server:
         os._exit(0)
 
     def serve(self, connection: socket.socket) -> None:
-        """Answer one connection until it ends."""
+        """Answer what one connection asks until it ends."""
         lines, rank = connection.makefile("rb"), -1
         with contextlib.suppress(OSError):
             for line in lines:
@@ -136,7 +136,7 @@ def mapping(hosts: list[str]) -> str:
 
 
 def main(host: str, port: int, size: int) -> None:
-    """Serve until all ranks have ended."""
+    """Serve the ranks until all of them have ended."""
     server = Server(size)
     listening = socket.create_server((host, port), backlog=max(size, 16))
     print("here", flush=True)
@@ -146,7 +146,7 @@ def main(host: str, port: int, size: int) -> None:
 
 
 def join(rank: int, size: int, host: str, port: int, limit: float) -> None:
-    """Find the other ranks before MPI starts. RuntimeError where rank 0 cannot be reached within ``limit`` seconds.
+    """Find the other ranks, before MPI is started. RuntimeError where rank 0 cannot be reached within ``limit`` seconds.
 
     The process ends when another rank ends without saying goodbye: `leave`.
     """
