@@ -142,6 +142,8 @@ class Session:
         variant.state.serves = build_test(variant)
         build_fast_path(variant, self.live_entries)
         self._release()
+        for tell in capture.settled:
+            tell(self.function)
         return variant
 
     def _unchanged(self, guard: Guard) -> None:

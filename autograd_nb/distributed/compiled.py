@@ -8,6 +8,7 @@ function run eagerly.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,7 +23,7 @@ from ..tensor import Tensor, make
 from .agreement import agree
 from .buffers import NAMES, OPERATIONS
 from .failures import DistBackendError
-from .group import ProcessGroup
+from .group import ProcessGroup, world
 from .mpi import NATIVE, address, mpi
 from .reduce_op import RedOpType, ReduceOp
 from .thread import communication
@@ -108,6 +109,44 @@ class _Calls:
 _calls: dict[str, _Calls] = {}
 
 
+class _Program:
+    """The calls of a function that is being captured: ranks compare their hash when its program is made.
+
+    So a rank is found whose program has more calls than another's: those beyond would meet calls that nobody compares any more, as programs run
+    again. Groups of the same ranks are compared together, as their calls have one order.
+    """
+
+    def __init__(self) -> None:
+        self.calls: dict[tuple[int, ...], list[Any]] = {}
+        self.first: dict[tuple[int, ...], int] = {}
+        self.last: dict[tuple[int, ...], Task] = {}
+
+    @classmethod
+    def of(cls, observer: Any) -> _Program:
+        """Return that of the function whose launches are observed."""
+        for tell in observer.settled:
+            if isinstance(tell, cls):
+                return tell
+        observer.settled.append(made := cls())
+        return made
+
+    def add(self, task: Task, kind: tuple[Any, ...]) -> None:
+        """Add a call, behind those before."""
+        ranks = task.group.ranks
+        if ranks not in self.calls:
+            self.first[ranks] = sum(g.made() for g in world.groups.values() if g.ranks == ranks)
+        self.calls.setdefault(ranks, []).append((task.group.name, kind))
+        self.last[ranks] = task
+
+    def __call__(self, function: Any) -> None:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        for ranks, calls in self.calls.items():
+            digest = hashlib.blake2b(repr(calls).encode(), digest_size=16).digest()
+            said = f"{len(calls)} call{'s' if len(calls) > 1 else ''}, the last {self.last[ranks]}"
+            assert holder.watch is not None
+            holder.watch.captured(self.last[ranks], (f"programs of {name}", ranks, self.first[ranks]), digest, said)
+
+
 def _given_up(order: np.ndarray) -> None:
     """Raise what made a group's calls end, if anything did."""
     if order[GIVEN_UP]:
@@ -127,7 +166,8 @@ def _agreed(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...]) -> 
     task = Task(group, name, f"{text}{launch.observer().at_line()}", lambda: agree(group, task, key), group.timeout)
     task.native, task.seq = True, group.made() + 1
     if holder.watch is not None and group.size() > 1:
-        holder.watch.captured(task, (name, *key))
+        holder.watch.captured(task, ("calls", group.name, task.seq), (name, *key), str(task))
+        _Program.of(launch.observer()).add(task, (name, *key))
     if group.agreed((name, *key)):
         return
     thread = communication()

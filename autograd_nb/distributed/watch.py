@@ -49,9 +49,9 @@ class Watch:
         self._lock = threading.Lock()
         self._numbers = 0
         self._inquiries: dict[int, _Inquiry] = {}
-        self._news: deque[tuple[int, str, int, tuple[Any, ...], str, Any]] = deque()  # of captured calls: whose, group, number, kind, text, task
-        self._own: dict[str, Task] = {}  # by group, the last of this rank's
-        self._captured: dict[tuple[str, int], dict[int, tuple[tuple[Any, ...], str]]] = {}
+        self._news: deque[tuple[int, tuple[Any, ...], Any, str, Any]] = deque()  # of what was captured: whose, its place, kind, text, task
+        self._own: dict[tuple[Any, ...], Task] = {}  # by place, the tasks of this rank's
+        self._captured: dict[tuple[Any, ...], dict[int, tuple[Any, str]]] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._live, name="autograd_nb-watch", daemon=True)
         self._thread.start()
@@ -66,13 +66,14 @@ class Watch:
         """Tell the others that this rank makes no more calls in a group, or (None) in any; ``numbers``: its last in each."""
         self.tell(("left", group, numbers), ranks)
 
-    def captured(self, task: Task, kind: tuple[Any, ...]) -> None:
-        """Note a call that is being captured, and tell the other ranks of it: those that capture another one in its place are named.
+    def captured(self, task: Task, place: tuple[Any, ...], kind: Any, text: str) -> None:
+        """Note what is being captured, and tell the other ranks of it: those that capture something else in its ``place`` are named.
 
-        Then no rank of the two makes a call any more: DifferentCallsError where it waits, or at its next one.
+        Place and kind are a call's name and number in its group and what it is, or those of a whole program's calls. Then no rank of the
+        two makes a call any more: DifferentCallsError where it waits, or at its next one.
         """
-        self._news.append((self.rank, task.group.name, task.seq, kind, str(task), task))
-        self.tell(("captured", task.group.name, task.seq, kind, str(task)), list(task.group.ranks))
+        self._news.append((self.rank, place, kind, text, task))
+        self.tell(("captured", place, kind, text), list(task.group.ranks))
 
     def goodbye(self) -> None:
         """Wait until all ranks are here, answering meanwhile, and stop."""
@@ -114,19 +115,21 @@ class Watch:
                 for name in [group] if group is not None else [None, *numbers]:
                     self.left.setdefault(who, {})[name] = (time.monotonic(), numbers.get(name, 0))
 
-    def _compare(self, rank: int, group: str, number: int, kind: tuple[Any, ...], text: str, task: Task | None) -> None:
-        """Compare what ranks have captured as one call of a group; some may run it eagerly."""
-        known = self._captured.setdefault((group, number), {})
+    def _compare(self, rank: int, place: tuple[Any, ...], kind: Any, text: str, task: Task | None) -> None:
+        """Compare what ranks have captured in one place; some may run it eagerly."""
+        known = self._captured.setdefault(place, {})
         known[rank] = (kind, text)
         if task is not None:
-            self._own[group] = task
+            self._own[place] = task
         if self.rank in known and any(k != kind for k, _ in known.values()):
-            calls = "; ".join(f"rank {r}: {said}" for r, (_, said) in sorted(known.items()))
-            error = DifferentCallsError(f"Ranks captured different calls. {calls}. All ranks of a group make the same calls in the same order")
-            for each in [*communication().waiting(), self._own[group]]:
+            found = "; ".join(f"rank {r}: {said}" for r, (_, said) in sorted(known.items()))
+            error = DifferentCallsError(f"Ranks captured different {place[0]}. {found}. All ranks of a group make the same calls in the same order")
+            for each in [*communication().waiting(), self._own[place]]:
                 communication().give_up(each, error)
         while len(self._captured) > MOST:
-            del self._captured[next(iter(self._captured))]
+            oldest = next(iter(self._captured))
+            del self._captured[oldest]
+            self._own.pop(oldest, None)
 
     def _state(self) -> str:
         """Return what this rank is doing, as an answer to the others."""

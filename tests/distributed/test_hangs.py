@@ -216,3 +216,20 @@ for _ in range(10): dist.barrier(); time.sleep(0.1)
     first, second = re.search(r"SUM at <string>:(\d+) in one; rank 1: broadcast #8 float64\[1000\] from 0 at <string>:(\d+) in other\.", out).groups()
     assert "Ranks captured different calls. rank 0: all_reduce #8 float64[1000] SUM at " in out
     assert int(second) == int(first) + 5
+
+
+def test_ranks_that_capture_programs_of_other_lengths_are_named():
+    """The call that only one of them has meets one of the other's next run, of the same kind, which is compared no more."""
+    program = """
+@torch.compile
+def step(x):
+    y = x * 2
+    for _ in range(2 + (rank == 1)):
+        dist.all_reduce(y)
+    return y
+for _ in range(10): step(x); time.sleep(0.2)
+"""
+    out = run(program, ranks=2, limit=LONG)
+    assert "waited" not in out
+    assert "Ranks captured different programs of step. rank 0: 2 calls, the last all_reduce #8 float64[1000] SUM at <string>:" in out
+    assert "; rank 1: 3 calls, the last all_reduce #9 float64[1000] SUM at <string>:" in out

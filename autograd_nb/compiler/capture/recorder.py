@@ -39,6 +39,7 @@ class Capture:
         self.buffers: dict[int, Buffer] = {}
         self.problems: list[Problem] = []
         self.endings: list[Callable[[], str]] = []  # each is asked when the run has ended, and returns a problem or ""
+        self.settled: list[Callable[[Any], None]] = []  # each is told the function when its program is made
         self.forgotten: set[int] = set()  # ids of tensors whose gradient was set without being read
         self.looked = False  # whether Python has looked at gradients
         self.grads: dict[int, tuple[Any, ...]] = {}  # id of a tensor -> (tensor, its gradient before the run, the gradient's version)
