@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..ops.creation.convert import from_dlpack, to_dlpack
+from ..ops.creation.dlpack import from_dlpack, to_dlpack
 
 __all__ = ["from_dlpack", "to_dlpack"]

@@ -186,41 +186,6 @@ def _as_arrays(x: Any) -> Any:
     return x
 
 
-def _dlpack(self: Tensor, **kw: Any) -> Any:
-    if self.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return ndarray(self).__dlpack__(**kw)
-
-
-def _dlpack_device(self: Tensor) -> tuple[int, int]:
-    return (1, 0)
-
-
-@public(method=False)
-def from_dlpack(ext_tensor):
-    """Return a tensor that shares the memory of any object with ``__dlpack__``, or that of a capsule."""
-    return wrap(np.from_dlpack(_Capsule(ext_tensor) if type(ext_tensor).__name__ == "PyCapsule" else ext_tensor))
-
-
-@public(method=False)
-def to_dlpack(tensor):
-    """Return a capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once."""
-    return ndarray(tensor.detach()).__dlpack__()
-
-
-class _Capsule:
-    """An object that NumPy takes for the owner of a capsule."""
-
-    def __init__(self, capsule: Any):
-        self._capsule = capsule
-
-    def __dlpack__(self, **kw: Any) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
-
-
 def _pointwise(self: Tensor, name: str, args: tuple[Any, ...], options: dict[Any, Any]) -> Any:
     """Return ``m.<name>`` on tensors (see `autograd_nb.codegen.formula.namespace`)."""
     if name == "zero_like":
@@ -245,8 +210,6 @@ Tensor.__contains__ = _contains  # type: ignore[assignment]
 Tensor.__array__ = _array  # type: ignore[assignment]
 Tensor.__array_ufunc__ = _array_ufunc  # type: ignore[assignment]
 Tensor.__array_function__ = _array_function  # type: ignore[assignment]
-Tensor.__dlpack__ = _dlpack  # type: ignore[assignment]
-Tensor.__dlpack_device__ = _dlpack_device  # type: ignore[assignment]
 
 
 # ------------------------------------------------------------------------------------------ what a tensor is

@@ -14,9 +14,9 @@ from ...tensor import Tensor
 from ..core.recording import made_in
 from ..core.registry import public
 from .cast import as_device
-from .convert import from_dlpack
 from .create import from_numpy, tensor
 from .device import CPU, device
+from .dlpack import from_dlpack
 from .ranges import arange
 
 

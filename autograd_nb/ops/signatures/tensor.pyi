@@ -51,9 +51,11 @@ class TensorMethods:
 
     def __div__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
-    def __dlpack__(self, **kw: Any) -> Any: ...
+    def __dlpack__(self) -> Any:
+        """Return a capsule with the tensor's memory; ``stream`` is for devices, and has no meaning here."""
 
-    def __dlpack_device__(self) -> tuple[_int, _int]: ...
+    def __dlpack_device__(self) -> tuple[_int, _int]:
+        """Return DLPack's number of the CPU."""
 
     def __eq__(self, other: Tensor | Number | _complex) -> Tensor: ...  # type: ignore[override]
 

@@ -866,7 +866,7 @@ def frac_(input: Tensor) -> Tensor:
 def frexp(input: Tensor, *, out: Tensor | None = None) -> _return_types.frexp:
     """Return (mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0."""
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: _bool | None = None) -> Tensor:
     """Return a tensor that shares the memory of any object with ``__dlpack__``, or that of a capsule."""
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:
