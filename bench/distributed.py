@@ -1,18 +1,24 @@
-"""What several processes cost: ``python -m bench.distributed [--quick] [--torch PYTHON] [--out FILE]``.
+"""What several processes cost: ``python -m bench.distributed [--quick] [--torch PYTHON] [--model] [--page docs/distributed.md]``.
 
 Collectives and training steps of this library beside bare MPI and, where an interpreter with PyTorch is named, beside gloo: the same program
 (`bench.ranks.program`). Run it by an interpreter that has the extra ``mpi``, alone on the machine. Every time is a median; each rank has one thread.
+Each line that has an aim says whether it is met. ``--model``: all-reductions of many sizes beside what the model of their cost says.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
-import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+
+from autograd_nb.distributed.launcher import find_mpiexec, is_open_mpi, near
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = ROOT / "bench" / "ranks" / "program.py"
@@ -31,9 +37,8 @@ def _result(out: str) -> dict[str, float]:
 
 def here(ranks: int, cases: str, rounds: int) -> dict[str, float]:
     """Return the seconds of some cases on this library."""
-    beside = Path(sys.prefix) / "bin" / "mpiexec"
-    mpiexec = str(beside) if beside.exists() else str(shutil.which("mpiexec"))
-    command = [mpiexec, "-n", str(ranks), sys.executable, str(PROGRAM), "autograd_nb", cases, str(rounds)]
+    mpiexec = find_mpiexec()
+    command = [mpiexec, "-n", str(ranks), *near(is_open_mpi(mpiexec)), sys.executable, str(PROGRAM), "autograd_nb", cases, str(rounds)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=_environment(), check=False)
     if ended.returncode:
         print(ended.stderr[-2000:], file=sys.stderr)
@@ -55,53 +60,120 @@ def there(python: str, ranks: int, cases: str, rounds: int, port: int) -> dict[s
             job.kill()
 
 
-def _line(name: str, ranks: int, ours: float | None, other: float | None, beside: str) -> str:
-    def said(seconds: float | None) -> str:
-        return "–" if seconds is None else f"{seconds * 1e6:,.0f}"
+@dataclass
+class Line:
+    """A time of this library beside another one, in seconds, and what it is to be: ``aim`` says it, ``met`` whether it is so."""
 
-    ratio = f"{ours / other:.2f}" if ours and other else "–"
-    return f"| {name} | {ranks} | {said(ours)} | {beside} {said(other)} | {ratio} |"
+    name: str
+    ranks: int
+    ours: float | None
+    other: float | None
+    beside: str
+    aim: str = ""
+    most: float | None = None  #: of the ratio
+    slowest: float | None = None  #: of the time itself
+
+    @property
+    def met(self) -> str:
+        if not self.aim or self.ours is None or (self.most is not None and not self.other):
+            return ""
+        ratio = self.ours / self.other if self.other else 0.0
+        good = (self.most is None or ratio <= self.most) and (self.slowest is None or self.ours <= self.slowest)
+        return "yes" if good else "no"
+
+    def __str__(self) -> str:
+        def said(seconds: float | None) -> str:
+            return "–" if seconds is None else f"{seconds * 1e6:,.0f}"
+
+        ratio = f"{self.ours / self.other:.2f}" if self.ours and self.other else "–"
+        return f"| {self.name} | {self.ranks} | {said(self.ours)} | {self.beside} {said(self.other)} | {ratio} | {self.aim} | {self.met} |"
 
 
 def table(python: str | None, quick: bool) -> list[str]:
     """Run everything; the lines of the table."""
     rounds, port = (100 if quick else 1000), 29611
-    lines = ["| what | ranks | µs here | µs beside | ratio |", "|---|---|---|---|---|"]
+    lines = ["| what | ranks | µs here | µs beside | ratio | aim | met |", "|---|---|---|---|---|---|---|"]
     collectives, steps = "all-reduce 1 KB,all-reduce 4 MB", "mlp,branches"
     found = here(2, f"{collectives},bare 1 KB,bare 4 MB,hidden", rounds)
-    lines += [_line(f"all-reduce {size}", 2, found.get(f"all-reduce {size}"), found.get(f"bare {size}"), "MPI") for size in ("1 KB", "4 MB")]
+    small, large = (found.get(case) for case in collectives.split(","))
+    rows = [
+        Line("all-reduce 1 KB", 2, small, found.get("bare 1 KB"), "MPI", "≤ 60 µs", slowest=60e-6),
+        Line("all-reduce 4 MB", 2, large, found.get("bare 4 MB"), "MPI", "≤ 1.2", 1.2),
+    ]
     if python:
         gloo = there(python, 2, collectives, rounds, port)
-        lines += [_line(case, 2, found.get(case), gloo.get(case), "gloo") for case in collectives.split(",")]
+        rows += [
+            Line("all-reduce 1 KB", 2, small, gloo.get("all-reduce 1 KB"), "gloo"),
+            Line("all-reduce 4 MB", 2, large, gloo.get("all-reduce 4 MB"), "gloo", "≤ 0.6", 0.6),
+        ]
     for ranks in (1, 2, 3):
         ours = here(ranks, f"{steps},mlp alone,mlp compiled", rounds)
         gloo = there(python, ranks, steps, rounds, port + ranks) if python else {}
-        lines += [_line(f"step of DDP, {case}", ranks, ours.get(case), gloo.get(case), "gloo") for case in steps.split(",") if python]
+        rows += [Line(f"step of DDP, {case}", ranks, ours.get(case), gloo.get(case), "gloo", "< 1", 1.0) for case in steps.split(",") if python]
         if ranks == 1:
-            lines.append(_line("step of DDP, mlp", 1, ours.get("mlp"), ours.get("mlp alone"), "without DDP"))
-        lines.append(_line("compiled step of DDP, mlp", ranks, ours.get("mlp compiled"), ours.get("mlp"), "eager"))
+            rows.append(Line("step of DDP, mlp", 1, ours.get("mlp"), ours.get("mlp alone"), "without DDP", "≤ 1.05", 1.05))
+        rows.append(Line("compiled step of DDP, mlp", ranks, ours.get("mlp compiled"), ours.get("mlp"), "eager", "≤ 0.5", 0.5))
     first = None
     for ranks in (1, 2, 3, 4):
         took = here(ranks, "mlp large", max(rounds // 5, 20)).get("mlp large")
         first = first or took
-        lines.append(_line("weak scaling: 1,024 examples a rank", ranks, took, first, "one rank"))
+        rows.append(Line("weak scaling: 1,024 examples a rank", ranks, took, first, "one rank"))
+    lines += map(str, rows)
     share = found.get("hidden")
     if share is not None:
-        lines += ["", f"Of 4 ms of delay per bucket the backward pass hides {share:.0%}."]
+        met = "met" if share >= 0.5 else "not met"
+        lines += ["", f"Of an artificial delay of 4 ms for each bucket the backward pass hides {share:.0%} (aim: at least half, {met})."]
     return lines
 
 
+SIZES = [1 << k for k in range(10, 25, 2)]  #: bytes of the all-reductions that the model is fitted to
+
+
+def fitted(points: list[tuple[int, int, float]]) -> tuple[float, float]:
+    """Return α and β of T = 2·log₂P·α + 2(P−1)/P·n·β for points (P, n, T), by least squares of what they miss as shares of T."""
+    a = np.array([[2 * math.log2(p) / t, 2 * (p - 1) / p * n / t] for p, n, t in points])
+    alpha, beta = np.linalg.lstsq(a, np.ones(len(points)), rcond=None)[0]
+    return float(alpha), float(beta)
+
+
+def model(quick: bool) -> list[str]:
+    """Measure all-reductions of many sizes on 2, 3 and 4 ranks; the lines of the table beside the model of what they cost."""
+    cases = [f"reduce {n}" for n in SIZES]
+    points = []
+    for ranks in (2, 3, 4):
+        found = here(ranks, ",".join(cases), 30 if quick else 200)
+        points += [(ranks, n, found[case]) for n, case in zip(SIZES, cases, strict=True) if case in found]
+    own = [p for p in points if p[0] <= (os.cpu_count() or 1)] or points  # more ranks than cores wait for their turn, which the model knows not
+    alpha, beta = fitted(own)
+    lines = ["| ranks | bytes | µs measured | µs by the model |", "|---|---|---|---|"]
+    for p, n, t in points:
+        said = 2 * math.log2(p) * alpha + 2 * (p - 1) / p * n * beta
+        lines.append(f"| {p} | {n:,} | {t * 1e6:,.0f} | {said * 1e6:,.0f} |")
+    fit = f"α = {alpha * 1e6:.1f} µs a message, β = {beta * 1e9:.3f} ns a byte ({1 / beta / 1e9:.1f} GB/s)"
+    return [f"{fit}, fitted to the points with no more ranks than cores.", "", *lines]
+
+
+def write(page: Path, name: str, lines: list[str]) -> None:
+    """Put lines between a page's two marks of this name. ValueError where it has none."""
+    begin, end, text = f"<!-- {name} -->", f"<!-- end of {name} -->", page.read_text()
+    if begin not in text or end not in text:
+        raise ValueError(f"{page}: has no marks {begin} … {end}")
+    before, _, rest = text.partition(begin)
+    page.write_text(before + "\n".join([begin, "", *lines, "", end]) + rest.partition(end)[2])
+
+
 def main() -> None:
-    """Print the table, and write it to a file where one is named."""
+    """Print the table, and write it to a page where one is named."""
     words = argparse.ArgumentParser(prog="python -m bench.distributed", description=(__doc__ or "").split("\n")[0])
     words.add_argument("--quick", action="store_true", help="a tenth of the rounds")
     words.add_argument("--torch", help="an interpreter that has PyTorch, to compare with gloo")
-    words.add_argument("--out", help="where the table goes besides the screen")
+    words.add_argument("--model", action="store_true", help="measure what all-reductions cost by ranks and bytes, beside the model")
+    words.add_argument("--page", type=Path, help="a page that gets the table between its marks: docs/distributed.md")
     given = words.parse_args()
-    text = "\n".join(table(given.torch, given.quick))
-    print(text)
-    if given.out:
-        Path(given.out).write_text(text + "\n")
+    lines = model(given.quick) if given.model else table(given.torch, given.quick)
+    print("\n".join(lines))
+    if given.page:
+        write(given.page, "model" if given.model else "measured", lines)
 
 
 if __name__ == "__main__":
