@@ -20,6 +20,8 @@ import numpy as np
 
 from autograd_nb.distributed.launcher import find_mpiexec, is_open_mpi, near
 
+from .ranks import link
+
 ROOT = Path(__file__).parents[1]
 PROGRAM = ROOT / "bench" / "ranks" / "program.py"
 PATIENCE = 100  #: seconds for one job
@@ -136,21 +138,39 @@ def fitted(points: list[tuple[int, int, float]]) -> tuple[float, float]:
     return float(alpha), float(beta)
 
 
-def model(quick: bool) -> list[str]:
-    """Measure all-reductions of many sizes on 2, 3 and 4 ranks; the lines of the table beside the model of what they cost."""
-    cases = [f"reduce {n}" for n in SIZES]
-    points = []
-    for ranks in (2, 3, 4):
-        found = here(ranks, ",".join(cases), 30 if quick else 200)
-        points += [(ranks, n, found[case]) for n, case in zip(SIZES, cases, strict=True) if case in found]
-    own = [p for p in points if p[0] <= (os.cpu_count() or 1)] or points  # more ranks than cores wait for their turn, which the model knows not
-    alpha, beta = fitted(own)
-    lines = ["| ranks | bytes | µs measured | µs by the model |", "|---|---|---|---|"]
+def over_a_link(rate: str, cases: str, rounds: int, port: int = 29650) -> dict[str, float]:
+    """Return the seconds of some cases on two hosts with a link of this rate between them: see `bench.ranks.link`."""
+    command = [sys.executable, str(PROGRAM), "autograd_nb", cases, str(rounds)]
+    with link.two_hosts(rate) as hosts:
+        jobs = link.ranks(hosts, command, _environment(), port)
+        return _result("".join([job.communicate(timeout=PATIENCE)[0] for job in jobs]))
+
+
+def _beside_the_model(points: list[tuple[int, int, float]], fit: list[tuple[int, int, float]], where: str) -> list[str]:
+    alpha, beta = fitted(fit)
+    lines = [f"{where}: α = {alpha * 1e6:.1f} µs a message, β = {beta * 1e9:.3f} ns a byte ({1 / beta / 1e9:.2f} GB/s).", ""]
+    lines += ["| ranks | bytes | µs measured | µs by the model |", "|---|---|---|---|"]
     for p, n, t in points:
         said = 2 * math.log2(p) * alpha + 2 * (p - 1) / p * n * beta
         lines.append(f"| {p} | {n:,} | {t * 1e6:,.0f} | {said * 1e6:,.0f} |")
-    fit = f"α = {alpha * 1e6:.1f} µs a message, β = {beta * 1e9:.3f} ns a byte ({1 / beta / 1e9:.1f} GB/s)"
-    return [f"{fit}, fitted to the points with no more ranks than cores.", "", *lines]
+    return lines
+
+
+def model(quick: bool, rate: str) -> list[str]:
+    """Measure all-reductions of many sizes, here and over a link; the tables of the points beside the model of what they cost."""
+    cases, rounds = [f"reduce {n}" for n in SIZES], 30 if quick else 200
+    points = []
+    for ranks in (2, 3, 4):
+        found = here(ranks, ",".join(cases), rounds)
+        points += [(ranks, n, found[case]) for n, case in zip(SIZES, cases, strict=True) if case in found]
+    own = [p for p in points if p[0] <= (os.cpu_count() or 1)] or points  # more ranks than cores wait for their turn, which the model knows not
+    lines = _beside_the_model(points, own, "One machine, fitted to the points with no more ranks than cores")
+    reason = link.missing()
+    if reason:
+        return [*lines, "", f"Two hosts were not measured: {reason}."]
+    found = over_a_link(rate, ",".join(cases), max(rounds // 10, 5))
+    points = [(2, n, found[case]) for n, case in zip(SIZES, cases, strict=True) if case in found]
+    return [*lines, "", *_beside_the_model(points, points, f"Two hosts (network namespaces) with a link of {rate} between them")]
 
 
 def write(page: Path, name: str, lines: list[str]) -> None:
@@ -168,9 +188,10 @@ def main() -> None:
     words.add_argument("--quick", action="store_true", help="a tenth of the rounds")
     words.add_argument("--torch", help="an interpreter that has PyTorch, to compare with gloo")
     words.add_argument("--model", action="store_true", help="measure what all-reductions cost by ranks and bytes, beside the model")
+    words.add_argument("--link", default="1gbit", help="with --model: the rate of the link between two hosts, as `tc` writes it (needs root)")
     words.add_argument("--page", type=Path, help="a page that gets the table between its marks: docs/distributed.md")
     given = words.parse_args()
-    lines = model(given.quick) if given.model else table(given.torch, given.quick)
+    lines = model(given.quick, given.link) if given.model else table(given.torch, given.quick)
     print("\n".join(lines))
     if given.page:
         write(given.page, "model" if given.model else "measured", lines)
