@@ -156,7 +156,8 @@ class First(Finder):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         """Return the spec of a module that the import system asks for."""
-        if fullname.partition(".")[2] in HOMES:
+        package, _, name = fullname.partition(".")
+        if package == self._prefix and name in HOMES:
             spec = importlib.machinery.PathFinder.find_spec(fullname, path)
             if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader:
                 spec.loader = Asked(fullname, spec.loader.path)

@@ -76,3 +76,16 @@ def test_workers_seeds_differ():
 
     assert _generate_state(1, 0) == _generate_state(1, 0) != _generate_state(1, 1)
     assert all(0 <= number < 2**32 for number in _generate_state(1, 0))
+
+
+def test_modules_of_other_packages_are_left_alone(tmp_path, monkeypatch):
+    """Also those that are called as this library's, PyTorch's own among them."""
+    for name in ("", "distributed", "optim"):
+        at = tmp_path / "another" / name
+        at.mkdir(exist_ok=True)
+        (at / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("distributed", "optim"):
+        module = importlib.import_module(f"another.{name}")
+        assert "__getattr__" not in vars(module)
+        assert not hasattr(module, "fsdp")
