@@ -69,7 +69,9 @@ def overridable(function: Function) -> Function:
 
 
 class Overrides:
-    """What one kind of activity puts in the place of overridable functions."""
+    """What one kind of activity puts in the place of overridable functions. ``standing``: whether any is active."""
+
+    standing = False
 
     def __init__(self) -> None:
         self.count: int = 0
@@ -137,6 +139,7 @@ class Overrides:
             self.leave()
 
     def _exchange(self) -> None:
+        Overrides.standing = any(overrides.count for overrides in _every)
         standing = []
         for key, (function, place) in self._originals.items():
             for overrides in _every:

@@ -9,6 +9,8 @@ import numpy as np
 
 import autograd_nb as torch
 
+from .recurring import at_once, verified
+
 
 def span(t: torch.Tensor) -> tuple[int, int]:
     """The addresses of a tensor's memory, from the first byte to behind the last."""
@@ -78,7 +80,7 @@ def without_sharing(function: Callable, make: Callable[[], list[torch.Tensor]], 
     ``make()`` gives new leaves of the same values.
     """
     wanted = expected(function, make)
-    for kind in (_plain, _accumulated, _watched, _through_nodes, _asked_for, _recorded):
+    for kind in (_plain, _accumulated, _replayed, _watched, _through_nodes, _asked_for, _recorded):
         leaves = make()
         ys = outputs_of(function(*leaves))
         if not ys:
@@ -114,6 +116,25 @@ def _accumulated(leaves: list, ys: list, vs: list, wanted: list, what: str) -> N
         _checked(leaves, ys, vs, grads_of(leaves), f"{what} {times}")
         agree(leaves, wanted, times, f"{what} {times}")
     change(grads_of(leaves) | {f"gradient={i}": v for i, v in enumerate(vs)})
+
+
+def _replayed(leaves: list, ys: list, vs: list, wanted: list, what: str) -> None:
+    """Passes that recur, with gradients that are made and with those that are added to: what is replayed is nobody else's either."""
+    if len(ys) > 1:
+        return
+    with verified():  # against the pass that each stands for
+        for _ in range(2):
+            torch.autograd.backward(ys, vs, retain_graph=True)
+    with at_once():
+        for times in (1, 1, 2, 3):
+            for x in leaves if times == 1 else ():
+                x.grad = None
+            torch.autograd.backward(ys, vs, retain_graph=True)
+            _checked(leaves, ys, vs, grads_of(leaves), f"{what} {times}")
+            agree(leaves, wanted, times, f"{what} {times}")
+            if times == 1:
+                held = grads_of(leaves)
+    change(held | {f"now {name}": g for name, g in grads_of(leaves).items() if g is not held[name]})
 
 
 def _watched(leaves: list, ys: list, vs: list, wanted: list, what: str) -> None:

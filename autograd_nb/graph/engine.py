@@ -15,6 +15,7 @@ from typing import Any
 from .. import launch
 from ..config import settings
 from ..overriding import overridable, whole
+from . import recurring
 from .modes import state
 from .nested import DEEP, elsewhere
 from .node import NODES, ONE_NODE, Node, Output, consumed_error, here, modified_error, written
@@ -364,9 +365,16 @@ def run(
         options: dict[str, Any] = {"targets": targets, "accumulate": accumulate, "retain_graph": retain_graph, "create_graph": create_graph}
         at = here(depth + 1)
         return elsewhere(lambda: run(roots, gradients, at=at, **options))
-    nodes, last = collect(roots, None if targets is None else set(targets))
-    work = Pass(last, accumulate, create_graph, targets)
     consumer = None if retain_graph else at or here(depth + 1)
+    like = None
+    if targets is None and not (create_graph or launch._observing) and len(roots) == 1 and watch is None:
+        like = recurring.kind(roots[0], gradients[0])
+        if like is not None and like.run(roots[0], gradients[0], consumer):
+            return []
+    nodes, last = collect(roots, None if targets is None else set(targets))
+    if like is not None and like.note(roots[0], gradients[0], nodes, lambda: run(roots, gradients, retain_graph=retain_graph, at=consumer)):
+        return []
+    work = Pass(last, accumulate, create_graph, targets)
     running = None
     if targets is not None:
         work.running = set(nodes)
@@ -401,11 +409,14 @@ def run(
         state.grad, state.asked = previous
     if state.ending and not state.passes:
         _end()
-    if targets is None:
-        return []
+    return [] if targets is None else _results(work, targets)
+
+
+def _results(work: Pass, targets: Sequence[Any]) -> list[Any]:
+    """Return the gradients of the targets: one tensor for each, however often it was asked for."""
     places = [t if t.is_leaf_edge else _place(t) for t in targets]
     found = work.captured
-    if not (create_graph or accumulate):  # one tensor for each target, however often it was asked for
+    if not (work.create_graph or work.accumulate):
         found = {p: None if (g := found.get(p)) is None else own(g, None, False) for p in dict.fromkeys(places)}
     return [found.get(p) for p in places]
 

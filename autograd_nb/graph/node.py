@@ -68,6 +68,7 @@ class Node:
     outputs = 1
     several = False  # whether gradients come as a list, one for each output
     of_none = False  # whether it is run although no gradient has come: other nodes have none to pass on then
+    alike: Any = None  #: what all nodes recorded in the same way have in common, where their passes may be replayed (see `graph.recurring`)
     #: how PyTorch shows the edges: for each the edge's number, and whether a TBackward0 stands before it; None: as they are
     shown_edges: tuple[tuple[int, bool], ...] | None = None
 
@@ -83,6 +84,10 @@ class Node:
     def saved_arrays(self) -> list[tuple[Any, ...]]:
         """Return (shape, tensor type's name, the edge of what was saved) for each counter, for messages."""
         return []
+
+    def tell(self, graph: Any, n: str) -> None:
+        """Tell a graph that is noted all that the rule of this node, called ``n``, depends on, and the arrays that it reads."""
+        raise NotImplementedError
 
     def name(self) -> str:
         """Return the name of this kind of node, e.g. "MulBackward0"."""

@@ -47,6 +47,8 @@ above = Above()
 #: ops whose derivatives depend on what they read by jumps, as PyTorch records them
 JUMPS = {"hardshrink", "softshrink", "threshold", "prelu", "fmod", "remainder", "l1_loss", "pow_1"}
 
+MANY_TOKENS = 4096  #: kept at most; what was noted with those that went is not met again
+
 WIDE = 1 << 16  #: elements from which a kernel that overwrites the incoming gradient pays for being compiled
 
 
@@ -68,6 +70,21 @@ class PointwiseNode(Node):
     """A recorded pointwise op; subclasses are named per op."""
 
     __slots__ = ("spec",)
+
+    @property
+    def alike(self) -> Any:  # type: ignore[override]
+        """Return the spec's kind."""
+        return self.spec.kind
+
+    def tell(self, graph: Any, n: str) -> None:
+        spec = self.spec
+        if spec.token is None:
+            spec.token = token(spec.op, spec.avals, spec.out, spec.mask)
+        graph.differs(f"{n}.spec.token", "is not", spec.token)
+        if self.saved:
+            parts = graph.saved(n, self.saved)
+            for k, (part, value) in enumerate(zip(parts, self.saved, strict=True)):
+                (graph.array if k < len(spec.saved) else graph.same)(part, value)
 
     @overridable
     def run(self, g: Tensor) -> tuple[Any, ...]:
@@ -188,10 +205,20 @@ class SpecKind:
         return [rule.whole(g, values, self.op.params) for _, rule in self.rules]
 
 
+_tokens: dict[tuple[Any, ...], object] = {}
+
+
+def token(*parts: Any) -> object:
+    """Return one object for all that is equal to these parts: specs are made anew where observation has begun or ended."""
+    if len(_tokens) > MANY_TOKENS:
+        _tokens.clear()
+    return _tokens.setdefault(parts, object())
+
+
 class Spec:
     """A spec says how a call of given layouts is recorded and differentiated for one set of operands that require grad."""
 
-    __slots__ = ("backward_memo", "avals", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names")
+    __slots__ = ("backward_memo", "avals", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names", "token")
     op: Pointwise
     avals: tuple[Any, ...]
     out: Layout
@@ -213,6 +240,7 @@ class Spec:
         self.kind: SpecKind = kind
         self.rules, self.save, self.saved, self.scalar_names = kind.rules, kind.save, kind.saved, kind.scalar_names
         self.backward_memo = Memo()
+        self.token = _tokens.get((op, avals, out, mask)) if _tokens else None  # what specs that are equal to this one have in common
 
     def plan_backward(self, g: Layout) -> BackwardPlan:
         return self.backward_memo.keep(g, backward_plan(self, g))

@@ -83,6 +83,21 @@ class StructuredNode(Node):
     __slots__ = ("out_layout", "recording", "values")
     op: Structured
 
+    @property
+    def alike(self) -> Any:  # type: ignore[override]
+        """Return the recording."""
+        return self.recording if self.op.ours else None
+
+    def tell(self, graph: Any, n: str) -> None:
+        graph.differs(f"{n}.recording", "is not", self.recording)
+        graph.differs(f"{n}.out_layout", "!=", self.out_layout)
+        if self.saved:
+            for part, (_, array, layout, _) in zip(graph.saved(n, self.saved), self.saved, strict=True):
+                graph.differs(f"{part}[2]", "is not", layout)
+                graph.array(f"{part}[1]", array)
+        for name, value in self.values.items():
+            graph.same(f"{n}.values[{name!r}]", value)
+
     def run(self, g: Any) -> tuple[Any, ...]:
         return self.op.gradients(self, g)
 

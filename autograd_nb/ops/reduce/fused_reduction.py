@@ -31,6 +31,11 @@ class _ReducedNode(PointwiseNode):
 
     __slots__ = ("factor", "place")
 
+    def tell(self, graph: Any, n: str) -> None:
+        graph.same(f"{n}.factor", self.factor)
+        graph.same(f"{n}.place", self.place)
+        PointwiseNode.tell(self, graph, n)
+
     def _spread(self, g: Tensor) -> Tensor:
         dims, keepdim = self.place
         if self.factor != 1.0:

@@ -1,0 +1,105 @@
+"""Every backward pass that can be replayed is, at once: its gradients must have the bits that the pass gave (see `graph.recurring`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from autograd_nb.graph import recurring
+
+
+@contextmanager
+def at_once() -> Iterator[list[Any]]:
+    """Note the first pass of each kind within the context, so that the next is its replay. Yields what each replay was asked and answered."""
+    answers: list[bool] = []
+    note, run, first, variants = recurring.Root.note, recurring.Root.run, recurring.FIRST, recurring.VARIANTS
+
+    def noted(self: Any, *args: Any) -> bool:
+        self.due = 0
+        return note(self, *args)
+
+    def ran(self: Any, *args: Any) -> bool:
+        answers.append(run(self, *args))
+        return answers[-1]
+
+    recurring.Root.note, recurring.Root.run, recurring.FIRST, recurring.VARIANTS = noted, ran, 1, 1 << 30
+    recurring.forget()
+    try:
+        yield answers
+    finally:
+        recurring.Root.note, recurring.Root.run, recurring.FIRST, recurring.VARIANTS = note, run, first, variants
+        recurring.forget()
+
+
+@contextmanager
+def verified() -> Iterator[list[Any]]:
+    """Note the first pass of each kind within the context, and compare its replay with it. Yields the replays."""
+    replays: list[Any] = []
+    note, keep, first, variants = recurring.Root.note, recurring.Root.keep, recurring.FIRST, recurring.VARIANTS
+
+    def noted(self: Any, root: Any, g: Any, nodes: Any, again: Any) -> bool:
+        graph = None
+        with suppress(recurring.Unfit):
+            graph = recurring._Graph(root, g, nodes)
+        before = [a.copy() for a in graph.arrays] if graph else []
+        found = len(replays)
+        saved, given = [(node, node.saved) for node in nodes], list(g._version_)
+        self.due = 0
+        self.replays.clear()
+        done = note(self, root, g, nodes, again)
+        if len(replays) == found:
+            return done
+        consumed = [node.consumed for node in nodes]
+        for node, kept in saved:
+            node.saved, node.consumed = kept, None
+
+        def run() -> bool:
+            now, g._version_[:] = list(g._version_), given
+            found: bool = replays[-1](root, g, None)
+            g._version_[:] = now
+            return found
+
+        compare(graph, before, run)
+        for (node, kept), at in zip(saved, consumed, strict=True):
+            node.saved, node.consumed = (None if at else kept), at
+        return done
+
+    def kept(self: Any, made: Any) -> None:
+        keep(self, made)
+        replays.append(made[0])
+
+    recurring.Root.note, recurring.Root.keep, recurring.FIRST, recurring.VARIANTS = noted, kept, 1, 1 << 30
+    recurring.forget()
+    try:
+        yield replays
+    finally:
+        recurring.Root.note, recurring.Root.keep, recurring.FIRST, recurring.VARIANTS = note, keep, first, variants
+        recurring.forget()
+
+
+def compare(graph: Any, before: list[Any], run: Callable[[], bool]) -> None:
+    """Repeat by ``run()`` the pass over a graph that has just been run, and compare what it leaves."""
+    leaves = graph.leaves
+    found = [leaf._grad for leaf in leaves]
+    wanted = [None if g is None else (g._layout, g._data.tobytes()) for g in found]
+    counts = [None if g is None else g._version_[0] for g in found]
+    for _ in range(2):
+        for a, b in zip(graph.arrays, before, strict=True):
+            a[:] = b
+        for leaf, (grad, version) in zip(leaves, graph.before, strict=True):
+            leaf._grad = grad
+            if grad is not None:
+                grad._version_[0] = version
+        assert run(), "the graph is not known again"
+        for leaf, want, count in zip(leaves, wanted, counts, strict=True):
+            g = leaf._grad
+            assert (None if g is None else (g._layout, g._data.tobytes())) == want, "a replay gives other bits"
+            assert g is None or g._version_[0] == count, "a replay counts other changes"
+    added = [id(grad._data) for grad, _ in graph.before if grad is not None]
+    for a, b in zip(graph.arrays, before, strict=True):
+        assert id(a) in added or a.tobytes() == b.tobytes(), "a replay has written over what the graph saved"
+    for leaf, g, count in zip(leaves, found, counts, strict=True):
+        leaf._grad = g
+        if g is not None:
+            g._version_[0] = count
