@@ -123,12 +123,13 @@ def obeys(g: Layout, leaf: Layout) -> bool:
     """Return whether a gradient of this layout may become a leaf's as it is: it lies as the leaf does, or in C order if that has gaps."""
     if not packed(leaf):
         return g.contiguous
-    return all(s == own if n != 1 else s != 0 for n, s, own in zip(g.shape, g.strides, leaf.strides, strict=True))
+    alike = zip(g.shape, g.strides, leaf.strides, strict=False)  # a leaf whose .data was exchanged may have other dims
+    return g.ndim <= leaf.ndim and all(s == own if n != 1 else s != 0 for n, s, own in alike)
 
 
 def kept_by(leaf: Layout, g: Layout) -> Layout:
-    """Return the layout of a leaf's own copy of a gradient."""
-    return layout_of(g.shape, leaf.strides if packed(leaf) else None, g.dtype)
+    """Return the layout of a leaf's own copy of a gradient, which has the leaf's shape, or the gradient's where the leaf has gaps."""
+    return layout_of(leaf.shape, leaf.strides, g.dtype) if packed(leaf) else layout_of(g.shape, None, g.dtype)
 
 
 def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: bool = False) -> Layout:

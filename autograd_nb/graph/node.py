@@ -250,7 +250,7 @@ class Output:
 
 def expect(edge: Any, shape: tuple[int, ...], dtype: Any) -> None:
     """Let gradients through a node's edge fit this shape and dtype, those of the result: what holds it now has others."""
-    if edge is not None and not edge.is_leaf_edge:
+    if edge is not None and not edge.is_leaf_edge and edge.__class__ is not Nowhere:
         node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
         node._hooks().expected.setdefault(index, (shape, dtype))
 

@@ -183,7 +183,7 @@ def exchanged(make, shape, use, dtype="float32"):
     def run(t):
         w = t.ones(4, 3, requires_grad=True)
         y = make(w)
-        early = y.sum() if "before" in use else 0
+        early = (y * 2 if "else" in use else y).sum() if "before" in use else 0
         y.data = t.ones(*shape, dtype=getattr(t, dtype))
         USES[use](y, early)
         return w.grad
@@ -199,6 +199,7 @@ USES = {
     "used twice": lambda y, early: ((y * 3).sum() + (y * y).sum()).backward(),
     "accumulated": lambda y, early: ((y * 3).sum().backward(retain_graph=True), (y * 2).sum().backward()),
     "itself": lambda y, early: y.backward(y.detach()),
+    "nothing else before": lambda y, early: early.backward(),
 }
 USES |= {
     f"{use}, recorded": lambda y, early, of=of: of(y, early).backward(create_graph=True)
@@ -212,9 +213,8 @@ USES["accumulated, recorded"] = lambda y, early: [(y * k).sum().backward(create_
 EXCHANGED = {
     f"{name}, {shape}, {use}": exchanged(make, shape, use)
     for name, make in MAKERS.items()
-    for shape in ((2,), (3,), (1,), (4, 1), (5, 4, 3), (4, 3))
+    for shape in ((2,), (3,), (1,), (0,), (4, 1), (3, 4), (2, 5), (5, 4, 3), (1, 4, 3), (4, 3))
     for use in USES
-    if name != "leaf" or "before" not in use  # what was made before still knows the old shape there
 }
 EXCHANGED |= {
     f"{name}, {shape} of float64, {use}": exchanged(make, shape, use, "float64")
@@ -420,3 +420,34 @@ def test_views_of_a_tensor_whose_data_was_exchanged(exchange):
     if exchange == "less":  # PyTorch refuses gradients of another shape than the leaf's, which here are of the shape that it has now
         programs = {name: text for name, text in programs.items() if "leaf" not in name}
     check(programs, BEFORE)
+
+
+@pytest.mark.parametrize("mode", ("no_grad", "inference_mode", "enable_grad"))
+def test_loose_views_take_other_data(mode):
+    """What was made without recording has no node that would know a shape: its gradients are lost, whatever shape they have."""
+    looks = ("x[1:]", "x.view(6)", "x.unbind()[0]", "x.detach()", "z[1:]", "z.unbind()[0]")
+    uses = ("r = v, v.dtype, v.requires_grad, v.is_leaf, v._version, v._is_view()", "r = v * 2",
+            "s = (v * v).sum()\nif s.requires_grad: s.backward()\nr = s, x.grad")  # fmt: skip
+    kinds = ("double", "half") if mode != "enable_grad" else ()
+    check({
+        f"{look}, {data}, {use}": f"with t.{mode}(): v = {look}\nv.data = {data}\n{use}"
+        for look in looks for data in ("t.ones(2)", "t.ones(4, 5)", "t.ones(0)", *(f"t.ones(2).{kind}()" for kind in kinds)) for use in uses
+    }, "x = t.ones(2, 3, requires_grad=True); z = x * 2")  # fmt: skip
+
+
+@pytest.mark.parametrize("source", ("t.ones(2, 3)", "t.ones(3, 2)", "t.ones(5)", "x.detach()", "t.ones(2, 3).untyped_storage(), 0, (2, 2)", ""))
+def test_tensors_that_are_given_other_memory_count_it_as_a_change(source):
+    """The count goes on from where it was, and neither moves nor follows that of the memory it got; what was saved is refused, hooks of views stay."""
+    looks = ("v = x[1:]", "v = x.view(6)", "v = x.unbind()[0]", "v = x[1:]; v.register_hook(lambda g: g * 10)", "v = None", "x.add_(1); v = x.detach()")
+    whole = "s = (x * x).sum()\nif s.requires_grad: s.backward()\nr = s, x.grad, x._version" if source in ("t.ones(2, 3)", "x.detach()") else "r = 1"
+    programs = {}
+    for look in looks:
+        after = [whole, "r = x, x._version, x.is_leaf", "x.mul_(2); r = x, x._version, z._version", "z.mul_(2); r = x._version, z._version"]
+        before = f"x = x.detach().clone(); {look}; z = t.ones(2, 3)\n{{}}x.set_({source.replace('t.ones(2, 3)', 'z')})"
+        programs |= {f"{look}, {mode}, {a}": before.format(mode) + f"\n{a}" for mode in ("", "with t.no_grad(): ") for a in after}
+        if "add_" not in look:
+            programs |= {
+                f"{look}, {used}": f"{look}; y = {used}\nwith t.no_grad(): x.set_({source})\ny.sum().backward(); r = x.grad, x._version"
+                for used in ("x * x", "x.exp()", "x + 1", "x[:1] * x[1:]")
+            }
+    check(programs, "x = t.arange(1., 7.).reshape(2, 3).requires_grad_()")

@@ -6,10 +6,11 @@ from typing import Any
 
 from ... import launch
 from ...graph.modes import state
+from ...graph.node import expect
 from ...graph.versions import beside
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout_of
 from ...strides import formatted, suggested
-from ...tensor import Tensor, _storage, look_as, make
+from ...tensor import Tensor, _storage, make
 from ..core.history import check_inplace
 from ..core.registry import public
 from ..core.structured import tensor_argument
@@ -161,7 +162,9 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
     if size is not None:
         shape = as_shape((size,))
         y = y.as_strided(shape, contiguous_strides(shape) if stride is None else stride, storage_offset)
+    if y.shape != x.shape:
+        expect(x._edge, x._layout.shape, x.dtype)
     x._version_[0] += 1  # for what has kept the tensor, and for its views
     x._data, x._layout, x._version_ = y._data, y._layout, beside(y._version_, x._version_[0])
-    look_as(y, x)
+    x._view = None
     return x

@@ -162,10 +162,10 @@ add_overlapping = _adder("add_overlapping", worth=float("inf"), overlapping=True
 
 
 def _fitting(have: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    """Return gradients for one edge in one shape: they may have two where `tensor.data` was exchanged."""
+    """Return gradients for one edge in one shape: they may have two where `tensor.data` was exchanged, and the older node's is the edge's."""
     if have._layout is g._layout or have._layout.shape == g._layout.shape:
         return have, g
-    return (have, fitted(g, have.shape)) if have.numel() <= g.numel() else (fitted(have, g.shape), g)
+    return fitted(have, g.shape), g
 
 
 def _engine_add(have: Tensor, g: Tensor) -> Tensor:
