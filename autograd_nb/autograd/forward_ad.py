@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..dtypes import promote_types
 from ..graph.modes import PerThread, _Mode, no_grad
+from ..ops.core import mutation
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import cast
 from ..ops.creation.create import new_full
@@ -94,6 +95,13 @@ class Dual(Wrapped):
     def detach(self) -> Tensor:
         return self.primal.detach()
 
+    def detach_(self) -> Tensor:
+        """Leave the graph in place, and lose the tangent."""
+        self.primal.detach_()
+        _levels.living.get(self.level, {}).pop(id(self), None)
+        _lose_tangent(self)
+        return self
+
     @property  # type: ignore[misc]
     def data(self) -> Tensor:  # type: ignore[override]
         """Return the primal's memory as a leaf outside the graph."""
@@ -138,7 +146,7 @@ class Dual(Wrapped):
         primals, tangents = _taken_apart(args, self.level)
         if not (op.rules or op.every):
             return op(*primals)
-        if op.linear == "jointly":
+        if op.linear == "jointly" or (op.linear == "lying" and _lie_alike(primals, tangents)):
             out = op(*primals)
             moved = op(*[_tangent_or_zero(p, t) for p, t in zip(primals, tangents, strict=True)])
             if isinstance(out, (tuple, list)):
@@ -190,6 +198,12 @@ class Dual(Wrapped):
     def write_inplace(self, op: Any, write: Callable[..., Any], target: Any, args: tuple[Any, ...]) -> Any:
         _check_target(target, self.level, op.name + "_")
         return self._overwritten(target, op(OPS["clone"].call(target), *args))
+
+    def seen_otherwise(self, view: Callable[[Any], Any]) -> Any:
+        tangent = view(self).tangent
+        primal = mutation.seen_otherwise(self.primal, view)
+        self.primal, self.tangent, self._layout = primal, tangent, WrappedLayout(primal.shape, primal._layout.strides, primal.dtype)
+        return self
 
     def _overwritten(self, target: Any, result: Any) -> Any:
         (value,), (t,) = _taken_apart((result,), self.level)
@@ -254,6 +268,10 @@ def _taken_apart(args: Sequence[Any], level: int) -> tuple[list[Any], list[Any]]
         primals.append(p)
         tangents.append(t)
     return primals, tangents
+
+
+def _lie_alike(primals: Sequence[Any], tangents: Sequence[Any]) -> bool:
+    return all(t is None or t._layout.strides == p._layout.strides for p, t in zip(primals, tangents, strict=True))
 
 
 def _tangent_or_zero(primal: Any, tangent: Any) -> Any:

@@ -18,7 +18,7 @@ from ..graph import engine
 from ..graph.modes import PerThread
 from ..graph.node import _internal, user_frame
 from ..graph.ownership import share
-from ..ops.core import inplace
+from ..ops.core import inplace, mutation
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.pointwise_backward import PointwiseNode
 from ..ops.core.reduction import Reduction
@@ -81,6 +81,10 @@ class Wrapped(Tensor):
 
     def write_inplace(self, op: Structured, write: Callable[..., Any], target: Any, args: tuple[Any, ...]) -> Any:
         """Run an in-place op that writes over the target's memory, recorded as ``op``."""
+        raise NotImplementedError
+
+    def seen_otherwise(self, view: Callable[[Any], Any]) -> Any:
+        """Let this tensor itself become the ``view`` of what it was."""
         raise NotImplementedError
 
 
@@ -189,6 +193,14 @@ def _write(inner: Callable[..., Any]) -> Callable[..., Any]:
         return inner(op, write, target, *args, **options) if top is None else top.write_inplace(op, write, target, args)
 
     return write_inplace
+
+
+@OVERRIDES.at(mutation.seen_otherwise)
+def _seen_otherwise(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def seen_otherwise(x: Any, view: Callable[[Any], Any]) -> Any:
+        return x.seen_otherwise(view) if isinstance(x, Wrapped) else inner(x, view)
+
+    return seen_otherwise
 
 
 def _decomposed(rule: Callable[..., Any]) -> Callable[..., Any]:

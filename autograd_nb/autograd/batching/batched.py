@@ -12,6 +12,7 @@ from typing import Any
 
 from ...graph.modes import PerThread, no_grad
 from ...graph.versions import same_storage
+from ...ops.core import mutation
 from ...ops.core.recording import check_result
 from ...ops.core.registry import OPS
 from ...ops.core.structured import SHIFTED, Structured
@@ -256,6 +257,12 @@ class Batched(Wrapped):
         keep(target)
         target.value.copy_(materialize(result, self.level, target.value.shape[0]))
         return target
+
+    def seen_otherwise(self, view: Callable[[Any], Any]) -> Any:
+        keep(self)
+        mutation.seen_otherwise(self.value, lambda before: view(batch(before, self.level)).value)
+        self._layout = batch(self.value, self.level)._layout
+        return self
 
 
 class _Info:

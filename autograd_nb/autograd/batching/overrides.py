@@ -10,7 +10,6 @@ from typing import Any
 
 from ...graph.modes import state
 from ...graph.ownership import share
-from ...ops.core import mutation
 from ...ops.core.structured import Structured
 from ...ops.indexing import embedding, picking, sorting
 from ...ops.linalg import common
@@ -19,7 +18,7 @@ from ...ops.reduce import statistics
 from ...ops.shape import strided
 from ...tensor import Tensor
 from ..interpreters import OVERRIDES, innermost
-from .batched import Batched, Unbatched, batch, keep, materialize
+from .batched import Batched, Unbatched, batch, materialize
 
 __all__: list[str] = []
 
@@ -76,19 +75,6 @@ def _look_strided(inner: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(x, Batched):
             return x.as_strided(shape, strides, storage_offset)
         return inner(x, shape, strides, storage_offset)
-
-    return call
-
-
-@OVERRIDES.at(mutation.seen_otherwise)
-def _seen_otherwise(inner: Callable[..., Any]) -> Callable[..., Any]:
-    def call(x: Any, view: Callable[[Any], Any]) -> Any:
-        if not isinstance(x, Batched):
-            return inner(x, view)
-        keep(x)
-        _seen_otherwise(inner)(x.value, lambda before: view(batch(before, x.level)).value)
-        x._layout = batch(x.value, x.level)._layout
-        return x
 
     return call
 

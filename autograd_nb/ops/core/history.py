@@ -50,7 +50,7 @@ def check_inplace(t: Tensor, *sources: Any) -> None:
         return
     base = t._view
     if base is None:
-        if t._rg and t._edge is None:
+        if t._rg and t._edge is None and t.requires_grad:  # (a tensor with a tangent says so for the sake of its ops)
             raise AutogradError(
                 "a leaf Variable that requires grad is being used in an in-place operation. Update it inside "
                 "`with torch.no_grad():`, or compute a new tensor instead."

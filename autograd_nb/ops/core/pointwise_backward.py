@@ -538,7 +538,10 @@ class Rule:
     def whole(self, g: Any, values: dict[Any, Any], params: Sequence[str]) -> Any:
         """Return the operand's gradient: g · derivative, or what the formula makes of ``g`` itself."""
         args = [g if n == "g" else values[params.index(n) if n in params else "out"] for n in self.names]
-        value = self.function(*args)
+        try:
+            value = self.function(*args)
+        except (ArithmeticError, ValueError):  # of Python's numbers, where 1/0 and log 0 are errors: as a tensor they are infinite
+            value = self.function(*[m.zero_like(g) + a if isinstance(a, (int, float, complex)) else a for a in args])
         if "g" in self.names:
             return value
         if isinstance(value, (int, float, complex)):

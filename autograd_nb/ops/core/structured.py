@@ -17,7 +17,8 @@ Rules run on tensors: recorded under ``create_graph``, so every derivative is th
 A declaration answers two more questions, which transforms ask:
 
 - ``linear``: "jointly", when the op is linear in all its tensor operands together (forward mode applies it to the tangents); "each",
-  when it is linear in each of the first two; "no" otherwise (two passes over the op's own rules give the tangent).
+  when it is linear in each of the first two; "lying", when it reads memory by strides, and so is linear jointly where a tangent lies as its
+  operand does; "no" otherwise (two passes over the op's own rules give the tangent).
 - ``batch``: what `vmap` makes of it. "shift": any dims may stand in front, so it is enough to move the dims among its arguments by
   one; which arguments are dims, shapes and so on is told by their names (`SHIFTED`). "samples": one sample after the other. A rule
   of its own stands under the declaration:
@@ -198,7 +199,7 @@ class Structured:
         node: str, holomorphic: bool = True, linear: str | None = None, batch: str | None = None, dtypes: str = DTYPES,
         samples: str | tuple[str, ...] = (),
     ):  # fmt: skip
-        assert linear in (None, "no", "jointly", "each") and batch in (None, "samples", "shift"), (linear, batch)
+        assert linear in (None, "no", "jointly", "each", "lying") and batch in (None, "samples", "shift"), (linear, batch)
         assert set(dtypes.split()) <= set(DTYPES.split()), dtypes
         self.dtypes, self.samples = dtypes, (samples,) if isinstance(samples, str) else samples
         self.holomorphic, self.linear = holomorphic, linear
