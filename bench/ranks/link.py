@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+BURST = "256kb"  #: what a link lets through at once, before its rate counts
 ADDRESSES = ("10.213.77.1", "10.213.77.2")
 #: what a host does before its program begins: a name and shared memory of its own, and no ways of UCX but the network
 _OWN = 'hostname "$0" && mount -t tmpfs tmpfs /dev/shm && export UCX_TLS=tcp,self && exec "$@"'
@@ -49,7 +50,7 @@ def two_hosts(rate: str = "1gbit") -> Iterator[list[list[str]]]:
             _run(*inside, "ip", "addr", "add", f"{address}/24", "dev", name)
             _run(*inside, "ip", "link", "set", name, "up")
             _run(*inside, "ip", "link", "set", "lo", "up")
-            _run(*inside, "tc", "qdisc", "add", "dev", name, "root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms")
+            _run(*inside, "tc", "qdisc", "add", "dev", name, "root", "tbf", "rate", rate, "burst", BURST, "latency", "50ms")
         yield [["ip", "netns", "exec", name, "unshare", "--uts", "--ipc", "--mount", "sh", "-c", _OWN, name] for name in names]
     finally:
         for name in names:
