@@ -55,7 +55,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "distributed": (
         ("failures", "reduce_op", "mpi", "rendezvous", "waiting"), ("futures",), ("buffers", "work"), ("thread",), ("watch",), ("ending",), ("group",),
-        ("agreement", "checks"), ("compiled",), ("collectives",), ("exchanges", "messages", "barriers", "joining", "comm_hooks"),
+        ("agreement", "checks"), ("compiled",), ("collectives",), ("exchanges", "messages", "parts", "barriers", "joining", "comm_hooks"),
         ("objects", "nn", "launcher", "power_sgd"), ("functional",),
     ),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),

@@ -6,13 +6,16 @@ Source: https://docs.pytorch.org/docs/stable/distributed.optim.html#torch.distri
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import distributed as dist
+from ..distributed.comm_hooks import GradBucket
+from ..distributed.futures import Future
 from ..distributed.joining import Joinable, JoinHook
+from ..distributed.parts import all_gather_parts, reduce_scatter_parts
 from ..tensor import Tensor, ndarray, wrap
 from .optimizer import Optimizer
 
@@ -33,8 +36,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """An optimizer of ``optimizer_class`` whose state each rank keeps for its own share of the parameters only.
 
     Parameters are given to ranks by size, the largest first, each to the rank with the fewest elements. Each rank steps its share, and sends it to
-    the others, joined into one message. ``parameters_as_bucket_view``: parameters become views of these messages' memory, which spares copies.
-    ``defaults``: what the optimizer's class is given. Gradients must be the same on all ranks, as `DistributedDataParallel` makes them.
+    the others by one all-gather. ``parameters_as_bucket_view``: parameters become views of its memory, which spares copies.
+    ``defaults``: what the optimizer's class is given. Gradients must be the mean over all ranks, as `DistributedDataParallel` makes them, by an
+    all-reduce or, with the hook `reduce_scatter`, for the ranks alone that step them.
 
     Errors: ValueError without a process group, NotImplementedError for ``overlap_with_ddp``, RuntimeError for a state that is asked for before
     `consolidate_state_dict`.
@@ -83,21 +87,34 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 if key != "params":
                     whole.setdefault(key, value)
         self.defaults = self.optim.defaults
-        self._messages: list[tuple[int, Tensor, list[tuple[Tensor, np.ndarray]]]] = []
-        shares: dict[tuple[int, str], list[Tensor]] = {}
-        for p, rank in self._owner.items():
-            shares.setdefault((rank, p.dtype.name), []).append(p)
-        for (rank, _), members in shares.items():
-            flat, at = np.empty(sum(p.numel() for p in members), members[0].dtype.np), 0
-            parts: list[tuple[Tensor, np.ndarray]] = []
-            for p in members:
-                memory = flat[at : at + p.numel()].reshape(p.shape)
-                at += p.numel()
-                np.copyto(memory, ndarray(p))
-                parts.append((p, memory))
-                if self.parameters_as_bucket_view:
+        self._messages: list[tuple[Tensor, list[int], list[tuple[Tensor, np.ndarray]]]] = []  # (all parameters, elements of each rank, parameters)
+        shares: dict[str, list[Tensor]] = {}
+        for p in sorted(self._owner, key=self._owner.__getitem__):
+            shares.setdefault(p.dtype.name, []).append(p)
+        for members in shares.values():
+            flat, parts = self._joined(members)
+            if self.parameters_as_bucket_view:
+                for p, memory in parts:
                     p.data = wrap(memory)
-            self._messages.append((rank, wrap(flat), parts))
+            self._messages.append((wrap(flat), self._elements(members), parts))
+
+    def _joined(self, members: Sequence[Tensor]) -> tuple[np.ndarray, list[tuple[Tensor, np.ndarray]]]:
+        """Return the values of tensors one behind another, and the part of each."""
+        flat, at = np.empty(sum(p.numel() for p in members), members[0].dtype.np), 0
+        parts: list[tuple[Tensor, np.ndarray]] = []
+        for p in members:
+            memory = flat[at : at + p.numel()].reshape(p.shape)
+            at += p.numel()
+            np.copyto(memory, ndarray(p))
+            parts.append((p, memory))
+        return flat, parts
+
+    def _elements(self, params: Iterable[Tensor]) -> list[int]:
+        """Return how many elements of these parameters each rank steps."""
+        found = [0] * self.world_size
+        for p in params:
+            found[self._owner[p]] += p.numel()
+        return found
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters, which are shared out as the others were; the state of those is kept."""
@@ -125,19 +142,35 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def _send(self) -> None:
         works = []
-        for rank, whole, parts in self._messages:
-            if rank == self.rank:
-                for p, part in parts:
-                    if not np.shares_memory(ndarray(p), part):
-                        np.copyto(part, ndarray(p))
-            works.append(dist.broadcast(whole, group_src=rank, group=self.process_group, async_op=True))
-        for work, (rank, _, parts) in zip(works, self._messages, strict=True):
-            if work is not None:
-                work.wait()
-            for p, part in parts if rank != self.rank else ():
+        for whole, sizes, parts in self._messages:
+            for p, part in parts:
+                if self._owner[p] == self.rank and not np.shares_memory(ndarray(p), part):
+                    np.copyto(part, ndarray(p))
+            works.append(all_gather_parts(whole, sizes, self.process_group))
+        for work, (_, _, parts) in zip(works, self._messages, strict=True):
+            work.wait()
+            for p, part in parts:
                 own = ndarray(p)
-                if not np.shares_memory(own, part):
+                if self._owner[p] != self.rank and not np.shares_memory(own, part):
                     np.copyto(own, part)
+
+    @staticmethod
+    def reduce_scatter(optimizer: ZeroRedundancyOptimizer, bucket: GradBucket) -> Future:
+        """Reduce each gradient for the rank alone that steps its parameter: a communication hook, which sends half of what an all-reduce does.
+
+        ``model.register_comm_hook(optimizer, ZeroRedundancyOptimizer.reduce_scatter)``. Gradients of other ranks' parameters stay this rank's own.
+        """
+        pairs = sorted(zip(bucket.parameters(), bucket.gradients(), strict=True), key=lambda pair: optimizer._owner[pair[0]])
+        flat, parts = optimizer._joined([gradient for _, gradient in pairs])
+        work = reduce_scatter_parts(wrap(flat), optimizer._elements(p for p, _ in pairs), optimizer.process_group)
+
+        def back(_: Future) -> Tensor:
+            for (p, gradient), (_, part) in zip(pairs, parts, strict=True):
+                if optimizer._owner[p] == optimizer.rank:
+                    np.copyto(ndarray(gradient), part)
+            return bucket.buffer()
+
+        return work.get_future().then(back)
 
     # ---- saving and loading
     def consolidate_state_dict(self, to: int = 0) -> None:

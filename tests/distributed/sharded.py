@@ -8,6 +8,7 @@ import pytest
 import autograd_nb as torch
 import autograd_nb.distributed as dist
 import autograd_nb.nn.functional as F
+from autograd_nb import nn
 from autograd_nb.distributed.optim import ZeroRedundancyOptimizer
 from autograd_nb.nn.parallel import DistributedDataParallel as DDP
 
@@ -43,6 +44,38 @@ def check_an_optimizer_whose_state_is_shared():
             dist.all_gather_object(every, sum(p.numel() for p in optimizer.optim.state))
             assert sum(every) == sum(p.numel() for p in one.parameters())
             assert max(every) <= 80  # of 147: the largest weight is 64
+
+
+class Mixed(nn.Module):
+    """The network with its middle layer in another dtype."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.layers, self.dtype = network(), dtype
+        self.layers[2].to(dtype)
+
+    def forward(self, x):
+        first, middle, last = self.layers[:2], self.layers[2], self.layers[3:]
+        return last(middle(first(x).to(self.dtype)).double())
+
+
+def check_gradients_are_reduced_for_those_who_step_them():
+    """Of all dtypes at once, in buckets of some parameters each; a rank may have a part in none of them."""
+    rank, _ = me()
+    for cap, dtype, error in ((25, torch.float64, 2e-6), (0.0002, torch.float64, 2e-6), (0.0002, torch.float16, 2e-2)):
+        one, plain = Mixed(dtype), Mixed(dtype)
+        model = DDP(plain, bucket_cap_mb=cap)
+        wanted = torch.optim.SGD(one.parameters(), lr=0.1, momentum=0.9)
+        optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.1, momentum=0.9)
+        model.register_comm_hook(optimizer, ZeroRedundancyOptimizer.reduce_scatter)
+        for step in range(3):
+            trained(one, wanted, lambda _, step=step: joint(step), 1)
+            trained(model, optimizer, lambda _, step=step: data(rank, step), 1)
+            for p, q in zip(plain.parameters(), one.parameters(), strict=True):
+                if optimizer._owner[p] == rank:
+                    np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=error, atol=0.1 * error)
+                same_everywhere(p)
+                np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=error, atol=0.1 * error)
 
 
 def check_a_shared_state_is_saved_and_loaded():
