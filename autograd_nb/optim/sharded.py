@@ -164,7 +164,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         flat, parts = optimizer._joined([gradient for _, gradient in pairs])
         work = reduce_scatter_parts(wrap(flat), optimizer._elements(p for p, _ in pairs), optimizer.process_group)
 
-        def back(_: Future) -> Tensor:
+        def back(done: Future) -> Tensor:
             for (p, gradient), (_, part) in zip(pairs, parts, strict=True):
                 if optimizer._owner[p] == optimizer.rank:
                     np.copyto(ndarray(gradient), part)
