@@ -1,8 +1,8 @@
 """Backward passes that recur: what one launches is noted once, and passes like it launch the same without asking any rule.
 
 A training step is the same each time but for the numbers. Of small tensors most of its time goes into Python that finds out, rule by
-rule, which kernels to launch. So the passes from each kind of root are counted. Once there were a few, one runs under an observer, as
-those that `compile` captures do, and becomes a `Replay`: the text of one function, which
+rule, which kernels to launch. So the passes from each kind of root, and line that recorded it, are counted. Once there were a few, one
+runs under an observer, as those that `compile` captures do, and becomes a `Replay`: the text of one function, which
 
 - goes through the graph and compares it with the one that was noted: all that its launches may depend on, but for the numbers in
   memory. Those are how each node was recorded, its layouts, the numbers it keeps and where its edges lead, the order of the nodes'
@@ -33,13 +33,13 @@ from .collector import living
 from .modes import state
 from .node import Node, Output, written
 
-#: passes from one kind of root before one is noted (0: none is); where others come, twice as many each time
+#: passes from one kind of root before one is noted (0: none is), and as many others before another; more where that was of no use
 FIRST = int(os.environ.get("AUTOGRAD_NB_RECURRING", "20"))
-VARIANTS = 8  #: graphs from one kind of root that are kept at most
+VARIANTS = 8  #: graphs from one kind of root that are kept at most, those that came last
 NODES = 512  #: of a graph at most
 ELEMENTS = 1 << 14  #: of an array at most: kernels of larger ones take longer than Python does, and may run on several threads
 BYTES = 1 << 20  #: memory in between that one replay keeps
-KEPT, KEPT_BYTES = 512, 1 << 26  #: kinds of roots, and memory in between of all of them, after which all is begun anew
+KEPT, KEPT_BYTES = 2048, 1 << 26  #: kinds of roots, and memory in between of all of them, after which all is begun anew
 
 _roots: dict[tuple[Any, ...], Root] = {}
 _held = 0
@@ -62,14 +62,18 @@ dtypes.default_changed.append(forget)
 
 def kind(root: Any, g: Any) -> Root | None:
     """Return what is known of passes like the one from this root with the gradient ``g``; None where it is not replayed."""
-    alike = None if root.is_leaf_edge else (root.node if root.__class__ is Output else root).alike
+    if root.is_leaf_edge:
+        return None
+    node = root.node if root.__class__ is Output else root
+    alike = node.alike
     if alike is None or not FIRST or Overrides.standing or state.inference or state.passes:
         return None
-    found = _roots.get((alike, g._layout))
+    key = alike, g._layout, id(node.code), node.lasti
+    found = _roots.get(key)
     if found is None:
         if len(_roots) >= KEPT:
             forget()
-        found = _roots[alike, g._layout] = Root()
+        found = _roots[key] = Root()
     return found
 
 
@@ -94,12 +98,13 @@ class Root:
     def note(self, root: Any, g: Any, nodes: Sequence[Node], again: Callable[[], Any]) -> bool:
         """Run a pass by ``again()`` under an observer, where it is time to, and keep what may stand for those like it."""
         self.missed += 1
-        if self.missed < self.due or len(self.replays) == VARIANTS:
+        if self.missed < self.due:
             return False
-        self.missed, self.due = 0, 2 * self.due
+        self.missed = 0
         try:
             graph = _Graph(root, g, nodes)
         except Unfit:
+            self.due *= 2
             return False
         notes = _Notes(graph.arrays)
         with launch.observe(notes):
@@ -107,7 +112,7 @@ class Root:
         try:
             self.keep(replay(graph, notes))
         except Unfit:
-            pass
+            self.due *= 2
         return True
 
     def keep(self, made: tuple[Callable[..., bool], int]) -> None:
@@ -118,6 +123,9 @@ class Root:
             forget()
         _held += held
         self.replays.insert(0, found)
+        if len(self.replays) > VARIANTS:  # the program does ever new things, or goes round in many
+            self.replays.pop()
+            self.due *= 2
 
 
 # ------------------------------------------------------------------------------------------------------ the graph
@@ -291,7 +299,7 @@ class _Notes:
         self.shared: dict[int, list[np.ndarray]] = {}  # the memory of slots -> which of them
         for a in arrays:
             self.shared.setdefault(id(_root(a)), []).append(a)
-        self.foreign = {id(_root(t._data)) for t in living(ownership.tensor) if t.__class__ is ownership.tensor}
+        self._foreign: set[int] | None = None
         self._arrays = arrays  # which keeps them, and so their ids
         self.own: dict[int, np.ndarray] = {}  # memory of the pass's own, by id
         self.lines: list[tuple[Any, list[Any]]] = []  # (entry point, arguments)
@@ -332,12 +340,18 @@ class _Notes:
                 raise Unfit("memory that is read as another dtype")
             return _Place(self.slots[id(found)], found, a, begin, writes)
         if id(whole) not in self.own:
-            if id(whole) in self.foreign:
+            if not writes and id(whole) in self._of_tensors():
                 raise Unfit("a tensor that is no part of the graph")
             self.own[id(whole)] = whole
         if writes:
             self.written.add(id(whole))
         return _Place("", whole, a, (_address(a) - _address(whole)) // a.itemsize, writes)
+
+    def _of_tensors(self) -> set[int]:
+        """Return the memory of all tensors, which is asked for what is read but was never written."""
+        if self._foreign is None:
+            self._foreign = {id(_root(t._data)) for t in living(ownership.tensor) if t.__class__ is ownership.tensor}
+        return self._foreign
 
     def unfit(self, *_: Any) -> Any:
         self.why = self.why or "values that Python looks at"

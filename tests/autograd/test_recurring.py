@@ -84,7 +84,7 @@ def test_what_differs_is_not_replayed():
                 for x, want in zip((a, b), wanted[name], strict=True):
                     assert (x.grad is None) is (want is None), name
                     assert want is None or torch.equal(x.grad, want), name
-        assert sum(answers) == 2 * len(calls) + 1  # each graph is known from its second pass on, that of the other order from the first
+        assert sum(answers) == 2 * len(calls)  # each graph is known from its second pass on
 
 
 def test_terms_are_added_in_the_order_of_their_age():
@@ -239,7 +239,7 @@ def test_ever_new_graphs_do_not_grow_memory():
         assert len(gc.get_objects()) <= before + 5
     finally:
         gc.enable()
-    for n in range(1, 3 * recurring.KEPT):
+    for n in range(1, recurring.KEPT + 500):
         step(n)
     assert len(recurring._roots) <= recurring.KEPT
 
