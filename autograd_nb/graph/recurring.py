@@ -35,10 +35,11 @@ from .node import Node, Output, written
 
 #: passes from one kind of root before one is noted (0: none is), and as many others before another; more where that was of no use
 FIRST = int(os.environ.get("AUTOGRAD_NB_RECURRING", "20"))
-VARIANTS = 8  #: graphs from one kind of root that are kept at most, those that came last
+VARIANTS = 16  #: graphs from one kind of root that are kept at most, those that came last
+SELDOM = 16 * FIRST  #: passes before another is noted, however often that was of no use
 NODES = 512  #: of a graph at most
-ELEMENTS = 1 << 14  #: of an array at most: kernels of larger ones take longer than Python does, and may run on several threads
-BYTES = 1 << 20  #: memory in between that one replay keeps
+ELEMENTS = 1 << 15  #: of an array at most: kernels of larger ones take longer than Python does, and may run on several threads
+BYTES = 1 << 21  #: memory in between that one replay keeps
 KEPT, KEPT_BYTES = 2048, 1 << 26  #: kinds of roots, and memory in between of all of them, after which all is begun anew
 
 _roots: dict[tuple[Any, ...], Root] = {}
@@ -111,8 +112,8 @@ class Root:
             again()
         try:
             self.keep(replay(graph, notes))
-        except Unfit:
-            self.due *= 2
+        except Unfit:  # large arrays, mostly: others that come to this line may be small
+            self.due = max(self.due, min(2 * self.due, SELDOM))
         return True
 
     def keep(self, made: tuple[Callable[..., bool], int]) -> None:
