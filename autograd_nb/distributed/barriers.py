@@ -6,6 +6,7 @@ Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -151,3 +152,36 @@ def _checked(ranks: list[int], everyone: ProcessGroup) -> list[int]:
         if not 0 <= r < size:
             raise ValueError(f"Rank {r} is out of range. Valid ranks are 0 to {size - 1} (world_size={size})")
     return sorted(ranks)
+
+
+def new_subgroups(
+    group_size: int | None = None, group: Any = None, timeout: timedelta | None = None, backend: str | None = None, pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
+    """Make groups of ``group_size`` ranks each (those of one machine where it is None), the first of the first ranks; (this rank's, all)."""
+    everyone = default_group()
+    each = int(os.environ.get("LOCAL_WORLD_SIZE", everyone.size())) if group_size is None else group_size
+    if each <= 0:
+        raise ValueError(f"The arg 'group_size' ({each}) must be positive")
+    if each > everyone.size():
+        raise ValueError(f"The arg 'group_size' ({each}) must not exceed the world size ({everyone.size()})")
+    if everyone.size() % each:
+        raise ValueError(f"The world size ({everyone.size()}) must be divisible by 'group_size={each}'")
+    parts = [list(range(begin, begin + each)) for begin in range(0, everyone.size(), each)]
+    return new_subgroups_by_enumeration(parts, timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: list[list[int]], timeout: timedelta | None = None, backend: str | None = None, pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
+    """Make a group of each list of ranks, of which no rank is in two; (this rank's, None where it is in none, and all)."""
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    seen: set[int] = set()
+    for r in (r for ranks in ranks_per_subgroup_list for r in ranks):
+        if r in seen:
+            raise ValueError(f"Rank {r} has appeared in more than one subgroup")
+        seen.add(r)
+    made = [new_group(ranks, timeout, backend, pg_options) for ranks in ranks_per_subgroup_list]
+    return next((g for g in made if g is not GroupMember.NON_GROUP_MEMBER), None), made

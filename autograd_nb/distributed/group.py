@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import launch
 from ..kernels.order import BEGUN, DONE, GIVEN_UP, WORDS
+from ..ops.creation.cast import as_device
 from ..tensor import Tensor, wrap
 from . import mpi, rendezvous
 from .ending import end_together
@@ -321,6 +322,22 @@ def is_backend_available(backend: str) -> bool:
 
 is_mpi_available: Callable[[], bool] = mpi.is_available
 is_gloo_available: Callable[[], bool] = mpi.is_available
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """Return the backend's name that programs for a device name; get_default_backend_for_device("cpu") = 'gloo'."""
+    as_device(device)
+    return "gloo"
+
+
+def get_pg_count() -> int:
+    """Return the number of groups that this rank is in."""
+    return len(world.groups)
+
+
+def is_ucc_available() -> bool:
+    """Return False; the name "ucc" is accepted all the same, and means MPI."""
+    return False
 
 
 def is_nccl_available() -> bool:

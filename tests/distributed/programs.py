@@ -285,6 +285,32 @@ def check_objects():
     dist.barrier()
 
 
+def check_groups_of_equal_parts():
+    rank, size = me()
+    before = dist.get_pg_count()
+    own, every = dist.new_subgroups(1)
+    assert dist.get_process_group_ranks(own) == [rank]
+    assert len(every) == size
+    assert dist.get_pg_count() == before + 1
+    joint, _ = dist.new_subgroups()
+    t = torch.ones(2)
+    dist.all_reduce(t, group=joint)
+    assert t.tolist() == [size, size]
+    mine, _ = dist.new_subgroups_by_enumeration([[1, 0]])
+    assert (mine is None) == (rank > 1)
+    for text, call in (
+        ("must be divisible", lambda: dist.new_subgroups(size - 1) if size > 2 else dist.new_subgroups(3 * size)),
+        ("must be positive", lambda: dist.new_subgroups(0)),
+        ("appeared in more than one", lambda: dist.new_subgroups_by_enumeration([[0], [0, 1]])),
+        ("cannot be empty", lambda: dist.new_subgroups_by_enumeration([])),
+    ):
+        with pytest.raises(ValueError, match=text if "divisible" not in text or size > 2 else "must not exceed"):
+            call()
+    for g in (own, joint, mine):
+        if g is not None:
+            dist.destroy_process_group(g)
+
+
 def check_groups():
     rank, size = me()
     pair = dist.new_group([1, 0])

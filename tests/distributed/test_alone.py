@@ -65,6 +65,13 @@ def test_bad_arguments_are_refused_before_mpi_starts():
         dist.init_process_group(init_method="what://x")
 
 
+def test_backends_of_devices():
+    assert dist.get_default_backend_for_device("cpu") == dist.get_default_backend_for_device(torch.device("cpu")) == "gloo"
+    with pytest.raises(RuntimeError, match="cuda"):
+        dist.get_default_backend_for_device("cuda")
+    assert not dist.is_ucc_available()
+
+
 def test_the_names_of_pytorch_are_there():
     for name in dist.__all__:
         assert getattr(dist, name) is not None or name == "group"
