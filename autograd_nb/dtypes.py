@@ -121,6 +121,7 @@ ABSENT: dict[str, dtype] = {
     "float8_e8m0fnu": _without_tensors("float8_e8m0fnu", 2, 1, False),
     "complex32": _without_tensors("complex32", 3, 4), "qint32": _without_tensors("qint32", 1, 4), "bits16": _without_tensors("bits16", 1, 2),
 }  # fmt: skip
+ABSENT["bit"] = ABSENT["uint1"]
 #: of floats that NumPy does not have: distance from 1 to the next number, largest number, smallest normal one, resolution
 _LIMITS = {
     "bfloat16": (2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126, 0.01), "float8_e4m3fn": (0.125, 448.0, 2.0**-6, 1.0),

@@ -201,6 +201,8 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"data must be a Tensor, not {type(value).__name__}")
+        if hasattr(value, "_kind") is not hasattr(self, "_kind"):
+            raise RuntimeError("Attempted to call `x.data = y`, but x and y have incompatible tensor type: one is sparse, one dense")
         if value.dtype is not self.dtype and self.requires_grad and value.dtype.category < 2:
             raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}")
         if self._rg and (value._layout.shape != self._layout.shape or value.dtype is not self.dtype):

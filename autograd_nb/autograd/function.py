@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -212,9 +213,18 @@ class Function:
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the "
+            "class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise RuntimeError: functions are called by the class's `apply`."""
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
-            f"static forward method: call {type(self).__name__}.apply(...) instead of making an instance."
+            f"static forward method: call {type(self).__name__}.apply(...)"
         )
 
     if TYPE_CHECKING:  # (a subclass names its own parameters)
@@ -422,6 +432,14 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         return marked if isinstance(outputs, tuple) else marked[0]
 
     return wrapper
+
+
+class InplaceFunction(Function):
+    """The old name of a Function that may change what it is given; every `Function` may."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
 
 class _Refuse(Function):

@@ -12,7 +12,7 @@ from ..graph import engine
 from ..ops.core.recording import tensor_type
 from ..ops.core.registry import public
 from ..ops.creation.cast import cast
-from ..ops.creation.create import _legacy
+from ..ops.creation.create import legacy
 from ..tensor import Tensor
 
 _TYPES = {
@@ -48,7 +48,7 @@ class Variable(metaclass=_VariableMeta):
         if volatile:
             warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning, stacklevel=2)
         if data is None:
-            data = _legacy((), dtypes.get_default_dtype())
+            data = legacy((), dtypes.get_default_dtype())
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         t = data.detach()
@@ -60,11 +60,16 @@ class Variable(metaclass=_VariableMeta):
 class _TypeMeta(_Type):
     dtype: dtype
 
+    def __new__(cls, name: str, bases: tuple[Any, ...], members: dict[str, Any]) -> Any:
+        if bases:
+            raise TypeError(f"type 'torch.{bases[0].__name__}' is not an acceptable base type (inherit from Tensor)")
+        return super().__new__(cls, name, bases, members)
+
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, Tensor) and value.dtype is cls.dtype
 
-    def __call__(cls, *args: Any) -> Any:
-        return _legacy(args, cls.dtype)
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        return legacy(args, cls.dtype, **options)
 
 
 def _make(name: str, d: dtype) -> Any:

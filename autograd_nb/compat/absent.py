@@ -54,7 +54,8 @@ def made(name: str, answer: Answer, module: str) -> Any:
     match answer:
         case At(where):
             place, _, own = where.partition(":")
-            return getattr(importlib.import_module(f"{PACKAGE}.{place}"), own)
+            found = importlib.import_module(f"{PACKAGE}.{place}")
+            return getattr(found, own) if own else found
         case Value(value):
             return value
         case Says(value, doc):
@@ -108,6 +109,8 @@ class AbsentModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__") and importlib.util.find_spec(f"{self.__name__}.{name}") is not None:
             return importlib.import_module(f"{self.__name__}.{name}")
+        if self._absent.also_of_package and not name.startswith("_"):
+            return getattr(sys.modules[PACKAGE], name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
 
     def __dir__(self) -> list[str]:

@@ -157,7 +157,7 @@ MORE: dict[str, Absent] = {
 #: names of tables in `table`, added to theirs
 ADDED: dict[str, dict[str, Answer]] = {
     "_C": {
-        "_log_api_usage_once": _NONE, "_get_tracing_state": _NONE, "_add_docstr": _ITSELF,
+        "_infer_size": At("compat.older:infer_size"), "_log_api_usage_once": _NONE, "_get_tracing_state": _NONE, "_add_docstr": _ITSELF,
         **_at("compat.overriding", "DisableTorchFunction DisableTorchFunctionSubclass"),
         "_disabled_torch_function_impl": At("compat.overriding:_disabled_torch_function_impl"), "device": At("ops.creation.device:device"),
         "dtype": At("dtypes:dtype"), "Size": At("shapes:Size"), "TensorBase": At("tensor:Tensor"), "_TensorBase": At("tensor:Tensor"),
@@ -207,7 +207,7 @@ for _name, _names in ADDED.items():
 MODULES.update(MORE)
 MODULES.update(DISTANT)
 MODULES.update(OLD_MODULES)
-for _parent, _children in {"_C": ("_nn",), "backends": ("mha", "quantized", "cpu")}.items():
+for _parent, _children in {"_C": ("_nn", "_functions"), "backends": ("mha", "quantized", "cpu")}.items():
     MODULES[_parent] = replace(MODULES[_parent], submodules=(*MODULES[_parent].submodules, *_children))
 
 #: names of the package itself

@@ -13,6 +13,10 @@ from autograd_nb.compat.convolutions import conv2d_weight as _conv2d_weight
 from autograd_nb.compat.convolutions import conv3d_input as _conv3d_input
 from autograd_nb.compat.convolutions import conv3d_weight as _conv3d_weight
 from autograd_nb.compat.older import get_enum as _get_enum
+from autograd_nb.compat.older import get_file_path as _get_file_path
+from autograd_nb.compat.older import get_file_path_2 as _get_file_path_2
+from autograd_nb.compat.older import get_writable_path as _get_writable_path
+from autograd_nb.compat.older import infer_size as _infer_size
 from autograd_nb.compat.older import legacy_get_enum as _legacy_get_enum
 from autograd_nb.compat.older import legacy_get_string as _legacy_get_string
 from autograd_nb.compat.older import parallel_apply as _parallel_apply
@@ -103,6 +107,7 @@ from autograd_nb.errors import LinAlgError as _LinAlgError
 from autograd_nb.errors import OutOfMemoryError as _OutOfMemoryError
 from autograd_nb.graph.modes import _GradMode as __GradMode
 from autograd_nb.graph.modes import _Mode as __Mode
+from autograd_nb.graph.node import AccumulateGrad as _AccumulateGrad
 from autograd_nb.nn.functional import gelu as _gelu
 from autograd_nb.nn.parallel.fully_sharded import CPUOffloadPolicy as _CPUOffloadPolicy
 from autograd_nb.nn.parallel.fully_sharded import FSDPModule as _FSDPModule
@@ -348,6 +353,10 @@ class backends:
         @staticmethod
         def get_cpu_capability(*args: Any, **kwargs: Any) -> str: ...
     opt_einsum = _opt_einsum
+    @staticmethod
+    def disable_global_flags(*args: Any, **kwargs: Any) -> None: ...
+    @staticmethod
+    def flags_frozen(*args: Any, **kwargs: Any) -> bool: ...
 
 class hub:
     """Weights from the net, which this library does not fetch: the names that programs import, with errors that tell the remedy."""
@@ -452,8 +461,14 @@ class _C:
         """Functions of PyTorch's binary module."""
         _parse_to = __parse_to
         gelu = _gelu
+    class _functions:
+        """Classes of nodes."""
+        AccumulateGrad = _AccumulateGrad
+        class UndefinedGrad: ...
+        class DelayedError: ...
     Generator = _Generator
     _LinAlgError = _LinAlgError
+    _infer_size = _infer_size
     @staticmethod
     def _log_api_usage_once(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod
@@ -1022,6 +1037,24 @@ class _ops:
 class _prims_common:
     """PyTorch's rules for ops."""
     is_contiguous_or_false = _is_contiguous_or_false
+
+class _utils_internal:
+    """Paths, and what PyTorch's makers measure."""
+    get_file_path = _get_file_path
+    get_file_path_2 = _get_file_path_2
+    get_writable_path = _get_writable_path
+    @staticmethod
+    def prepare_multiprocessing_environment(*args: Any, **kwargs: Any) -> None: ...
+    @staticmethod
+    def log_export_usage(*args: Any, **kwargs: Any) -> None: ...
+    @staticmethod
+    def signpost_event(*args: Any, **kwargs: Any) -> None: ...
+    @staticmethod
+    def justknobs_check(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def is_fb_unit_test(*args: Any, **kwargs: Any) -> bool: ...
+    USE_GLOBAL_DEPS: bool
+    USE_RTLD_GLOBAL_WITH_LIBTORCH: bool
 
 class _namedtensor_internals:
     """Names of dims."""

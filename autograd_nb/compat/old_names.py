@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+import builtins
+import ctypes
+import functools
+import glob
+import importlib
+import inspect
+import math
+import os
+import platform
+import sys
+import textwrap
+import threading
+import warnings
+from sys import modules
+
+from ..dtypes import bfloat16, float16
 from ..errors import DeviceError
 from .table import Absent, Answer, At, NoClass, Refuses, Returns, Says, Value, each
+
+#: modules of Python's that programs take from PyTorch's namespace
+_PYTHONS = (builtins, ctypes, functools, glob, importlib, inspect, math, os, platform, sys, textwrap, threading, warnings)
 
 
 def _lacks(what: str) -> Refuses:
@@ -30,6 +49,12 @@ OLD_MODULES: dict[str, Absent] = {
     "nn._reduction": Absent("Old flags of losses, as reductions.", _older("get_enum legacy_get_string legacy_get_enum")),
     "nn.parallel.replicate": Absent("Modules on several devices, of which there is one.", _older("replicate")),
     "nn.parallel.parallel_apply": Absent("Modules on several devices, of which there is one.", _older("parallel_apply")),
+    "_utils_internal": Absent("Paths, and what PyTorch's makers measure.", {
+        **_older("get_file_path get_file_path_2 get_writable_path"), **each(_NONE, "prepare_multiprocessing_environment log_export_usage signpost_event"),
+        **each(_NO, "justknobs_check is_fb_unit_test"), "USE_GLOBAL_DEPS": Value(True), "USE_RTLD_GLOBAL_WITH_LIBTORCH": Value(False),
+    }),
+    "_C._functions": Absent("Classes of nodes.", {"AccumulateGrad": At("graph.node:AccumulateGrad"), **each(NoClass(_GRAPH), "UndefinedGrad DelayedError")}),
+    "nn.parallel._functions": Absent("What goes between devices, of which there is one.", each(NoClass(_GPU), "Broadcast Gather Scatter ReduceAddCoalesced")),
     "utils.collect_env": Absent("What a report of a fault tells.", {"get_pretty_env_info": Says("autograd_nb on the CPU"), "main": _NONE}),
     "utils.backcompat": Absent("Warnings of old programs' broadcasting, which can be set without effect.", {
         "broadcast_warning": Value(None), "keepdim_warning": Value(None),
@@ -51,6 +76,27 @@ OLD_TOP: dict[str, Answer] = {
     **each(NoClass(_QUANTIZED), "qscheme QInt8Storage QUInt8Storage QInt32Storage QUInt4x2Storage QUInt2x4Storage"),
     **{name: Value(name) for name in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric")},
     "per_channel_affine_float_qparams": Value("per_channel_affine_float_qparams"),
+    "_debug_has_internal_overlap": At("compat.older:has_internal_overlap"),
+    **_older("max_pool1d_with_indices native_dropout embedding_renorm_ from_file get_file_path"),
+    "DisableTorchFunctionSubclass": At("compat.overriding:DisableTorchFunctionSubclass"), "StorageBase": At("ops.creation.storages:StorageBase"),
+    **each(_NONE, "prepare_multiprocessing_environment profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 sym_constrain_range sym_fresh_size"),
+    **each(_NONE, "sym_constrain_range_for_size thread_safe_generator set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype"),
+    "set_autocast_xla_enabled": _NONE, "get_autocast_ipu_dtype": Says(float16), "get_autocast_xla_dtype": Says(bfloat16),
+    **{name: Value(value) for name, value in {
+        "USE_GLOBAL_DEPS": True, "USE_RTLD_GLOBAL_WITH_LIBTORCH": False, "TYPE_CHECKING": False, "PRIVATE_OPS": (), "AVG": "avg", "SUM": "sum",
+        "torch": modules[__name__.partition(".")[0]], **{module.__name__: module for module in _PYTHONS},
+    }.items()},
+    "functional": At("functional"), "windows": At("signal.windows"),
+    **each(_QUANTIZED, "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight_fp32_activation"),
+    **each(_GPU, "miopen_convolution_add_relu miopen_convolution_transpose miopen_depthwise_convolution"),
+    **each(_NATIVE, "native_norm slice_inverse hash_tensor"), **each(_GRAPH, "merge_type_from_type_comment classes cpp monitor package"),
+    **each(NoClass(_GRAPH), "AggregationType ArgumentSpec AwaitType BenchmarkConfig BenchmarkExecutionStats BufferDict CallStack Capsule"),
+    **each(NoClass(_GRAPH), "CompleteArgumentSpec ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext"),
+    **each(NoClass(_GRAPH), "DeviceObjType DispatchKey DispatchKeySet EnumType ExcludeDispatchKeyGuard ExecutionPlan Gradient IODescriptor"),
+    **each(NoClass(_GRAPH), "InferredType LockingLogger LoggerBase ModuleDict NoopLogger OperatorInfo ParameterDict PyObjectType PyTorchFileWriter"),
+    **each(NoClass(_GRAPH), "ScriptClassFunction ScriptDictIterator ScriptDictKeyIterator ScriptListIterator ScriptModuleSerializer"),
+    **each(NoClass(_GRAPH), "ScriptObjectProperty SerializationStorageContext StaticModule StreamObjType SymBoolType SymIntType Tag"),
+    **each(NoClass(_GRAPH), "ThroughputBenchmark Value"),
     **each(_QUANTIZED, "choose_qparams_optimized empty_quantized fake_quantize_per_channel_affine fused_moving_avg_obs_fake_quant int_repr q_scale"),
     **each(_QUANTIZED, "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_zero_point quantize_per_tensor_dynamic"),
     **each(_QUANTIZED, "quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d"),

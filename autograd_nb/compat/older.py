@@ -1,13 +1,19 @@
-"""What old names do: functions beside methods, ATen's losses with numbers for reductions, and what programs ask of `nn._reduction` and autocast."""
+"""What old names do: functions beside methods, ATen's losses with numbers for reductions, files, and what programs ask of `nn._reduction` and autocast."""
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from .. import dtypes
 from ..nn import functional as F
 from ..ops.nn.cross_entropy import legacy_reduction
-from ..tensor import Tensor
+from ..shapes import Size
+from ..tensor import Tensor, wrap
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -120,3 +126,82 @@ def parallel_apply(modules: Any, inputs: Any, kwargs_tup: Any = None, devices: A
     """Return the result of each module for its inputs."""
     named = kwargs_tup or [{}] * len(modules)
     return [m(*(given if isinstance(given, tuple) else (given,)), **kw) for m, given, kw in zip(modules, inputs, named, strict=True)]
+
+
+def max_pool1d_with_indices(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+    """Return what `nn.functional.max_pool1d` gives with ``return_indices=True``.
+
+    >>> torch.max_pool1d_with_indices(torch.tensor([[1.0, 3.0]]), 2)
+    (tensor([[3.]]), tensor([[1]]))
+    """
+    return F.max_pool1d(input, *args, **options, return_indices=True)  # type: ignore[no-any-return]
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """Return `nn.functional.dropout` and which elements were kept.
+
+    >>> torch.native_dropout(torch.ones(2), 0.0, True)
+    (tensor([1., 1.]), tensor([True, True]))
+    """
+    if train is False or input.numel() == 0:
+        return input.clone(), input.new_ones(input.shape, dtype=dtypes.bool_)
+    kept = input.new_ones(input.shape).bernoulli_(1 - p)
+    return input * kept * (1 / (1 - p) if p < 1 else 0.0), kept.bool()
+
+
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Shrink the rows of a table that are named to a norm of at most ``max_norm``, in place.
+
+    >>> torch.embedding_renorm_(torch.tensor([[3.0, 4.0]]), torch.tensor([0]), 1.0, 2.0)
+    tensor([[0.6000, 0.8000]])
+    """
+    F.embedding(indices, input, max_norm=max_norm, norm_type=norm_type)
+    return input
+
+
+def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype: dtypes.dtype | None = None, **options: Any) -> Tensor:
+    """Return a tensor of ``size`` elements that reads a file's bytes; with ``shared`` changes are written into the file, which is made if needed.
+
+    Errors: RuntimeError where there is no such file, or where it is too small.
+    """
+    d = dtype or dtypes.get_default_dtype()
+    path, wanted = Path(filename), size * d.itemsize
+    if shared:
+        with path.open("ab") as file:
+            file.truncate(max(wanted, path.stat().st_size))
+    elif not path.exists() or path.stat().st_size < wanted:
+        raise RuntimeError(f"unable to open file <{filename}> in read-only mode: it has not the {wanted} bytes of {size} elements of {d}")
+    return wrap(np.memmap(path, d.np, "r+" if shared else "c", shape=(size,)).view(np.ndarray), d)
+
+
+def has_internal_overlap(input: Tensor) -> int:
+    """Return whether elements of a tensor share memory: 0 no, 1 yes, 2 where that is not looked into."""
+    sizes = [(n, s) for n, s in zip(input.shape, input.stride(), strict=True) if n > 1]
+    if any(s == 0 for _, s in sizes):
+        return 1
+    reach = 0
+    for n, s in sorted(sizes, key=lambda pair: pair[1]):
+        if s <= reach:
+            return 2
+        reach += (n - 1) * s
+    return 0
+
+
+def infer_size(a: Any, b: Any) -> Any:
+    """Return the shape to which two are broadcast."""
+    return Size(np.broadcast_shapes(tuple(a), tuple(b)))
+
+
+def get_file_path(*path_components: str) -> str:
+    """Return the parts of a path as one, below the folder of this package."""
+    return os.path.join(Path(__file__).parent.parent.parent, *path_components)
+
+
+def get_file_path_2(*path_components: str) -> str:
+    """Return the parts of a path as one."""
+    return os.path.join(*path_components)
+
+
+def get_writable_path(path: str) -> str:
+    """Return the path where it can be written to, else a folder made for it."""
+    return path if os.access(path, os.W_OK) else tempfile.mkdtemp(suffix=Path(path).name)

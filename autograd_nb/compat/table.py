@@ -52,7 +52,7 @@ class Sets:
 
 @dataclass(frozen=True)
 class At:
-    """An answer: what stands at "module:name" of this library."""
+    """An answer: what stands at "module:name" of this library, or without a name the module."""
 
     where: str
 
@@ -74,6 +74,7 @@ class Absent:
     doc: str
     names: Mapping[str, Answer]
     submodules: tuple[str, ...] = ()
+    also_of_package: bool = False  #: whether the package's names are the module's too
 
 
 def each(answer: Answer, names: str) -> dict[str, Answer]:
@@ -131,7 +132,7 @@ MODULES: dict[str, Absent] = {
     ),
     "backends": Absent(
         "The switches of PyTorch's backends, for programs that set them; of which only ``opt_einsum`` does anything here.",
-        {"opt_einsum": At("ops.products.einsum:opt_einsum")},
+        {"opt_einsum": At("ops.products.einsum:opt_einsum"), "disable_global_flags": _NONE, "flags_frozen": _NO},
         submodules=("cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
     ),
     "backends.cuda": Absent(
@@ -185,5 +186,6 @@ MODULES: dict[str, Absent] = {
     "_C": Absent(
         "The few names that programs take from PyTorch's binary module.",
         {"Generator": At("ops.random.generator:Generator"), "_LinAlgError": At("errors:LinAlgError")},
+        also_of_package=True,
     ),
 }

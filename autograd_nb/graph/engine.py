@@ -217,7 +217,7 @@ class Pass:
             grad = leaf._grad
             if grad is None:
                 leaf._grad = own(g, leaf, self.create_graph)
-            elif self.create_graph:
+            elif self.create_graph or (grad.__class__ is not g.__class__ and grad.is_sparse and not g.is_sparse):
                 leaf._grad = accumulated(grad, g)
             else:
                 add_in_place(grad, g)

@@ -158,4 +158,5 @@ def replaced(hook: Callable[..., Any], result: Any, grad: Any) -> Any:
 
 
 def _name(hook: Any) -> str:
+    hook = getattr(hook, "__wrapped__", hook)
     return getattr(hook, "__name__", type(hook).__name__)

@@ -144,6 +144,8 @@ class Node:
         counters = self.counters()
         if sum(v[0] for v in counters) != self.stamp:
             raise modified_error(self)
+        if not self.several and len(gradients) != 1:
+            raise TypeError(f"expected 1 arguments, got {len(gradients)} arguments instead ({self.name()} takes the gradient of its output)")
         g = list(gradients) if self.several else gradients[0]
         result = tuple([handed(r, state.grad) for r in (self.run_graph(g) if state.grad else self.run(g))])
         result = result if self.shown_edges is None else _as_shown(result, self.shown_edges)
@@ -287,7 +289,7 @@ class AccumulateGrad:
     next_functions: tuple[Any, ...] = ()
 
     def name(self) -> str:
-        return "struct torch::autograd::AccumulateGrad"
+        return "torch::autograd::AccumulateGrad"
 
     @property
     def metadata(self) -> dict[Any, Any]:

@@ -46,10 +46,11 @@ def load(
     _check_location(map_location)
     name = _name_of(f)
     trusting = weights_only is not None and not weights_only
-    with reading(f) if not hasattr(f, "read") else nullcontext(f) as file:
+    with reading(f) if not hasattr(f, "read") else nullcontext(f if hasattr(f, "seekable") else _File(f)) as file:
         if not hasattr(file, "seek") or not hasattr(file, "tell"):
             raise AttributeError(
-                f"You can only load from a file that is seekable, not {type(file).__name__}: read it into a buffer like io.BytesIO"
+                f"{type(f).__name__} has no seek and tell. You can only torch.load from a file that is seekable. Please pre-load the data into "
+                "a buffer like io.BytesIO and try to load from it instead."
             )
         encoding = pickle_load_args.get("encoding", "utf-8")
         if _is_older(file):
@@ -63,6 +64,25 @@ def load(
             ) from None
         with archive:
             return _read_archive(archive, name, trusting, encoding)
+
+
+class _File:
+    """A file of which only a few methods are there, as zipfile wants it."""
+
+    def __init__(self, file: Any):
+        self._file = file
+        for name in ("seek", "tell"):
+            if hasattr(file, name):
+                setattr(self, name, getattr(file, name))
+
+    def seekable(self) -> bool:
+        return hasattr(self, "seek")
+
+    def read(self, n: int = -1) -> bytes:
+        if n < 0 or not hasattr(self._file, "readinto"):
+            return self._file.read(n) if n >= 0 else self._file.read()  # type: ignore[no-any-return]
+        content = bytearray(n)
+        return bytes(memoryview(content)[: self._file.readinto(content)])
 
 
 def _check_location(map_location: Any) -> None:

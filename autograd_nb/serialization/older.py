@@ -36,7 +36,7 @@ class _Reader(_Unpickler):
         return found
 
     def persistent_load(self, pid: Any) -> Any:
-        if isinstance(pid, tuple) and len(pid) > 1 and pid[0] == "module":  # (with the source of its class, which is not looked at)
+        if isinstance(pid, tuple) and len(pid) > 1 and pid[0] in ("module", b"module"):  # (with the source of its class, which is not looked at)
             return pid[1]
         whole = super().persistent_load(pid)
         part = pid[5] if len(pid) > 5 else None
@@ -70,7 +70,7 @@ def read_older(data: bytes, name: str, trusting: bool, encoding: str) -> Any:
 
 def _fill(reader: _Reader, keys: Any, data: bytes, place: int) -> None:
     for key in keys:
-        array, d = reader.arrays[str(key)]
+        array, d = reader.arrays[key.decode() if isinstance(key, bytes) else str(key)]
         (numel,) = struct.unpack_from("<q", data, place)
         place += 8
         if numel != array.size or place + array.nbytes > len(data):

@@ -152,12 +152,14 @@ def save(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.save.html
     """
     if hasattr(f, "write"):
-        if hasattr(f, "flush"):
+        if hasattr(f, "seekable"):
             _write_archive(obj, f, pickle_protocol, "archive")
         else:  # zipfile wants more of a file than write()
             whole = io.BytesIO()
             _write_archive(obj, whole, pickle_protocol, "archive")
             f.write(whole.getvalue())
+            if hasattr(f, "flush"):
+                f.flush()
         return
     if not isinstance(f, (str, os.PathLike)):
         raise AttributeError(f"save(): argument 'f' must be a path or a file open for writing, not {type(f).__name__}")

@@ -200,6 +200,8 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
         return super().find_class(module, name)
 
     def persistent_load(self, pid: Any) -> Any:
+        if isinstance(pid, tuple):  # (texts of Python 2 are bytes where they were asked for so)
+            pid = tuple(part.decode("ascii", "replace") if isinstance(part, bytes) else part for part in pid)
         if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage" or not isinstance(pid[1], _StorageType):
             raise pickle.UnpicklingError(f"unknown reference {pid!r:.80}")
         array, d = self._storage(str(pid[2]), pid[1].dtype, int(pid[4]))

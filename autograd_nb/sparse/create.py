@@ -51,8 +51,6 @@ def sparse_coo_tensor(
         empty = OPS["zeros"].call(0, dtype=dtype), OPS["zeros"].call((len(shape), 0), dtype=dtypes.int64)
         return with_values("coo", shape, (empty[1],), empty[0]).requires_grad_(requires_grad)
     i, v = _tensor(indices), _tensor(values, dtype)
-    if i.dtype.category > 1 and i.numel():
-        raise RuntimeError(f"indices must be an int64 tensor (sparse_coo_tensor: indices.dtype={i.dtype})")
     i = i.to(dtypes.int64)
     if i.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(i.shape)}")

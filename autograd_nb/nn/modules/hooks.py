@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from ...graph.hooks import RemovableHandle, check_callable
@@ -232,7 +233,7 @@ def bind_old_hooks(module: Any, hooks: list[Callable[..., Any]], inputs: tuple[A
     if node is None:
         return
     for hook in hooks:
-        node.register_hook(lambda grad_input, grad_output, hook=hook: hook(module, grad_input, grad_output))
+        node.register_hook(_bound(hook, module))
     found = _missed(inputs, result, node)
     if found:
         text = (
@@ -241,6 +242,14 @@ def bind_old_hooks(module: Any, hooks: list[Callable[..., Any]], inputs: tuple[A
             "behavior."
         )
         warnings.warn(text, FutureWarning, stacklevel=4)
+
+
+def _bound(hook: Callable[..., Any], module: Any) -> Callable[..., Any]:
+    @wraps(hook)
+    def bound(grad_input: Any, grad_output: Any) -> Any:
+        return hook(module, grad_input, grad_output)
+
+    return bound
 
 
 def _missed(inputs: tuple[Any, ...], result: Any, node: Any) -> tuple[str, str] | None:

@@ -436,6 +436,8 @@ class Module(Tree, StateDict):
 
         Errors: TypeError for dtypes that are not floating, RuntimeError for devices other than the CPU.
         """
+        if kwargs.pop("copy", False) or sum(isinstance(a, bool) for a in args) > 1:
+            raise RuntimeError(".to does not accept copy argument (copy.deepcopy the module)")
         refuse_keywords("to", kwargs, ("device", "dtype", "non_blocking", "memory_format"))
         dtype, device, memory_format = kwargs.get("dtype"), kwargs.get("device"), kwargs.get("memory_format")
         refuse_flag(args)

@@ -15,8 +15,9 @@ from ...tensor import Tensor, look_as, make
 from .calls import inplace_call
 from .history import check_inplace
 from .inplace import assign_inplace, before, in_place, inplace_version
+from .numbers import plain_number
 from .pointwise import pointwise
-from .recording import fit_output, not_for_bool
+from .recording import fit_output, not_for_bool, tensor_type
 from .registry import OPS, public
 from .scalars_first import legacy_options, scalars_first
 from .structured import tensor_argument
@@ -234,11 +235,23 @@ def map_(input, tensor, callable):
     return _map("map_", input, (tensor,), callable)
 
 
+@public(namespaces=())
+def map2_(input, x, y, callable):
+    """Replace every element by ``callable(element, x's, y's)``, a Python function; slow; [1].map2_([2], [3], lambda a, b, c: a + b * c) = [7]."""
+    return _map("map2_", input, (x, y), callable)
+
+
 def _map(name: str, input: Any, others: tuple[Any, ...], function: Callable[..., Any]) -> Tensor:
     x = tensor_argument(input, name)
     if x.requires_grad:
         raise TypeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    for o in others:
+        if o.dtype is not x.dtype:
+            raise TypeError(f"{name}(): expected torch.{tensor_type(x.dtype)} for the other tensors (got torch.{tensor_type(o.dtype)}; cast it)")
     columns = [x.reshape(-1).tolist(), *[o.expand(x.shape).reshape(-1).tolist() for o in others]]
     values = [function(*v) for v in zip(*columns, strict=True)]
+    wrong = next((v for v in values if plain_number(v) is None), None)
+    if wrong is not None:
+        raise TypeError(f"{name}(): the function has to return numbers, not {type(wrong).__name__}")
     x.copy_(OPS["tensor"].call(values, dtype=x.dtype).reshape(x.shape))
     return x

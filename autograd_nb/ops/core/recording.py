@@ -14,7 +14,7 @@ from ...dtypes import as_dtype, dtype
 from ...errors import shorten
 from ...graph.modes import PerThread, state, unrecorded
 from ...graph.node import LEAVES, NODES, OUTPUTS, Node, Output
-from ...graph.versions import INFERENCE, same_storage
+from ...graph.versions import INFERENCE, check_grows, same_storage
 from ...shapes import Layout, is_expanded, layout_of
 from ...tensor import Tensor, _storage, fill_node, refresh
 
@@ -383,6 +383,7 @@ def fit_output(out: Tensor, shape: Sequence[int], layout: Layout | None = None) 
     new = layout or layout_of(shape, None, out.dtype)
     memory, offset = _storage(out)
     if memory.size - offset < new.size:
+        check_grows(out._version_)
         out._data = launch.empty(new.size, out.dtype.carrier)
         out._view, out._version_ = None, [out._version_[0] + 1, 0]
     else:

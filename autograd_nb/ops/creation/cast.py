@@ -279,9 +279,10 @@ def as_device(value: Any) -> None:
 
 
 def refuse_flag(args: tuple[Any, ...]) -> None:
-    """Raise TypeError where ``to()`` gets a flag where a dtype stands: no signature of it has one right behind a device that is None."""
-    if len(args) > 1 and args[0] is None and isinstance(args[1], bool):
-        raise TypeError("to() received an invalid combination of arguments - got (NoneType, bool): a device and a dtype stand before the flags")
+    """Raise TypeError where ``to()`` gets a flag where a dtype stands: no signature of it has one right behind a device."""
+    if len(args) > 1 and isinstance(args[1], bool) and (args[0] is None or type(args[0]).__name__ in ("str", "device")):
+        kind = type(args[0]).__name__
+        raise TypeError(f"to() received an invalid combination of arguments - got ({kind}, bool): a device and a dtype stand before the flags")
 
 
 @public()

@@ -12,6 +12,7 @@ import numpy as np
 from ... import launch, strides
 from ...config import settings
 from ...graph.modes import state
+from ...graph.versions import fix
 from ...shapes import wrap_dim
 from ...tensor import Tensor, _storage, ndarray, wrap
 from ..core.numbers import numbers_of
@@ -29,6 +30,7 @@ def numpy(input, *, force=False) -> np.ndarray:
     """
     if (input._rg or input._view is not None) and not force and state.grad and input.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    fix(input._version_)
     return ndarray(input)
 
 

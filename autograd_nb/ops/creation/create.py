@@ -16,7 +16,8 @@ from ...errors import refuse_keywords
 from ...graph import modes
 from ...graph.modes import state
 from ...graph.ownership import OURS
-from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout_of
+from ...graph.versions import FIXED
+from ...shapes import Layout, Size, as_shape, check_sizes, contiguous_strides, layout_of
 from ...tensor import Tensor, above, make, set_requires_grad, wrap
 from ..core.call_path import shortcut, tensor_lines, written_lines
 from ..core.memo import Memo
@@ -213,7 +214,7 @@ def from_numpy(ndarray: np.ndarray):
     d = dtypes.BY_NUMPY.get(ndarray.dtype) or from_numpy_dtype(ndarray.dtype)
     flags = ndarray.flags
     if flags.carray and d.carrier is ndarray.dtype and ndarray.__class__ is np.ndarray and not launch._observing:
-        return make(ndarray.ravel(), layout_of(ndarray.shape, None, d), [0, 0])  # nothing to look at: native, aligned, in order
+        return make(ndarray.ravel(), layout_of(ndarray.shape, None, d), [0, FIXED])  # nothing to look at: native, aligned, in order
     regular = flags.c_contiguous and flags.aligned
     if not regular and any(s < 0 for s in ndarray.strides):
         raise ValueError(
@@ -230,7 +231,9 @@ def from_numpy(ndarray: np.ndarray):
         )
     if launch._observing:
         launch.escapes("from_numpy()")
-    return wrap(ndarray, d)
+    t = wrap(ndarray, d)
+    t._version_[1] = FIXED
+    return t
 
 
 @public(method=False)
@@ -250,24 +253,48 @@ def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
 
 def legacy_tensor(*args: Any, **kw: Any) -> Tensor:
     """Return what PyTorch's old constructor makes: ``Tensor(2, 3)`` is uninitialised, ``Tensor([1, 2])`` holds data; of the default dtype."""
-    return _legacy(args, dtypes.get_default_dtype())
+    return legacy(args, None, **kw)
 
 
-def _legacy(args: tuple[Any, ...], d: dtype) -> Tensor:
+def legacy(args: tuple[Any, ...], d: dtype | None, *, size: Any = None, device: Any = None) -> Tensor:
+    """Return what PyTorch's old constructors make, ``d`` None for `Tensor`, which takes tensors of every dtype."""
+    if device is not None:
+        as_device(device)
+    if size is not None:
+        args = (Size(size), *args)
     if len(args) == 1:
         (a,) = args
         if isinstance(a, Tensor):
-            return cast(a.detach(), d) if a.dtype is not d else a.detach()
+            if d is not None and a.dtype is not d:
+                raise TypeError(f"expected a tensor of {d} (got {a.dtype}; cast it with .to({d}))")
+            return a.detach()
+    d = d or dtypes.get_default_dtype()
+    if len(args) == 1:
+        if hasattr(a, "data_ptr"):
+            return new_empty((0,), d).set_(a)
         if isinstance(a, tuple) and type(a).__name__ == "Size":
             return new_empty(a, d)
         if isinstance(a, (Sequence, np.ndarray)) or hasattr(a, "_read_as"):
             return tensor(a, dtype=d)
+        if hasattr(a, "__len__") and hasattr(a, "__getitem__"):
+            return tensor(_listed(a), dtype=d)
+    if len(args) > 1 and isinstance(args[0], (tuple, list)):
+        kinds = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(f"new() received an invalid combination of arguments - got ({kinds}): sizes, or one sequence of numbers")
     for a in args:
         if isinstance(a, float):
             raise TypeError(f"new(): data must be a sequence (got float); use tensor({a})")
     shape = as_shape(args or (0,))
     check_sizes(shape)
     return new_empty(shape, d)
+
+
+def _listed(data: Any) -> list[Any]:
+    """Return the elements of what has a length and indices and calls itself no sequence."""
+    try:
+        return [data[i] for i in range(len(data))]
+    except TypeError:
+        raise ValueError(f"could not determine the shape of object type '{type(data).__name__}'") from None
 
 
 # ------------------------------------------------------------------------------------------------- filled
@@ -452,13 +479,13 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 
 
 @public(namespaces=())
-def new(self, *args):
+def new(self, *args, size=None, device=None):
     """Return what PyTorch's old constructor makes, of this tensor's dtype.
 
     >>> torch.ones(1).new([1, 2])
     tensor([1., 2.])
     """
-    return _legacy(args, self.dtype)
+    return legacy(args, self.dtype, size=size, device=device)
 
 
 @public(method=False)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...dtypes import bfloat16, int16
 from ...errors import DeviceError, shorten
+from ...graph.versions import fix
 from ...tensor import Tensor, wrap
 from ..core.registry import OPS, public
 from .convert import ndarray
@@ -137,6 +138,7 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None):
     if half:
         kind.code = _INTEGER
     found = wrap(np.from_dlpack(_Owner(capsule)))  # type: ignore[arg-type]
+    fix(found._version_)
     found = found.view(bfloat16) if half else found
     return OPS["clone"].call(found) if copy else found
 

@@ -22,7 +22,10 @@ _OVERFLOW = "Overflow when unpacking long: an integer in the data does not fit 6
 
 def read(data: Any, d: dtype | None) -> tuple[np.ndarray, dtype]:
     """Return the numbers of nested lists as an array, and the dtype that a tensor of them has: ``d``, or what they are."""
-    held = {type(x) for x in _leaves(data)}
+    try:
+        held = {type(x) for x in _leaves(data)}
+    except RecursionError:
+        raise TypeError("new(): self-referential lists are incompatible (or the lists are nested too deeply)") from None
     if not held <= {bool, int, float, complex}:
         sizes = _sizes(data)
         d = d or common(data)

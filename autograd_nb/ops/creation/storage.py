@@ -7,7 +7,7 @@ from typing import Any
 from ... import launch
 from ...graph.modes import state
 from ...graph.node import expect
-from ...graph.versions import beside
+from ...graph.versions import beside, check_grows
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout_of
 from ...strides import formatted, suggested
 from ...tensor import Tensor, _storage, make
@@ -111,6 +111,7 @@ def resize_(input, *sizes, memory_format=None):
     base, offset = _storage(x)
     launch.escapes("resize_()")
     if base.size - offset < new.size:
+        check_grows(x._version_)
         data = launch.empty(new.size, x.dtype.carrier)
         data[: base.size - offset] = base[offset:]
         x._data, x._view = data, None

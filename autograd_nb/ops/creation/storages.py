@@ -103,7 +103,9 @@ class StorageBase:
     __copy__ = clone
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
-        twin = self._over(self._flat().__deepcopy__(memo)._data, self._dtype, [0, 0])
+        flat = self._flat()
+        memo.setdefault("_autograd_nb_keep", []).append(flat)  # another object at its address would be taken for it
+        twin = self._over(flat.__deepcopy__(memo)._data, self._dtype, [0, 0])
         return memo.setdefault(id(self), twin)
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> Any:

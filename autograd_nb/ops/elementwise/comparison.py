@@ -6,7 +6,7 @@ from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...graph.modes import unrecorded
 from ..core.calls import only_tensors
-from ..core.numbers import float_argument
+from ..core.numbers import float_argument, number_argument
 from ..core.pointwise import pointwise
 from ..core.registry import public
 from ..creation.cast import cast
@@ -101,6 +101,7 @@ def equal(input, other) -> bool:
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Return whether |a − b| ≤ atol + rtol·|b|, element by element; isclose([1., 2.], [1.000001, 2.1]) = [ True, False]."""
     only_tensors("isclose", input, other)
+    rtol, atol = number_argument(rtol, "isclose", "rtol"), number_argument(atol, "isclose", "atol")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     for name, bound in (("rtol", rtol), ("atol", atol)):

@@ -177,7 +177,7 @@ def _engine_add(have: Tensor, g: Tensor) -> Tensor:
 
 def _engine_accumulated(grad: Tensor, g: Tensor) -> Tensor:
     """Return a leaf's grad + g, recorded: broadcast where the leaf has got another shape since, as in PyTorch."""
-    return add(grad, g)  # type: ignore[no-any-return]
+    return add(grad.to_dense() if grad.is_sparse and not g.is_sparse else grad, g)  # type: ignore[no-any-return]
 
 
 def _engine_merge(have: Tensor, g: Tensor) -> Tensor:

@@ -171,7 +171,7 @@ def _order(n: Any, name: str) -> int:
         raise TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__} (n={n!r})")
     n = as_int(n.__index__(), "n")
     if n < 0:
-        raise RuntimeError(f"polygamma(n, x) does not support negative n (n={n}).")
+        raise RuntimeError(f"polygamma(n, x) does not support negative n. (n={n})")
     return n
 
 

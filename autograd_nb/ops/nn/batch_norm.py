@@ -83,6 +83,9 @@ def _channels(x, w, b, mean, rstd, value, eps, training):
     return value
 
 
+_channels.node.shown_edges = ((0, False), (1, False), (2, False))
+
+
 def _plan_channels(
     checked: bool, x: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: Any, momentum: Any, eps: Any
 ) -> tuple[Any, ...] | None:

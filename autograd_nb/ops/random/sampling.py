@@ -199,6 +199,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         raise RuntimeError(
             f"cannot sample n_sample > prob_dist.size(-1) samples without replacement (num_samples={n}, {k} weights)"
         )
+    if k > 1 << 24:
+        raise RuntimeError(f"number of categories cannot exceed 2^24 ({k} weights)")
     rows = x.shape[0] if x.ndim == 2 else 1
     flat = dense(cast(x, dtypes.float64))
     status = launch.empty(1, np.dtype(np.int64))

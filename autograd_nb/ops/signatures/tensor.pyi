@@ -41,6 +41,9 @@ class TensorMethods:
 
     def __array_ufunc__(self, ufunc: Any, method: _str, *inputs: Any, **kwargs: Any) -> Any: ...
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor:
+        """Return what NumPy computed as a tensor; bools as bytes, as in PyTorch."""
+
     def __bool__(self) -> _bool: ...
 
     def __complex__(self) -> Tensor: ...
@@ -117,6 +120,8 @@ class TensorMethods:
 
     def __len__(self) -> _int: ...
 
+    def __long__(self) -> Tensor: ...
+
     def __lshift__(self, other: Tensor | Number | _complex) -> Tensor:
         """Return the bitwise left shift of integers. RuntimeError for others."""
 
@@ -133,6 +138,8 @@ class TensorMethods:
 
     def __neg__(self) -> Tensor:
         """y = −x, dy/dx = −1."""
+
+    def __nonzero__(self) -> _bool: ...
 
     def __or__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
@@ -190,6 +197,20 @@ class TensorMethods:
     def __truediv__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __xor__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    @property
+    def _backward_hooks(self) -> None:
+        """None: hooks of a tensor are its node's."""
+
+    @property
+    def _grad_fn(self) -> None:
+        """`grad_fn`, by its old name."""
+
+    def _is_all_true(self) -> Tensor:
+        """Return whether all elements of a tensor of bools are true."""
+
+    def _is_any_true(self) -> Tensor:
+        """Return whether some element of a tensor of bools is true."""
 
     def _repr_html_(self) -> _str:
         """Return what notebooks show of a tensor: shape, dtype, device, how it was made and where, a table of values, how many of each there are."""
@@ -550,6 +571,9 @@ class TensorMethods:
     def conj_physical_(self) -> Tensor:
         """Compute `conj_physical` in place and return the tensor."""
 
+    def const_data_ptr(self) -> _int:
+        """Return `data_ptr`, for those who only read."""
+
     def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
         """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy so laid."""
 
@@ -622,6 +646,9 @@ class TensorMethods:
     def dense_dim(self) -> _int:
         """Return how many dims have no coordinates: all of a dense tensor."""
 
+    def dequantize(self) -> Tensor:
+        """Return the tensor in float32: it was not quantized."""
+
     def det(self, *, out: Tensor | None = None) -> Tensor:
         """Return the determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
 
@@ -658,6 +685,9 @@ class TensorMethods:
 
     def dim(self) -> _int:
         """Return the number of dims."""
+
+    def dim_order(self, *, ambiguity_check: _bool | Sequence[Any] = False) -> tuple[_int, ...]:
+        """Return the dims from the outermost in memory to the innermost; RuntimeError where that is ambiguous and ``ambiguity_check`` says to look."""
 
     def dist(self, other: Tensor | Number | _complex, p: _float = 2) -> Tensor:
         """Return the p-norm of input − other."""
@@ -838,6 +868,10 @@ class TensorMethods:
     def get_device(self) -> _int:
         """Return −1, which stands for the CPU."""
 
+    @property
+    def grad_dtype(self) -> _dtype:
+        """The dtype that gradients of a leaf have: its own. RuntimeError for others."""
+
     def greater(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Return whether a > b, element by element."""
 
@@ -972,6 +1006,9 @@ class TensorMethods:
     @property
     def is_cuda(self) -> _bool:
         """False: there are no cuda tensors here."""
+
+    def is_distributed(self) -> _bool:
+        """Return False: a tensor is whole; [1].is_distributed() = False."""
 
     def is_floating_point(self) -> _bool:
         """Return whether the dtype is a float."""
@@ -1255,6 +1292,9 @@ class TensorMethods:
     def mT(self) -> Tensor:
         """The last two dims swapped, a view."""
 
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[..., _float]) -> Tensor:
+        """Replace every element by ``callable(element, x's, y's)``, a Python function; slow."""
+
     def map_(self, tensor: Tensor, callable: Callable[..., _float]) -> Tensor:
         """Replace every element by ``callable(element, other's element)``, a Python function; slow."""
 
@@ -1332,6 +1372,9 @@ class TensorMethods:
 
     def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.mode:
         """Return (values, indices) of the most frequent value along ``dim``, the smallest of several; the index is that of its last place."""
+
+    def module_load(self, other: Tensor, assign: _bool = False) -> Tensor:
+        """Return what a module's `load_state_dict` puts in the tensor's place: itself with the other's values, with ``assign`` the other."""
 
     def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """Move dims to other places, the rest keeping their order."""
@@ -1446,7 +1489,7 @@ class TensorMethods:
     def nelement(self) -> _int:
         """Return the number of elements."""
 
-    def new(self, *args: Any) -> Tensor:
+    def new(self, *args: Any, size: _int | _size | None = None, device: Device = None) -> Tensor:
         """Return what PyTorch's old constructor makes, of this tensor's dtype."""
 
     def new_empty(
@@ -1645,8 +1688,14 @@ class TensorMethods:
     def reshape_as(self, other: Tensor | Number | _complex) -> Tensor:
         """Return ``reshape`` with the shape of ``other``."""
 
+    def resize(self, *sizes: Any) -> Tensor:
+        """Return the tensor under another shape of as many elements, with a warning: `reshape` is today's name; [1, 2].resize(2, 1) = [[1], [2]]."""
+
     def resize_(self, *sizes: _int | Sequence[_int], memory_format: _memory_format | None = None) -> Tensor:
         """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more."""
+
+    def resize_as(self, tensor: Tensor) -> Tensor:
+        """Return the tensor under the shape of another of as many elements, with a warning: `reshape` is today's name."""
 
     def resize_as_(self, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
         """Return `resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
