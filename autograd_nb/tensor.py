@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -330,12 +331,9 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         new = adopt(type(self), make(copied[offset:], self._layout, [0, 0]))
         new._rg = self._rg
         memo[id(self)] = new
-        if self._grad is not None:
-            new._grad = self._grad.__deepcopy__(memo)
+        new._grad = deepcopy(self._grad, memo)
         if self.__dict__:
-            import copy
-
-            new.__dict__.update(copy.deepcopy(self.__dict__, memo))
+            new.__dict__.update(deepcopy(self.__dict__, memo))
         return new
 
 

@@ -64,7 +64,7 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | Sequence[Any] = False) ->
 
 
 def _grad_dtype(self: Tensor) -> _dtype:
-    """The dtype that gradients of a leaf have: its own. RuntimeError for others."""
+    """Return the dtype that gradients of a leaf have: its own. RuntimeError for others."""
     if not self.is_leaf:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
     return self.dtype
