@@ -18,10 +18,10 @@ JOBS ?= 2
 ARGS ?=
 
 # the first Python of a version that we support; only looked for when .venv has to be made
-find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
-	if "$$p" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' >/dev/null 2>&1; \
+find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13 python3.14; do \
+	if "$$p" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' >/dev/null 2>&1; \
 	then echo "$$p"; exit 0; fi; done; \
-	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
+	echo "No Python 3.11, 3.12, 3.13 or 3.14 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
 .PHONY: help demo smoke cliffs test test-slow test-mpi test-packages test-pythons test-matrix doctest boundscheck oldest parity fuzz stubs lint bench bench-compare docs docs-serve wheel wheel-check clean
@@ -80,12 +80,12 @@ $(VENV)/packages/made: tests/packages/requirements.txt $(VENV)/made
 	@touch $@
 
 # Pythons to run the tests on, by name or path; of each version the first, and none that we do not support
-PYTHONS ?= python3.11 python3.12 python3.13 $(wildcard $(HOME)/.pyenv/versions/3.1[123].*/bin/python)
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14 $(wildcard $(HOME)/.pyenv/versions/3.1[1234].*/bin/python)
 # what test-pythons makes on each
 WHAT ?= test
 test-pythons: ## `make test` (or WHAT=smoke …) on every supported Python that is found, each in an environment of its own (PYTHONS="python3.12 /path/to/python")
 	@for p in $(PYTHONS); do \
-		v=$$("$$p" -c 'import sys, venv, ensurepip; v = sys.version_info; print(f"{v[0]}.{v[1]}") if (3, 11) <= v < (3, 14) else sys.exit(1)' 2>/dev/null) \
+		v=$$("$$p" -c 'import sys, venv, ensurepip; v = sys.version_info; print(f"{v[0]}.{v[1]}") if (3, 11) <= v < (3, 15) else sys.exit(1)' 2>/dev/null) \
 			|| continue; \
 		[[ " $${done:-} " != *" $$v "* ]] || continue; \
 		done="$${done:-} $$v"; echo "== Python $$v: make $(WHAT)"; \

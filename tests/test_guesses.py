@@ -210,7 +210,7 @@ def test_every_reason_to_run_eagerly_has_a_remedy():
     folder = Path(remedies.__file__).parent
     reasons = set()
     for path in folder.rglob("*.py"):
-        for text in re.findall(r"""(?:Problem|capture\.problem|self\.problem)\(\s*f?"([^"]+)\"""", path.read_text()):
+        for text in re.findall(r"""(?:Problem|capture\.problem|self\.problem|_effect)\((?:[\w.]+, )?\s*f?"([^"]+)\"""", path.read_text()):
             reasons.add(re.sub(r"\{name!r\}", "'lr'", re.sub(r"\{MOST(_KINDS)?\}", "64", text)))
     for path in (folder.parent / "ops").rglob("*.py"):
         reasons |= {f"it reads values with {what}" for what in re.findall(r"""launch\.escapes\("([^"]+)"\)""", path.read_text())}

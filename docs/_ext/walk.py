@@ -143,7 +143,10 @@ def entries() -> list[Entry]:
             if at.startswith("autograd_nb.compat.symbols") or isinstance(thing, autograd_nb.dtype):
                 continue
             if id(thing) in by_id:
-                by_id[id(thing)].also.append(full)
+                first = by_id[id(thing)]
+                if name == getattr(thing, "__name__", "") != first.name.rsplit(".", 1)[-1] and first.page == _page(space_name, thing):
+                    first.name, full = full, first.name  # the name that it gives itself comes first
+                first.also.append(full)
                 continue
             if space_name == "Tensor" and name.endswith("_") and f"autograd_nb.Tensor.{name[:-1]}" in names:
                 continue

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from tests.typing import derivatives, tensors, training
+from tests.typing import derivatives, programs, tensors, training
 
 
 def holds(value: Any, said: Any) -> bool:
@@ -35,7 +35,7 @@ def asserted(monkeypatch):
         seen.append(said)
         return value
 
-    for program in (derivatives, tensors, training):
+    for program in (derivatives, programs, tensors, training):
         monkeypatch.setattr(program, "assert_type", check)
     return seen
 
@@ -69,3 +69,27 @@ def test_training(asserted, capsys, tmp_path):
     training.main()
     training.keep(training.Classifier(8, 3), tmp_path / "weights")
     assert len(asserted) > 10
+
+
+def test_whole_programs(asserted, tmp_path, capsys):
+    torch.manual_seed(0)
+    x = torch.randn(32, 4)
+    batches = programs.DataLoader(programs.TensorDataset(x, (x.sum(1) > 0).long()), batch_size=8)
+    progress = programs.fit(torch.nn.Linear(4, 2), batches, (x, (x.sum(1) > 0).long()), 25)
+    assert progress.losses[-1] < progress.losses[0] and progress.best < 0.5
+    attention = programs.Attention(4, 2, 5)
+    assert attention(torch.randn(2, 5, 4)).shape == (2, 5, 4) and attention.seen.shape == (2, 2, 5, 5)
+    assert sorted(programs.watched(programs.Tower(3), torch.ones(2, 3))) == ["layers.first", "layers.second"]
+    y = torch.tensor([-2.0, 0.5], requires_grad=True)
+    programs.clamped(y).sum().backward()
+    assert y.grad.tolist() == [pytest.approx(0.1), 1.0]
+    (tmp_path / "rows").write_text("1,2\n3,4\n")
+    assert programs.read(tmp_path / "rows") == (10.0, 4 + 6 + 6)
+    losses = programs.compiled_steps(5)
+    assert losses[-1] < losses[0] and "Compiled function" in capsys.readouterr().out
+    model = torch.nn.Linear(4, 2)
+    assert programs.per_sample(model, x, torch.zeros(32, 2))["weight"].shape == (32, 2, 4)
+    found = programs.newton(lambda v: ((v - 1) ** 4).sum() + (v**2).sum(), torch.zeros(2), 8)
+    assert torch.func.grad(lambda v: ((v - 1) ** 4).sum() + (v**2).sum())(found).abs().max().item() < 1e-4
+    assert programs.shared(torch.nn.Linear(4, 1), x, torch.zeros(32, 1)) > 0
+    assert len(asserted) >= 2

@@ -1,6 +1,6 @@
 """Whether this interpreter's objects look as words of memory are read here: found out by trying, once.
 
-Where they do, on CPython 3.11 to 3.13 and any later one whose objects are the same, guards compare words; elsewhere nothing is watched,
+Where they do, on CPython 3.11 to 3.14 and any later one whose objects are the same, guards compare words; elsewhere nothing is watched,
 and Python compares everything at each call.
 """
 

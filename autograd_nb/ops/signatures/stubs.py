@@ -239,7 +239,9 @@ def function_text(name: str, short: str, call: Callable[..., Any], indent: str =
                 parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *parameters]
             else:
                 parameters = [parameters[0].replace(name="self", annotation=_EMPTY, default=_EMPTY), *parameters[1:]]
-        if short.startswith("__") and len(parameters) > 1:  # operators have no options
+        if short == "__dlpack__":  # a protocol, which has options
+            pass
+        elif short.startswith("__") and len(parameters) > 1:  # operators have no options
             parameters = [p for p in parameters if p.kind is not p.KEYWORD_ONLY and p.name not in ("f",)]
         elif indent and short.startswith("__"):
             parameters = parameters[:1]

@@ -54,7 +54,9 @@ class TensorMethods:
 
     def __div__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
-    def __dlpack__(self) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None
+    ) -> Any:
         """Return a capsule with the tensor's memory; ``stream`` is for devices, and has no meaning here."""
 
     def __dlpack_device__(self) -> tuple[_int, _int]:
