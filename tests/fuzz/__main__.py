@@ -15,10 +15,12 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
 HANG = 120  #: seconds that a program may take
+BROKEN = 3  #: the exit code of a process whose own work has failed, and no program
 #: draws a program, for which PyTorch alone runs its statements
 DRAW = "from tests.fuzz import generate; generate.{}({!r})"
 
@@ -112,7 +114,11 @@ def main() -> None:
 
         sys.exit(corpus())
     if options.only or options.worker:
-        worker(options)
+        try:
+            worker(options)
+        except Exception:  # in what draws and compares; a hang ends the process with 1
+            traceback.print_exc()
+            sys.exit(BROKEN)
         return
     import tempfile
 
@@ -130,7 +136,7 @@ def main() -> None:
         code = subprocess.run(command, env=environment).returncode
         if code == 0:
             break
-        if not note.exists() or code == 1:  # not a program's fault
+        if not note.exists() or code == BROKEN:  # not a program's fault
             sys.exit(code)
         at = int(note.read_text())
         if subprocess.run([sys.executable, "-c", DRAW.format("calls" if options.compiled else "program", f"{options.seed}:{at}")]).returncode:

@@ -136,3 +136,19 @@ def test_sizes_beyond_all_memory(call):
     for t in (torch, ag):
         with pytest.raises(RuntimeError):
             eval("t." + call, {"t": t, "M": 2**63 - 1})
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("number", ("True", "1", "3", "1.0", "2.5", "1j", "float('nan')", "2**63", "None", "'a'", "t.tensor(2)", "np.float64(2)"))
+def test_numbers_of_other_kinds(number):
+    """Which numbers an argument takes, and with what exception others are refused."""
+    calls = ("t.gradient(x, edge_order={})", "t.gradient(x, spacing={})", "t.cdist(y, y, {})", "t.cdist(y, y[1:], {})", "t.nn.functional.pdist(y, {})",
+             "t.topk(x, {})", "t.topk(x[0], {})", "t.kthvalue(x, {})")  # fmt: skip
+    check({call: f"import numpy as np; r = {call.format(number)}" for call in calls}, "x = t.arange(5.) ** 2; y = x.reshape(5, 1)", kinds=True)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("k", (0, 1))
+def test_the_largest_of_a_number(k):
+    code = "v, i = t.topk(x, {}, largest={}); r = v, i, t.autograd.grad(v, x)"
+    check({f"{largest}": code.format(k, largest) for largest in (True, False)}, "x = t.tensor(3., requires_grad=True)")

@@ -187,8 +187,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range (k={k}, size of dim {dim} is {n})")
     if not x.ndim:
-        pair = _only_one(x) if k else (new_empty((0,), x.dtype), new_empty((0,), dtypes.int64))
-        return _pair(return_types.topk, *pair, out, "topk")
+        return _pair(return_types.topk, *_only_one(x), out, "topk")  # also for none, as in PyTorch
     values, indices = _topk(x, d, k, bool(largest), bool(sorted))
     return _pair(return_types.topk, values, indices, out, "topk")
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ... import dtypes, launch
 from ...graph.modes import state
 from ...shapes import broadcast_shapes, layout_of, numel
 from ...tensor import Tensor, make
+from ..core.numbers import float_argument
 from ..core.recording import fresh
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -123,11 +122,10 @@ def _within(a, p):
 
 
 def _order(p: Any, name: str) -> float:
-    if isinstance(p, bool) or not isinstance(p, (int, float, np.number)):
-        raise TypeError(f"{name}(): argument 'p' must be a number, not {type(p).__name__}")
+    p = float_argument(p, name, "p")
     if not p >= 0:
         raise RuntimeError(f"{name} only supports non-negative p values (p={p})")
-    return float(p)
+    return p
 
 
 @public(method=False)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...shapes import wrap_dims
+from ...shapes import as_int, wrap_dims
 from ...tensor import Tensor
+from ..core.numbers import number_argument
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, (int, float, complex)) and not isinstance(value, bool)
+    return isinstance(value, (int, float, complex))
 
 
 def _spacings(spacing: Any, x: Tensor, dims: tuple[int, ...], given: bool) -> list[Any]:
@@ -56,6 +57,7 @@ def _even(x: Tensor, d: int, h: Any, order: int) -> Tensor:
     def at(i: int) -> Tensor:
         return x.narrow(d, i % n, 1)
 
+    h = float(h) if isinstance(h, int) else h  # which may be beyond 64 bits
     inner = (x.narrow(d, 2, n - 2) - x.narrow(d, 0, n - 2)) / (2 * h)
     if order == 1:
         first, last = (at(1) - at(0)) / h, (at(-1) - at(-2)) / h
@@ -109,10 +111,12 @@ def gradient(input, *, spacing: float | Sequence[float | Tensor] | None = None, 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.gradient.html
     """
     x = tensor_argument(input, "gradient")
+    if isinstance(spacing, Tensor) and not spacing.ndim:
+        spacing = number_argument(spacing, "gradient", "spacing")
     if isinstance(dim, int) and _number(spacing):
         spacing = [spacing]  # type: ignore[list-item]
     dims = wrap_dims(dim, x.ndim)
-    if edge_order not in (1, 2):
+    if as_int(edge_order, "edge_order") not in (1, 2):
         raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2 (edge_order={edge_order})")
     spacings = _spacings(spacing, x, dims, dim is not None)
     for d in dims:
