@@ -51,6 +51,10 @@ def make(*_: Any) -> Any:
     raise RuntimeError("the ops have not been imported")
 
 
+def place() -> Any:
+    """Return the place of the random numbers that rules draw; set by the ops."""
+
+
 def forget() -> None:
     """Forget all that was noted."""
     global _held
@@ -107,9 +111,11 @@ class Root:
         except Unfit:
             self.due *= 2
             return False
-        notes = _Notes(graph.arrays)
+        notes, drawn = _Notes(graph.arrays), place()
         with launch.observe(notes):
             again()
+        if place() != drawn:
+            notes.why = "random numbers"
         try:
             self.keep(replay(graph, notes))
         except Unfit:  # large arrays, mostly: others that come to this line may be small

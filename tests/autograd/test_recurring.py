@@ -16,6 +16,7 @@ import pytest
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb.graph import recurring
+from autograd_nb.ops.core.structured import structured
 
 from ..recurring import at_once, verified
 
@@ -178,6 +179,39 @@ def test_modes_and_transforms_go_the_usual_way():
         x.grad = None
         assert sum(answers) == replayed
         assert step() == plain and answers[-1]
+
+
+@structured(x=lambda g, x: g * x.detach().exp() * torch.rand_like(x), samples=(), dtypes="float")
+def _noisy(x):
+    return x.exp()
+
+
+@structured(x=lambda g, x: g * float(x.sum()), samples=(), dtypes="float")
+def _looked_at(x):
+    return x.exp()
+
+
+@structured(x=lambda g, x: g * TABLE, samples=(), dtypes="float")
+def _from_a_table(x):
+    return x.exp()
+
+
+TABLE = torch.linspace(1, 2, 3)
+
+
+@pytest.mark.parametrize("op", [_noisy, _looked_at, _from_a_table], ids=lambda op: op.name)
+def test_rules_that_more_goes_into_than_the_graph_run_each_time(op):
+    x = leaf(3)
+    found = []
+    with at_once() as answers:
+        for k in range(4):
+            with torch.no_grad():
+                x.copy_(torch.full((3,), float(k)))
+                TABLE.fill_(k + 1.0)
+            x.grad = None
+            op(x).sum().backward()
+            found.append(tuple(x.grad.tolist()))
+    assert not any(answers) and len(set(found)) == 4
 
 
 def test_what_leaves_keep_is_theirs():

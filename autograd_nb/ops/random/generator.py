@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...errors import shorten
+from ...graph import recurring
 from ...overriding import overridable
 from ...shapes import as_int
 from ...tensor import Tensor, wrap
@@ -203,3 +204,6 @@ def stream(generator: Any) -> tuple[int, int]:
     if not isinstance(generator, Generator):
         raise TypeError(f"generator must be a Generator, not {type(generator).__name__} (generator={shorten(generator)})")
     return drawn(generator)
+
+
+recurring.place = lambda: default_generator._place
