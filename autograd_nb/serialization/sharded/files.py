@@ -6,18 +6,25 @@ import contextlib
 import io
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...tensor import Tensor, ndarray
+from ... import dtypes
+from ...codegen.build.files import reading
+from ...graph.modes import no_grad
+from ...shapes import layout_of, numel
+from ...tensor import Tensor, make
 from ..loading import load as load_file
 from ..saving import save as save_file
+from ..unpickling import storage_array
 
 METADATA = ".metadata"
-FORMAT = 1
+#: 1 had no sums of what it wrote
+FORMATS = (1, 2)
 
 
 class CheckpointException(RuntimeError):
@@ -39,19 +46,21 @@ class FileSystemWriter:
         self.path, self.sync_files = Path(path), sync_files
 
     def data(self, name: str, tensors: Mapping[str, Tensor], others: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Write one rank's data file; return where each entry stands: [file, offset, bytes, dtype, shape], dtype "" for what is no tensor."""
+        """Write one rank's data file; return where each entry stands: [file, offset, bytes, dtype, shape, CRC-32], dtype "" for what is no tensor."""
         self.path.mkdir(parents=True, exist_ok=True)
         found: dict[str, list[Any]] = {}
         with open(self.path / name, "wb") as file:
             for key, t in tensors.items():
-                array = np.ascontiguousarray(ndarray(t))
-                found[key] = [name, file.tell(), array.nbytes, t.dtype.name, list(t.shape)]
-                file.write(array.reshape(-1).view(np.uint8).data)
+                x = t.detach().contiguous()
+                content: Any = memoryview(x._data[: x._layout.size].view(np.uint8))  # type: ignore[arg-type]
+                found[key] = [name, file.tell(), len(content), t.dtype.name, list(t.shape), zlib.crc32(content)]
+                file.write(content)
             for key, value in others.items():
                 buffer = io.BytesIO()
                 save_file(value, buffer)
-                found[key] = [name, file.tell(), buffer.tell(), "", []]
-                file.write(buffer.getvalue())
+                content = buffer.getvalue()
+                found[key] = [name, file.tell(), len(content), "", [], zlib.crc32(content)]
+                file.write(content)
             self._through(file)
         return found
 
@@ -60,7 +69,7 @@ class FileSystemWriter:
         self.path.mkdir(parents=True, exist_ok=True)
         new = self.path / f"{METADATA}.new"
         with open(new, "wb") as file:
-            file.write(json.dumps({"format": FORMAT, "entries": dict(entries)}).encode())
+            file.write(json.dumps({"format": FORMATS[-1], "entries": dict(entries), "sum": _sum(entries)}).encode())
             self._through(file)
         os.replace(new, self.path / METADATA)
         named = {entry[0] for entry in entries.values()}
@@ -85,27 +94,49 @@ class FileSystemReader:
 
     def entries(self) -> dict[str, list[Any]]:
         """Return where each entry stands. FileNotFoundError where there is no checkpoint, RuntimeError for one of another format."""
+        place = self.path / METADATA
         try:
-            found = json.loads((self.path / METADATA).read_bytes())
+            with reading(place) as file:
+                found = json.loads(file.read())
         except FileNotFoundError:
             raise FileNotFoundError(f"checkpoint_id={str(self.path)!r}: there is no checkpoint here (no file {METADATA})") from None
-        except ValueError:
-            found = {}
-        if found.get("format") != FORMAT:
-            raise RuntimeError(f"{self.path / METADATA} is not a checkpoint that this library wrote")
-        return found["entries"]  # type: ignore[no-any-return]
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or found.get("format") not in FORMATS:
+            raise RuntimeError(f"{place} is not a checkpoint that this library wrote")
+        entries: dict[str, list[Any]] = found.get("entries", {})
+        if found["format"] > 1 and found.get("sum") != _sum(entries):
+            raise RuntimeError(f"{place} is damaged: its sum is another")
+        return entries
+
+    def content(self, entry: list[Any]) -> bytearray:
+        """Return the bytes of an entry. RuntimeError where they are not what was written."""
+        name, offset, size, dtype, shape = entry[:5]
+        known = dtypes.BY_NAME.get(dtype)
+        sizes = all(type(n) is int and 0 <= n < 1 << 63 for n in (offset, size, *shape))
+        fits = not dtype or (sizes and known is not None and size == numel(shape) * known.itemsize)
+        if not (sizes and fits and os.path.basename(name) == name):
+            raise RuntimeError(f"{self.path / METADATA} is damaged: it has the entry {entry}")
+        with reading(self.path / name) as file:
+            file.seek(offset)
+            content = bytearray(file.read(size))
+        if len(content) != size or (len(entry) > 5 and zlib.crc32(content) != entry[5]):
+            raise RuntimeError(f"{self.path / name} is truncated or damaged at byte {offset}")
+        return content
 
     def read(self, entry: list[Any], into: Tensor | None) -> Any:
         """Read a tensor into one of its shape, or return what is no tensor. Values become those of the tensor's dtype."""
-        name, offset, size, dtype, shape = entry
+        content = self.content(entry)
         if into is None:
-            with open(self.path / name, "rb") as file:
-                file.seek(offset)
-                value = load_file(io.BytesIO(file.read(size)))
-            return value
-        array = np.fromfile(self.path / name, np.dtype(dtype), size // np.dtype(dtype).itemsize, offset=offset).reshape(shape)
-        np.copyto(ndarray(into), array, casting="unsafe")
+            return load_file(io.BytesIO(content))
+        d = dtypes.BY_NAME[entry[3]]
+        with no_grad():
+            into.copy_(make(storage_array(content, d), layout_of(tuple(entry[4]), None, d), [0, 0]))
         return into
+
+
+def _sum(entries: Any) -> int:
+    return zlib.crc32(json.dumps(entries).encode())
 
 
 def flattened(state: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[str, tuple[Any, ...], Any]]:

@@ -180,12 +180,14 @@ def load(
         raise ValueError("load(): say where: checkpoint_id is the path of a folder")
     ranks = _Ranks(process_group, no_dist)
     reader = FileSystemReader(checkpoint_id) if storage_reader is None else storage_reader  # type: ignore[arg-type]
-    states, error = _states(state_dict), None
-    try:
-        _read(reader, states)
-    except Exception as raised:
-        error = raised
-    ranks.agree("the checkpoint was not loaded", None, error)
+    states = _states(state_dict)
+    for step in (_looked_at, _taken_over):
+        error = None
+        try:
+            step(reader, states)
+        except Exception as raised:
+            error = raised
+        ranks.agree("the checkpoint was not loaded", None, error)
     for key, value in state_dict.items():
         if isinstance(value, Stateful):
             value.load_state_dict(states[key])
@@ -193,18 +195,29 @@ def load(
             state_dict[key] = states[key]
 
 
-def _read(reader: FileSystemReader, states: State) -> None:
-    entries, wanted = reader.entries(), list(flattened(states))
-    for name, _, value in wanted:  # before anything is changed
+def _looked_at(reader: FileSystemReader, states: State) -> None:
+    """Refuse, before anything is changed on any rank, what is missing, does not fit or is damaged."""
+    entries = reader.entries()
+    for name, _, value in flattened(states):
         if name not in entries:
             raise RuntimeError(f"Missing key in checkpoint state_dict: {name}.")
         shape = tuple(entries[name][4])
         if isinstance(value, Tensor) and (not entries[name][3] or shape != tuple(value.shape)):
             raise ValueError(f"Size mismatch between saved {shape} and current: {tuple(value.shape)} for {name}")
-    for name, path, value in wanted:
+        if isinstance(value, Tensor):
+            reader.content(entries[name])
+        elif entries[name][3]:
+            raise ValueError(f"{name} was saved as a tensor, and is {type(value).__name__} now")
+        else:
+            reader.read(entries[name], None)
+
+
+def _taken_over(reader: FileSystemReader, states: State) -> None:
+    entries = reader.entries()
+    for name, path, value in list(flattened(states)):
         if isinstance(value, Tensor):
             reader.read(entries[name], value)
-        elif path and not entries[name][3]:
+        elif path:
             put(states, path, reader.read(entries[name], None))
 
 
