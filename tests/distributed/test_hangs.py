@@ -182,6 +182,23 @@ def test_a_compiled_call_names_a_stopped_rank():
     assert "rank 1 does not answer" in out
 
 
+def test_a_killed_rank_ends_compiled_calls_of_others():
+    assert "waited" not in run(COMPILED.replace("LIMIT", "100") + "if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\ntotal(x)", ranks=2, limit=LONG)
+
+
+def test_a_compiled_call_names_a_spinning_rank():
+    out = run(COMPILED.replace("LIMIT", "2") + "if rank == 1:\n  while True: pass\ntotal(x)", ranks=2)
+    assert "rank 0: all_reduce #10 float64[1000] SUM waited " in out
+    assert "rank 1 is in no collective (its last was all_reduce #9 float64[1000] SUM" in out
+
+
+def test_compiled_calls_of_other_sizes_are_refused_at_once():
+    out = run(COMPILED.replace("LIMIT", "100") + "total(x[:5 + rank])", ranks=2, limit=LONG)
+    assert "waited" not in out
+    assert "all_reduce #10 float64[5] SUM" in out
+    assert "all_reduce #10 float64[6] SUM" in out
+
+
 def test_a_compiled_call_and_another_one_are_named():
     out = run(COMPILED.replace("LIMIT", "2") + "total(x) if rank == 0 else dist.broadcast(y, 0)", ranks=2)
     assert "rank 0: all_reduce #10 float64[1000] SUM waited " in out or "rank 1: broadcast #10 float64[10] from 0 waited " in out
