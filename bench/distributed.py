@@ -116,6 +116,11 @@ def table(python: str | None, quick: bool) -> list[str]:
         if ranks == 1:
             rows.append(Line("step of DDP, mlp", 1, ours.get("mlp"), ours.get("mlp alone"), "without DDP", "≤ 1.05", 1.05))
         rows.append(Line("compiled step of DDP, mlp", ranks, ours.get("mlp compiled"), ours.get("mlp"), "eager", "≤ 0.5", 0.5))
+    wide, cases = "step of DDP, 24 MB of gradients", "wide,wide compiled,wide alone"
+    places = [("", here(2, cases, rounds))] + ([] if link.missing() else [(" over a link of 1 Gbit/s", over_a_link("1gbit", cases, min(rounds, 100)))])
+    for where, took in places:  # eager steps send buckets meanwhile, compiled ones wait for each
+        rows.append(Line(f"{wide}{where}", 2, took.get("wide"), took.get("wide alone"), "without DDP"))
+        rows.append(Line(f"compiled {wide}{where}", 2, took.get("wide compiled"), took.get("wide"), "eager"))
     first = None
     for ranks in (1, 2, 3, 4):
         took = here(ranks, "mlp large", max(rounds // 5, 20)).get("mlp large")

@@ -65,6 +65,32 @@ def network(name):
     return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
+LAYERS, DELAY, WIDE = 6, 0.004, 1024
+
+
+def wide():
+    """Return layers whose gradients of 4 MB fill a bucket each, of which the backward pass hides most."""
+    torch.manual_seed(0)
+    return nn.Sequential(*[nn.Linear(WIDE, WIDE, bias=False) for _ in range(LAYERS)])
+
+
+def wide_step(wrapped=True, compiled=False):
+    model = wide()
+    if wrapped:
+        model = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
+    x = torch.randn(128, WIDE)
+
+    def step():
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return timed(torch.compile(step) if compiled else step, max(ROUNDS // 10, 10))
+
+
 def training(name, wrapped=True, compiled=False, batch=64):
     model = network(name)
     if wrapped:
@@ -83,15 +109,11 @@ def training(name, wrapped=True, compiled=False, batch=64):
     return timed(torch.compile(step) if compiled else step, ROUNDS)
 
 
-LAYERS, DELAY = 6, 0.004
-
-
 def overlapping(state, hook):
     """Return a pass of a model with one bucket for each layer, each reduced by a hook."""
-    torch.manual_seed(0)
-    model = nn.parallel.DistributedDataParallel(nn.Sequential(*[nn.Linear(1024, 1024, bias=False) for _ in range(LAYERS)]), bucket_cap_mb=4)
+    model = nn.parallel.DistributedDataParallel(wide(), bucket_cap_mb=4)
     model.register_comm_hook(state, hook)
-    x = torch.randn(128, 1024)
+    x = torch.randn(128, WIDE)
     return lambda: model(x).sum().backward()
 
 
@@ -122,7 +144,8 @@ CASES = {
     "all-reduce 1 KB": lambda: reduction(256), "all-reduce 4 MB": lambda: reduction(1 << 20), "bare 1 KB": lambda: bare(256),
     "bare 4 MB": lambda: bare(1 << 20), "mlp": lambda: training("mlp"), "branches": lambda: training("branches"),
     "mlp alone": lambda: training("mlp", wrapped=False), "mlp compiled": lambda: training("mlp", compiled=True),
-    "mlp large": lambda: training("mlp", batch=1024), "hidden": hidden,
+    "mlp large": lambda: training("mlp", batch=1024), "hidden": hidden, "wide": wide_step, "wide compiled": lambda: wide_step(compiled=True),
+    "wide alone": lambda: wide_step(wrapped=False),
 }  # fmt: skip
 
 if __name__ == "__main__":
