@@ -18,7 +18,7 @@ from ..overriding import overridable, whole
 from . import recurring
 from .modes import state
 from .nested import DEEP, elsewhere
-from .node import NODES, ONE_NODE, Node, Output, consumed_error, here, modified_error, written
+from .node import NODES, ONE_NODE, Node, Nowhere, Output, consumed_error, here, modified_error, written
 from .ownership import handed, share
 
 _by_age = attrgetter("seq")
@@ -88,14 +88,20 @@ def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node],
         versions = node.versions
         if versions.__class__ is list:  # one counter stands by itself
             if versions[0] != node.stamp:
-                raise modified_error(node)
+                _refuse(node)
         elif versions:
             total = 0
             for v in versions:
                 total += v[0]
             if total != node.stamp:
-                raise modified_error(node)
+                _refuse(node)
     return nodes, last
+
+
+def _refuse(node: Node) -> None:
+    """Raise RuntimeError for a node whose saved tensors were changed: not for one from which no gradient goes on, as none will be read."""
+    if not all(e is None or e.__class__ is Nowhere for e in node.edges):
+        raise modified_error(node)
 
 
 def _unchanged(node: Node) -> None:
@@ -103,7 +109,7 @@ def _unchanged(node: Node) -> None:
     if node.consumed is not None:
         raise consumed_error(node)
     if node.versions and sum(v[0] for v in node.counters()) != node.stamp:
-        raise modified_error(node)
+        _refuse(node)
 
 
 def _towards(nodes: list[Node], targets: set[Any], roots: Sequence[Any]) -> tuple[list[Node], dict[Any, Any]]:

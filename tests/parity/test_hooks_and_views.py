@@ -435,6 +435,16 @@ def test_loose_views_take_other_data(mode):
     }, "x = t.ones(2, 3, requires_grad=True); z = x * 2")  # fmt: skip
 
 
+@pytest.mark.parametrize("change", ("v.detach().add_(1)", "z.detach().mul_(2)", "t.no_grad().__enter__(); v.add_(1); t.set_grad_enabled(True)"))
+def test_loose_views_may_change_where_nothing_else_needs_them(change):
+    """No gradient goes on from a node whose operands are loose views: what it has kept is not read."""
+    uses = ("y = v * v", "y = v.exp()", "y = 1 / (v * v)", "y = v @ v.T", "y = (v * v).sum(0)", "y = v * x[1:]", "y = t.cat([v, x]).square()")
+    ends = ("y.sum().backward(); r = x.grad", "r = t.autograd.grad(y.sum(), [x], allow_unused=True)",
+            "h = []; y.register_hook(h.append); y.sum().backward(); r = h")  # fmt: skip
+    before = "x = t.ones(2, 3, requires_grad=True); z = x * 2\nwith t.no_grad(): v = z[1:]"
+    check({f"{use}, {end}": f"{use}; {change}; {end}" for use in uses for end in ends}, before)
+
+
 @pytest.mark.parametrize("source", ("t.ones(2, 3)", "t.ones(3, 2)", "t.ones(5)", "x.detach()", "t.ones(2, 3).untyped_storage(), 0, (2, 2)", ""))
 def test_tensors_that_are_given_other_memory_count_it_as_a_change(source):
     """The count goes on from where it was, and neither moves nor follows that of the memory it got; what was saved is refused, hooks of views stay."""
