@@ -295,7 +295,7 @@ class Drawing:
             column[k] = 1 + max([column[source] for source in self._inputs[k]], default=-1)
         boxes = []
         for k, (what, kind, where) in enumerate(self._facts):
-            text = f"{what} {kind}" + (f"  {where}" if where else "")
+            text = "\n".join(filter(None, (what, kind, where)))
             boxes.append((text, "input" if self._leaf[k] else "output" if k in self._roots else "kernel", column[k]))
         return layered(boxes, [(source, k) for k, inputs in enumerate(self._inputs) for source in inputs])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -180,3 +181,19 @@ def test_figures_refuse_what_they_cannot_show(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"viz.curves\(\) needs the package matplotlib: pip install matplotlib"):
         torch.viz.curves({"loss": [1.0]})
+
+
+def test_boxes_of_a_picture_hold_their_text_and_lines_go_from_one_to_the_next():
+    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    loss = net(torch.ones(3, 4)).logsumexp(1).sum()
+    svg = ElementTree.fromstring(torch.viz.graph(loss, params=net)._layered())
+    space = "{http://www.w3.org/2000/svg}"
+    places = []
+    for box in svg.iter(space + "g"):
+        rect, lines = box.find(space + "rect"), list(box.iter(space + "tspan"))
+        x, y, width, height = (int(rect.get(name)) for name in ("x", "y", "width", "height"))
+        places.append(x)
+        assert len(lines) >= 2 and re.search(r"float32\[[\d, ]*\]$", lines[1].text)
+        assert all(len(line.text) * 7 < width and y < int(line.get("y")) < y + height for line in lines)
+    gaps = {places[int(path.get("data-b"))] - places[int(path.get("data-a"))] for path in svg.iter(space + "path")}
+    assert len(gaps) == 1 and gaps.pop() > width  # no line passes behind a box

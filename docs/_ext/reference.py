@@ -19,6 +19,8 @@ import walk
 from sources import write
 from sphinx.util.inspect import stringify_signature
 
+from autograd_nb.ops.core.pointwise import Pointwise
+from autograd_nb.ops.core.reduction import ReductionOp
 from autograd_nb.ops.core.registry import OPS
 
 #: folder of ops -> what its pages are called, in the order of the reference
@@ -64,6 +66,20 @@ def _indented(lines: list[str], depth: int = 3) -> list[str]:
     return [" " * depth + line if line else "" for line in lines]
 
 
+def rules(name: str) -> dict[str, str]:
+    """Return what holds for an op because of its kind: of shapes, and of what is refused (`tests/test_reference.py` tries all of it)."""
+    rule = OPS[name].rule
+    if isinstance(rule, Pointwise):
+        if len(rule.params) == 1:
+            return {"Shapes": "the operand's", "Errors": "TypeError for what is no tensor"}
+        return {"Shapes": "operands are broadcast to one shape, the result's", "Errors": "RuntimeError for shapes that cannot be broadcast"}
+    if isinstance(rule, ReductionOp):
+        kept = "; ``keepdim`` keeps them, of size 1" if "keepdim" in inspect.signature(OPS[name].call).parameters else ""
+        shapes = f"the operand's without the dims of ``dim`` (all of them if it is None){kept}"
+        return {"Shapes": shapes, "Errors": "IndexError for a ``dim`` that there is not"}
+    return {}
+
+
 def _facts(entry: walk.Entry) -> list[str]:
     """Return what the table of ops knows of one: its spellings, numbers, gradient."""
     short = [name.removeprefix("autograd_nb.") for name in entry.also]
@@ -74,6 +90,8 @@ def _facts(entry: walk.Entry) -> list[str]:
     if entry.op:
         op = OPS[entry.op]
         out.append(f":Numbers: {', '.join(KINDS.get(kind, kind) for kind in op.dtypes.split())}")
+        said = rules(entry.op)
+        out += [f":{fact}: {text}" for fact, text in said.items() if not re.search(rf"\b{fact[:-1]}s?:", entry.text)]
         if not op.differentiable:
             out.append(":Gradient: none")
     return ["", *out, ""] if out else []

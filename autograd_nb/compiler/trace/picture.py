@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT, ACROSS, DOWN = 150, 34, 210, 54  #: of a box, and from one to the next
+ACROSS, DOWN = 60, 20  #: from one box to the next
+LETTER, LINE = 7, 15  #: of the text in boxes, which are as large as the longest and the most lines ask for
+LONGEST = 30  #: letters of a line that are shown
 COLOURS = {"input": "#d8ecff", "kernel": "#f4f4f4", "output": "#dff5dc"}
 
 
@@ -36,31 +38,38 @@ def picture(graph: Any) -> str:
 
 
 def layered(boxes: list[tuple[str, str, int]], lines: list[tuple[int, int]]) -> str:
-    """Return the SVG text of boxes (text, kind, column), the kinds being those of COLOURS, and of lines from one to another."""
+    """Return the SVG text of boxes (lines of text, kind, column), the kinds being those of COLOURS, and of lines from one to another."""
+    texts = [[part if len(part) <= LONGEST else part[: LONGEST - 1] + "…" for part in text.split("\n")] for text, _, _ in boxes]
+    wide = 24 + LETTER * max((len(part) for text in texts for part in text), default=0)
+    high = 16 + LINE * max(map(len, texts), default=0)
+    columns = [column for _, _, column in boxes]
+    for k in {a for a, _ in lines} - {b for _, b in lines}:  # what is made of nothing stands right before what first needs it
+        columns[k] = min(boxes[b][2] for a, b in lines if a == k) - 1
     rows: dict[int, int] = {}
     places = []
-    for _, _, column in boxes:
-        places.append((20 + column * ACROSS, 20 + rows.get(column, 0) * DOWN))
+    for column in columns:
+        places.append((20 + column * (wide + ACROSS), 20 + rows.get(column, 0) * (high + DOWN)))
         rows[column] = rows.get(column, 0) + 1
-    width = 40 + max((x for x, _ in places), default=0) + WIDTH
-    height = 40 + max((y for _, y in places), default=0) + HEIGHT
+    width = 40 + max((x for x, _ in places), default=0) + wide
+    height = 40 + max((y for _, y in places), default=0) + high
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
     for a, b in lines:
         (x0, y0), (x1, y1) = places[a], places[b]
-        x0, y0, y1 = x0 + WIDTH, y0 + HEIGHT // 2, y1 + HEIGHT // 2
+        x0, y0, y1 = x0 + wide, y0 + high // 2, y1 + high // 2
         bend = max((x1 - x0) // 2, 20)
         d = f"M{x0} {y0} C{x0 + bend} {y0} {x1 - bend} {y1} {x1} {y1}"
         parts.append(f'<path data-a="{a}" data-b="{b}" d="{d}" fill="none" stroke="#888"/>')
-    for (text, kind, _), (x, y) in zip(boxes, places, strict=True):
-        shown = text if len(text) <= 22 else text[:21] + "…"
-        round_ = 16 if kind != "kernel" else 4
+    for (text, kind, _), shown, (x, y) in zip(boxes, texts, places, strict=True):
+        middle = x + wide // 2
+        top = y + high // 2 + 4 - LINE * (len(shown) - 1) // 2
+        words = "".join(f'<tspan x="{middle}" y="{top + LINE * i}">{escape(part)}</tspan>' for i, part in enumerate(shown))
         parts.append(
             f'<g class="n"><title>{escape(text)}</title>'
-            f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="{round_}" fill="{COLOURS[kind]}" stroke="#555"/>'
-            f'<text x="{x + WIDTH // 2}" y="{y + HEIGHT // 2 + 4}" text-anchor="middle">{escape(shown)}</text>'
-            f'<text class="mark" x="{x + WIDTH - 4}" y="{y + 12}" text-anchor="end" font-size="10" fill="#c30"></text></g>'
+            f'<rect x="{x}" y="{y}" width="{wide}" height="{high}" rx="{16 if kind != "kernel" else 4}" fill="{COLOURS[kind]}" stroke="#555"/>'
+            f'<text text-anchor="middle">{words}</text>'
+            f'<text class="mark" x="{x + wide - 4}" y="{y + 12}" text-anchor="end" font-size="10" fill="#c30"></text></g>'
         )
     return "\n".join([*parts, "</svg>", ""])

@@ -1,0 +1,93 @@
+"""The API reference on the site: every public name has an entry with an example, and what entries say of whole kinds of ops holds."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+
+import autograd_nb as torch
+from autograd_nb.ops.core.registry import OPS
+from tests.test_examples import has_example, is_error
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """The modules `walk` and, where Sphinx is installed, `reference` of the site."""
+    folder = str(Path(__file__).parents[1] / "docs" / "_ext")
+    sys.path.insert(0, folder)
+    yield importlib.import_module
+    sys.path.remove(folder)
+
+
+def test_every_public_name_is_told_of(pages):
+    walk = pages("walk")
+    entries = walk.entries()
+    told = {name for entry in entries for name in (entry.name, *entry.also)}
+    things = {id(entry.thing) for entry in entries}
+    without = set()
+    for space_name in walk.NAMESPACES:
+        space = walk.namespace(space_name)
+        for name in walk._public(space):
+            thing = inspect.getattr_static(space, name) if space_name == "Tensor" else getattr(space, name, None)
+            ours = (getattr(thing, "__module__", None) or "autograd_nb").startswith(("autograd_nb", "torch"))
+            described = callable(thing) or isinstance(thing, property)
+            if ours and described and not inspect.ismodule(thing) and not isinstance(thing, torch.dtype) and id(thing) not in things:
+                without.add(".".join(filter(None, ("autograd_nb", space_name, name))))
+    # names of this kind only stand for types in annotations; the methods are those without the underscore
+    without = {name for name in without - told if "symbols" not in str(getattr(eval(name, {"autograd_nb": torch}), "__module__", ""))}
+    assert without <= {"autograd_nb.Tensor.detach_", "autograd_nb.Tensor.requires_grad_"}
+
+
+def test_entries_have_examples(pages):
+    """Those of several processes and of attributes are shown by the tutorials; no others may come."""
+    walk = pages("walk")
+    without = [
+        entry.name.removeprefix("autograd_nb.") for entry in walk.entries()
+        if not has_example(entry.name.removeprefix("autograd_nb."), entry.text) and not entry.page.endswith("answers") and not is_error(entry.thing)
+        and not isinstance(entry.thing, property)
+    ]  # fmt: skip
+    assert {name for name in without if not name.startswith("distributed.")} <= ALLOWED
+
+
+#: whose examples would show nothing that a reader looks for
+ALLOWED = {
+    "nn.init.new_empty", "nn.init.new_full", "nn.parallel.data_parallel", "autograd.forward_ad.exit_dual_level", "autograd.forward_ad.make_dual",
+    "autograd.forward_ad.unpack_dual", "Tensor.dequantize", "Tensor.is_distributed",
+    "from_file", "get_file_path", "viz.Held", "viz.time_map", "errors.shorten", "errors.version", "errors.with_guess",
+}  # fmt: skip
+
+
+def test_what_the_reference_says_of_kinds_of_ops(pages):
+    pytest.importorskip("sphinx", reason="needs Sphinx (the extra docs)")
+    rules = pages("reference").rules
+    tried = {"the operand's": 0, "operands are": 0, "the operand's without": 0}
+    for name, op in OPS.items():
+        said = rules(name).get("Shapes", "")
+        if not said or op.kind == "inplace" or op.kind == "internal":
+            continue
+        integers = "float" not in op.dtypes
+        x = torch.ones(2, 3, dtype=torch.int64 if integers else torch.float32) * (1 if integers else 0.5)
+        if said == "the operand's":
+            tried["the operand's"] += 1
+            assert op.call(x).shape == (2, 3), name
+            with pytest.raises(TypeError):
+                op.call("no tensor")
+        elif said.startswith("operands are"):
+            tried["operands are"] += 1
+            needed = [p for p in inspect.signature(op.call).parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+            others = [x[:1]] * (len(needed) - 1)
+            assert op.call(x, *others).shape == (2, 3), name
+            with pytest.raises(RuntimeError):
+                op.call(x, *[torch.ones(4, dtype=x.dtype)] * len(others))
+        else:
+            tried["the operand's without"] += 1
+            assert op.call(x, dim=1).shape == (2,) and op.call(x, dim=(0, 1) if name == "logsumexp" else None).shape == (), name
+            assert ("keepdim" in said) == ("keepdim" in inspect.signature(op.call).parameters), name
+            assert "keepdim" not in said or op.call(x, dim=1, keepdim=True).shape == (2, 1), name
+            with pytest.raises(IndexError):
+                op.call(x, dim=2)
+    assert all(count >= 5 for count in tried.values()), tried
