@@ -109,7 +109,11 @@ class FunctionNode(Node):
             out.append(t)
         return tuple(out)
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """Return `saved_tensors`, with a warning: the old name."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     def saved_arrays(self) -> list[tuple[Any, ...]]:
         items = [s for s in self.saved or () if s is not None]
@@ -265,10 +269,11 @@ class Function:
             raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
     _node_class: type[FunctionNode]
+    _backward_cls: type[FunctionNode]  #: the same, by PyTorch's name
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"function": cls})
+        cls._node_class = cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionNode,), {"function": cls})
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:

@@ -101,6 +101,8 @@ def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:  
         return cast(input, found)
     if isinstance(dtype, _TypeMeta):
         return cast(input, dtype.dtype)
+    if dtype is Tensor:
+        return cast(input, dtypes.get_default_dtype())
     if isinstance(dtype, _Type):
         raise ValueError(f"invalid type: {dtype.__name__!r}; a dtype, or one of {', '.join(_NAMES.values())}")
     return cast(input, dtypes.as_dtype(dtype))

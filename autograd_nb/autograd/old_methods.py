@@ -142,5 +142,8 @@ Tensor._grad_fn = property(  # type: ignore
     lambda x: x.grad_fn, None, _kept("Deletion of _grad_fn not allowed. Detach tensor instead!"), doc="`grad_fn`, by its old name."
 )
 Tensor._backward_hooks = property(  # type: ignore
-    lambda x: None, None, _kept("Deletion of _backwards_hooks not allowed!"), doc="None: hooks of a tensor are its node's."
+    lambda x: x.__dict__.get("_backward_hooks"),
+    lambda x, hooks: x.__dict__.update(_backward_hooks=hooks),
+    _kept("Deletion of _backwards_hooks not allowed!"),
+    doc="None, or what was set, which nothing reads: hooks of a tensor are its node's.",
 )

@@ -76,7 +76,7 @@ OLD_TOP: dict[str, Answer] = {
     **each(NoClass(_QUANTIZED), "qscheme QInt8Storage QUInt8Storage QInt32Storage QUInt4x2Storage QUInt2x4Storage"),
     **{name: Value(name) for name in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric")},
     "per_channel_affine_float_qparams": Value("per_channel_affine_float_qparams"),
-    "_debug_has_internal_overlap": At("compat.older:has_internal_overlap"),
+    "_debug_has_internal_overlap": At("compat.older:has_internal_overlap"), **_older("_nnpack_spatial_convolution"),
     **_older("max_pool1d_with_indices native_dropout embedding_renorm_ from_file get_file_path"),
     "DisableTorchFunctionSubclass": At("compat.overriding:DisableTorchFunctionSubclass"), "StorageBase": At("ops.creation.storages:StorageBase"),
     **each(_NONE, "prepare_multiprocessing_environment profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 sym_constrain_range sym_fresh_size"),

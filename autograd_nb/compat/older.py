@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..graph.versions import fix
 from ..nn import functional as F
+from ..ops.creation.storages import of_file
 from ..ops.nn.cross_entropy import legacy_reduction
 from ..shapes import Size
 from ..tensor import Tensor, wrap
@@ -165,13 +167,14 @@ def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype
     Errors: RuntimeError where there is no such file, or where it is too small.
     """
     d = dtype or dtypes.get_default_dtype()
-    path, wanted = Path(filename), size * d.itemsize
-    if shared:
-        with path.open("ab") as file:
-            file.truncate(max(wanted, path.stat().st_size))
-    elif not path.exists() or path.stat().st_size < wanted:
-        raise RuntimeError(f"unable to open file <{filename}> in read-only mode: it has not the {wanted} bytes of {size} elements of {d}")
-    return wrap(np.memmap(path, d.np, "r+" if shared else "c", shape=(size,)).view(np.ndarray), d)
+    t = wrap(of_file(filename, shared, size, d), d)
+    fix(t._version_)
+    return t
+
+
+def _nnpack_spatial_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, padding: Any, stride: Any = 1) -> Tensor:
+    """Return `nn.functional.conv2d`, with the order of arguments of one of PyTorch's kernels."""
+    return F.conv2d(input, weight, bias, stride, padding)  # type: ignore[no-any-return]
 
 
 def has_internal_overlap(input: Tensor) -> int:

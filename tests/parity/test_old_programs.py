@@ -300,3 +300,72 @@ def test_every_name_of_the_package_and_of_tensors_is_there():
     absent = {"ccol_indices", "row_indices", "to_sparse_csc", "resize_as_sparse_", "sparse_resize_", "sparse_resize_and_clear_", "sspaddmm", "smm"}
     missing = {n for n in dir(torch.Tensor) if not n.startswith("_") and not hasattr(ours.Tensor, n)}
     assert missing <= absent | {"chalf", "hash_tensor", "index", "slice_inverse"}
+
+
+MORE = {
+    "flag": lambda t: t.add(t.ones(1), 1, alpha=True), "flags": lambda t: t.add(t.tensor(True), t.tensor(True), alpha=True),
+    "gradient": lambda t: t.ones(2).map2_(t.ones(2), t.ones(2, requires_grad=True), lambda a, b, c: a), "type": lambda t: t.arange(3).type(t.Tensor),
+    "bag": lambda t: t.nn.functional.embedding_bag(t.tensor([[1]]), t.ones(3, 2), per_sample_weights=t.ones(1, 1).double(), mode="sum"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_flags_and_kinds(name):
+    same(MORE[name])
+
+
+def test_sparse_and_dense_gradients_of_one_tensor_meet():
+    def program(t):
+        class Sparse(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.sum()
+
+            @staticmethod
+            def backward(ctx, g):
+                return t.sparse_coo_tensor(t.tensor([[1, 1]]), t.ones(2), (3,)) * g
+
+        found = []
+        for parts in ((0, 1), (1, 0), (0, 1, 0), (1, 1)):
+            x = t.ones(3, requires_grad=True)
+            sum((Sparse.apply(x) if sparse else (x * 2).sum()) for sparse in parts).backward()
+            found.append(x.grad)
+        return found
+
+    same(program)
+
+
+def test_old_name_of_saved_tensors():
+    class Twice(ours.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            with pytest.warns(DeprecationWarning, match="saved_variables"):
+                (x,) = ctx.saved_variables
+            return g * 2 * x
+
+    x = ours.full((2,), 3.0, requires_grad=True)
+    y = Twice.apply(x)
+    assert y.grad_fn.__class__ is Twice._backward_cls
+    y.sum().backward()
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_sparse_layouts_are_not_ignored():
+    for make in (ours.zeros, ours.ones, ours.empty):
+        with pytest.raises(NotImplementedError, match="to_sparse"):
+            make(2, layout=ours.sparse_coo)
+        assert make(2, layout=ours.strided).shape == (2,)
+
+
+def test_storages_over_files(tmp_path):
+    def program(t):
+        path = str(tmp_path / ("storage" + t.__name__))
+        t.FloatTensor(t.FloatStorage.from_file(path, True, 4)).copy_(t.arange(4.0))
+        return t.FloatTensor(t.FloatStorage.from_file(path, False, 4))
+
+    same(program)

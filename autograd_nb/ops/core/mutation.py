@@ -246,6 +246,8 @@ def _map(name: str, input: Any, others: tuple[Any, ...], function: Callable[...,
     if x.requires_grad:
         raise TypeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for o in others:
+        if o.requires_grad:
+            raise RuntimeError(f"Can't call {name}() with a tensor that requires grad. Use its detach() instead.")
         if o.dtype is not x.dtype:
             raise TypeError(f"{name}(): expected torch.{tensor_type(x.dtype)} for the other tensors (got torch.{tensor_type(o.dtype)}; cast it)")
     columns = [x.reshape(-1).tolist(), *[o.expand(x.shape).reshape(-1).tolist() for o in others]]

@@ -397,6 +397,8 @@ def _filled(name: str, value: Any) -> Any:
     ):  # fmt: skip
         if size is not None:
             args = (size,)
+        if layout is not None and str(layout) != "torch.strided":
+            raise NotImplementedError(f"{name}(layout={layout}): this is not implemented for sparse types; make a dense tensor sparse by .to_sparse()")
         shape: tuple[int, ...] = as_shape(args) if args else ()
         check_sizes(shape)
         if out is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copyreg
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from ... import dtypes, launch
 from ...dtypes import dtype
 from ...errors import refuse_keywords
+from ...graph.versions import FIXED
 from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.registry import OPS
@@ -271,6 +273,17 @@ class TypedStorage(StorageBase):
         return cls(wrap_storage=UntypedStorage.from_buffer(*args, dtype=dtype, **kw), dtype=dtype)
 
 
+def of_file(filename: str, shared: bool | None, size: int, d: dtype) -> np.ndarray:
+    """Return an array of ``size`` elements over a file. RuntimeError where there is no such file to read, or where it is too small."""
+    path, wanted = Path(filename), size * d.itemsize
+    if shared:
+        with path.open("ab") as file:
+            file.truncate(max(wanted, path.stat().st_size))
+    elif not path.exists() or path.stat().st_size < wanted:
+        raise RuntimeError(f"unable to open file <{filename}> in read-only mode: it has not the {wanted} bytes of {size} elements of {d}")
+    return np.memmap(path, d.carrier, "r+" if shared else "c", shape=(size,)).view(np.ndarray)
+
+
 class UntypedStorage(StorageBase):
     """The memory as bytes: ``UntypedStorage(n)`` is uninitialised, ``UntypedStorage([1, 2])`` has these bytes.
 
@@ -384,6 +397,11 @@ class _LegacyMeta(type):
 
 class _LegacyStorage(TypedStorage, metaclass=_LegacyMeta):
     """Base of PyTorch's old classes of storages, one for each dtype."""
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
+        """Return a storage of ``size`` elements that reads a file; with ``shared`` changes are written into it, and it is made if needed."""
+        return TypedStorage._over(of_file(filename, shared, size, cls.dtype), cls.dtype, [0, FIXED])  # type: ignore[no-any-return]
 
     @classmethod
     def from_buffer(cls, *args: Any, **kw: Any) -> TypedStorage:  # type: ignore[override]

@@ -21,6 +21,8 @@ from ..creation.cast import cast
 
 
 def _check_alpha(avals: Sequence[Any]) -> None:
+    if avals[2] is bool and not all(k is bool or (isinstance(k, Layout) and k.dtype is dtypes.bool_) for k in avals[:2]):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if avals[2] is float and not any(isinstance(k, Layout) and k.dtype.category > 1 for k in avals[:2]):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if avals[2] is complex and not any(k is complex or (isinstance(k, Layout) and k.dtype.is_complex) for k in avals[:2]):

@@ -172,12 +172,19 @@ def _engine_add(have: Tensor, g: Tensor) -> Tensor:
     """Return have + g for the same edge, recorded."""
     if have.__class__ is Tensor and g.__class__ is Tensor:
         have, g = _fitting(have, g)
+    return _sum(have, g)
+
+
+def _sum(have: Tensor, g: Tensor) -> Tensor:
+    """Return have + g, dense where one of them is."""
+    if have.is_sparse is not g.is_sparse:
+        have, g = have.to_dense(), g.to_dense()
     return add(have, g)  # type: ignore[no-any-return]
 
 
 def _engine_accumulated(grad: Tensor, g: Tensor) -> Tensor:
     """Return a leaf's grad + g, recorded: broadcast where the leaf has got another shape since, as in PyTorch."""
-    return add(grad.to_dense() if grad.is_sparse and not g.is_sparse else grad, g)  # type: ignore[no-any-return]
+    return _sum(grad, g)
 
 
 def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
@@ -190,7 +197,7 @@ def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
         if g._version_[1] == OURS and g._view is None and g._layout.contiguous:
             _engine_add_in_place(g, have)
             return g
-    y = add(have, g)
+    y = _sum(have, g)
     if y.__class__ is Tensor:
         y._version_[1] = OURS
     return y

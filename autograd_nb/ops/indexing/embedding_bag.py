@@ -121,7 +121,7 @@ def _check_mode(mode: str, by_frequency: Any, sparse: Any, s: Tensor | None, w: 
         )
     if s is not None and s.dtype is not w.dtype:
         raise RuntimeError(
-            f"expected weight and per_sample_weights to have the same dtype, but got {w.dtype} and {s.dtype} (embedding_bag)"
+            f"expected 'weight' to have the same type as 'per_sample_weights', but got {w.dtype} and {s.dtype} (embedding_bag)"
         )
 
 
