@@ -401,7 +401,8 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyMeta):
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
         """Return a storage of ``size`` elements that reads a file; with ``shared`` changes are written into it, and it is made if needed."""
-        return TypedStorage._over(of_file(filename, shared, size, cls.dtype), cls.dtype, [0, FIXED])  # type: ignore[no-any-return]
+        d: Any = cls.dtype
+        return TypedStorage._over(of_file(filename, shared, size, d), d, [0, FIXED])  # type: ignore[no-any-return]
 
     @classmethod
     def from_buffer(cls, *args: Any, **kw: Any) -> TypedStorage:  # type: ignore[override]
