@@ -27,7 +27,10 @@ TAGS = 32000  #: MPI has at least 32768
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Wait until all ranks of the group are here."""
+    """Wait until all ranks of the group are here.
+
+    >>> dist.barrier()
+    """
     if (of := checks.group_of("barrier", group)) is None:
         return None
     if device_ids is not None and not isinstance(device_ids, list):
@@ -87,7 +90,10 @@ def _arrive(group: ProcessGroup, tag: int, limit: float) -> Callable[[], bool]:
 
 
 def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
-    """Wait until all ranks are here; DistBackendError that names the first (or all) that did not come within ``timeout``."""
+    """Wait until all ranks are here; DistBackendError that names the first (or all) that did not come within ``timeout``.
+
+    >>> dist.monitored_barrier(wait_all_ranks=True)
+    """
     if (of := checks.group_of("monitored_barrier", group)) is None:
         return
     limit = of.timeout if timeout is None else limit_of(timeout)
@@ -108,6 +114,12 @@ def new_group(
     """Make a group of some ranks. All ranks call it, in the same order (with ``use_local_synchronization`` only the members).
 
     ``GroupMember.NON_GROUP_MEMBER`` on ranks outside. ValueError for ranks that there are not, or twice.
+
+    >>> pair = dist.new_group([0, 1])
+    >>> t = torch.ones(1)
+    >>> dist.all_reduce(t, group=pair)
+    >>> t
+    tensor([2.])
     """
     everyone = default_group()
     limit = everyone.timeout if timeout is None else limit_of(timeout)
@@ -158,7 +170,12 @@ def new_subgroups(
     group_size: int | None = None, group: Any = None, timeout: timedelta | None = None, backend: str | None = None, pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
-    """Make groups of ``group_size`` ranks each (those of one machine where it is None), the first of the first ranks; (this rank's, all)."""
+    """Make groups of ``group_size`` ranks each (those of one machine where it is None), the first of the first ranks; (this rank's, all).
+
+    >>> own, every = dist.new_subgroups(1)
+    >>> dist.get_process_group_ranks(own) == [rank], len(every)
+    (True, 2)
+    """
     everyone = default_group()
     each = int(os.environ.get("LOCAL_WORLD_SIZE", everyone.size())) if group_size is None else group_size
     if each <= 0:
@@ -175,7 +192,12 @@ def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: list[list[int]], timeout: timedelta | None = None, backend: str | None = None, pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
-    """Make a group of each list of ranks, of which no rank is in two; (this rank's, None where it is in none, and all)."""
+    """Make a group of each list of ranks, of which no rank is in two; (this rank's, None where it is in none, and all).
+
+    >>> own, every = dist.new_subgroups_by_enumeration([[0], [1]])
+    >>> dist.get_process_group_ranks(own) == [rank]
+    True
+    """
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     seen: set[int] = set()

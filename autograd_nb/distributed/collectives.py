@@ -48,7 +48,16 @@ def call(
 
 
 def all_reduce(tensor: Tensor, op: RedOpType = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Reduce in place so that every rank has the result: the same bits everywhere."""
+    """Reduce in place so that every rank has the result: the same bits everywhere.
+
+    >>> t = torch.ones(2) * (rank + 1)
+    >>> dist.all_reduce(t)
+    >>> t
+    tensor([3., 3.])
+    >>> work = dist.all_reduce(t, dist.ReduceOp.MAX, async_op=True)
+    >>> work.wait()
+    True
+    """
     checks.one_tensor(tensor, "tensor")
     if (of := checks.group_of("all_reduce", group)) is None:
         return None
@@ -79,7 +88,13 @@ def reduce(
     tensor: Tensor, dst: int | None = None, op: RedOpType = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Reduce in place on rank ``dst``; the others' tensors stay as they are."""
+    """Reduce in place on rank ``dst``; the others' tensors stay as they are.
+
+    >>> t = torch.ones(2)
+    >>> dist.reduce(t, dst=0)
+    >>> t[0].item() == 2 if rank == 0 else True
+    True
+    """
     checks.one_tensor(tensor, "tensor")
     if (of := checks.group_of("reduce", group)) is None:
         return None
@@ -101,7 +116,13 @@ def reduce(
 
 
 def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
-    """Give every rank the elements of rank ``src``."""
+    """Give every rank the elements of rank ``src``.
+
+    >>> t = torch.arange(3) * (rank + 1)
+    >>> dist.broadcast(t, src=1)
+    >>> t
+    tensor([0, 2, 4])
+    """
     checks.one_tensor(tensor, "tensor")
     if (of := checks.group_of("broadcast", group)) is None:
         return None
@@ -119,7 +140,13 @@ def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_o
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Give every rank the tensors of all, one in each place of ``tensor_list``."""
+    """Give every rank the tensors of all, one in each place of ``tensor_list``.
+
+    >>> every = [torch.zeros(1) for _ in range(2)]
+    >>> dist.all_gather(every, torch.tensor([float(rank)]))
+    >>> every
+    [tensor([0.]), tensor([1.])]
+    """
     outs, _ = checks.tensors(tensor_list, "tensor_list"), checks.one_tensor(tensor, "tensor")
     checks.same_dtype(tensor, *outs)
     if (of := checks.group_of("all_gather", group)) is None:
@@ -137,7 +164,13 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
 
 
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Give every rank the tensors of all in one, behind one another or stacked along a new first dim."""
+    """Give every rank the tensors of all in one, behind one another or stacked along a new first dim.
+
+    >>> every = torch.zeros(4)
+    >>> dist.all_gather_into_tensor(every, torch.ones(2) * rank)
+    >>> every
+    tensor([0., 0., 1., 1.])
+    """
     out, own = checks.one_tensor(output_tensor, "output_tensor"), checks.one_tensor(input_tensor, "input_tensor")
     if (of := checks.group_of("all_gather_into_tensor", group)) is None:
         return None
@@ -160,7 +193,13 @@ def gather(
     tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Give rank ``dst`` the tensors of all, in ``gather_list``, which only it names."""
+    """Give rank ``dst`` the tensors of all, in ``gather_list``, which only it names.
+
+    >>> every = [torch.zeros(1) for _ in range(2)] if rank == 0 else None
+    >>> dist.gather(torch.tensor([float(rank)]), every, dst=0)
+    >>> every == [0.0, 1.0] if rank == 0 else every is None
+    True
+    """
     checks.one_tensor(tensor, "tensor")
     outs = checks.tensors(gather_list, "gather_list") if gather_list else []
     checks.same_dtype(tensor, *outs)
@@ -189,7 +228,13 @@ def scatter(
     tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None, group: Any = None, async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Give every rank one of the tensors in rank ``src``'s ``scatter_list``, which only it names."""
+    """Give every rank one of the tensors in rank ``src``'s ``scatter_list``, which only it names.
+
+    >>> t = torch.zeros(1)
+    >>> dist.scatter(t, [torch.tensor([5.]), torch.tensor([6.])] if rank == 0 else None, src=0)
+    >>> t.item() == 5 + rank
+    True
+    """
     checks.one_tensor(tensor, "tensor")
     parts = checks.tensors(scatter_list, "scatter_list") if scatter_list else []
     checks.same_dtype(tensor, *parts)
@@ -215,7 +260,13 @@ def scatter(
 def reduce_scatter(
     output: Tensor, input_list: list[Tensor], op: RedOpType = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Reduce the ranks' lists of tensors, and give rank i the i-th result."""
+    """Reduce the ranks' lists of tensors, and give rank i the i-th result.
+
+    >>> t = torch.zeros(1)
+    >>> dist.reduce_scatter(t, [torch.tensor([1.]), torch.tensor([2.])])
+    >>> t.item() == 2 * (rank + 1)
+    True
+    """
     checks.one_tensor(output, "output")
     parts = checks.tensors(input_list, "input_list")
     checks.same_dtype(output, *parts)
@@ -228,7 +279,13 @@ def reduce_scatter(
 
 
 def reduce_scatter_tensor(output: Tensor, input: Tensor, op: RedOpType = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Reduce the ranks' tensors, and give rank i the i-th of their equal parts."""
+    """Reduce the ranks' tensors, and give rank i the i-th of their equal parts.
+
+    >>> t = torch.zeros(2)
+    >>> dist.reduce_scatter_tensor(t, torch.arange(4.))
+    >>> t.tolist() == ([0.0, 2.0] if rank == 0 else [4.0, 6.0])
+    True
+    """
     checks.one_tensor(output, "output")
     checks.one_tensor(input, "input")
     if (of := checks.group_of("reduce_scatter_tensor", group)) is None:

@@ -31,7 +31,17 @@ def __getattr__(name: str) -> Any:
 
 
 class GradBucket:
-    """Gradients that travel together, as a hook sees them: one flat tensor, and its parts in the shapes of their parameters."""
+    """Gradients that travel together, as a hook sees them: one flat tensor, and its parts in the shapes of their parameters.
+
+    >>> def halved(state, bucket):
+    ...     work = dist.all_reduce(bucket.buffer() / 4, async_op=True)
+    ...     return work.get_future().then(lambda f: f.value()[0])
+    >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
+    >>> model.register_comm_hook(None, halved)
+    >>> model(torch.ones(1, 1)).backward()
+    >>> model.module.bias.grad
+    tensor([0.5000])
+    """
 
     def __init__(self, index: int, buffer: Tensor, gradients: Sequence[Tensor], parameters: Sequence[Tensor], last: bool):
         self._index, self._buffer, self._gradients, self._parameters, self._last = index, buffer, list(gradients), list(parameters), last
@@ -62,7 +72,11 @@ class GradBucket:
 
 
 class BuiltinCommHookType(enum.Enum):
-    """The hooks that `DistributedDataParallel._register_builtin_comm_hook` knows."""
+    """The hooks that `DistributedDataParallel._register_builtin_comm_hook` knows.
+
+    >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
+    >>> model._register_builtin_comm_hook(dist.BuiltinCommHookType.FP16_COMPRESS)
+    """
 
     ALLREDUCE = 0
     FP16_COMPRESS = 1

@@ -39,7 +39,13 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: list[int] | None = None, input_split_sizes: list[int] | None = None,
     group: Any = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """Give the j-th part of ``input``'s rows to rank j, and put what comes from rank i into the i-th part of ``output``."""
+    """Give the j-th part of ``input``'s rows to rank j, and put what comes from rank i into the i-th part of ``output``.
+
+    >>> out = torch.zeros(2)
+    >>> dist.all_to_all_single(out, torch.tensor([0., 1.]) + 10 * rank)
+    >>> out.tolist() == [rank, 10 + rank]
+    True
+    """
     checks.one_tensor(output, "output")
     checks.one_tensor(input, "input")
     checks.same_dtype(output, input)
@@ -50,7 +56,13 @@ def all_to_all_single(
 
 
 def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False) -> Work | None:
-    """Give the j-th tensor to rank j, and put what comes from rank i into the i-th output."""
+    """Give the j-th tensor to rank j, and put what comes from rank i into the i-th output.
+
+    >>> outs = [torch.zeros(1), torch.zeros(1)]
+    >>> dist.all_to_all(outs, [torch.tensor([10. * rank]), torch.tensor([10. * rank + 1])])
+    >>> [t.item() for t in outs] == [rank, 10 + rank]
+    True
+    """
     outs, parts = checks.tensors(output_tensor_list, "output_tensor_list"), checks.tensors(input_tensor_list, "input_tensor_list")
     checks.same_dtype(*outs, *parts)
     if (of := checks.group_of("all_to_all", group)) is None:

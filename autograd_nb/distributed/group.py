@@ -29,7 +29,11 @@ _UNSET = "Default process group has not been initialized, please make sure to ca
 
 
 class ProcessGroup:
-    """Ranks that make calls together. Each call has a number in its group, the same on all of its ranks."""
+    """Ranks that make calls together. Each call has a number in its group, the same on all of its ranks.
+
+    >>> dist.group.WORLD.size(), dist.group.WORLD.rank() == rank
+    (2, True)
+    """
 
     name: str
     ranks: tuple[int, ...]
@@ -105,7 +109,11 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """A number for no group: `new_group` returns it on ranks outside; ``WORLD`` is the group of all, None before there is one."""
+    """A number for no group: `new_group` returns it on ranks outside; ``WORLD`` is the group of all, None before there is one.
+
+    >>> dist.new_group([0]) == dist.GroupMember.NON_GROUP_MEMBER if rank == 1 else dist.new_group([0]).size() == 1
+    True
+    """
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER = -100
@@ -119,7 +127,11 @@ class _GroupNames(type):
 
 
 class group(metaclass=_GroupNames):
-    """``group.WORLD``: the group of all ranks."""
+    """``group.WORLD``: the group of all ranks.
+
+    >>> dist.get_world_size(dist.group.WORLD)
+    2
+    """
 
 
 class _World:
@@ -132,7 +144,11 @@ world: _World = _World()
 
 
 def is_initialized() -> bool:
-    """Return whether there is a group of all ranks."""
+    """Return whether there is a group of all ranks.
+
+    >>> dist.is_initialized()
+    True
+    """
     return GroupMember.WORLD is not None
 
 
@@ -188,6 +204,12 @@ def init_process_group(
     ``timeout``: for how long a call waits for other ranks, 30 minutes where nothing is said.
 
     Errors: RuntimeError without MPI, ValueError the second time and for a ``world_size`` that was not started.
+
+    >>> dist.init_process_group("gloo")
+    Traceback (most recent call last):
+    ValueError: trying to initialize the default process group twice!
+    >>> dist.get_rank() == rank, dist.get_world_size()
+    (True, 2)
     """
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
@@ -226,7 +248,14 @@ def leave_all() -> None:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """End a group, or all of them: this rank makes no more calls there. What was begun ends first."""
+    """End a group, or all of them: this rank makes no more calls there. What was begun ends first.
+
+    >>> pair = dist.new_group([0, 1])
+    >>> dist.destroy_process_group(pair)
+    >>> dist.get_rank(pair)
+    Traceback (most recent call last):
+    ValueError: Invalid process group specified or has been destroyed.
+    """
     if group is GroupMember.NON_GROUP_MEMBER:
         return
     if group is None and not is_initialized():
@@ -255,28 +284,44 @@ def known_group(given: Any) -> ProcessGroup:
 
 
 def get_rank(group: Any = None) -> int:
-    """Return this process's rank in the group; -1 outside of it."""
+    """Return this process's rank in the group; -1 outside of it.
+
+    >>> dist.get_rank() in (0, 1)
+    True
+    """
     if group == GroupMember.NON_GROUP_MEMBER:
         return -1
     return known_group(group).rank()
 
 
 def get_world_size(group: Any = None) -> int:
-    """Return the number of ranks in the group; -1 outside of it."""
+    """Return the number of ranks in the group; -1 outside of it.
+
+    >>> dist.get_world_size()
+    2
+    """
     if group == GroupMember.NON_GROUP_MEMBER:
         return -1
     return known_group(group).size()
 
 
 def get_backend(group: Any = None) -> str:
-    """Return the name that the group was made with."""
+    """Return the name that the group was made with.
+
+    >>> dist.get_backend()
+    'gloo'
+    """
     if group == GroupMember.NON_GROUP_MEMBER:
         raise ValueError("Invalid process group specified")
     return known_group(group).backend
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """Return the rank in the group of a rank among all. ValueError where it is not in it."""
+    """Return the rank in the group of a rank among all. ValueError where it is not in it.
+
+    >>> dist.get_group_rank(dist.new_group([0, 1]), 1)
+    1
+    """
     ranks = known_group(group).ranks
     if global_rank not in ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
@@ -284,7 +329,11 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """Return the rank among all of a rank in the group. ValueError where it has no such rank."""
+    """Return the rank among all of a rank in the group. ValueError where it has no such rank.
+
+    >>> dist.get_global_rank(dist.group.WORLD, 1)
+    1
+    """
     ranks = known_group(group).ranks
     if not 0 <= group_rank < len(ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
@@ -292,12 +341,20 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
-    """Return the group's ranks among all."""
+    """Return the group's ranks among all.
+
+    >>> dist.get_process_group_ranks(dist.group.WORLD)
+    [0, 1]
+    """
     return list(known_group(group).ranks)
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """Return the rank on this machine, LOCAL_RANK."""
+    """Return the rank on this machine, LOCAL_RANK.
+
+    >>> dist.get_node_local_rank(fallback_rank=0) in (0, 1)
+    True
+    """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -306,17 +363,29 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_debug_level() -> str:
-    """Return "DETAIL" or "OFF", as TORCH_DISTRIBUTED_DEBUG says it when the group is made."""
+    """Return "DETAIL" or "OFF", as TORCH_DISTRIBUTED_DEBUG says it when the group is made.
+
+    >>> dist.get_debug_level()
+    'OFF'
+    """
     return "DETAIL" if world.detail else "OFF"
 
 
 def is_torchelastic_launched() -> bool:
-    """Return whether `python -m autograd_nb run -n …` started this process."""
+    """Return whether `python -m autograd_nb run -n …` started this process.
+
+    >>> dist.is_torchelastic_launched()
+    False
+    """
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def is_backend_available(backend: str) -> bool:
-    """Return whether a backend's name is known, and MPI is there, which all of them mean."""
+    """Return whether a backend's name is known, and MPI is there, which all of them mean.
+
+    >>> dist.is_backend_available("gloo"), dist.is_backend_available("carrier pigeons")
+    (True, False)
+    """
     return backend.lower() in BACKENDS and mpi.is_available()
 
 
@@ -325,21 +394,37 @@ is_gloo_available: Callable[[], bool] = mpi.is_available
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """Return the backend's name that programs for a device name; get_default_backend_for_device("cpu") = 'gloo'."""
+    """Return the backend's name that programs for a device name; get_default_backend_for_device("cpu") = 'gloo'.
+
+    >>> dist.get_default_backend_for_device("cpu")
+    'gloo'
+    """
     as_device(device)
     return "gloo"
 
 
 def get_pg_count() -> int:
-    """Return the number of groups that this rank is in."""
+    """Return the number of groups that this rank is in.
+
+    >>> dist.get_pg_count() >= 1
+    True
+    """
     return len(world.groups)
 
 
 def is_ucc_available() -> bool:
-    """Return False; the name "ucc" is accepted all the same, and means MPI."""
+    """Return False; the name "ucc" is accepted all the same, and means MPI.
+
+    >>> dist.is_ucc_available()
+    False
+    """
     return False
 
 
 def is_nccl_available() -> bool:
-    """Return False: there are no GPUs. The name "nccl" is accepted all the same."""
+    """Return False: there are no GPUs. The name "nccl" is accepted all the same.
+
+    >>> dist.is_nccl_available()
+    False
+    """
     return False

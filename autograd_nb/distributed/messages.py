@@ -35,7 +35,12 @@ def _peer(group: ProcessGroup, among_all: int | None, in_group: int | None, kind
 
 
 def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Work | None:
-    """Begin to send the elements to rank ``dst``; they must stay as they are until the work is done."""
+    """Begin to send the elements to rank ``dst``; they must stay as they are until the work is done.
+
+    >>> work = dist.isend(torch.ones(2), 1) if rank == 0 else dist.irecv(torch.zeros(2), 0)
+    >>> work.wait()
+    True
+    """
     checks.one_tensor(tensor, "tensor")
     if (of := checks.group_of("isend", group)) is None:
         return None
@@ -50,7 +55,13 @@ def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 
 
 
 def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Work | None:
-    """Begin to receive into ``tensor`` what rank ``src`` sends; from any rank where none is named."""
+    """Begin to receive into ``tensor`` what rank ``src`` sends; from any rank where none is named.
+
+    >>> t = torch.zeros(2)
+    >>> work = dist.irecv(t, src=0) if rank == 1 else dist.isend(t + 7, dst=1)
+    >>> work.wait() and t.tolist() == [7 * rank, 7 * rank]
+    True
+    """
     checks.one_tensor(tensor, "tensor")
     if (of := checks.group_of("irecv", group)) is None:
         return None
@@ -84,14 +95,26 @@ def _received(MPI: Any, of: ProcessGroup, request: Any, buffer: Buffer, source: 
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Send the elements to rank ``dst``, and wait until they may change again."""
+    """Send the elements to rank ``dst``, and wait until they may change again.
+
+    >>> t = torch.zeros(1)
+    >>> source = dist.send(t + 3, dst=1) if rank == 0 else dist.recv(t, src=0)
+    >>> t.item() == 3 * rank
+    True
+    """
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Receive into ``tensor`` what rank ``src``, or any, sends; the rank that sent it."""
+    """Receive into ``tensor`` what rank ``src``, or any, sends; the rank that sent it.
+
+    >>> t = torch.zeros(1)
+    >>> source = dist.send(t, dst=1) if rank == 0 else dist.recv(t)
+    >>> source == (0 if rank == 1 else None)
+    True
+    """
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -100,7 +123,15 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 
 
 class P2POp:
-    """One of the messages of `batch_isend_irecv`: ``P2POp(isend or irecv, tensor, peer)``."""
+    """One of the messages of `batch_isend_irecv`: ``P2POp(isend or irecv, tensor, peer)``.
+
+    >>> own, other = torch.ones(1) * rank, torch.zeros(1)
+    >>> ops = [dist.P2POp(dist.isend, own, 1 - rank), dist.P2POp(dist.irecv, other, 1 - rank)]
+    >>> [work.wait() for work in dist.batch_isend_irecv(ops)]
+    [True, True]
+    >>> other.item() == 1 - rank
+    True
+    """
 
     op: Any
     tensor: Tensor
@@ -120,7 +151,13 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Begin all the messages; the works, in their order."""
+    """Begin all the messages; the works, in their order.
+
+    >>> other = torch.zeros(1)
+    >>> ops = [dist.P2POp(dist.irecv, other, 1 - rank), dist.P2POp(dist.isend, torch.ones(1), 1 - rank)]
+    >>> [work.wait() for work in dist.batch_isend_irecv(ops)], other
+    ([True, True], tensor([1.]))
+    """
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
     first = p2p_op_list[0].group

@@ -29,7 +29,11 @@ _LAUNCHERS = (
 
 
 def is_available() -> bool:
-    """Return whether process groups can be made here: mpi4py is installed (extra ``mpi``)."""
+    """Return whether process groups can be made here: mpi4py is installed (extra ``mpi``).
+
+    >>> dist.is_available()
+    True
+    """
     return "mpi4py" in sys.modules or importlib.util.find_spec("mpi4py") is not None
 
 

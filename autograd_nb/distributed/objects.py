@@ -19,7 +19,13 @@ from .work import Work
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Put the objects of all ranks into ``object_list``, which has a place for each."""
+    """Put the objects of all ranks into ``object_list``, which has a place for each.
+
+    >>> every = [None, None]
+    >>> dist.all_gather_object(every, {"rank": rank})
+    >>> every
+    [{'rank': 0}, {'rank': 1}]
+    """
     if (of := checks.group_of("all_gather_object", group)) is None:
         return
     checks.as_many("all_gather_object", "output", len(object_list), of)
@@ -31,7 +37,13 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
 def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
 ) -> None:
-    """Put the objects of all ranks into rank ``dst``'s ``object_gather_list``."""
+    """Put the objects of all ranks into rank ``dst``'s ``object_gather_list``.
+
+    >>> every = [None, None] if rank == 0 else None
+    >>> dist.gather_object("ab"[rank], every)
+    >>> every == (["a", "b"] if rank == 0 else None)
+    True
+    """
     if (of := checks.group_of("gather_object", group)) is None:
         return
     root = checks.root("gather_object", of, dst, group_dst, 0)
@@ -50,7 +62,13 @@ def gather_object(
 def broadcast_object_list(
     object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> None:
-    """Give every rank the objects in rank ``src``'s list, in their places."""
+    """Give every rank the objects in rank ``src``'s list, in their places.
+
+    >>> objects = ["a", 1] if rank == 0 else [None, None]
+    >>> dist.broadcast_object_list(objects, src=0)
+    >>> objects
+    ['a', 1]
+    """
     if (of := checks.group_of("broadcast_object_list", group)) is None:
         return
     root, found = checks.root("broadcast_object_list", of, src, group_src, 0), []
@@ -66,7 +84,13 @@ def scatter_object_list(
     scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None, group: Any = None,
     group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """Put one of rank ``src``'s objects into the first place of each rank's output list."""
+    """Put one of rank ``src``'s objects into the first place of each rank's output list.
+
+    >>> own = [None]
+    >>> dist.scatter_object_list(own, ["a", "b"] if rank == 0 else None, src=0)
+    >>> own[0] == "ab"[rank]
+    True
+    """
     if (of := checks.group_of("scatter_object_list", group)) is None:
         return
     if not isinstance(scatter_object_output_list, list) or len(scatter_object_output_list) < 1:
@@ -85,7 +109,13 @@ def scatter_object_list(
 def send_object_list(
     object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None, use_batch: bool = False
 ) -> None:
-    """Send the objects to rank ``dst``, which calls `recv_object_list` with a list as long."""
+    """Send the objects to rank ``dst``, which calls `recv_object_list` with a list as long.
+
+    >>> objects = ["a"] if rank == 0 else [None]
+    >>> source = dist.send_object_list(objects, dst=1) if rank == 0 else dist.recv_object_list(objects, src=0)
+    >>> objects
+    ['a']
+    """
     if (of := checks.group_of("send_object_list", group)) is None:
         return
     data = [pickle.dumps(obj) for obj in object_list]
@@ -96,7 +126,13 @@ def send_object_list(
 def recv_object_list(
     object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None, use_batch: bool = False
 ) -> int:
-    """Put the objects that rank ``src``, or any, sends into the list; the rank that sent them."""
+    """Put the objects that rank ``src``, or any, sends into the list; the rank that sent them.
+
+    >>> objects = ["a"] if rank == 0 else [None]
+    >>> source = dist.send_object_list(objects, dst=1) if rank == 0 else dist.recv_object_list(objects)
+    >>> objects, source == (0 if rank == 1 else None)
+    (['a'], True)
+    """
     if (of := checks.group_of("recv_object_list", group)) is None:
         return -1
     sizes = wrap(np.zeros(len(object_list), np.int64))

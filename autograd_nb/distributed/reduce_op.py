@@ -25,7 +25,13 @@ class RedOpType(enum.IntEnum):
 
 
 class ReduceOp:
-    """The reductions by name: ``ReduceOp.SUM``, AVG, PRODUCT, MIN, MAX, and of integers BAND, BOR, BXOR."""
+    """The reductions by name: ``ReduceOp.SUM``, AVG, PRODUCT, MIN, MAX, and of integers BAND, BOR, BXOR.
+
+    >>> t = torch.tensor([1 + rank])
+    >>> dist.all_reduce(t, dist.ReduceOp.PRODUCT)
+    >>> t
+    tensor([2])
+    """
 
     SUM = RedOpType.SUM
     AVG = RedOpType.AVG
@@ -41,5 +47,9 @@ BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
 def supports_complex(reduceOp: RedOpType) -> bool:
-    """Return whether the reduction is defined on complex numbers: sums and means are."""
+    """Return whether the reduction is defined on complex numbers: sums and means are.
+
+    >>> dist.supports_complex(dist.ReduceOp.SUM), dist.supports_complex(dist.ReduceOp.MAX)
+    (True, False)
+    """
     return reduceOp in (ReduceOp.SUM, ReduceOp.AVG)

@@ -93,7 +93,14 @@ class Task:
 
 
 class Work:
-    """A call that runs while the program goes on: ``async_op=True`` and `isend` return it."""
+    """A call that runs while the program goes on: ``async_op=True`` and `isend` return it.
+
+    >>> t = torch.ones(1)
+    >>> work = dist.all_reduce(t, async_op=True)
+    >>> total = work.get_future().then(lambda f: f.value()[0] * 10)
+    >>> work.wait(), total.wait()
+    (True, tensor([20.]))
+    """
 
     def __init__(self, task: Task, outputs: Any = None, source: Callable[[], int] | None = None):
         self._task, self._outputs, self._source = task, outputs, source

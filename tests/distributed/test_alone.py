@@ -10,6 +10,7 @@ import pytest
 
 import autograd_nb as torch
 import autograd_nb.distributed as dist
+from tests.test_examples import is_error
 
 from .jobs import ROOT, environment, needs_mpi
 
@@ -76,6 +77,13 @@ def test_the_names_of_pytorch_are_there():
     for name in dist.__all__:
         assert getattr(dist, name) is not None or name == "group"
     from autograd_nb.distributed.nn import functional  # noqa: F401
+
+
+def test_every_public_name_has_an_example():
+    """Which `tests.distributed.examples` runs on two ranks."""
+    things = {name: getattr(dist, name) for name in dist.__all__ if name not in ("default_pg_timeout", "nn")}
+    without = [name for name, thing in things.items() if not is_error(thing) and ">>>" not in (thing.__doc__ or "")]
+    assert without == []
 
 
 @needs_mpi
