@@ -18,6 +18,7 @@ from ...codegen.templates import draws
 from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.inplace import write_inplace
+from ..core.numbers import number_argument
 from ..core.recording import scalar_type
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
@@ -90,7 +91,7 @@ def _in_memory(write: Any) -> Any:
 def _checked(input: Any, p: Any, op: str, train: bool = True) -> tuple[Tensor, float]:
     x = tensor_argument(input, op)
     if isinstance(p, Tensor):
-        p = p.item()
+        p = number_argument(p, op, "p")
     if type(p) is not float and not isinstance(p, (int, float, np.number)):
         raise TypeError(f"{op}(): argument 'p' must be float, not {type(p).__name__}")
     if not 0.0 <= p <= 1.0:
