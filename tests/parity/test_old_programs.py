@@ -374,4 +374,4 @@ def test_storages_over_files(tmp_path):
 @pytest.mark.parametrize("name", ["dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d"])
 @pytest.mark.parametrize("learnt", [False, True])
 def test_probabilities_that_are_learnt_are_refused(name, learnt):
-    same(lambda t: tuple(getattr(t.nn.functional, name)(t.ones(2, 3, 4, 5), p=t.tensor(0.5, requires_grad=learnt)).shape))
+    same(lambda t: tuple(getattr(t.nn.functional, name)(t.ones(2, 3, 4), p=t.tensor(0.5, requires_grad=learnt)).shape))
