@@ -147,3 +147,17 @@ def test_weights_of_batch_norm_of_other_ranks():
         f"y = F.batch_norm(x, t.zeros(3), t.ones(3), {', '.join(ws)}, {training}); r = {r}"
         for a, x in operands.items() for b, ws in weights.items() for way, r in ways.items() for training in (False, True)
     }, kinds=True)  # fmt: skip
+
+
+NORMS = ("F.group_norm(v, 1)", "F.group_norm(v, 1, t.ones(v.shape[1]))", "F.instance_norm(v)", "F.batch_norm(v, None, None, training=True)",
+         "F.batch_norm(v, t.zeros(v.shape[1]), t.ones(v.shape[1]))", "F.layer_norm(v, v.shape[-1:])", "F.rms_norm(v, v.shape[-1:])",
+         "F.local_response_norm(v, 2)", "F.normalize(v)")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("operand", ("x[None]", "x.expand(2, 3, 4)", "x.T[None]", "x[:, ::2][None]", "x.view(1, 3, 2, 2).transpose(2, 3)",
+                                     "x.view(1, 2, 2, 3).permute(0, 3, 1, 2)", "x.view(1, 2, 2, 3).permute(0, 3, 1, 2)[..., :1]"))  # fmt: skip
+def test_operands_that_change_after_the_norm(operand):
+    """Some keep the operand itself, however it lies in memory, and others a copy of what has gaps or is turned."""
+    after = "exec('with t.no_grad(): x.mul_(2)'); y.square().sum().backward(); r = x.grad"
+    check({norm: f"v = {operand}; y = {norm}; {after}" for norm in NORMS}, "x = t.arange(12.).view(3, 4).sin().requires_grad_()", 1e-3)

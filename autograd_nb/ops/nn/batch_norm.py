@@ -195,7 +195,7 @@ def batch_norm(
         widened(x), running_mean, running_var, widened(w), widened(b), bool(training), momentum, eps,
         tuple(d for d in range(x.ndim) if d != 1), "batch_norm",
     )  # fmt: skip
-    y = cast(guarded(y, running_mean, running_var), x.dtype)
+    y = cast(guarded(y, x, running_mean, running_var), x.dtype)
     if w is weight:
         return y
     why = f"TensorAccessor expected 1 dims but tensor has {weight.ndim}: batch_norm has no such gradient for such a weight"

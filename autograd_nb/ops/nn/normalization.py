@@ -334,6 +334,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
                 f"input of shape {list(x.shape)}"
             )
     same_dtype(x, "group_norm", weight=weight, bias=bias)
+    x = in_format_of(x, x)  # a copy of what has gaps or is turned, which is what PyTorch keeps
     wide = widened(x).reshape(
         [x.shape[0], num_groups, c // num_groups, -1] if x._layout.size else [0, num_groups, c // num_groups, 0]
     )
