@@ -6,7 +6,9 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from .dtypes import dtype
 from .ops.creation.device import device as _device
+from .ops.creation.device import layout
 from .shapes import Size
 from .tensor import Tensor
 
@@ -17,6 +19,8 @@ _int: TypeAlias = builtins.int
 _float: TypeAlias = builtins.float
 _complex: TypeAlias = builtins.complex
 _str: TypeAlias = builtins.str
+_dtype = dtype
+_layout = layout
 _size: TypeAlias = Size | list[int] | tuple[int, ...]
 _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
 Device: TypeAlias = _device | str | int | None

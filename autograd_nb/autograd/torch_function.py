@@ -107,6 +107,8 @@ def _name(function: Any) -> str:
 def ask(function: Any, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what the innermost mode, or else the first argument that does not decline, makes of a call. TypeError if all do."""
     types = tuple([type(value) for value in found])
+    if len(args) == 2 and isinstance(args[1], (list, tuple)) and getattr(function, "__name__", "") == "einsum":
+        args = (args[0], *args[1])  # PyTorch takes operands out of their list before it asks
     if state.modes and state.disabled < 2:
         modes, mode = state.modes, state.modes[-1]
         state.modes = modes[:-1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .table import Answer, At, NoClass, Refuses, Returns, Says, Value, each
+from .table import Answer, At, NoClass, Refuses, Says, Value, each
 
 
 def _taken(names: str) -> dict[str, Answer]:
@@ -35,7 +35,7 @@ BESIDE: dict[str, dict[str, Answer]] = {
     "distributed": {
         **each(NoClass(_STORE), "Store TCPStore FileStore PrefixStore HashStore ProcessGroupGloo Backend"), "_rank_not_in_group": Says(False),
         **{name: At(f"distributed.device_mesh:{name}") for name in ("DeviceMesh", "init_device_mesh")},
-        "_pg_map": Value({}), "_world": Value(None), **each(_STORE, "rendezvous _new_process_group_helper"), "is_xccl_available": Says(False),
+        "_pg_map": Value({}), "_world": Value(None), **each(_STORE, "_new_process_group_helper"), "is_xccl_available": Says(False),
     },
     "distributions.transforms": _taken("_clipped_sigmoid"),
     "distributions.kl": {"_KL_REGISTRY": At("distributions.kl:_REGISTRY")},
@@ -57,7 +57,7 @@ BESIDE: dict[str, dict[str, Answer]] = {
     "utils.checkpoint": {"get_device_states": At("compat.taken:device_states"), "set_device_states": Says(None)},
     "utils.data": {
         **each(NoClass(_PIPES), "IterDataPipe MapDataPipe DFIterDataPipe"), **each(_PIPES, "argument_validation runtime_validation"),
-        "functional_datapipe": Returns("The class as it is."),
+        "functional_datapipe": At("compat.taken:undecorated"),
     },
     "utils.data.dataloader": {"_collate_fn_t": Value(Callable[[list[Any]], Any]), "_worker_init_fn_t": Value(Callable[[int], None])},
     "utils.data._utils.worker": {"_worker_info": Value(None), "_generate_state": At("compat.taken:generate_state")},

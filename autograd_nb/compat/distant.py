@@ -83,7 +83,8 @@ DISTANT: dict[str, Absent] = {
     "distributed.rpc": _module("Calls on other machines, which are not here.", {
         "is_available": Says(False), **each(_RPC, "init_rpc rpc_sync rpc_async remote shutdown get_worker_info"),
         **each(NoClass(_RPC), "TensorPipeRpcBackendOptions BackendType RRef WorkerInfo")}, "api"),
-    "distributed.rpc.api": _module("Calls on other machines, which are not here.", each(_RPC, "rpc_sync rpc_async remote shutdown")),
+    "distributed.rpc.api": _module("Calls on other machines, which are not here.", {
+        "_require_initialized": _ITSELF, **each(_RPC, "rpc_sync rpc_async remote shutdown _all_gather")}),
     "distributed.run": _module("PyTorch's launcher.", each(_LAUNCH, "main run get_args_parser config_from_args")),
     "distributed.launch": _module("PyTorch's older launcher.", each(_LAUNCH, "main launch")),
     "distributed.utils": _module("Helpers of models in parts.", each(_FSDP, "_sync_module_states _replace_by_prefix")),
@@ -95,10 +96,13 @@ DISTANT: dict[str, Absent] = {
     "_functorch": _module("Transforms as PyTorch has them inside.", {}, "vmap"),
     "_functorch.vmap": _module("How `vmap` takes arguments apart.", {
         **each(_lacks("the inside of vmap"), "_add_batch_dim _broadcast_to_and_flatten _get_name _remove_batch_dim _validate_and_get_batch_size"),
-        **each(_lacks("the inside of vmap"), "_process_batched_inputs _create_batched_inputs _unwrap_batched _check_out_dims_is_int_or_int_pytree"),
+        **each(_lacks("the inside of vmap"),
+            "_process_batched_inputs _maybe_remove_batch_dim _create_batched_inputs _unwrap_batched "
+               "_check_out_dims_is_int_or_int_pytree"),
         "Tensor": At("tensor:Tensor"), "tree_flatten": At("autograd.pytree:tree_flatten"), "tree_unflatten": At("autograd.pytree:tree_unflatten")}),
     "_C._functorch": _module("Transforms as PyTorch has them inside.", {
         **each(Says(False), "is_batchedtensor is_gradtrackingtensor is_functionaltensor is_functorch_wrapped_tensor"),
+        "get_unwrapped": At("compat.taken:unwrapped"), "is_legacy_batchedtensor": Says(False),
         **each(_lacks("the inside of vmap"), "_add_batch_dim _remove_batch_dim _vmap_increment_nesting _vmap_decrement_nesting"),
         **each(Says(None), "maybe_get_bdim maybe_get_level maybe_current_level")}),
     "_C._distributed_c10d": _module("Messages between processes, inside.", {"ProcessGroup": At("distributed:ProcessGroup"), "Work": At("distributed:Work")}),
@@ -139,17 +143,25 @@ DISTANT: dict[str, Absent] = {
     "distributed.elastic.multiprocessing.errors": _module("PyTorch's launcher.", {"ChildFailedError": NoClass(_LAUNCH), "record": _ITSELF}),
     "cuda.profiler": _module("NVIDIA's profiler, which is not there.", each(Says(None), "start stop")),
     "cuda.sparse": _module("Sparse tensors of GPUs, which are not there.", _NO_SPARSE),
+    "_dynamo.utils": _module("What PyTorch's compiler tells.", {"is_compile_supported": Says(True), "counters": Value({})}),
+    **{f"onnx.symbolic_opset{n}": _module("How ops become ONNX's: the older way, which is not here.", {}) for n in (9, 11, 12)},
+    "onnx.symbolic_helper": _module("How ops become ONNX's: the older way, which is not here.", {
+        "parse_args": At("compat.taken:undecorated"), "_set_opset_version": Says(None)}),
+    "onnx.operators": _module("Shapes as tensors, for ONNX.", {name: At(f"compat.small:{name}") for name in ("_shape_as_tensor", "shape_as_tensor")}),
     "_inductor.exc": _module("Errors of PyTorch's code generator.", {"InductorError": At("compat.small:CompilerError")}),
     "onnx._internal": _module("PyTorch's ONNX files.", {}, "exporter"), "onnx._internal.exporter": _module("PyTorch's ONNX files.", {}),
     "_ops": _module("PyTorch's table of ops.", each(NoClass(_GRAPHS), "HigherOrderOperator OpOverload OpOverloadPacket")),
-    "_prims_common": _module("PyTorch's rules for ops.", {"is_contiguous_or_false": At("compat.small:is_contiguous_or_false")}),
+    "_prims_common": _module("PyTorch's rules for ops.", {
+        "is_contiguous_or_false": At("compat.small:is_contiguous_or_false"), "alert_not_deterministic": Says(None)}),
     "fx.experimental": _module("Shapes of graphs.", {}, "symbolic_shapes", "proxy_tensor"),
     "fx.experimental.symbolic_shapes": _module("Shapes of graphs, which are numbers here.", {
         **{name: At(f"compat.small:{name}") for name in ("statically_known_true", "guard_or_true", "guard_or_false", "guard_size_oblivious")},
         **each(Says(set()), "free_symbols free_unbacked_symbols"), "is_symbolic": Says(False),
         **each(At("compat.small:CompilerError"), "GuardOnDataDependentSymNode ConstraintViolationError")}),
     "fx.experimental.proxy_tensor": _module("Graphs of functions.", {"get_proxy_mode": Says(None), "make_fx": _GRAPHS}),
-    "jit.annotations": _module("Types of scripts.", {name: Value(getattr(typing, name)) for name in ("List", "Dict", "Tuple", "Optional")}),
+    "jit.annotations": _module("Types of scripts.", {
+        **{name: Value(getattr(typing, name)) for name in ("List", "Dict", "Tuple", "Optional")},
+        **{f"BroadcastingList{n}": Value(list) for n in range(1, 7)}}),
     "cuda.nvtx": _module("Marks for NVIDIA's profiler, which have no effect.", {**each(Says(None), "range_push range_pop mark"), **each(Sets(), "range")}),
     "cuda.random": _module("States of GPUs' generators, of which there are none.", {
         "get_rng_state_all": Says([]), "set_rng_state_all": Says(None), **each(Says(None), "manual_seed manual_seed_all get_rng_state")}),

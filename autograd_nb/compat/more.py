@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Final
 from urllib.parse import urlparse
 
 from ..dtypes import ABSENT
@@ -83,6 +83,10 @@ MORE: dict[str, Absent] = {
         **_at("compat.overriding", "get_overridable_functions get_testing_overrides get_default_nowrap_functions resolve_name"),
         **_at("compat.overriding", "TorchFunctionMode BaseTorchFunctionMode"),
     }),
+    "_custom_ops": Absent("The older place of ops that programs declare.", {
+        "custom_op": At("compat.operators:custom_op"), "impl_abstract": At("compat.operators:register_fake"),
+        **each(_LIBRARY, "impl impl_backward impl_save_for_backward get_ctx"),
+    }),
     "_tensor_str": Absent("How tensors are printed.", {
         **_at("compat.small", "_tensor_str _add_suffixes"), "_str_intern": At("display:tensor_text"), "PRINT_OPTS": At("display:options"),
             "printoptions": At("compat.taken:printoptions"),
@@ -121,7 +125,7 @@ MORE: dict[str, Absent] = {
     }),
     "_lowrank": Absent("Decompositions of low rank.", _at("ops.linalg.least_squares", "svd_lowrank pca_lowrank")),
     "_jit_internal": Absent("TorchScript's own names that programs take.", {
-        **each(_ITSELF, "_overload _overload_method export ignore unused _copy_to_script_wrapper"), "Final": Value(Any),
+        **each(_ITSELF, "_overload _overload_method export ignore unused _copy_to_script_wrapper"), "Final": Value(Final),
         "boolean_dispatch": At("compat.small:boolean_dispatch"), "is_scripting": _NO,
     }),
     "_subclasses": Absent(
@@ -139,12 +143,14 @@ MORE: dict[str, Absent] = {
     "mtia": Absent("Meta's accelerators, which are not there.", _DEVICES),
     "ao": Absent("Quantization, which is not here.", {}, submodules=("quantization",)),
     "ao.quantization": Absent("Quantization, which is not here.", {
-        **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules default_qconfig"),
-        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver"),
+        **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules default_qconfig "
+               "get_default_qat_qconfig fuse_modules_qat default_observer "
+               "default_weight_observer default_per_channel_weight_observer"),
+        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver QConfig"),
     }),
     "quantization": Absent("The older place of quantization, which is not here.", {
         **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules"),
-        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver"),
+        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver QConfig"),
     }),
     "nested": Absent("Tensors of rows of several lengths, which are not here.", each(
         _NESTED, "nested_tensor as_nested_tensor to_padded_tensor nested_tensor_from_jagged masked_select")),
@@ -163,6 +169,7 @@ ADDED: dict[str, dict[str, Answer]] = {
         "dtype": At("dtypes:dtype"), "Size": At("shapes:Size"), "TensorBase": At("tensor:Tensor"), "_TensorBase": At("tensor:Tensor"),
         "_is_tracing": _NO, "_has_cuda": Value(False), "_TensorMeta": At("tensor:TensorMeta"), "_get_accelerator": At("compat.small:_get_accelerator"),
         "_are_functorch_transforms_active": _NO, "_is_alias_of": At("compat.taken:is_alias_of"), "_get_default_device": Says("cpu"),
+        **_at("compat.taken", "DispatchKey DispatchKeySet"), **each(Sets(), "_ExcludeDispatchKeyGuard _IncludeDispatchKeyGuard _AutoDispatchBelowAutograd"),
         "_get_cudnn_enabled": Says(True), "_set_math_sdp_allow_fp16_bf16_reduction": _NONE, "_jit_set_nvfuser_guard_mode": _NO,
         **each(NoClass(_GRAPH), "Graph Value Node Type"),
         "_get_privateuse1_backend_name": Says("privateuseone"), "_is_torch_function_mode_enabled": _NO,
@@ -176,7 +183,7 @@ ADDED: dict[str, dict[str, Answer]] = {
         "_lazy_call": _NONE, "set_per_process_memory_fraction": _NONE,
     },
     "hub": {"get_dir": At("compat.small:hub_directory"), "set_dir": At("compat.small:set_hub_directory"), "HASH_REGEX": At("compat.small:HASH_REGEX"),
-            "_get_torch_home": At("compat.small:torch_home"), "urlparse": Value(urlparse)},
+            "_get_torch_home": At("compat.small:torch_home"), "urlparse": Value(urlparse), "tqdm": At("compat.taken:tqdm")},
     "jit": {
         **each(_ITSELF, "_overload _overload_method freeze optimize_for_inference trace_module _script_if_tracing"),
         "isinstance": At("compat.small:is_instance"),

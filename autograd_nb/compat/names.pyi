@@ -70,6 +70,7 @@ from autograd_nb.compat.small import _add_suffixes as __add_suffixes
 from autograd_nb.compat.small import _flatten_dense_tensors as __flatten_dense_tensors
 from autograd_nb.compat.small import _get_accelerator as __get_accelerator
 from autograd_nb.compat.small import _parse_to as __parse_to
+from autograd_nb.compat.small import _shape_as_tensor as __shape_as_tensor
 from autograd_nb.compat.small import _take_tensors as __take_tensors
 from autograd_nb.compat.small import _tensor_str as __tensor_str
 from autograd_nb.compat.small import _unflatten_dense_tensors as __unflatten_dense_tensors
@@ -84,9 +85,12 @@ from autograd_nb.compat.small import is_instance as _is_instance
 from autograd_nb.compat.small import scatter as _scatter
 from autograd_nb.compat.small import scatter_kwargs as _scatter_kwargs
 from autograd_nb.compat.small import set_hub_directory as _set_hub_directory
+from autograd_nb.compat.small import shape_as_tensor as _shape_as_tensor
 from autograd_nb.compat.small import statically_known_true as _statically_known_true
 from autograd_nb.compat.small import torch_home as _torch_home
 from autograd_nb.compat.sobol import SobolEngine as _SobolEngine
+from autograd_nb.compat.taken import DispatchKey as _DispatchKey
+from autograd_nb.compat.taken import DispatchKeySet as _DispatchKeySet
 from autograd_nb.compat.taken import _element_size as __element_size
 from autograd_nb.compat.taken import _rebuild_parameter as __rebuild_parameter
 from autograd_nb.compat.taken import _rebuild_tensor as __rebuild_tensor
@@ -94,6 +98,9 @@ from autograd_nb.compat.taken import _rebuild_tensor_v2 as __rebuild_tensor_v2
 from autograd_nb.compat.taken import is_alias_of as _is_alias_of
 from autograd_nb.compat.taken import is_fake as _is_fake
 from autograd_nb.compat.taken import printoptions as _printoptions
+from autograd_nb.compat.taken import tqdm as _tqdm
+from autograd_nb.compat.taken import undecorated as _undecorated
+from autograd_nb.compat.taken import unwrapped as _unwrapped
 from autograd_nb.compiler import compile as _compile
 from autograd_nb.display import options as _options
 from autograd_nb.display import tensor_text as _tensor_text
@@ -377,6 +384,7 @@ class hub:
     HASH_REGEX = _HASH_REGEX
     _get_torch_home = _torch_home
     urlparse: Any
+    tqdm = _tqdm
 
 class jit:
     """TorchScript's decorators, for programs that use them: functions and modules stay as they are, and run eagerly."""
@@ -493,6 +501,14 @@ class _C:
     _is_alias_of = _is_alias_of
     @staticmethod
     def _get_default_device(*args: Any, **kwargs: Any) -> str: ...
+    DispatchKey = _DispatchKey
+    DispatchKeySet = _DispatchKeySet
+    @staticmethod
+    def _ExcludeDispatchKeyGuard(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
+    @staticmethod
+    def _IncludeDispatchKeyGuard(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
+    @staticmethod
+    def _AutoDispatchBelowAutograd(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
     @staticmethod
     def _get_cudnn_enabled(*args: Any, **kwargs: Any) -> bool: ...
     @staticmethod
@@ -659,6 +675,19 @@ class overrides:
     resolve_name = _resolve_name
     TorchFunctionMode = _TorchFunctionMode
     BaseTorchFunctionMode = _BaseTorchFunctionMode
+
+class _custom_ops:
+    """The older place of ops that programs declare."""
+    custom_op = _custom_op
+    impl_abstract = _register_fake
+    @staticmethod
+    def impl(*args: Any, **kwargs: Any) -> NoReturn: ...
+    @staticmethod
+    def impl_backward(*args: Any, **kwargs: Any) -> NoReturn: ...
+    @staticmethod
+    def impl_save_for_backward(*args: Any, **kwargs: Any) -> NoReturn: ...
+    @staticmethod
+    def get_ctx(*args: Any, **kwargs: Any) -> NoReturn: ...
 
 class _tensor_str:
     """How tensors are printed."""
@@ -945,12 +974,23 @@ class ao:
         def fuse_modules(*args: Any, **kwargs: Any) -> NoReturn: ...
         @staticmethod
         def default_qconfig(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def get_default_qat_qconfig(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def fuse_modules_qat(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def default_observer(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def default_weight_observer(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def default_per_channel_weight_observer(*args: Any, **kwargs: Any) -> NoReturn: ...
         class QuantStub: ...
         class DeQuantStub: ...
         class FakeQuantize: ...
         class FakeQuantizeBase: ...
         class ObserverBase: ...
         class MinMaxObserver: ...
+        class QConfig: ...
 
 class quantization:
     """The older place of quantization, which is not here."""
@@ -972,6 +1012,7 @@ class quantization:
     class FakeQuantizeBase: ...
     class ObserverBase: ...
     class MinMaxObserver: ...
+    class QConfig: ...
 
 class nested:
     """Tensors of rows of several lengths, which are not here."""
@@ -1002,6 +1043,8 @@ class _functorch:
         def _validate_and_get_batch_size(*args: Any, **kwargs: Any) -> NoReturn: ...
         @staticmethod
         def _process_batched_inputs(*args: Any, **kwargs: Any) -> NoReturn: ...
+        @staticmethod
+        def _maybe_remove_batch_dim(*args: Any, **kwargs: Any) -> NoReturn: ...
         @staticmethod
         def _create_batched_inputs(*args: Any, **kwargs: Any) -> NoReturn: ...
         @staticmethod
@@ -1037,6 +1080,8 @@ class _ops:
 class _prims_common:
     """PyTorch's rules for ops."""
     is_contiguous_or_false = _is_contiguous_or_false
+    @staticmethod
+    def alert_not_deterministic(*args: Any, **kwargs: Any) -> None: ...
 
 class _utils_internal:
     """Paths, and what PyTorch's makers measure."""

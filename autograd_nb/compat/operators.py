@@ -92,8 +92,17 @@ class OpNamespace(ModuleType):
         return packet
 
 
-def namespace(name: str) -> OpNamespace:
-    """Return the namespace of ops of this name, which ``torch.ops`` gives as an attribute."""
+def load_library(path: Any) -> None:
+    """Raise OSError: ops in C++ are not loaded here; packages go on without them, or say so."""
+    raise OSError(f"torch.ops.load_library({path!r}): libraries of ops in C++ cannot be loaded by this library, whose kernels Numba compiles")
+
+
+def namespace(name: str) -> Any:
+    """Return what ``torch.ops`` gives as an attribute: the namespace of ops of this name, `load_library`, or the libraries that were loaded."""
+    if name == "load_library":
+        return load_library
+    if name == "loaded_libraries":
+        return frozenset()
     return OpNamespace(f"torch.ops.{name}")
 
 

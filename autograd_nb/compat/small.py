@@ -249,6 +249,9 @@ def _shape_as_tensor(self: Tensor) -> Tensor:
     return OPS["tensor"].call(list(self.shape), dtype=int64)
 
 
+shape_as_tensor = _shape_as_tensor
+
+
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
     """Return the inputs in a list: there is one device, and all goes to it."""
     return [inputs]

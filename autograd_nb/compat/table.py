@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from ..errors import DeviceError
 
@@ -179,7 +179,7 @@ MODULES: dict[str, Absent] = {
             "load": _SCRIPT_LOAD,
             "ScriptModule": At("compat.scripting:ScriptModule"),
             "ScriptFunction": At("compat.scripting:ScriptFunction"),
-            "Final": Value(Any),
+            "Final": Value(Final),
         },
     ),
     "onnx": Absent("ONNX files of modules.", {"export": At("serialization.onnx.exporting:export"), "is_in_onnx_export": _NO}),

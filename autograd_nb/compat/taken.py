@@ -30,6 +30,33 @@ class OptState(enum.Enum):
     STEPPED = 2
 
 
+class _Keys(type):
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return name
+
+
+class DispatchKey(metaclass=_Keys):
+    """The names of PyTorch's tables of kernels, as texts: there is one table here."""
+
+
+class DispatchKeySet(frozenset[str]):
+    """A set of such names."""
+
+    def __new__(cls, key: Any = ()) -> DispatchKeySet:
+        return super().__new__(cls, (key,) if isinstance(key, str) else key)
+
+    def __or__(self, other: Any) -> DispatchKeySet:
+        return DispatchKeySet({*self, *other})
+
+    add = __or__
+
+    def has(self, key: str) -> bool:
+        """Return whether a name is in the set."""
+        return key in self
+
+
 class DeviceType(enum.Enum):
     """The kinds of devices."""
 
@@ -133,7 +160,7 @@ def square_root(x: Any) -> Any:
     return x.sqrt() if isinstance(x, Tensor) else x**0.5
 
 
-def undecorated(single_tensor_fn: Any = None) -> Callable[[Any], Any]:
+def undecorated(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
     """Return a decorator that does nothing."""
     return lambda function: function
 
@@ -263,6 +290,18 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: C
 def _element_size(dtype: Any) -> int:
     """Return the bytes of an element."""
     return int(dtype.itemsize)
+
+
+def unwrapped(t: Any) -> Any:
+    """Return the tensor: it is not wrapped."""
+    return t
+
+
+def tqdm(*args: Any, **kwargs: Any) -> Any:
+    """Return a bar of progress of the package tqdm. ImportError without it."""
+    from tqdm import tqdm as bar  # type: ignore[import-untyped]
+
+    return bar(*args, **kwargs)
 
 
 def is_fake(x: Any) -> bool:

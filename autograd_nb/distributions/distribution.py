@@ -95,6 +95,14 @@ class Distribution:
         new._batch_shape, new._event_shape = shape, self._event_shape
         return new
 
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """Return the object that `expand` of a program's distribution fills. NotImplementedError where a subclass has an ``__init__`` of its own."""
+        if _instance is None and type(self).__init__ != cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also define a custom .expand() method."
+            )
+        return object.__new__(type(self)) if _instance is None else _instance
+
     # ---- what distributions say
     @property
     def mean(self) -> Tensor:

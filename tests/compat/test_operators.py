@@ -103,3 +103,15 @@ def test_a_map_of_a_users_own_defines_call_and_inverse() -> None:
             return y.sign() * y.abs() ** (1 / 3)
 
     assert Cube().inv(torch.tensor([8.0])).item() == pytest.approx(2.0)
+
+
+def test_libraries_of_cpp_are_not_loaded():
+    """Packages catch OSError and go on without their own ops, as torchvision does."""
+    with pytest.raises(OSError, match="cannot be loaded by this library"):
+        torch.ops.load_library("ops.so")
+    assert torch.ops.loaded_libraries == frozenset()
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU) | torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
+    assert keys.has("CPU")
+    assert keys.has(torch._C.DispatchKey.CUDA)
+    with torch._C._ExcludeDispatchKeyGuard(keys):
+        assert not keys.has(torch._C.DispatchKey.Meta)

@@ -8,11 +8,21 @@ import sys
 import warnings
 
 
+def _declare_operators() -> None:
+    """Let torchvision be imported beside a PyTorch for which its operators in C++ were not built: it stops where one of them is not even declared."""
+    import torch
+
+    for name in ("nms", "qnms"):
+        torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
 def main(name: str, pytorch: bool) -> None:
     """Run ``uses/NAME.py`` with PyTorch, or with this library as ``torch``, and print what it returns."""
     warnings.simplefilter("ignore")
     os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error", TOKENIZERS_PARALLELISM="false")
-    if not pytorch:
+    if pytorch:
+        _declare_operators()
+    else:
         import autograd_nb
 
         autograd_nb.as_torch()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -21,7 +24,70 @@ def groups(lib, a_shape, b_shape, offsets):
     return [out.float(), a.grad, b.grad]
 
 
+def split_by_name(lib):
+    x = drawn(lib, 7, 3)
+    return [*lib.tensor_split(x, indices=(2, 3)), *x.tensor_split(sections=2, dim=1), *lib.tensor_split(x, tensor_indices_or_sections=lib.tensor([1, 4]))]
+
+
+def from_bytes(lib):
+    return [lib.frombuffer(bytearray(range(1, 13)), dtype=lib.bfloat16, offset=2, count=4).float(), lib.frombuffer(bytearray(8), dtype=lib.float16)]
+
+
+def expanded(lib):
+    """A distribution of a program, with an `expand` as PyTorch's have it."""
+
+    class Doubled(lib.distributions.Normal):
+        def __init__(self, loc):
+            super().__init__(2 * loc, lib.ones_like(loc), validate_args=False)
+
+        def expand(self, batch_shape, _instance=None):
+            new = self._get_checked_instance(Doubled, _instance)
+            return super().expand(batch_shape, new)
+
+    return [Doubled(drawn(lib, 3)).expand((2, 3)).log_prob(drawn(lib, 2, 3, seed=1))]
+
+
+def seen_by_viewers(lib):
+    """The saved tensors of nodes, by the names that ``dir`` tells."""
+    x, y = drawn(lib, 3, grad=True), drawn(lib, 3, seed=1, grad=True)
+    found = []
+    for z in (x.exp(), x.sin(), x * y, x.tanh()):
+        names = [name for name in dir(z.grad_fn) if name.startswith("_saved_")]
+        found += [lib.tensor([len(names)]), *(getattr(z.grad_fn, name) for name in sorted(names))]
+    return found
+
+
+def read_lazily(lib):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bytes"
+        path.write_bytes(bytes(range(16)))
+        storage = lib.UntypedStorage.from_file(str(path), shared=True, nbytes=16)
+        t = lib.tensor([], dtype=lib.int16).set_(storage)
+        t[0] = -3
+        apart = lib.UntypedStorage.from_file(str(path), shared=False, nbytes=8)
+        apart[0] = 9
+        return [t, lib.tensor(list(apart)), lib.tensor(list(path.read_bytes()), dtype=lib.int64)]
+
+
+def asked_of_einsum(lib):
+    """What a stand-in for tensors is told of einsum: operands one by one, however they were given."""
+    told = []
+
+    class Stand:
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            told.append(len(args))
+            return 0
+
+    lib.add(Stand(), 1)
+    for operands in ((Stand(), Stand()), ([Stand(), Stand()],), ((Stand(),),)):
+        lib.einsum("ij,jk->ik" if len(operands) == 2 or len(operands[0]) == 2 else "ij->ji", *operands)
+    return [lib.tensor(told)]
+
+
 PROGRAMS = {
+    "tensor_split by name": split_by_name, "bytes": from_bytes, "expand": expanded, "saved": seen_by_viewers, "files": read_lazily,
+    "einsum": asked_of_einsum,
     "softmax": lambda lib: [lib._softmax_backward_data(drawn(lib, 3, 4), drawn(lib, 3, 4, seed=1).softmax(1), 1, lib.float64)],
     "log_softmax": lambda lib: [lib._log_softmax_backward_data(drawn(lib, 3, 4), drawn(lib, 3, 4, seed=1).log_softmax(0), 0, lib.float64)],
     "rows to pointers": lambda lib: [lib._convert_indices_from_coo_to_csr(lib.tensor([0, 0, 2, 5]), 7),

@@ -55,6 +55,22 @@ def _copy_attribute(source: Module, target: Module, name: str) -> None:
         setattr(target, last, value)
 
 
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+
+
+class _CodeOnlyModule(Module):
+    """A module with the attributes of another, without its methods: what a graph module is copied by."""
+
+    def __init__(self, body: dict[str, Any]):
+        super().__init__()
+        self.__dict__ = body
+
+
+def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
+    """Copy a parameter, buffer or other attribute, named by its path, with the modules on the way."""
+    _copy_attribute(from_module, to_module, target)
+
+
 def _assign(value: Any, target: Module, name: str) -> None:
     *above, last = name.split(".")
     for part in above:

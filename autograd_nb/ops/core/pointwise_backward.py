@@ -152,6 +152,10 @@ class PointwiseNode(Node):
                 return values[key]
         raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
 
+    def __dir__(self) -> list[str]:
+        names = {0: "_saved_self", 1: "_saved_other", "out": "_saved_result"}
+        return [*super().__dir__(), *(names[which] for which in self.spec.saved if which in names)]
+
 
 class UnaryNode(PointwiseNode):
     """A recorded op of one operand: its edge stands by itself."""

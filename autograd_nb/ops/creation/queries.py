@@ -150,7 +150,8 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
             f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than actual buffer "
             f"length ({len(view)} bytes)"
         )
-    t = from_numpy(np.frombuffer(buffer, dtype=dtype.name, count=count, offset=offset))
+    known = "int16" if dtype is dtypes.bfloat16 else dtype.name  # (to NumPy)
+    t = from_numpy(np.frombuffer(buffer, dtype=known, count=count, offset=offset)).view(dtype)
     return t.requires_grad_(requires_grad)
 
 

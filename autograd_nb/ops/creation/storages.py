@@ -6,6 +6,7 @@ What is written into one is seen by all tensors that read its memory. Source: ht
 from __future__ import annotations
 
 import copyreg
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -342,6 +343,17 @@ class UntypedStorage(StorageBase):
     def __repr__(self) -> str:
         rows = "\n".join(f" {v}" for v in self.tolist())
         return f"{rows}\n[torch.storage.UntypedStorage(device=cpu) of size {self.size()}]"
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0, size: int | None = None) -> UntypedStorage:
+        """Return the first ``nbytes`` bytes of a file as memory that is read when it is used; ``shared`` writes what is changed into the file."""
+        nbytes = nbytes if size is None else size
+        if shared and os.path.getsize(filename) < nbytes:
+            os.truncate(filename, nbytes)
+        data = np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,)) if nbytes else np.empty(0, np.uint8)
+        found = cls._over(launch.constant(np.asarray(data)), dtypes.uint8, [0, 0])
+        found.filename = os.fspath(filename)
+        return found  # type: ignore[no-any-return]
 
     @classmethod
     def from_buffer(cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0, *, dtype: Any) -> UntypedStorage:

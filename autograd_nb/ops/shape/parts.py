@@ -196,33 +196,42 @@ def chunk(input, chunks, dim=0):
 
 
 @public()
-def tensor_split(input, indices_or_sections: int | Sequence[int] | Tensor, dim=0) -> tuple[Tensor, ...]:
-    """Return views of nearly equal parts, or of the parts between given indices; tensor_split([1, 2, 3, 4, 5], 2) = ([1, 2, 3], [4, 5])."""
+def tensor_split(
+    input, indices_or_sections: int | Sequence[int] | Tensor | None = None, dim=0, *, indices: Sequence[int] | None = None,
+    sections: int | None = None, tensor_indices_or_sections: Tensor | None = None,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Return views of nearly equal parts, or of the parts between given indices; tensor_split([1, 2, 3, 4, 5], 2) = ([1, 2, 3], [4, 5]).
+
+    How to split may be said by name, too: ``indices``, ``sections``, or ``tensor_indices_or_sections``.
+    """
     x = tensor_argument(input, "tensor_split")
+    given = [v for v in (indices_or_sections, indices, sections, tensor_indices_or_sections) if v is not None]
+    if len(given) != 1:
+        raise TypeError(f"tensor_split() takes one of indices, sections and tensor_indices_or_sections, got {len(given)}")
     if x.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d = wrap_dim(dim, x.ndim)
     n = x.shape[d]
-    sections = indices_or_sections
-    if isinstance(sections, Tensor):
-        if sections.dtype is not dtypes.int64:
+    how: Any = given[0]
+    if isinstance(how, Tensor):
+        if how.dtype is not dtypes.int64:
             raise RuntimeError(
-                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {scalar_type(sections.dtype)}"
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {scalar_type(how.dtype)}"
             )
-        if sections.ndim > 1:
+        if how.ndim > 1:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with "
-                f"{sections.ndim} dims"
+                f"{how.ndim} dims"
             )
-        sections = sections.tolist()
-    if isinstance(sections, int):
-        if sections <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
-        base, more = divmod(n, sections)
-        sizes = [base + (i < more) for i in range(sections)]
-        bounds = [sum(sizes[:i]) for i in range(sections + 1)]
+        how = how.tolist()
+    if isinstance(how, int):
+        if how <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {how}")
+        base, more = divmod(n, how)
+        sizes = [base + (i < more) for i in range(how)]
+        bounds = [sum(sizes[:i]) for i in range(how + 1)]
     else:
-        bounds = [0, *sections, n]
+        bounds = [0, *how, n]
     return tuple(slice_dim(x, d, a, b, 1) for a, b in pairwise(bounds))
 
 

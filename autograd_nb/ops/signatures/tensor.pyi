@@ -1965,7 +1965,10 @@ class TensorMethods:
     def tanh_(self) -> Tensor:
         """Compute `tanh` in place and return the tensor."""
 
-    def tensor_split(self, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    def tensor_split(
+        self, indices_or_sections: _int | Sequence[_int] | Tensor | None = None, dim: _int = 0, *, indices: Sequence[_int] |
+        None = None, sections: _int | None = None, tensor_indices_or_sections: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
         """Return views of nearly equal parts, or of the parts between given indices."""
 
     def tile(self, *counts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:

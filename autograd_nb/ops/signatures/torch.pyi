@@ -2126,7 +2126,10 @@ def tensor(
 ) -> Tensor:
     """Return a new leaf with a copy of ``data``: a number, nested lists, a NumPy array or a Tensor."""
 
-def tensor_split(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor | None = None, dim: _int = 0, *, indices: Sequence[_int]
+    | None = None, sections: _int | None = None, tensor_indices_or_sections: Tensor | None = None
+) -> tuple[Tensor, ...]:
     """Return views of nearly equal parts, or of the parts between given indices."""
 
 def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2, out: Tensor | None = None) -> Tensor:
