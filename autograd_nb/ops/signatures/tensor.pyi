@@ -872,7 +872,7 @@ class TensorMethods:
 
     @property
     def grad_dtype(self) -> _dtype:
-        """The dtype that gradients of a leaf have: its own. RuntimeError for others."""
+        """Return the dtype that gradients of a leaf have: its own. RuntimeError for others."""
 
     def greater(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Return whether a > b, element by element."""
