@@ -14,7 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-FOLDERS = sorted({path.parent for path in (ROOT / "autograd_nb").rglob("*.py")} - {ROOT / "autograd_nb/compat/shim/torch"})  # is put elsewhere as it is
+#: what is not put elsewhere as it is
+FOLDERS = sorted({path.parent for path in (ROOT / "autograd_nb").rglob("*.py")} - {ROOT / f"autograd_nb/compat/shim/{name}" for name in ("torch", "functorch")})
 #: the sources of the site; what it generates is left out
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "generated" not in path.parts)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL

@@ -9,7 +9,7 @@ from .. import dtypes
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from . import constraints
-from .common import T, broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from .common import T, _standard_normal, broadcast_all, clamp_probs, lazy_property, logits_to_probs
 from .distribution import Binary, Distribution, ExponentialFamily, all_hold
 
 EULER = 0.57721566490153286061
@@ -61,7 +61,7 @@ class Normal(_LocationScale, ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return self.loc + T.randn(shape, dtype=self.loc.dtype) * self.scale
+        return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
