@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from autograd_nb.graph import recurring
+from autograd_nb.ops.core import known_calls
 
 
 @contextmanager
@@ -72,7 +73,8 @@ def verified() -> Iterator[list[Any]]:
     recurring.Root.note, recurring.Root.keep, recurring.FIRST, recurring.VARIANTS = noted, kept, 1, 1 << 30
     recurring.forget()
     try:
-        yield replays
+        with verified_calls():
+            yield replays
     finally:
         recurring.Root.note, recurring.Root.keep, recurring.FIRST, recurring.VARIANTS = note, keep, first, variants
         recurring.forget()
@@ -103,3 +105,31 @@ def compare(graph: Any, before: list[Any], run: Callable[[], bool]) -> None:
         leaf._grad = g
         if g is not None:
             g._version_[0] = count
+
+
+@contextmanager
+def verified_calls() -> Iterator[None]:
+    """Note each call of an op's forward function within the context, and compare its replay with it."""
+    note, run, keep = known_calls.Known.note, known_calls.Known.run, known_calls.Known.keep
+
+    def ran(self: Any, forward: Any, args: Any) -> Any:
+        self.replays.clear()
+        self.due = 1
+        return run(self, forward, args)
+
+    def noted(self: Any, forward: Any, args: Any) -> Any:
+        out = note(self, forward, args)
+        for replay in self.replays:
+            again = replay(args)
+            assert again is not None, "the call is not known again"
+            assert again.__class__ is out.__class__
+            for t, u in zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (out, again)], strict=True):
+                assert t._layout is u._layout and t._data.tobytes() == u._data.tobytes(), "a replay gives other bits"
+                assert t._data is not u._data
+        return out
+
+    known_calls.Known.note, known_calls.Known.run = noted, ran
+    try:
+        yield
+    finally:
+        known_calls.Known.note, known_calls.Known.run, known_calls.Known.keep = note, run, keep

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from ..autograd.subclasses import Redefining, _disabled_torch_function_impl, machinery
 from ..dtypes import as_dtype, get_default_dtype
+from ..graph import noted
 from ..ops.core.recording import tensor_type
 from ..ops.creation.create import new_empty
 from ..shapes import as_shape
@@ -56,6 +57,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __repr__(self, **options: Any) -> str:
         return "Parameter containing:\n" + super().__repr__(**options)
+
+
+noted.parameter = Parameter
 
 
 class _BufferMeta(TensorMeta):

@@ -55,6 +55,7 @@ from ...overriding import overridable
 from ...tensor import Tensor, make
 from .foreseen import note_op
 from .history import attach, share_view
+from .known_calls import LAYOUTS, Known
 from .memo import Memo
 from .recorders import recorder, runner
 from .recording import gather, mark_inference, refuse_inference, tensor_type
@@ -219,6 +220,7 @@ class Structured:
         self.node = self._node_class(StructuredNode)
         self._recordings: dict[tuple[Any, ...], Recording] = {}
         self._recorders: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by the classes of the arguments
+        self._known: dict[Any, Known] = {}  # by the first operand's layout
         self.recipes = Memo()  # of views, see `ops.core.views`
         NAMED[forward.__module__, self.name, self.node_name] = self
 
@@ -265,7 +267,7 @@ class Structured:
 
     def _call(self, args: tuple[Any, ...]) -> Any:
         if not state.grad:
-            out = self.forward(*args)
+            out = self._forward(args)
             if self.view:
                 self._share(args[0], out)
                 return out
@@ -278,7 +280,7 @@ class Structured:
         previous = True  # (a signal handler is told of it: `autograd.handlers`)
         state.grad = False
         try:
-            out = self.forward(*args)
+            out = self._forward(args)
         finally:
             state.grad = previous
         if self.view:
@@ -293,6 +295,20 @@ class Structured:
         if self.rules or self.every:
             self.record(args, out, 3)
         return out
+
+    def _forward(self, args: tuple[Any, ...]) -> Any:
+        """Return what the forward function makes of these arguments; calls that recur launch only."""
+        if self.view or not self.ours:
+            return self.forward(*args)
+        try:
+            known = self._known[args[0]._layout]
+        except KeyError:
+            if len(self._known) >= LAYOUTS:
+                self._known.clear()
+            known = self._known[args[0]._layout] = Known()
+        except (AttributeError, IndexError):  # no tensor
+            return self.forward(*args)
+        return known.run(self.forward, args)
 
     def _plain(self, args: tuple[Any, ...], out: Tensor) -> None:
         """Forget that a result is a view of a tensor which the op made for itself, and what the op wrote: nobody else knows of it."""

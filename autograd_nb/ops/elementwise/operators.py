@@ -9,7 +9,7 @@ from typing import Any
 from ... import launch, strides
 from ...codegen.templates.loops import Input
 from ...dtypes import dtype
-from ...graph import engine, ownership, recurring
+from ...graph import engine, noted, ownership
 from ...graph.hooks import fitted
 from ...graph.ownership import OURS
 from ...shapes import Layout, broadcast_shapes, is_expanded
@@ -234,6 +234,6 @@ engine.accumulated = _engine_accumulated
 engine.add_in_place = _engine_add_in_place
 engine.merge = _engine_merge
 engine.own = _engine_own
-recurring.make = make
+noted.make = make
 ownership.copy = _copy
 ownership.retained = clone

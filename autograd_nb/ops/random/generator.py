@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...errors import shorten
-from ...graph import recurring
+from ...graph import noted
 from ...overriding import overridable
 from ...shapes import as_int
 from ...tensor import Tensor, wrap
@@ -206,4 +206,4 @@ def stream(generator: Any) -> tuple[int, int]:
     return drawn(generator)
 
 
-recurring.place = lambda: default_generator._place
+noted.place = lambda: default_generator._place

@@ -1,0 +1,279 @@
+"""Launches that are noted once and repeated: what they may depend on is compared, as text, and their arguments are told by their places.
+
+What `recurring` does for backward passes and `ops.core.known_calls` for the forward functions of ops is made of this.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..config import settings
+from ..shapes import Layout
+from . import ownership
+from .collector import living
+from .node import written
+
+ELEMENTS = 1 << 15  #: of an array at most: kernels of larger ones take longer than Python does, and may run on several threads
+BYTES = 1 << 21  #: memory in between that is kept for one
+
+
+class Unfit(Exception):
+    """Why launches cannot be repeated."""
+
+
+def place() -> Any:
+    """Return the place of the random numbers that are drawn; set by the ops."""
+
+
+parameter: Any = None  #: the class of parameters, set by it
+
+
+def make(*_: Any) -> Any:
+    """Make a tensor of (data, layout, version); set by the ops."""
+    raise RuntimeError("the ops have not been imported")
+
+
+# ----------------------------------------------------------------------------------------------------------- checks
+
+
+class Checks:
+    """The text that compares what launches may depend on with what it was. ``arrays``: those that it finds, called by ``slots``."""
+
+    differing = "False"  #: what the text returns where something differs
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"ndarray": np.ndarray, "told": told, "S": settings, "T": ownership.tensor}
+        self.arrays: list[np.ndarray] = []
+        self.slots: dict[int, str] = {}  # id of an array -> its name
+        self._parts = 0
+        self.differs("S.threads", "!=", settings.threads)
+        self.differs("S.matmul_precision", "!=", settings.matmul_precision)
+
+    def name(self, value: Any) -> str:
+        """Return a name by which the text finds a value."""
+        found = f"c{len(self.names)}"
+        self.names[found] = value
+        return found
+
+    def differs(self, text: str, how: str, value: Any) -> None:
+        """Return False where the value of ``text`` ``how`` ("is not", "!=") this one."""
+        self.lines.append(f"if {text} {how} {self.name(value)}: return {self.differing}")
+
+    def same(self, text: str, value: Any) -> None:
+        """Return False where the value of ``text``, a number, a shape or the like, differs from this one. Unfit where that is not known."""
+        kind = value.__class__
+        if value is None or kind is bool or kind is Layout or kind is dtypes.DType:
+            self.differs(text, "is not", value)
+        elif kind is int or kind is str or (isinstance(value, tuple) and _INTEGERS.issuperset(map(type, value))):
+            self.differs(f"{text}.__class__", "is not", kind)
+            self.differs(text, "!=", value)
+        else:
+            self.differs(f"told({text})", "!=", told(value))
+
+    def array(self, text: str, value: Any) -> None:
+        """Return False where ``text`` is an array of another size than this, or another one than where this was met before."""
+        if value.__class__ is not np.ndarray:
+            raise Unfit("memory of another kind")
+        slot = self.slots.get(id(value))
+        if slot is not None:
+            self.lines.append(f"if {text} is not {slot}: return {self.differing}")
+            return
+        slot = self.slots[id(value)] = f"s{len(self.arrays)}"
+        self.arrays.append(value)
+        self.lines += [f"{slot} = {text}", f"if {slot}.__class__ is not ndarray or {slot}.size != {value.size}: return {self.differing}"]
+
+    def unpack(self, text: str, count: int) -> list[str]:
+        """Return names for the ``count`` parts of a tuple or list."""
+        self._parts += count
+        found = [f"p{i}" for i in range(self._parts - count, self._parts)]
+        if found:
+            self.lines.append(f"{', '.join(found)}, = {text}")
+        return found
+
+_INTEGERS = frozenset((int, type(None)))
+#: what values that rules read may consist of: equal ones of one class make the same launches
+_PLAIN = frozenset((int, bool, str, type(None), Layout, dtypes.DType))
+
+
+def told(value: Any) -> Any:
+    """Return what tells a number, a shape and the like from others. Unfit where it is not of such a kind."""
+    kind = value.__class__
+    if kind in _PLAIN:
+        return kind, value
+    if kind is float or kind is complex:
+        return kind, repr(value)  # (0.0 and -0.0 are equal)
+    if isinstance(value, (tuple, list)):
+        return kind, [told(v) for v in value]
+    raise Unfit("a rule that reads an object")
+
+
+# ------------------------------------------------------------------------------------------------------------ notes
+
+
+class Notes:
+    """The observer of a pass: its launches, with each array told as a slot (one that the pass found) or memory of the pass's own."""
+
+    def __init__(self, arrays: Sequence[np.ndarray]):
+        self.slots = {id(a): f"s{i}" for i, a in enumerate(arrays)}
+        self.shared: dict[int, list[np.ndarray]] = {}  # the memory of slots -> which of them
+        for a in arrays:
+            self.shared.setdefault(id(_root(a)), []).append(a)
+        self._foreign: set[int] | None = None
+        self._arrays = arrays  # which keeps them, and so their ids
+        self.own: dict[int, np.ndarray] = {}  # memory of the pass's own, by id
+        self.lines: list[tuple[Any, list[Any]]] = []  # (entry point, arguments)
+        self.written: set[int] = set()
+        self.why = ""
+
+    def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
+        call.entry(*args)
+        if self.why:
+            return
+        try:
+            first = len(args) - call.outputs
+            self.lines.append((call.entry, [self._argument(a, i >= first or i == call.over) for i, a in enumerate(args)]))
+            if call.parts is not None and len(call.parts(args)) > 1:
+                raise Unfit("several threads share a launch")
+        except Unfit as error:
+            self.why = str(error)
+
+    def _argument(self, a: Any, writes: bool) -> Any:
+        if isinstance(a, list):
+            return [self._argument(x, writes) for x in a]
+        return self._place(a, writes) if isinstance(a, np.ndarray) else a
+
+    def _place(self, a: np.ndarray, writes: bool) -> _Place:
+        if a.size > ELEMENTS:
+            raise Unfit("large arrays")
+        slot = self.slots.get(id(a))
+        if slot is not None:
+            return _Place(slot, a, a, 0, writes)
+        whole = _root(a)
+        among = self.shared.get(id(whole))
+        if among is not None:
+            if len(among) > 1:
+                raise Unfit("arrays that lie in the same memory")
+            (found,) = among
+            begin, rest = divmod(_address(a) - _address(found), a.itemsize)
+            if rest or begin < 0 or a.dtype != found.dtype or begin + a.size > found.size:
+                raise Unfit("memory that is read as another dtype")
+            return _Place(self.slots[id(found)], found, a, begin, writes)
+        if id(whole) not in self.own:
+            if not writes and id(whole) in self._of_tensors():
+                raise Unfit("a tensor that is no part of the graph")
+            self.own[id(whole)] = whole
+        if writes:
+            self.written.add(id(whole))
+        return _Place("", whole, a, (_address(a) - _address(whole)) // a.itemsize, writes)
+
+    def _of_tensors(self) -> set[int]:
+        """Return the memory of all tensors, which is asked for what is read but was never written."""
+        if self._foreign is None:
+            self._foreign = {id(_root(t._data)) for t in living(ownership.tensor) if t.__class__ is ownership.tensor}
+        return self._foreign
+
+    def unfit(self, *_: Any) -> Any:
+        self.why = self.why or "values that Python looks at"
+
+    escapes = constant = draw = problem = unfit
+
+    def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: Any = ()) -> None:
+        self.unfit()
+        function(*arrays)
+
+
+class _Place:
+    """An array argument: elements of ``whole``, which is one of the pass's arrays, named ``slot``, or memory of its own ("")."""
+
+    __slots__ = ("array", "begin", "slot", "whole", "writes")
+
+    def __init__(self, slot: str, whole: np.ndarray, array: np.ndarray, begin: int, writes: bool):
+        self.slot, self.whole, self.array, self.begin, self.writes = slot, whole, array, begin, writes
+
+
+def _root(array: np.ndarray) -> np.ndarray:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+# ------------------------------------------------------------------------------------------------------------ texts
+
+
+class Text:
+    """The text that repeats launches: what they write that is kept afterwards (``fresh``) is new each time, other memory its own."""
+
+    def __init__(self, checks: Checks, notes: Notes, writable: set[str] = frozenset()):  # type: ignore[assignment]
+        if notes.why:
+            raise Unfit(notes.why)
+        self.checks, self.notes, self.writable = checks, notes, writable
+        self.names = {**checks.names, "_make": make, "_empty": np.empty, "_busy": threading.Lock(), "Unfit": Unfit}
+        self.fresh: dict[int, str] = {}  # memory that is kept -> its name
+        self.begin: list[str] = []
+
+    def keep(self, t: Any, number: int) -> str:
+        """Return the text that makes what ``t``, a result of the launches, is. Unfit where its memory is not theirs, or another's too."""
+        data = t._data
+        if id(data) not in self.notes.written or id(data) in self.fresh or t._view is not None or t._rg:
+            raise Unfit("a result in memory of others")
+        self.fresh[id(data)] = f"r{number}"
+        self.names |= {f"l{number}": t._layout, f"d{number}": data.dtype}
+        self.begin.append(f"r{number} = _empty({data.size}, d{number})")
+        return f"_make(r{number}, l{number}, [0, 0])"
+
+    def function(self, name: str, parameters: str, ends: Sequence[str], after: Sequence[str]) -> tuple[Callable[..., Any], int]:
+        """Return the function, and how many bytes of memory it holds: its launches, then ``ends``, and ``after`` them what is no part of that."""
+        lines = []
+        for n, (entry, args) in enumerate(self.notes.lines):
+            self.names[f"k{n}"] = entry
+            texts = []
+            for i, a in enumerate(args):
+                if isinstance(a, list):
+                    texts.append(f"[{', '.join(self._argument(x, f'k{n}_{i}_{j}') for j, x in enumerate(a))}]")
+                else:
+                    texts.append(self._argument(a, f"k{n}_{i}"))
+            lines.append(f"k{n}({', '.join(texts)})")
+        held = sum(w.nbytes for i, w in self.notes.own.items() if i not in self.fresh)
+        if held > BYTES:
+            raise Unfit("much memory in between")
+        text = [
+            "try:",
+            *["    " + line for line in self.checks.lines],
+            "except (AttributeError, LookupError, TypeError, ValueError, Unfit):",
+            f"    return {self.checks.differing}",
+            "if not _busy.acquire(False):",  # its memory in between serves one at a time
+            f"    return {self.checks.differing}",
+            "try:",
+            *["    " + line for line in [*self.begin, *lines, *ends, "pass"]],
+            "finally:",
+            "    _busy.release()",
+            *after,
+        ]
+        return written(name, parameters, text, __file__, **self.names), held
+
+    def _argument(self, a: Any, name: str) -> str:
+        """Return how an argument of a launch is written; what does not change is kept by ``name``."""
+        if not isinstance(a, _Place):
+            self.names[name] = a
+            return name
+        of = a.slot
+        if of and a.writes and of not in self.writable:
+            raise Unfit("memory of the graph's that is written")
+        if not of:
+            of = self.fresh.get(id(a.whole), "")
+            if not of:
+                self.names[name] = a.array
+                return name
+            if a.array.dtype != a.whole.dtype:
+                raise Unfit("a gradient that is written as another dtype")
+        return of if a.array is a.whole else f"{of}[{a.begin}:{a.begin + a.array.size}]"
