@@ -110,7 +110,7 @@ def compare(graph: Any, before: list[Any], run: Callable[[], bool]) -> None:
 @contextmanager
 def verified_calls() -> Iterator[None]:
     """Note each call of an op's forward function within the context, and compare its replay with it."""
-    note, run, keep = known_calls.Known.note, known_calls.Known.run, known_calls.Known.keep
+    note, run = known_calls.Known.note, known_calls.Known.run
 
     def ran(self: Any, forward: Any, args: Any) -> Any:
         self.replays.clear()
@@ -120,16 +120,17 @@ def verified_calls() -> Iterator[None]:
     def noted(self: Any, forward: Any, args: Any) -> Any:
         out = note(self, forward, args)
         for replay in self.replays:
-            again = replay(args)
+            again, third = replay(args), forward(*args)
             assert again is not None, "the call is not known again"
             assert again.__class__ is out.__class__
-            for t, u in zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (out, again)], strict=True):
-                assert t._layout is u._layout and t._data.tobytes() == u._data.tobytes(), "a replay gives other bits"
-                assert t._data is not u._data
+            for t, u, v in zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (out, again, third)], strict=True):
+                assert t._layout is u._layout and t._data is not u._data
+                if t._data.tobytes() == v._data.tobytes():  # some leave memory that nobody reads as it was
+                    assert t._data.tobytes() == u._data.tobytes(), "a replay gives other bits"
         return out
 
     known_calls.Known.note, known_calls.Known.run = noted, ran
     try:
         yield
     finally:
-        known_calls.Known.note, known_calls.Known.run, known_calls.Known.keep = note, run, keep
+        known_calls.Known.note, known_calls.Known.run = note, run

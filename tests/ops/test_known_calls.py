@@ -1,0 +1,120 @@
+"""Calls of forward functions that recur are replayed: with the same bits, only where nothing differs. All samples are verified so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autograd_nb as torch
+import autograd_nb.nn.functional as F
+from autograd_nb.graph import recurring
+from autograd_nb.ops.core.known_calls import CALLS, LAYOUTS, Known
+
+from ..recurring import verified_calls
+from .samples import Sample, structured_ops
+
+N = recurring.FIRST
+TEXTS = sorted({text for op in structured_ops() for text in op.samples})
+
+
+@pytest.fixture
+def noted(monkeypatch):
+    """What every replay answered."""
+    found = []
+    run = Known.run
+
+    def ran(self, forward, args):
+        called = []
+        out = run(self, lambda *a: called.append(1) or forward(*a), args)
+        found.append(not called)
+        return out
+
+    monkeypatch.setattr(Known, "run", ran)
+    return found
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_samples(text):
+    sample = Sample(text)
+    with verified_calls():
+        for _ in range(2):
+            sample(*[torch.from_numpy(a) for a in sample.operands()])
+
+
+def test_only_calls_that_are_alike_are_replayed(noted):
+    x = torch.randn(5, 7)
+    y, wide = torch.randn(5, 7), torch.randn(5, 9)[:, :7]
+    calls = [
+        lambda: x.topk(2, 1), lambda: x.topk(3, 1), lambda: x.topk(3, 0), lambda: x.topk(3, 1, False), lambda: y.topk(3, 1),
+        lambda: wide.topk(3, 1), lambda: x.double().topk(3, 1), lambda: x.t().topk(3, 1),
+    ]  # fmt: skip
+    with torch.no_grad():
+        wanted = [call() for call in calls]
+        for _ in range(3 * N):
+            for call, want in zip(calls, wanted, strict=True):
+                found = call()
+                assert torch.equal(found.values, want.values) and torch.equal(found.indices, want.indices)
+    assert any(noted)
+
+
+def test_results_are_nobody_elses(noted):
+    x = torch.randn(4, 6)
+    kept = [F.pad(x, (1, 2)) for _ in range(2 * N)]
+    assert noted[-1]
+    for k, t in enumerate(kept):
+        t.fill_(k)
+    assert [t.unique().tolist() for t in kept] == [[float(k)] for k in range(2 * N)]
+
+
+def test_what_has_changed_is_read():
+    p = torch.nn.Parameter(torch.randn(4, 6))
+    for k in range(2 * N):
+        with torch.no_grad():
+            p.fill_(float(k))
+        y = p.sort(1).values
+        assert y.grad_fn.name() == "SortBackward0" and y.tolist() == [[float(k)] * 6] * 4
+    with torch.inference_mode():
+        assert p.sort(1).values.is_inference()
+
+
+def test_users_ops_are_run_each_time():
+    calls = []
+
+    def shape(x):
+        calls.append(1)
+        return x
+
+    @torch.custom_op(shape=shape, backward_ops=lambda g, x, out: g)
+    def counted(x, out):
+        out[:] = x
+
+    for _ in range(3 * N):
+        counted(torch.ones(3))
+    assert len(calls) == 3 * N
+
+
+def test_bounds():
+    op = next(op for op in structured_ops() if op.name == "topk")
+    for n in range(3, 2 * LAYOUTS):
+        torch.ones(n).topk(2)
+    assert len(op._known) <= LAYOUTS
+    x = torch.randn(40)
+    for k in range(1, 30):
+        for _ in range(2 * N):
+            x.topk(k)
+    assert len(op._known[x._layout].replays) <= CALLS
+
+
+def test_capture_sees_what_a_replay_would_do():
+    x = np.random.default_rng(0).normal(size=(3, 4))
+
+    def function(t):
+        return torch.sort(t * 2, 1).values
+
+    t = torch.from_numpy(x)
+    for _ in range(2 * N):
+        want = function(t)
+    compiled = torch.compile(function)
+    for k in range(3):
+        assert torch.equal(compiled(t + k), function(t + k))
+    assert torch.equal(compiled(t), want)
