@@ -76,7 +76,11 @@ def const_data_ptr(self: Tensor) -> int:
 
 
 def dequantize(self: Tensor) -> Tensor:
-    """Return the tensor in float32: it was not quantized."""
+    """Return the tensor in float32: it was not quantized.
+
+    >>> torch.tensor([1]).dequantize()
+    tensor([1.])
+    """
     return self.float()
 
 
@@ -86,7 +90,11 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 
 def is_distributed(self: Tensor) -> bool:
-    """Return False: a tensor is whole; [1].is_distributed() = False."""
+    """Return False: a tensor is whole.
+
+    >>> torch.tensor([1]).is_distributed()
+    False
+    """
     return False
 
 

@@ -165,6 +165,12 @@ def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype
     """Return a tensor of ``size`` elements that reads a file's bytes; with ``shared`` changes are written into the file, which is made if needed.
 
     Errors: RuntimeError where there is no such file, or where it is too small.
+
+    >>> import tempfile
+    >>> file = tempfile.NamedTemporaryFile()
+    >>> torch.arange(3.0).numpy().tofile(file.name)
+    >>> torch.from_file(file.name, size=3)
+    tensor([0., 1., 2.])
     """
     d = dtype or dtypes.get_default_dtype()
     t = wrap(of_file(filename, shared, size, d), d)
@@ -196,7 +202,11 @@ def infer_size(a: Any, b: Any) -> Any:
 
 
 def get_file_path(*path_components: str) -> str:
-    """Return the parts of a path as one, below the folder of this package."""
+    """Return the parts of a path as one, below the folder of this package.
+
+    >>> torch.get_file_path("torch", "lib").endswith("lib")
+    True
+    """
     return os.path.join(Path(__file__).parent.parent.parent, *path_components)
 
 

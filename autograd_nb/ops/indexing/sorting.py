@@ -164,7 +164,7 @@ def argsort(input, dim=-1, descending=False, *, stable=False):
 
 @public()
 def msort(input, *, out=None):
-    """Return the values sorted along the first dim; msort([3, 1, 2]) = [1, 2, 3]; msort([3, 1, 2]) = [1, 2, 3]."""
+    """Return the values sorted along the first dim; msort([3, 1, 2]) = [1, 2, 3]."""
     y = sort(input, 0).values
     return y if out is None else store(out, y, "msort")
 

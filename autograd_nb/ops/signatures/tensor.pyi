@@ -202,7 +202,9 @@ class TensorMethods:
 
     @property
     def _backward_hooks(self) -> None:
-        """None: hooks of a tensor are its node's."""
+        """None, or what was set, which nothing reads: hooks of a tensor are its node's."""
+    @_backward_hooks.setter
+    def _backward_hooks(self, value: None) -> None: ...
 
     @property
     def _grad_fn(self) -> None:
@@ -1010,7 +1012,7 @@ class TensorMethods:
         """False: there are no cuda tensors here."""
 
     def is_distributed(self) -> _bool:
-        """Return False: a tensor is whole; [1].is_distributed() = False."""
+        """Return False: a tensor is whole."""
 
     def is_floating_point(self) -> _bool:
         """Return whether the dtype is a float."""
@@ -1388,7 +1390,7 @@ class TensorMethods:
         """Raise RuntimeError: there is no mps device here."""
 
     def msort(self, *, out: Tensor | None = None) -> Tensor:
-        """Return the values sorted along the first dim; msort([3, 1, 2]) = [1, 2, 3]."""
+        """Return the values sorted along the first dim."""
 
     def mtia(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """Raise RuntimeError: there is no mtia device here."""

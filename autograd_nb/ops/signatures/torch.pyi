@@ -1442,7 +1442,7 @@ def movedim(input: Tensor, source: _int | Sequence[_int], destination: _int | Se
     """Move dims to other places, the rest keeping their order."""
 
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the values sorted along the first dim; msort([3, 1, 2]) = [1, 2, 3]."""
+    """Return the values sorted along the first dim."""
 
 def mul(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Product: y = a·b, dy/da = b, dy/db = a."""
