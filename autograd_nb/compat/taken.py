@@ -199,26 +199,28 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
     """Return the shape of a tree of lists, tuples and dicts as JSON. NotImplementedError for other nodes."""
     import json
 
-    def plain(spec: TreeSpec) -> Any:
-        if spec.is_leaf():
-            return None
-        if spec.type not in _PLAIN.values():
-            raise NotImplementedError(f"treespec_dumps(): a node of type {spec.type.__name__}: this library writes lists, tuples and dicts")
-        return [spec.type.__name__, spec.context, [plain(c) for c in spec.children_specs]]
+    return json.dumps(_plain(treespec))
 
-    return json.dumps(plain(treespec))
+
+def _plain(spec: TreeSpec) -> Any:
+    if spec.is_leaf():
+        return None
+    if spec.type not in _PLAIN.values():
+        raise NotImplementedError(f"treespec_dumps(): a node of type {spec.type.__name__}: this library writes lists, tuples and dicts")
+    return [spec.type.__name__, spec.context, [_plain(c) for c in spec.children_specs]]
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
     """Return the shape of a tree that `treespec_dumps` wrote."""
     import json
 
+    return _made(json.loads(serialized))
+
+
+def _made(found: Any) -> TreeSpec:
     from ..autograd.pytree import LEAF
 
-    def made(found: Any) -> TreeSpec:
-        return LEAF if found is None else TreeSpec(_PLAIN[found[0]], found[1], tuple(made(c) for c in found[2]))
-
-    return made(json.loads(serialized))
+    return LEAF if found is None else TreeSpec(_PLAIN[found[0]], found[1], tuple([_made(c) for c in found[2]]))
 
 
 def device_states(*args: Any) -> tuple[list[int], list[Tensor]]:

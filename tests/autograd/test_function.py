@@ -192,8 +192,10 @@ def test_errors():
 
     with pytest.raises(RuntimeError, match="non-static forward"):
         OldStyle.apply(leaf(1.0))
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        instance = OldStyle()
     with pytest.raises(RuntimeError, match="non-static forward"):
-        OldStyle()
+        instance(leaf(1.0))
 
     class SavesNumber(Function):
         @staticmethod
