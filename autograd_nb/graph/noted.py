@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, launch
 from ..config import settings
 from ..shapes import Layout
 from . import ownership
@@ -217,7 +217,7 @@ class Text:
         if notes.why:
             raise Unfit(notes.why)
         self.checks, self.notes, self.writable = checks, notes, writable
-        self.names = {**checks.names, "_make": make, "_empty": np.empty, "_busy": threading.Lock(), "Unfit": Unfit}
+        self.names = {**checks.names, "_make": make, "_empty": np.empty, "_pooled": launch.empty, "_busy": threading.Lock(), "Unfit": Unfit}
         self.fresh: dict[int, str] = {}  # memory that is kept -> its name
         self.begin: list[str] = []
 
@@ -228,7 +228,7 @@ class Text:
             raise Unfit("a result in memory of others")
         self.fresh[id(data)] = f"r{number}"
         self.names |= {f"l{number}": t._layout, f"d{number}": data.dtype}
-        self.begin.append(f"r{number} = _empty({data.size}, d{number})")
+        self.begin.append(f"r{number} = {'_empty' if data.nbytes < launch.BIG else '_pooled'}({data.size}, d{number})")
         return f"_make(r{number}, l{number}, [0, 0])"
 
     def function(self, name: str, parameters: str, ends: Sequence[str], after: Sequence[str]) -> tuple[Callable[..., Any], int]:
