@@ -107,6 +107,10 @@ def compare(graph: Any, before: list[Any], run: Callable[[], bool]) -> None:
             g._version_[0] = count
 
 
+#: results of forward functions, by number, that have parts which nobody writes or reads
+UNWRITTEN = {("_ctc_loss", 1)}
+
+
 @contextmanager
 def verified_calls() -> Iterator[None]:
     """Note each call of an op's forward function within the context, and compare its replay with it."""
@@ -120,12 +124,12 @@ def verified_calls() -> Iterator[None]:
     def noted(self: Any, forward: Any, args: Any) -> Any:
         out = note(self, forward, args)
         for replay in self.replays:
-            again, third = replay(args), forward(*args)
+            again = replay(args)
             assert again is not None, "the call is not known again"
             assert again.__class__ is out.__class__
-            for t, u, v in zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (out, again, third)], strict=True):
+            for k, (t, u) in enumerate(zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (out, again)], strict=True)):
                 assert t._layout is u._layout and t._data is not u._data
-                if t._data.tobytes() == v._data.tobytes():  # some leave memory that nobody reads as it was
+                if (forward.__name__, k) not in UNWRITTEN:
                     assert t._data.tobytes() == u._data.tobytes(), "a replay gives other bits"
         return out
 
