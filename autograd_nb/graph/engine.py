@@ -100,7 +100,7 @@ def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node],
 
 def _refuse(node: Node) -> None:
     """Raise RuntimeError for a node whose saved tensors were changed: not for one from which no gradient goes on, as none will be read."""
-    if not all(e is None or e.__class__ is Nowhere for e in node.edges):
+    if node.for_many or not all(e is None or e.__class__ is Nowhere for e in node.edges):
         raise modified_error(node)
 
 

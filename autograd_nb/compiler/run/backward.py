@@ -161,7 +161,7 @@ class CompiledFunctionBackward(Node):
 
     __slots__ = ("outputs", "part")
 
-    several = True
+    several = for_many = True
     part: Part
 
     def saved_arrays(self) -> list[tuple[Any, ...]]:
