@@ -175,7 +175,9 @@ class Notes:
     def _of_tensors(self) -> set[int]:
         """Return the memory of all tensors, which is asked for what is read but was never written."""
         if self._foreign is None:
-            self._foreign = {id(_root(t._data)) for t in living(ownership.tensor) if t.__class__ is ownership.tensor}
+            among = [t for t in living(ownership.tensor) if t.__class__ is ownership.tensor]
+            found = [getattr(t, "_data", None) for t in among]  # None: another thread is just making it
+            self._foreign = {id(_root(a)) for a in found if a is not None}
         return self._foreign
 
     def unfit(self, *_: Any) -> Any:

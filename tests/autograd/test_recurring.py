@@ -254,6 +254,16 @@ def test_several_threads_have_the_same_replay():
     assert not wrong
 
 
+def test_tensors_in_the_making_are_passed_over():
+    x, w = leaf(4, 4), leaf(4, 4, seed=1)
+    half_made = object.__new__(torch.Tensor)  # what another thread may have got to just then
+    with at_once():
+        for _ in range(3):
+            x.grad = None
+            (x @ w).tanh().var(1).sum().backward()
+    assert x.grad is not None and not hasattr(half_made, "_data")
+
+
 def test_ever_new_graphs_do_not_grow_memory():
     def step(n):
         x = torch.ones(n, requires_grad=True)
