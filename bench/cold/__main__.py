@@ -54,10 +54,13 @@ def chosen(words: list[str]) -> list[str]:
 def measure(name: str, rounds: int) -> dict[str, list[Spent]]:
     """What the processes of a program spend, round by round, by the rows' names."""
     found: dict[str, list[Spent]] = {}
+    peers = [peer for peer in (TORCH, OURS, COMPILED, JAX) if not absent(peer) and (peer != JAX or name in IN_JAX)]
+    if rounds:
+        for peer in peers:
+            with tempfile.TemporaryDirectory() as folder:
+                spent(peer, name, folder)  # not counted: Python keeps what it compiles of the modules that are imported
     for _ in range(rounds):
-        for peer in (TORCH, OURS, COMPILED, JAX):
-            if absent(peer) or (peer == JAX and name not in IN_JAX):
-                continue
+        for peer in peers:
             with tempfile.TemporaryDirectory() as folder:
                 found.setdefault(peer, []).append(spent(peer, name, folder))
                 if peer in (OURS, COMPILED):

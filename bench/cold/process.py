@@ -60,6 +60,7 @@ def absent(peer: str) -> str:
 def said(code: str, cache: str, **environment: str) -> tuple[float, dict[str, Any]]:
     """When a fresh interpreter was started, and what it printed at last. It uses packs of kernels only where AUTOGRAD_NB_PACK names them."""
     given = {"AUTOGRAD_NB_PACK": "off", **os.environ, "PYTHONPATH": str(ROOT), "AUTOGRAD_NB_CACHE_DIR": cache, **environment}
+    given.pop("PYTHONDONTWRITEBYTECODE", None)  # what is imported was imported before, as it is for nearly everybody
     started = time.monotonic()
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=given, capture_output=True, text=True, check=False)
     if done.returncode:
