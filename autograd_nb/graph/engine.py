@@ -15,7 +15,7 @@ from typing import Any
 from .. import launch
 from ..config import settings
 from ..overriding import overridable, whole
-from . import recurring
+from . import ownership, recurring
 from .modes import state
 from .nested import DEEP, elsewhere
 from .node import NODES, ONE_NODE, Node, Nowhere, Output, consumed_error, here, modified_error, written
@@ -220,13 +220,14 @@ class Pass:
                 hooks.finished(leaf, g)
             return
         if g is not None:
-            grad = leaf._grad
-            if grad is None:
-                leaf._grad = own(g, leaf, self.create_graph)
-            elif self.create_graph or (grad.__class__ is not g.__class__ and grad.is_sparse and not g.is_sparse):
-                leaf._grad = accumulated(grad, g)
-            else:
-                add_in_place(grad, g)
+            with ownership.leaves:
+                grad = leaf._grad
+                if grad is None:
+                    leaf._grad = own(g, leaf, self.create_graph)
+                elif self.create_graph or (grad.__class__ is not g.__class__ and grad.is_sparse and not g.is_sparse):
+                    leaf._grad = accumulated(grad, g)
+                else:
+                    add_in_place(grad, g)
         if hooks is not None:
             hooks.finished(leaf, g)
 

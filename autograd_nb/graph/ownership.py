@@ -15,6 +15,8 @@ Recorded passes (``create_graph``) write nothing in place, and mark nothing.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -29,6 +31,18 @@ def _unset(*_: Any) -> Any:
 copy: Callable[[Any], Any] = _unset
 retained: Callable[[Any], Any] = _unset  #: the same for what a tensor retains, in C order
 tensor: Any = None  #: the class of plain tensors, set by it
+
+#: held by a thread from when it looks at a leaf's gradient until its own is added: passes of several threads may end at one leaf
+leaves: Any = threading.RLock()
+
+
+def _after_fork() -> None:
+    if not leaves._is_owned():  # another thread of the parent may have held it
+        leaves._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def share(g: Any) -> None:

@@ -87,19 +87,33 @@ class Root:
         self.replays: list[Callable[..., bool]] = []
 
     def run(self, root: Any, g: Any, consumer: Any) -> bool:
-        """Do what the pass would do, where one like it was noted, and return whether it was."""
-        for i, replay in enumerate(self.replays):
-            if replay(root, g, consumer):
-                if i:
-                    self.replays.insert(0, self.replays.pop(i))
-                return True
-        return False
+        """Do what the pass would do, where one like it was noted, and return whether it was.
+
+        It is not where a pass of another thread is at the gradients of leaves.
+        """
+        if not self.replays or not ownership.leaves.acquire(False):
+            return False
+        try:
+            for i, replay in enumerate(self.replays):
+                if replay(root, g, consumer):
+                    if i:
+                        self.replays.insert(0, self.replays.pop(i))
+                    return True
+            return False
+        finally:
+            ownership.leaves.release()
 
     def note(self, root: Any, g: Any, nodes: Sequence[Node], again: Callable[[], Any]) -> bool:
         """Run a pass by ``again()`` under an observer, where it is time to, and keep what may stand for those like it."""
         self.missed += 1
-        if self.missed < self.due:
+        if self.missed < self.due or not ownership.leaves.acquire(False):
             return False
+        try:
+            return self._note(root, g, nodes, again)
+        finally:
+            ownership.leaves.release()
+
+    def _note(self, root: Any, g: Any, nodes: Sequence[Node], again: Callable[[], Any]) -> bool:
         self.missed = 0
         try:
             graph = _Graph(root, g, nodes)

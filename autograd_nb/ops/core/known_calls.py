@@ -35,8 +35,8 @@ class Known:
         for i, replay in enumerate(self.replays):
             out = replay(args)
             if out is not None:
-                if i:
-                    self.replays.insert(0, self.replays.pop(i))
+                if i:  # (another list: other threads may be at this one)
+                    self.replays = [replay, *[other for other in self.replays if other is not replay]]
                 return out
         self.missed += 1
         if self.missed < self.due or not self.due or Overrides.standing or state.inference:
@@ -66,10 +66,9 @@ class Known:
 
     def keep(self, found: Callable[..., Any]) -> None:
         """Keep a replay."""
-        self.replays.insert(0, found)
-        if len(self.replays) > CALLS:
-            self.replays.pop()
+        if len(self.replays) >= CALLS:
             self.due *= 2
+        self.replays = [found, *self.replays[: CALLS - 1]]
 
 
 class _Call(Checks):
