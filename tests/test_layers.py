@@ -54,8 +54,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels": (("products", "indexing", "reduce", "random", "fft", "updates"), ("linalg", "nn", "optim")),
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "distributed": (
-        ("failures", "reduce_op", "mpi", "rendezvous", "waiting"), ("futures",), ("buffers", "work"), ("thread",), ("watch",), ("ending",), ("group",),
-        ("agreement", "checks"), ("compiled",), ("collectives",), ("exchanges", "messages", "parts", "barriers", "joining", "comm_hooks"),
+        ("failures", "reduce_op", "mpi", "rendezvous", "waiting"), ("futures", "courier"), ("buffers", "work"), ("thread",), ("watch",), ("ending",),
+        ("group",), ("agreement", "checks"), ("compiled",), ("collectives",), ("exchanges", "messages", "parts", "barriers", "joining", "comm_hooks"),
         ("objects", "nn", "launcher", "power_sgd"), ("functional",),
     ),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),

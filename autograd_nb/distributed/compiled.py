@@ -22,6 +22,7 @@ from ..ops.creation.cast import copy_, dense
 from ..tensor import Tensor, make
 from .agreement import agree
 from .buffers import NAMES, OPERATIONS
+from .courier import Courier, possible
 from .failures import DistBackendError
 from .group import ProcessGroup, world
 from .mpi import NATIVE, address, mpi
@@ -34,7 +35,9 @@ _KERNELS = {name: launch.Kernel("collectives", name, outputs=2) for name in ("al
 _FUNCTIONS = {
     "all_reduce": "MPI_Iallreduce", "broadcast": "MPI_Ibcast", "all_gather": "MPI_Iallgather", "reduce_scatter": "MPI_Ireduce_scatter_block",
 }  # fmt: skip
+_HAND_OVER, _TAKE = launch.Kernel("collectives", "hand_over", outputs=4), launch.Kernel("collectives", "take", outputs=3)
 MOST = 1 << 31  #: elements, which MPI's functions count by an int
+WORTH = 1 << 16  #: bytes from which a call is handed over: a small one takes less time than that
 
 
 def capturing() -> bool:
@@ -163,6 +166,8 @@ def _agreed(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...]) -> 
     A kind that is new is compared before anything is sent. One that is known may meet a rank that runs eagerly, and so compares nothing: the watch
     compares the calls of those that capture them while they run.
     """
+    if group.courier is not None:
+        group.courier.settle()  # what is compared has its place behind all calls before
     task = Task(group, name, f"{text}{launch.observer().at_line()}", lambda: agree(group, task, key), group.timeout)
     task.native, task.seq = True, group.made() + 1
     if holder.watch is not None and group.size() > 1:
@@ -181,14 +186,23 @@ def _agreed(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...]) -> 
 
 def _run(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...], numbers: tuple[int, ...], x: np.ndarray, size: int) -> np.ndarray:
     """Run a call once the group's ranks agree on its kind; the array that it writes."""
-    MPI, out = mpi(), launch.empty(size, x.dtype)
-    _agreed(group, name, text, key)
-    calls = _calls.get(group.name) or _calls.setdefault(group.name, _Calls(group))
+    out = launch.empty(size, x.dtype)
+    kind = _kind(group, name, text, key)
     begin, *rest = (address(f) for f in (_FUNCTIONS[name], "MPI_Test", "sched_yield", "usleep"))
-    dtype = _handle(getattr(MPI, NAMES[str(x.dtype)]))
-    _KERNELS[name](str(x.dtype), calls.number(name, text), begin, *rest, dtype, *numbers, x, group.order._data, out)
+    _KERNELS[name](str(x.dtype), kind, begin, *rest, _dtype(x), *numbers, x, group.order._data, out)
     launch.check(_given_up, group.order._data, passes=((0, GIVEN_UP, 0, 0),))
     return out
+
+
+def _kind(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...]) -> int:
+    """Return the number of a kind of call, on which the ranks agree."""
+    _agreed(group, name, text, key)
+    calls = _calls.get(group.name) or _calls.setdefault(group.name, _Calls(group))
+    return calls.number(name, text)
+
+
+def _dtype(x: np.ndarray) -> int:
+    return _handle(getattr(mpi(), NAMES[str(x.dtype)]))
 
 
 def _handles(group: ProcessGroup, op: RedOpType) -> tuple[int, int, int]:
@@ -205,6 +219,31 @@ def reduced(group: ProcessGroup, tensor: Tensor, op: RedOpType) -> Tensor:
     key = (tensor.dtype.name, tensor.numel(), int(op))
     out = _run(group, "all_reduce", _said(tensor, op.name), key, _handles(group, op), dense(tensor), tensor.numel())
     return make(out, tensor._layout.dense, [0, 0])
+
+
+def reduced_later(group: ProcessGroup, tensor: Tensor, op: RedOpType) -> Callable[[], Tensor]:
+    """Begin the reduction of all ranks' tensors; what returns it, as a new one, and is called once, in the order of such calls.
+
+    ``tensor`` is the caller's own, and stays as it is meanwhile. Its kernels go on while the call travels, where a thread can make it.
+    """
+    if tensor.numel() * tensor.dtype.itemsize < WORTH or not possible():
+        total = reduced(group, tensor, op)
+        return lambda: total
+    x, order = dense(tensor), group.order._data
+    ticket, out = launch.empty(1, np.dtype(np.int64)), launch.empty(x.size, x.dtype)
+    kind = _kind(group, "all_reduce", _said(tensor, op.name), (tensor.dtype.name, tensor.numel(), int(op)))
+    if group.courier is None:
+        group.courier = Courier(group.words)
+    begin, post, sleep, *rest = (address(f) for f in (_FUNCTIONS["all_reduce"], "sem_post", "sem_wait", "sched_yield", "usleep"))
+    *handles, divisor = _handles(group, op)
+    _HAND_OVER(str(x.dtype), kind, begin, post, *rest, _dtype(x), *handles, x, ticket, order, out)
+
+    def take() -> Tensor:
+        _TAKE(str(x.dtype), sleep, divisor, ticket, x, order, out)
+        launch.check(_given_up, order, passes=((0, GIVEN_UP, 0, 0),))
+        return make(out, tensor._layout.dense, [0, 0])
+
+    return take
 
 
 def all_reduce(group: ProcessGroup, tensor: Tensor, op: RedOpType, async_op: bool) -> Work | None:

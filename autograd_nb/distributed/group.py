@@ -18,6 +18,7 @@ from ..kernels.order import BEGUN, DONE, GIVEN_UP, WORDS
 from ..ops.creation.cast import as_device
 from ..tensor import Tensor, wrap
 from . import mpi, rendezvous
+from .courier import Courier
 from .ending import end_together
 from .thread import communication, drain
 from .watch import Watch, holder
@@ -46,6 +47,7 @@ class ProcessGroup:
     messages: Any
     order: Tensor
     words: np.ndarray
+    courier: Courier | None
 
     def __init__(self, name: str, ranks: Sequence[int], own: int, backend: str, timeout: float, comm: Any):
         self.name, self.ranks, self.backend, self.timeout = name, tuple(ranks), backend, timeout
@@ -58,6 +60,7 @@ class ProcessGroup:
         self.words = np.zeros(WORDS, np.int64)
         self.order = wrap(self.words)  # what compiled collectives write
         launch.orders.append(self.order)
+        self.courier = None  # makes the calls that compiled programs hand over, from the first one on
 
     @property
     def group_name(self) -> str:
@@ -81,6 +84,8 @@ class ProcessGroup:
         if thread.inside():
             thread.run_here(task)
             return task
+        if self.courier is not None:
+            self.courier.settle()
         with self.lock:
             self.number += 1
             self.words[BEGUN] = self.number
@@ -97,6 +102,8 @@ class ProcessGroup:
     def end(self) -> None:
         """Let compiled programs wait for nobody here any more."""
         self.words[GIVEN_UP] = 1
+        if self.courier is not None:
+            self.courier.close()
         launch.orders[:] = [order for order in launch.orders if order is not self.order]
 
     def submit_beside(self, task: Task) -> Task:

@@ -8,7 +8,26 @@ from __future__ import annotations
 
 from ..codegen.calling import address, called
 from ..codegen.jit import helper
-from .order import BEGUN, DONE, ENDED, FLAG, GIVEN_UP, INSIDE, KIND, REQUEST, STATUS, WANTED
+from .order import (
+    BEGUN,
+    CALL,
+    CLOSED,
+    DONE,
+    ENDED,
+    FLAG,
+    GIVEN_UP,
+    HANDED,
+    INSIDE,
+    KIND,
+    LANDED,
+    LANDING,
+    MOST,
+    REQUEST,
+    SLOTS,
+    STATUS,
+    WANTED,
+    WIDTH,
+)  # fmt: skip
 
 #: looks at a call that follow at once, and those after which it rests between two
 SPIN, PATIENT, REST = 500, 20000, 50
@@ -17,10 +36,10 @@ EAGER, NAP = 200, 20
 
 
 @helper
-def _enter(kind, give_way, rest, order):
-    """Wait until Python's own calls are through; whether the call may begin."""
+def _enter(kind, landed, give_way, rest, order):
+    """Wait until Python's own calls are through, and ``landed`` of those that were handed over; whether the call may begin."""
     looks = 0
-    while order[BEGUN] != order[ENDED] and order[GIVEN_UP] == 0:
+    while (order[BEGUN] != order[ENDED] or order[LANDED] < landed) and order[GIVEN_UP] == 0:
         looks += 1
         if looks > PATIENT:
             called(rest, REST)
@@ -56,7 +75,7 @@ def _leave(test, give_way, rest, order):
 
 def all_reduce(kind, begin, test, give_way, rest, dtype, op, comm, divisor, x, order, out):
     """out = the ranks' x, reduced by MPI's ``op``, over ``divisor``; ``kind`` names the call for whoever asks what a rank does."""
-    if _enter(kind, give_way, rest, order):
+    if _enter(kind, order[HANDED], give_way, rest, order):
         called(begin, address(x, 0), address(out, 0), x.size, dtype, op, comm, address(order, REQUEST))
         if _leave(test, give_way, rest, order) and divisor != 1:
             for i in range(out.size):
@@ -65,7 +84,7 @@ def all_reduce(kind, begin, test, give_way, rest, dtype, op, comm, divisor, x, o
 
 def broadcast(kind, begin, test, give_way, rest, dtype, root, comm, x, order, out):
     """out = the x of rank ``root``."""
-    if _enter(kind, give_way, rest, order):
+    if _enter(kind, order[HANDED], give_way, rest, order):
         for i in range(x.size):
             out[i] = x[i]
         called(begin, address(out, 0), x.size, dtype, root, comm, address(order, REQUEST))
@@ -74,18 +93,87 @@ def broadcast(kind, begin, test, give_way, rest, dtype, root, comm, x, order, ou
 
 def all_gather(kind, begin, test, give_way, rest, dtype, comm, x, order, out):
     """out = the x of all ranks, one behind another."""
-    if _enter(kind, give_way, rest, order):
+    if _enter(kind, order[HANDED], give_way, rest, order):
         called(begin, address(x, 0), x.size, dtype, address(out, 0), x.size, dtype, comm, address(order, REQUEST))
         _leave(test, give_way, rest, order)
 
 
 def reduce_scatter(kind, begin, test, give_way, rest, dtype, op, comm, divisor, x, order, out):
     """out = this rank's part of the ranks' x, reduced by MPI's ``op``, over ``divisor``."""
-    if _enter(kind, give_way, rest, order):
+    if _enter(kind, order[HANDED], give_way, rest, order):
         called(begin, address(x, 0), address(out, 0), out.size, dtype, op, comm, address(order, REQUEST))
         if _leave(test, give_way, rest, order) and divisor != 1:
             for i in range(out.size):
                 out[i] = out[i] / divisor
+
+
+def hand_over(kind, begin, post, give_way, rest, dtype, op, comm, x, ticket, order, out):
+    """Begin ``out`` = the ranks' x, reduced by MPI's ``op``, behind the calls before: the courier makes it while the program goes on.
+
+    ``ticket`` is for `take`. Who calls this says that it writes x too: then no pass lets anything else have its memory before `take`.
+    """
+    looks = 0
+    while order[HANDED] - order[LANDED] >= MOST and order[GIVEN_UP] == 0:
+        looks += 1
+        if looks > PATIENT:
+            called(rest, REST)
+        else:
+            called(give_way)
+    if order[GIVEN_UP] == 0:
+        at = SLOTS + order[HANDED] % MOST * WIDTH
+        order[at], order[at + 1], order[at + 2], order[at + 3] = kind, begin, address(x, 0), address(out, 0)
+        order[at + 4], order[at + 5], order[at + 6], order[at + 7] = x.size, dtype, op, comm
+        order[HANDED] += 1
+        called(post, address(order, CALL))
+    ticket[0] = order[HANDED]
+
+
+def take(sleep, divisor, ticket, x, order, out):
+    """Wait until the call of this ticket has landed; its result, over ``divisor``, is in ``out``. Each call is taken once, in their order."""
+    order[WANTED] = 1
+    called(sleep, address(order, LANDING))
+    while order[LANDED] < ticket[0] and order[GIVEN_UP] == 0:
+        called(sleep, address(order, LANDING))
+    order[WANTED] = 0
+    if divisor != 1 and order[GIVEN_UP] == 0:
+        for i in range(out.size):
+            out[i] = out[i] / divisor
+
+
+@helper
+def _land(test, give_way, rest, order):
+    """Wait until the call that has been posted is through, or given up; rest between looks while the program computes."""
+    looks = 0
+    order[FLAG] = 0
+    called(test, address(order, REQUEST), address(order, FLAG), address(order, STATUS))
+    while order[FLAG] == 0:
+        if order[GIVEN_UP] != 0:
+            return
+        looks += 1
+        if order[WANTED] == 0 and looks > EAGER:
+            called(rest, NAP)
+        elif looks > PATIENT:
+            called(rest, REST)
+        elif looks > SPIN:
+            called(give_way)
+        called(test, address(order, REQUEST), address(order, FLAG), address(order, STATUS))
+    order[DONE] += 1
+    order[INSIDE] = 0
+
+
+def serve(sleep, post, test, give_way, rest, order):
+    """Make the calls that programs hand over, one after another, until the group ends."""
+    while order[CLOSED] == 0:
+        called(sleep, address(order, CALL))  # (a signal may end it early)
+        while order[LANDED] < order[HANDED] and order[CLOSED] == 0:
+            at = SLOTS + order[LANDED] % MOST * WIDTH
+            if _enter(order[at], 0, give_way, rest, order):
+                called(
+                    order[at + 1], order[at + 2], order[at + 3], order[at + 4], order[at + 5], order[at + 6], order[at + 7], address(order, REQUEST)
+                )
+                _land(test, give_way, rest, order)
+            order[LANDED] += 1
+            called(post, address(order, LANDING))
 
 
 def wait(test, give_way, rest, request, words, order):

@@ -12,8 +12,11 @@ import autograd_nb as torch
 import autograd_nb.distributed as dist
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
+from autograd_nb.distributed import compiled as calls
 from autograd_nb.distributed.algorithms.ddp_comm_hooks import default_hooks as hooks
+from autograd_nb.distributed.courier import possible
 from autograd_nb.distributed.thread import communication
+from autograd_nb.kernels.order import HANDED, LANDED
 from autograd_nb.nn.parallel import DistributedDataParallel as DDP
 
 
@@ -186,3 +189,72 @@ def check_a_hook_lets_the_step_run_eagerly():
     compiled = torch.compile(step)
     with pytest.warns(UserWarning, match="by itself"):
         [compiled(torch.ones(1, 3)) for _ in range(4)]
+
+
+def steps(model, compiled):
+    """Losses and parameters of some steps, and how many calls their programs handed over."""
+    moves = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    made = np.random.default_rng(me()[0])
+
+    def step(x):
+        moves.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        moves.step()
+        return loss
+
+    run, words = torch.compile(step, fullgraph=True) if compiled else step, dist.group.WORLD.words
+    before = int(words[HANDED])
+    losses = [run(torch.from_numpy(made.standard_normal((8, 150))).to(next(model.parameters()).dtype)).item() for _ in range(12)]
+    assert words[HANDED] == words[LANDED]
+    return losses, [p.detach() for p in model.parameters()], int(words[HANDED]) - before
+
+
+def deep(dtype):
+    torch.manual_seed(0)
+    layers = [layer for _ in range(4) for layer in (nn.Linear(150, 150), nn.Tanh())]
+    return DDP(nn.Sequential(*layers).to(dtype), bucket_cap_mb=0.08)
+
+
+def check_buckets_travel_while_a_program_computes():
+    """They are the bits of a program that waits for each; all but the last of a step are handed over."""
+    rank, size = me()
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        model = deep(dtype)
+        found = steps(model, True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(calls, "WORTH", 1 << 40)
+            waiting = steps(deep(dtype), True)
+        buckets = len(model.reducer.buckets)
+        assert buckets > 2
+        assert found[2] >= (buckets - 1) * 9 * possible()  # the first steps have another order of buckets
+        assert waiting[2] == 0
+        assert found[0] == waiting[0]
+        for a, b in zip(found[1], waiting[1], strict=True):
+            assert torch.equal(a, b)
+            every = [torch.empty_like(a) for _ in range(size)]
+            dist.all_gather(every, a)
+            assert torch.equal(every[rank - 1], a)
+
+
+def check_calls_outside_keep_their_place_among_those_handed_over():
+    rank, size = me()
+    model = deep(torch.float64)
+    moves = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torch.compile(fullgraph=True)
+    def step(x):
+        moves.zero_grad()
+        model(x).square().mean().backward()
+        moves.step()
+
+    for i in range(8):
+        x, y = torch.full((5,), float(i)), torch.full((7,), float(rank))
+        before = dist.all_reduce(x, async_op=True)
+        step(torch.ones(4, 150, dtype=torch.float64) * (rank + 1))
+        after = dist.all_reduce(y, async_op=True)
+        dist.broadcast(z := torch.full((3,), float(rank)), size - 1)
+        before.wait(), after.wait()
+        assert x[0].item() == i * size
+        assert y[0].item() == size * (size - 1) / 2
+        assert z[0].item() == size - 1

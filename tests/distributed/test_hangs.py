@@ -192,6 +192,27 @@ def test_a_compiled_call_names_a_spinning_rank():
     assert "rank 1 is in no collective (its last was all_reduce #9 float64[1000] SUM" in out
 
 
+STEPS = """
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*[torch.nn.Linear(150, 150) for _ in range(4)]), bucket_cap_mb=0.08)
+@torch.compile(fullgraph=True)
+def step(x):
+    model.zero_grad()
+    model(x).sum().backward()
+for _ in range(6): step(torch.ones(4, 150))
+assert dist.group.WORLD.words[32] > 0
+"""
+
+
+def test_a_bucket_that_travels_names_a_stopped_rank():
+    out = run(STEPS + "if rank == 2: os.kill(os.getpid(), signal.SIGSTOP)\nstep(torch.ones(4, 150))")
+    assert re.search(r"rank 0: all_reduce #\d+ float32\[\d+\] AVG waited .*rank 2 does not answer", out)
+
+
+def test_a_killed_rank_ends_others_whose_buckets_travel():
+    out = run(STEPS + "if rank == 2: os.kill(os.getpid(), signal.SIGKILL)\nstep(torch.ones(4, 150))", limit=LONG)
+    assert "waited" not in out
+
+
 def test_compiled_calls_of_other_sizes_are_refused_at_once():
     out = run(COMPILED.replace("LIMIT", "100") + "total(x[:5 + rank])", ranks=2, limit=LONG)
     assert "waited" not in out

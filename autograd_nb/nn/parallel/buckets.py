@@ -14,7 +14,6 @@ import numpy as np
 
 from ... import distributed as dist
 from ...distributed import compiled
-from ...distributed.buffers import average
 from ...distributed.futures import Future
 from ...graph.engine import queue_callback
 from ...graph.modes import no_grad
@@ -37,7 +36,7 @@ class Bucket:
         self.members = list(members)
         total = sum(params[i].numel() for i in members)
         self.flat = np.zeros(total, params[members[0]].dtype.np)
-        self.tensor = wrap(self.flat)
+        self.tensor = wrap(self.flat, params[members[0]].dtype)
         self.parts: list[np.ndarray] = []
         at = 0
         for i in members:
@@ -46,12 +45,12 @@ class Bucket:
             at += n
         self.pending = len(self.members)
         self.work: dist.Work | None = None
-        self.total: Tensor | None = None  # the mean over all ranks, in a captured pass
+        self.total: Callable[[], Tensor] | None = None  # returns the mean over all ranks, in a captured pass
         self.future: Future | None = None
 
     def gradients(self) -> list[Tensor]:
         """Return the parts as tensors, views of the whole."""
-        return [wrap(part) for part in self.parts]
+        return [wrap(part, self.tensor.dtype) for part in self.parts]
 
     def reset(self) -> None:
         """Wait for all gradients anew."""
@@ -217,7 +216,7 @@ class Reducer:
     def _send(self, index: int) -> None:
         bucket = self.buckets[index]
         if self.hook is None and compiled.capturing():
-            bucket.total = self._mean(bucket)
+            bucket.total = self._mean(bucket, index == len(self.buckets) - 1)
             return
         if self.hook is None:
             op = dist.ReduceOp.AVG if self.divisor is None else dist.ReduceOp.SUM
@@ -228,19 +227,25 @@ class Reducer:
         with no_grad():
             bucket.future = hook(state, dist.GradBucket(index, bucket.tensor, bucket.gradients(), params, index == len(self.buckets) - 1))
 
-    def _mean(self, bucket: Bucket) -> Tensor:
-        """Return the mean of a bucket's gradients over all ranks, by kernels: a captured program repeats them."""
+    def _mean(self, bucket: Bucket, last: bool) -> Callable[[], Tensor]:
+        """Begin the mean of a bucket's gradients over all ranks, by kernels, which a captured program repeats; what returns it.
+
+        While the ``last`` bucket travels there is nothing else to do.
+        """
         with no_grad():
             parts = [new_full(p.shape, 0.0, p.dtype) if p._grad is None else p._grad.detach() for p in (self.params[i] for i in bucket.members)]
             flat = cat([part.reshape(-1) for part in parts])
-            if not flat.dtype.is_half:
-                return compiled.reduced(self.group, flat, dist.ReduceOp.AVG)
-            return compiled.reduced(self.group, flat.float(), dist.ReduceOp.AVG).to(flat.dtype)
+            whole = flat.float() if flat.dtype.is_half else flat
+            if last:
+                total = compiled.reduced(self.group, whole, dist.ReduceOp.AVG)
+                return lambda: total
+            return compiled.reduced_later(self.group, whole, dist.ReduceOp.AVG)
 
-    def _hand_out(self, bucket: Bucket, total: Tensor) -> None:
+    def _hand_out(self, bucket: Bucket, taken: Callable[[], Tensor]) -> None:
         """Give the parameters the gradients of a captured pass."""
         at, bucket.total = 0, None
         with no_grad():
+            total = taken().to(bucket.tensor.dtype)
             for p in (self.params[i] for i in bucket.members):
                 part = total[at : at + p.numel()].view(p.shape)
                 at += p.numel()
@@ -254,12 +259,14 @@ class Reducer:
         if bucket.work is not None:
             bucket.work.wait()
             if self.divisor is not None:
-                average(bucket.flat, self.divisor)
+                with no_grad():
+                    bucket.tensor.div_(self.divisor)
         elif bucket.future is not None:
             value = bucket.future.wait()
             value = value[0] if isinstance(value, (list, tuple)) else value
             if value is not bucket.tensor:
-                np.copyto(bucket.flat, ndarray(value).reshape(-1), casting="unsafe")
+                with no_grad():
+                    bucket.tensor.copy_(value.reshape(-1))
 
     def _finish(self) -> None:
         """Wait for all buckets, and give the parameters their gradients."""
@@ -270,7 +277,7 @@ class Reducer:
 
     def _give(self, p: Tensor, part: np.ndarray) -> None:
         if p._grad is None or self.views:
-            p.grad = wrap(part if self.views else part.copy())
+            p.grad = wrap(part if self.views else part.copy(), p.dtype)
         else:
             np.copyto(ndarray(p._grad), part)
 
