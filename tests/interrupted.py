@@ -15,20 +15,25 @@ import dis
 import functools
 import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from numba import config
 
 import autograd_nb as torch
-from autograd_nb import launch, overriding
+from autograd_nb import distributed, launch, overriding
 from autograd_nb.codegen.build import apart
+from autograd_nb.graph import ownership
 from autograd_nb.graph.modes import state
+from autograd_nb.serialization.safetensors import load_safetensors, save_safetensors
 
 NUMBER = signal.SIGUSR1
 MOST = 60  #: moments of a scenario
@@ -117,7 +122,8 @@ def standing() -> list[str]:
     held: list[str] = []
 
     def try_locks() -> None:
-        for name, lock in (("plans", launch._plans), ("memory", launch._lock), ("overrides", overriding._lock), ("turn", apart._turn)):
+        locks = {"plans": launch._plans, "memory": launch._lock, "overrides": overriding._lock, "turn": apart._turn, "leaves": ownership.leaves}
+        for name, lock in locks.items():
             if lock.acquire(timeout=1):
                 lock.release()
             else:
@@ -430,6 +436,60 @@ for _n in (0, 1, 4):
     SCENARIOS[f"backward of a compiled call, {_n} before"] = _differentiated(_n, True)
 
 
+def _files(write: Callable[[dict, str], Any], read: Callable[[str], dict], writes: bool) -> Scenario:
+    """A file that is written, over an older one, or read."""
+
+    def make():
+        old, new = ({"x": torch.full((3,), value), "y": torch.arange(4)} for value in (1.0, 2.0))
+        folder = tempfile.mkdtemp()
+        path = os.path.join(folder, "file")
+        for tensors in (new, old):
+            write(tensors, path)
+        before = sorted(os.listdir(folder))
+
+        def verify(broken: bool) -> Iterator[str]:
+            if sorted(os.listdir(folder)) != before:
+                yield f"files: {os.listdir(folder)}"
+            found = read(path)["x"]
+            if not (near(found, new["x"] if writes else old["x"]) or (broken and near(found, old["x"]))):
+                yield f"what is read afterwards: {found}"
+            write(new, path)
+            if not near(read(path)["x"], new["x"]):
+                yield "the next file"
+
+        call = functools.partial(write, new, path) if writes else functools.partial(read, path)
+        weakref.finalize(call, shutil.rmtree, folder)
+        return call, verify
+
+    return make
+
+
+def _stored(tensors: dict, path: str) -> None:
+    graph = tensors.get("graph") or torch.trace(lambda x, scale=tensors["x"].detach().clone(): x * scale, torch.ones(3))
+    tensors["graph"] = graph  # traced once: it is the writing that is interrupted
+    graph.save(path)
+
+
+def _checkpointed(tensors: dict, path: str) -> None:
+    distributed.checkpoint.save(tensors, checkpoint_id=path)
+
+
+def _restored(path: str) -> dict:
+    found = {"x": torch.zeros(3), "y": torch.zeros(4, dtype=torch.int64)}
+    distributed.checkpoint.load(found, checkpoint_id=path)
+    return found
+
+
+for _name, _write, _read in (
+    ("torch.save", torch.save, torch.load),
+    ("safetensors", save_safetensors, load_safetensors),
+    ("a graph's file", _stored, lambda path: {"x": torch.load_graph(path).run(["output"], {"x": torch.ones(3)})[0]}),
+    ("a checkpoint", _checkpointed, _restored),
+):
+    SCENARIOS[_name] = _files(_write, _read, True)
+    SCENARIOS[f"reading of {_name}"] = _files(_write, _read, False)
+
+
 def walk(name: str, most: int) -> tuple[int, list[str]]:
     """(interruptions, what was wrong) of a scenario, at so many moments that are evenly spread."""
     make = SCENARIOS[name]
@@ -463,7 +523,8 @@ def shallow(name: str) -> tuple[int, list[str]]:
             step()
             break
         except (RuntimeError, ctypes.ArgumentError) as error:  # what ctypes, and `load_state_dict`, make of it
-            if "recursion" not in str(error).lower():
+            text = str(error).lower()
+            if "recursion" not in text and "is not a checkpoint" not in text:  # (whose data may nest too deeply)
                 raise
         finally:
             sys.setrecursionlimit(old)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..codegen.build.files import replacing
+from ..codegen.build.files import archiving, replacing
 from ..dtypes import dtype
 from ..nn.parameter import Parameter
 from ..ops.creation.device import device as Device
@@ -171,7 +171,7 @@ def _write_archive(obj: Any, file: Any, protocol: int, root: str) -> None:
     data = io.BytesIO()
     pickler = _Pickler(data, protocol)
     pickler.dump(obj)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with archiving(file, zipfile.ZIP_STORED) as archive:
 
         def write(name: str, content: Any) -> None:
             # a fixed date: equal objects give equal files

@@ -26,6 +26,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .files import looked_at
+
 MAGIC = b"agnb-k1\n"
 SUFFIX = ".kernel"
 _DIGEST = 32
@@ -142,8 +144,7 @@ class Store:
         temporary = folder / f".{key}.{os.urandom(8).hex()}.tmp"
         try:
             try:
-                handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-                with open(handle, "wb", buffering=0) as file:
+                with open(temporary, "xb", buffering=0, opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                     _write_all(file, MAGIC + hashlib.sha256(rest).digest() + rest)
                 os.replace(temporary, folder / (key + SUFFIX))
             except BaseException:
@@ -228,23 +229,20 @@ def _read(path: Path) -> bytes:
 
 def opened(path: Path, trusted: Callable[[os.stat_result], bool] | None = None) -> Any:
     """Return a plain file that only the user or root (or who else is ``trusted``) can have written, open and without a buffer."""
-    try:
-        handle = os.open(path, _OPEN)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.EMLINK):
-            raise NotOurs("is a link") from None
-        if error.errno in (errno.ENXIO, errno.ENODEV):  # a socket, or a device without a driver
-            raise NotOurs("is not a file") from None
-        raise
-    try:
-        status = os.fstat(handle)
+
+    def look(status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise NotOurs("is not a file")
         if not (trusted or is_private)(status):
             raise NotOurs("belongs to, or may be written by, another user")
-        return open(handle, "rb", buffering=0)
-    except BaseException:
-        os.close(handle)
+
+    try:
+        return looked_at(path, _OPEN, look, 0)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK):
+            raise NotOurs("is a link") from None
+        if error.errno in (errno.ENXIO, errno.ENODEV, errno.EISDIR):  # a socket, a device without a driver, a folder
+            raise NotOurs("is not a file") from None
         raise
 
 

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,13 +19,21 @@ def reading(path: Any) -> BinaryIO:
     """Return a file that is open for reading; RuntimeError for a pipe, a device or a socket, which may never end, or never begin."""
     name = os.fspath(path)
     _look(os.stat(name).st_mode, name)
-    handle = os.open(name, _OPEN)
+    return looked_at(name, _OPEN, lambda status: _look(status.st_mode, name))
+
+
+def looked_at(name: Any, flags: int, look: Callable[[os.stat_result], None], buffering: int = -1) -> Any:
+    """Return a file that is open for reading, which ``look(status)`` has not refused.
+
+    No bare descriptor is in anybody's hands: where an interrupt comes, it would be closed twice, and another file with it.
+    """
+    file = open(name, "rb", buffering, opener=lambda name, _: os.open(name, flags))  # noqa: SIM115  (for who asks)
     try:
-        _look(os.fstat(handle).st_mode, name)
-        return os.fdopen(handle, "rb")
+        look(os.fstat(file.fileno()))
     except BaseException:
-        os.close(handle)
+        file.close()
         raise
+    return file
 
 
 def _look(mode: int, name: Any) -> None:
@@ -67,6 +75,20 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
             os.fsync(place)
         finally:
             os.close(place)
+
+
+@contextmanager
+def archiving(file: Any, how: int) -> Iterator[Any]:
+    """Give a zip file that is written to ``file``; what the block raises is raised, and no complaint about entries that stayed open."""
+    import zipfile  # which few programs need
+
+    archive = zipfile.ZipFile(file, "w", how)
+    try:
+        yield archive
+    except BaseException:
+        archive.fp = None  # it is not to be completed
+        raise
+    archive.close()
 
 
 def _umask() -> int:

@@ -66,12 +66,8 @@ class Requests:
         if self._path is None or said in known:
             return
         known[said] = text = json.dumps(answer).encode()
-        with suppress(OSError):
-            handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
-            try:
-                os.write(handle, _line(said, text))
-            finally:
-                os.close(handle)
+        with suppress(OSError), open(self._path, "ab", buffering=0, opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(_line(said, text))
 
     def clear(self) -> None:
         """Remove all that was noted in the folder, by whatever versions."""

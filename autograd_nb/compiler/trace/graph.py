@@ -19,7 +19,7 @@ import numpy as np
 
 from ... import launch
 from ...autograd.api import grad
-from ...codegen.build.files import replacing
+from ...codegen.build.files import archiving, replacing
 from ...dtypes import BY_NAME
 from ...graph import markup
 from ...graph.modes import enable_grad, no_grad
@@ -331,7 +331,7 @@ class Graph:
             text = json.dumps(head)
         except TypeError as error:
             raise GraphError(f"{self.name}: it cannot be saved: {error}") from None
-        with nullcontext(path) if hasattr(path, "write") else replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as z:
+        with nullcontext(path) if hasattr(path, "write") else replacing(path) as file, archiving(file, zipfile.ZIP_DEFLATED) as z:
             z.writestr("graph.json", text)
             for b in buffers.values():
                 if b.kind in ("state", "constant"):
