@@ -48,12 +48,13 @@ class Checks:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"ndarray": np.ndarray, "told": told, "S": settings, "T": ownership.tensor}
+        self.names: dict[str, Any] = {"ndarray": np.ndarray, "told": told, "S": settings, "D": dtypes._default, "T": ownership.tensor}
         self.arrays: list[np.ndarray] = []
         self.slots: dict[int, str] = {}  # id of an array -> its name
         self._parts = 0
         self.differs("S.threads", "!=", settings.threads)
         self.differs("S.matmul_precision", "!=", settings.matmul_precision)
+        self.differs("D[0]", "is not", dtypes.get_default_dtype())
 
     def name(self, value: Any) -> str:
         """Return a name by which the text finds a value."""

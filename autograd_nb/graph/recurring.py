@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import dtypes, launch
+from .. import launch
 from ..config import settings
 from ..overriding import Overrides
 from . import noted, ownership
@@ -45,9 +45,6 @@ def forget() -> None:
     global _held
     _roots.clear()
     _held = 0
-
-
-dtypes.default_changed.append(forget)
 
 
 def room(held: int) -> bool:

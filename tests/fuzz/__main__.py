@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import collections
 import faulthandler
+import gc
 import os
 import re
 import signal
@@ -36,6 +37,7 @@ def arguments() -> argparse.Namespace:
         "--compiled", action="store_true",
         help="functions called a few times, compiled; without, programs run eagerly (with NUMBA_DISABLE_JIT=1 kernels are run by Python: quicker)",
     )
+    parser.add_argument("--replays", action="store_true", help="compare programs that are replayed with the same ones that are not (`replays`)")
     parser.add_argument("--most", type=int, default=2, help="failures to print of those that are alike")
     parser.add_argument("--no-strides", action="store_true")
     parser.add_argument("--from", dest="first", type=int, default=0)
@@ -55,11 +57,11 @@ def alike(text: str) -> str:
 def worker(options: argparse.Namespace) -> None:
     """Run programs until the time is up; each one's number is written down before it begins."""
     from ..compiler import interpreted
+    from . import replays
     from .check import check, report
     from .program import CAPTURED
 
     interpreted.install()
-
     faulthandler.enable()
     faulthandler.dump_traceback_later(HANG, exit=True)
     began, number = time.time(), options.first
@@ -74,13 +76,19 @@ def worker(options: argparse.Namespace) -> None:
         faulthandler.dump_traceback_later(HANG, exit=True)
         if options.worker:
             Path(options.worker).write_text(f"{number}")
-        program, difference, why = check(seed, options.compiled, not options.no_strides)
+        if options.replays:
+            if number % 32 == 0:
+                gc.freeze()  # what passes that are noted look through: all that PyTorch consists of is none of it
+            program, before, difference = replays.check(seed)
+            why: list[str] = []
+        else:
+            program, difference, why = check(seed, options.compiled, not options.no_strides)
         number += 1
         explained.update(set(why))
         if difference is not None:
             seen[difference.kind] += 1
             faulthandler.dump_traceback_later(HANG * 5, exit=True)
-            text = report(program, difference, not options.no_strides)
+            text = replays.report(program, before, difference) if options.replays else report(program, difference, not options.no_strides)
             key = alike(text)
             reports[key] += 1
             if reports[key] <= options.most:  # else it is one more of a kind
@@ -92,6 +100,8 @@ def worker(options: argparse.Namespace) -> None:
     faulthandler.cancel_dump_traceback_later()
     count, taken = number - options.first, time.time() - began
     captured = f"; {CAPTURED[0]} functions became programs (shrinking included)" if options.compiled else ""
+    if options.replays:
+        captured = f"; {replays.REPLAYED[0]} passes and {replays.REPLAYED[1]} calls were replays (shrinking included)"
     print(f"\n{count} programs, {sum(seen.values())} differ {dict(seen)}, {taken:.0f} s; explained: {dict(explained)}" + captured, flush=True)
 
 
@@ -129,6 +139,7 @@ def main() -> None:
         command += (
             ["--worker", str(note), "--most", str(options.most)]
             + ["--compiled"] * options.compiled
+            + ["--replays"] * options.replays
             + ["--no-strides"] * options.no_strides
         )
         command += [f"--skip={options.skip}"] + ([f"--programs={options.programs}"] if options.programs else [])

@@ -52,10 +52,12 @@ def short(values: np.ndarray) -> str:
     return text if len(text) < 120 else f"{text[:120]}…"
 
 
-def close(a: np.ndarray, b: np.ndarray, tolerance: float | None) -> bool:
-    """Whether values are equal, or for a tolerance nearly so."""
+def close(a: np.ndarray, b: np.ndarray, tolerance: float | None, exact: bool = False) -> bool:
+    """Whether values are equal, or for a tolerance nearly so. ``exact``: whether they have the same bits."""
     if a.tobytes() == b.tobytes():  # most are, and this is twenty times as quick
         return True
+    if exact:
+        return False
     if tolerance is None:
         return np.array_equal(a, b)
     scale = max(1.0, float(np.abs(b[np.isfinite(b)]).max(initial=0.0)))
@@ -63,7 +65,7 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float | None) -> bool:
 
 
 def differences(
-    mine: Any, theirs: Any, name: str, strides: bool = True, coarse: bool = False, own: bool = False
+    mine: Any, theirs: Any, name: str, strides: bool = True, coarse: bool = False, own: bool = False, exact: bool = False,
 ) -> tuple[str, str] | None:
     """(kind, what) in which two looks at a value differ. ``own``: both are this library's, so that versions are compared too."""
     if not isinstance(mine, Seen) or not isinstance(theirs, Seen):
@@ -81,7 +83,7 @@ def differences(
         if a != b:
             return kind, f"{name}: {kind} {a} instead of {b}"
     precision = COARSE.get(theirs.dtype, theirs.dtype) if coarse else theirs.dtype
-    if not close(mine.values, theirs.values, TOLERANCE.get(precision)):
+    if not close(mine.values, theirs.values, TOLERANCE.get(precision), exact):
         return "value", f"{name}: {short(mine.values)} instead of {short(theirs.values)}"
     if strides and theirs.values.size > 0:
         pairs = [(s, t) for s, t, n in zip(mine.strides, theirs.strides, mine.shape) if n > 1]
@@ -91,7 +93,7 @@ def differences(
     if (mine.grad is None) != (theirs.grad is None):
         return "grad none", f"{name}.grad is {'None' if mine.grad is None else 'a tensor'}"
     if mine.grad is not None:
-        found = differences(mine.grad, theirs.grad, f"{name}.grad", strides, coarse)  # (its version: as with `made` below)
+        found = differences(mine.grad, theirs.grad, f"{name}.grad", strides, coarse, exact, exact)  # (its version: as with `made` below)
         if found:
             return f"grad {found[0]}", found[1]
     return None
@@ -109,9 +111,9 @@ def changed(before: Step, after: Step, name: str, gradient: bool = False) -> boo
 
 def first_difference(
     mine: list[Step], theirs: list[Step], strides: bool = True, statements: Sequence[str] = (), trifles: list[str] | None = None,
-    own: bool = False,
+    own: bool = False, exact: bool = False,
 ) -> Difference | None:
-    """The first one of two runs; None where they agree. ``own``: both are this library's, and nothing is explained then.
+    """The first one of two runs; None where they agree. ``own``: both are this library's, and nothing is explained then; ``exact``: to the bit.
 
     What is explained and changes nothing is added to ``trifles``.
     """
@@ -134,6 +136,8 @@ def first_difference(
             known = theirs[k - 1].state if k else {}
             case = Case("error type", statement, told(a.error), told(b.error), "", "\n".join(statements[:k]), known)
             return Difference("error type", k, f"{told(a.error)} instead of {told(b.error)}", explanation(case))
+        if exact and told(a.error) != told(b.error):
+            return Difference("error", k, f"{told(a.error)} instead of {told(b.error)}")
         for name in [*b.state, *(n for n in a.state if n not in b.state)]:
             if name not in a.state or name not in b.state:
                 hooked = a.error is not None and name not in a.state and (not k or name not in theirs[k - 1].state)
@@ -141,8 +145,8 @@ def first_difference(
             if b.state[name] is UNREADABLE and a.state[name] is not UNREADABLE:
                 trifles.append(explained.UNREADABLE)
                 continue
-            made = name.startswith(("found", "kept", "held", "gs", "_h"))  # (new tensors may be written once or twice)
-            found = differences(a.state[name], b.state[name], name, strides, coarse, own and not made)
+            made = not exact and name.startswith(("found", "kept", "held", "gs", "_h"))  # (new tensors may be written once or twice)
+            found = differences(a.state[name], b.state[name], name, strides, coarse, own and not made, exact)
             anew = k == 0 or name in ("x", "y", "z") or (not own and name not in theirs[k - 1].state)  # made by what has failed
             gradient = found is not None and found[0].startswith("grad ")  # (a call's values may have been changed before it)
             several = gradient and len(PASS.findall(b.text or statement)) > 1  # the last of which fails, and a part of it had been done there

@@ -77,6 +77,25 @@ def test_what_has_changed_is_read():
         assert p.sort(1).values.is_inference()
 
 
+@pytest.mark.parametrize("call", ["x.mvlgamma(1)", "torch.bucketize(1.5, x)", "torch.fft.fft(x)"])
+def test_another_default_dtype_is_heeded(call):
+    """What is noted of calls with integers and numbers is of the default dtype that they had."""
+    x = torch.arange(2, 8)
+
+    def result(default):
+        torch.set_default_dtype(default)
+        try:
+            out = eval(call, {"torch": torch, "x": x})
+            return out.dtype, out.tolist()
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+    wanted = {d: result(d) for d in (torch.float32, torch.float64)}
+    for _ in range(3):
+        for default, want in wanted.items():
+            assert [result(default) for _ in range(2 * N)] == [want] * 2 * N
+
+
 def test_users_ops_are_run_each_time():
     calls = []
 
