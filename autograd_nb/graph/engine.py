@@ -95,6 +95,13 @@ def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node],
                 total += v[0]
             if total != node.stamp:
                 _refuse(node)
+    if targets is None:
+        for leaf in last:
+            if (leaf._edge is not None or leaf._view is not None) and not leaf.is_leaf:
+                raise RuntimeError(
+                    f"leaf variable has been moved into the graph interior: a tensor of shape {tuple(leaf.shape)} was changed in place after "
+                    "what is differentiated was computed from it; change a copy"
+                )
     return nodes, last
 
 

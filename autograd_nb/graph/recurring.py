@@ -220,6 +220,7 @@ class _Graph(Checks):
         self.lines.append(f"if not {t}.is_leaf_edge: return False")
         self.differs(f"{t}._layout", "is not", leaf._layout)
         self.lines.append(f"if {t}._leaf_hook_set is not None or not {t}._rg: return False")
+        self.lines.append(f"if ({t}._edge is not None or {t}._view is not None) and not {t}.is_leaf: return False")
         grad = leaf._grad
         self.before.append((grad, None if grad is None else grad._version_[0]))
         if grad is None:

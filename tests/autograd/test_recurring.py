@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 
 import pytest
 
@@ -127,6 +128,14 @@ def test_all_checks_are_made():
         count = x.grad._version
         loss()[1].backward()
         assert answers[-1] and x.grad._version == count + 1
+        for k in range(4):
+            y = (x * 2).sum()
+            if k == 3:
+                assert answers[-1]
+                x.requires_grad_(False)
+                x.mul_(w.sum())
+            with pytest.raises(RuntimeError, match="moved into the graph") if k == 3 else nullcontext():
+                y.backward()
 
 
 def test_hooks_are_called():

@@ -461,3 +461,15 @@ def test_tensors_that_are_given_other_memory_count_it_as_a_change(source):
                 for used in ("x * x", "x.exp()", "x + 1", "x[:1] * x[1:]")
             }
     check(programs, "x = t.arange(1., 7.).reshape(2, 3).requires_grad_()")
+
+
+def test_leaves_that_are_results_by_now_take_no_gradient():
+    """What was computed from a leaf that an op in place has made a result of others since may not be differentiated."""
+    made = ("b = t.ones(3, 4); v = b[0].requires_grad_(); c = b[1]", "v = c = t.ones(4).requires_grad_()", "b = t.ones(3, 4); v = b[0].requires_grad_(); c = b")
+    changes = ("v.requires_grad_(False)\nc.mul_(w)", "c.mul_(w)", "v.requires_grad_(False)", "c.mul_(2)")
+    ends = ("y.backward(); r = v.grad", "r = t.autograd.grad(y, [v], allow_unused=True)",
+            "y.backward(inputs=[v]); r = v.grad", "y.backward(inputs=[u]); r = u.grad", "r = v.is_leaf")  # fmt: skip
+    check({
+        f"{m}, {c}, {e}": f"{m}; u = t.ones(4, requires_grad=True); y = (v * 2 + u).sum()\nwith t.enable_grad():\n    " + c.replace("\n", "\n    ") + f"\n{e}"
+        for m in made for c in changes for e in ends
+    }, "w = t.ones(4, requires_grad=True)")  # fmt: skip
