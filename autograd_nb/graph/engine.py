@@ -97,12 +97,18 @@ def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node],
                 _refuse(node)
     if targets is None:
         for leaf in last:
-            if (leaf._edge is not None or leaf._view is not None) and not leaf.is_leaf:
-                raise RuntimeError(
-                    f"leaf variable has been moved into the graph interior: a tensor of shape {tuple(leaf.shape)} was changed in place after "
-                    "what is differentiated was computed from it; change a copy"
-                )
+            if leaf._edge is not None or leaf._view is not None:
+                _check_leaf(leaf)
     return nodes, last
+
+
+def _check_leaf(leaf: Any) -> None:
+    """Raise RuntimeError where an op in place has made a leaf a result of others since it was read."""
+    if not leaf.is_leaf:
+        raise RuntimeError(
+            f"leaf variable has been moved into the graph interior: a tensor of shape {tuple(leaf.shape)} was changed in place after what "
+            "is differentiated was computed from it; change a copy"
+        )
 
 
 def _refuse(node: Node) -> None:
