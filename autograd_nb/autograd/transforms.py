@@ -344,7 +344,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     return wrapper
 
 
-def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return (func(*primals), a function of cotangents shaped as the output that gives vᵀJ for each primal).
 
     With ``has_aux`` func returns (output, aux), and the result is (output, vjp function, aux).
@@ -397,7 +397,7 @@ def _jvp_inputs(primals: Any, tangents: Any) -> tuple[list[Any], Any]:
     return moved, spec
 
 
-def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple[Any, ...]:
     """Return (func(*primals), J · tangents), and with ``has_aux`` also aux: the derivative in one direction.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jvp.html

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..ops.creation.cast import dense
 from ..overriding import whole
 from ..shapes import Layout
 from ..tensor import Tensor
-from .optimizer import Optimizer, check_flags, check_options, number, zeros_of
+from .optimizer import Optimizer, R, check_flags, check_options, number, zeros_of
 from .sparse import update_sparse
 
 
@@ -111,6 +111,10 @@ class Stepping(Optimizer):
             if s and "step" in s and not isinstance(s["step"], Tensor):
                 s["step"] = scalar_tensor(float(s["step"]), dtypes.float32)
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient.
 

@@ -10,7 +10,7 @@ from ..errors import shorten
 from ..graph.modes import enable_grad, no_grad
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
-from .optimizer import Optimizer, ParamsT, check_factor, check_lr, number
+from .optimizer import Optimizer, ParamsT, R, check_factor, check_lr, number
 
 
 class _Point(NamedTuple):
@@ -168,7 +168,7 @@ class LBFGS(Optimizer):
             place += n
 
     @no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], R]) -> R:  # type: ignore[override]
         """Run iterations; ``closure`` computes loss and gradients anew. Returns the loss before."""
         compute = enable_grad()(closure)
         group = self.param_groups[0]

@@ -11,7 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import Any, Self, TypeVar, overload
 
 from .. import dtypes, launch
 from ..errors import check_keywords, shorten
@@ -22,6 +22,7 @@ from ..ops.creation.create import new_full
 from ..tensor import Tensor
 
 ParamsT = Any
+R = TypeVar("R")  #: what a closure returns
 
 
 class _Required:
@@ -88,7 +89,7 @@ class Optimizer:
     0.5
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if kwargs:
             check_keywords(cls, kwargs)
         return object.__new__(cls)
@@ -263,6 +264,10 @@ class Optimizer:
                         g.requires_grad_(False)
                     g.zero_()
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters from their gradients; ``closure`` computes the loss again, which is returned."""
         raise NotImplementedError(f"{type(self).__name__} does not define step()")

@@ -160,7 +160,7 @@ def _kind(entry: walk.Entry) -> str:
         return "property"
     if entry.name.startswith("autograd_nb.Tensor."):
         return "method"
-    if isinstance(entry.thing, type):
+    if isinstance(entry.thing, type) and entry.page != "names/answers":  # (a class that cannot be made is no type in signatures)
         return "exception" if issubclass(entry.thing, BaseException) else "class"
     return "function"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from tests.typing import derivatives, programs, tensors, training
+from tests.typing import derivatives, layers, programs, tensors, training
 
 
 def holds(value: Any, said: Any) -> bool:
@@ -20,6 +20,10 @@ def holds(value: Any, said: Any) -> bool:
         return any(holds(value, one) for one in inner)
     if origin is tuple and inner[-1] is not Ellipsis:
         return isinstance(value, tuple) and len(value) == len(inner) and all(map(holds, value, inner))
+    if origin is dict:
+        return isinstance(value, dict) and all(holds(key, inner[0]) and holds(one, inner[1]) for key, one in value.items())
+    if said is Any:
+        return True
     if origin in (tuple, list):
         return isinstance(value, origin) and all(holds(one, inner[0]) for one in value)
     return type(value) is said or (isinstance(value, said) and said not in (int, tuple))
@@ -35,7 +39,7 @@ def asserted(monkeypatch):
         seen.append(said)
         return value
 
-    for program in (derivatives, programs, tensors, training):
+    for program in (derivatives, layers, programs, tensors, training):
         monkeypatch.setattr(program, "assert_type", check)
     return seen
 
@@ -93,3 +97,13 @@ def test_whole_programs(asserted, tmp_path, capsys):
     assert torch.func.grad(lambda v: ((v - 1) ** 4).sum() + (v**2).sum())(found).abs().max().item() < 1e-4
     assert programs.shared(torch.nn.Linear(4, 1), x, torch.zeros(32, 1)) > 0
     assert len(asserted) >= 2
+
+
+def test_layers(asserted):
+    x = torch.ones(2, 3)
+    layers.parts(x)
+    layers.containers(x)
+    layers.recurrent()
+    layers.optimizers()
+    layers.transforms(x)
+    assert len(asserted) > 20

@@ -6,7 +6,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, Self, SupportsIndex, overload
 
 from ...tensor import Tensor
 from ..parameter import Parameter, typename
@@ -73,6 +73,10 @@ class Sequential(Module):
     def _key(self, index: Any) -> str:
         return next(islice(self._modules, _wrapped(index, len(self)), None))
 
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Module: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
@@ -172,6 +176,10 @@ class ModuleList(Module):
     def _key(self, index: Any) -> str:
         return str(_wrapped(index, len(self)))
 
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Module: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self)[index])

@@ -11,15 +11,14 @@ from typing import Any
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
 from .options import Spatial, parameter, several, sizes
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Spatial):
-    weight: Parameter
-    bias: Parameter | None
+    weight: Tensor
+    bias: Tensor | None
     in_channels: int
     out_channels: int
     kernel_size: tuple[Any, ...]

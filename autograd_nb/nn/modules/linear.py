@@ -39,7 +39,7 @@ class Linear(Module):
     in_features: int
     out_features: int
     weight: Tensor
-    bias: Tensor | None
+    bias: Parameter  # (None without one: as in PyTorch, who asks for one need not say to a checker that it is there)
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()

@@ -9,7 +9,7 @@ import builtins
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar
 
 from ... import dtypes, launch
 from ...errors import check_keywords, refuse_keywords
@@ -43,6 +43,17 @@ __all__ = [
     "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
     "register_module_module_registration_hook", "register_module_parameter_registration_hook",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    Given = ParamSpec("Given")
+    Result = TypeVar("Result", covariant=True)
+
+    class _Forward(Protocol[Given, Result]):
+        """An object with a ``forward``, whose parameters and result a call of a module has too."""
+
+        @property
+        def forward(self) -> Callable[Given, Result]: ...
+
 
 #: attributes that every module has, as they are when it is made
 _FRESH: tuple[tuple[str, Callable[[], Any]], ...] = (
@@ -83,7 +94,7 @@ class Module(Tree, StateDict):
     call_super_init = False
     dump_patches = False
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if kwargs:
             check_keywords(cls, kwargs)
         return object.__new__(cls)
@@ -103,11 +114,36 @@ class Module(Tree, StateDict):
 
     if TYPE_CHECKING:  # (a subclass names its own parameters)
         forward: Callable[..., Any]
+
+        def __call__(self: _Forward[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result: ...
+
     else:
 
         def forward(self, *input: Any) -> Any:
             """Return what the module computes; every subclass defines it."""
             raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            if not (
+                self._forward_hooks
+                or self._forward_pre_hooks
+                or self._backward_hooks
+                or self._backward_pre_hooks
+                or Global.forward
+                or Global.forward_pre
+                or Global.backward
+                or Global.backward_pre
+            ):
+                try:
+                    return self.forward(*args, **kwargs)
+                except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                    tell_path(error, self, args)
+                    raise
+            try:
+                return self._call_with_hooks(args, kwargs)
+            except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                tell_path(error, self, args)
+                raise
 
     # --------------------------------------------------------------------------------------------- registration
     def _check_name(self, kind: str, name: Any, where: dict[Any, Any]) -> None:
@@ -259,28 +295,6 @@ class Module(Tree, StateDict):
                 self.__dict__[name] = make()
 
     # -------------------------------------------------------------------------------------------------- calling
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or Global.forward
-            or Global.forward_pre
-            or Global.backward
-            or Global.backward_pre
-        ):
-            try:
-                return self.forward(*args, **kwargs)
-            except (RuntimeError, ValueError, TypeError, IndexError) as error:
-                tell_path(error, self, args)
-                raise
-        try:
-            return self._call_with_hooks(args, kwargs)
-        except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            tell_path(error, self, args)
-            raise
-
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
 
@@ -402,7 +416,7 @@ class Module(Tree, StateDict):
         return add_hook(self._backward_hooks, hook)
 
     # -------------------------------------------------------------------------------------------------- changes
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace the data of every parameter, gradient and buffer by ``fn`` of it."""
         if recurse:
             for module in self.children():
@@ -422,14 +436,14 @@ class Module(Tree, StateDict):
                 self._buffers[name] = fn(b)
         return self
 
-    def apply(self, fn: Callable[[Module], None]) -> Module:
+    def apply(self, fn: Callable[[Module], None]) -> Self:
         """Call ``fn`` on every module below and on this one; this module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
-    def to(self, *args: Any, **kwargs: Any) -> Module:
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert the floating parameters and buffers to a dtype, in place: ``to(dtype)``, ``to(device)``, ``to(tensor)``.
 
         ``memory_format`` is that of parameters and buffers of 4 and 5 dims.
@@ -462,36 +476,36 @@ class Module(Tree, StateDict):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() or t.is_complex() else t)
 
-    def type(self, dst_type: Any) -> Module:
+    def type(self, dst_type: Any) -> Self:
         """Convert all parameters and buffers to a dtype, an old type such as ``torch.DoubleTensor``, or what has such a name."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def float(self) -> Module:
+    def float(self) -> Self:
         """Convert floating parameters and buffers to float32."""
         return self.to(dtypes.float32)
 
-    def double(self) -> Module:
+    def double(self) -> Self:
         """Convert floating parameters and buffers to float64."""
         return self.to(dtypes.float64)
 
-    def half(self) -> Module:
+    def half(self) -> Self:
         """Convert floating parameters and buffers to float16."""
         return self.to(dtypes.float16)
 
-    def bfloat16(self) -> Module:
+    def bfloat16(self) -> Self:
         """Convert floating parameters and buffers to bfloat16."""
         return self.to(dtypes.bfloat16)
 
-    def cpu(self) -> Module:
+    def cpu(self) -> Self:
         """Return the module: everything is on the CPU."""
         return self
 
-    def cuda(self, device: Any = None) -> Module:
+    def cuda(self, device: Any = None) -> Self:
         """Raise RuntimeError: this library computes on the CPU."""
         as_device("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
         return self
 
-    def to_empty(self, *, device: Any = None, recurse: bool = True) -> Module:
+    def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
         """Give parameters and buffers fresh memory with undefined contents; the module."""
         if device is not None:
             as_device(device)
@@ -503,11 +517,11 @@ class Module(Tree, StateDict):
 
         self.__dict__.update(forward=compiled(self.forward, *args, **kwargs), _compiled=True)
 
-    def share_memory(self) -> Module:
+    def share_memory(self) -> Self:
         """Return the module; its memory is not moved. RuntimeError where parameters have no memory yet."""
         return self._apply(lambda t: t.share_memory_())
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Set training mode here and below (it changes dropout and batch norm, not recording); the module."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -516,11 +530,11 @@ class Module(Tree, StateDict):
             module.train(mode)
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """Leave training mode and return the module."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set ``requires_grad`` of every parameter; the module."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)

@@ -46,6 +46,9 @@ class _NormBase(_Scaled):
     momentum: float | None
     affine: bool
     track_running_stats: bool
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
 
     _version = 2
     dims: tuple[int, ...] = ()
@@ -226,7 +229,7 @@ class SyncBatchNorm(_BatchNorm):
     def _keep(self, mean: Tensor, var: Tensor) -> None:
         """Move the running statistics towards those of a batch."""
         self.num_batches_tracked.add_(1)
-        factor = 1.0 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+        factor = 1.0 / float(self.num_batches_tracked) if self.momentum is None else self.momentum  # type: ignore[arg-type]
         with no_grad():
             self.running_mean.mul_(1 - factor).add_(mean.to(self.running_mean.dtype), alpha=factor)
             self.running_var.mul_(1 - factor).add_(var.to(self.running_var.dtype), alpha=factor)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...ops.core.registry import OPS
 from ...ops.creation.create import new_full
@@ -20,6 +20,7 @@ from ..utils.rnn import PackedSequence
 from .module import Module
 from .options import parameter
 
+Steps = TypeVar("Steps", Tensor, PackedSequence)  #: a call's outputs come as its inputs do
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
@@ -234,17 +235,28 @@ class RNN(RNNBase):
     (torch.Size([5, 1, 4]), torch.Size([1, 1, 4]))
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        if len(args) > 3:
-            nonlinearity, args = args[3], (*args[:3], *args[4:])
-        else:
-            nonlinearity = kwargs.pop("nonlinearity", "tanh")
-        if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
-        self.nonlinearity = nonlinearity
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True, batch_first: bool = False,
+            dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None,
+        ) -> None: ...  # fmt: skip
+
+        def forward(self, input: Steps, hx: Tensor | None = None) -> tuple[Steps, Tensor]: ...
+        def __call__(self, input: Steps, hx: Tensor | None = None) -> tuple[Steps, Tensor]: ...  # type: ignore[override]
+    else:
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            if "proj_size" in kwargs:
+                raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+            if len(args) > 3:
+                nonlinearity, args = args[3], (*args[:3], *args[4:])
+            else:
+                nonlinearity = kwargs.pop("nonlinearity", "tanh")
+            if nonlinearity not in ("tanh", "relu"):
+                raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+            super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
+            self.nonlinearity = nonlinearity
 
 
 class LSTM(RNNBase):
@@ -262,8 +274,19 @@ class LSTM(RNNBase):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__("LSTM", *args, **kwargs)
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+            dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
+        ) -> None: ...  # fmt: skip
+
+        def forward(self, input: Steps, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Steps, tuple[Tensor, Tensor]]: ...
+        def __call__(self, input: Steps, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Steps, tuple[Tensor, Tensor]]: ...  # type: ignore[override]
+    else:
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         """Return the shape of a cell state for this input."""
@@ -289,10 +312,21 @@ class GRU(RNNBase):
     (torch.Size([5, 1, 4]), torch.Size([1, 1, 4]))
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        super().__init__("GRU", *args, **kwargs)
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+            dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None,
+        ) -> None: ...  # fmt: skip
+
+        def forward(self, input: Steps, hx: Tensor | None = None) -> tuple[Steps, Tensor]: ...
+        def __call__(self, input: Steps, hx: Tensor | None = None) -> tuple[Steps, Tensor]: ...  # type: ignore[override]
+    else:
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            if "proj_size" in kwargs:
+                raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+            super().__init__("GRU", *args, **kwargs)
 
 
 class RNNCellBase(Module):

@@ -93,7 +93,7 @@ class StateDict:
         if type(self).get_extra_state is not StateDict.get_extra_state:
             destination[prefix + _EXTRA] = self.get_extra_state()
 
-    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """Return name -> tensor of every parameter and persistent buffer, here and below; the tensors share the module's memory.
 
         keep_vars: the parameters themselves instead of detached tensors.
