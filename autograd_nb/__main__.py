@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,12 +35,21 @@ def _add_run(commands: Any) -> None:
     )
     launcher.add_to(run)
     run.add_argument("-m", "--module", dest="module", action="store_true", help="the target is a module's name")
+    run.add_argument("--as-gpus", type=_some, metavar="N", help="a program that insists on GPUs finds N of them: the CPU in their place")
     run.add_argument("target", help="the script")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     run.set_defaults(run=_run)
 
 
+def _some(word: str) -> int:
+    if not word.isdigit() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is no number of GPUs: at least 1")
+    return int(word)
+
+
 def _run(options: argparse.Namespace) -> int:
+    if options.as_gpus:
+        os.environ[launcher.AS_GPUS] = str(options.as_gpus)
     if launcher.wants_ranks(options):
         return launcher.launch(options)
     from .compat.as_torch import run

@@ -19,6 +19,7 @@ from ..config import settings
 from ..dtypes import dtype, finfo, iinfo
 from ..nn.parameter import Buffer, Parameter
 from ..tensor import Tensor, TensorMeta
+from .gpus import asked
 from .import_aliases import Finder
 from .small import TorchVersion
 
@@ -100,6 +101,7 @@ def as_torch() -> ModuleType:
             sys.modules.setdefault("torch" + name.removeprefix(PACKAGE), sys.modules[name])
     # programs choose between old and new ways of PyTorch by its version
     package.__version__ = TorchVersion(f"{TORCH_VERSION}+autograd_nb")  # type: ignore[attr-defined]
+    asked()
     return package
 
 

@@ -24,6 +24,8 @@ _ACCEPTED = (
     "start_method", "monitor_interval", "master_addr", "master_port",
 )  # fmt: skip
 
+AS_GPUS = "AUTOGRAD_NB_AS_GPUS"  #: the variable by which processes, and those that they start, find so many GPUs (see `compat.gpus`)
+
 
 def _spellings(name: str) -> list[str]:
     return list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
@@ -104,6 +106,8 @@ def variables(options: argparse.Namespace, ranks: int, attempt: int) -> dict[str
         "LOCAL_WORLD_SIZE": str(ranks), "TORCHELASTIC_RUN_ID": options.rdzv_id or uuid.uuid4().hex, "TORCHELASTIC_RESTART_COUNT": str(attempt),
         "TORCHELASTIC_MAX_RESTARTS": str(options.max_restarts), "AUTOGRAD_NB_NUM_THREADS": os.environ.get("AUTOGRAD_NB_NUM_THREADS", share),
     }  # fmt: skip
+    if AS_GPUS in os.environ:
+        found[AS_GPUS] = os.environ[AS_GPUS]
     for name in ("master_addr", "master_port"):
         if getattr(options, name):
             found[name.upper()] = getattr(options, name)

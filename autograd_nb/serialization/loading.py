@@ -13,6 +13,7 @@ from typing import Any
 from ..codegen.build.files import reading
 from ..dtypes import dtype
 from ..graph.modes import state
+from ..ops.creation.cast import stand_in
 from ..ops.creation.device import device as Device
 from .older import read_older
 from .unpickling import _Unpickler, storage_array
@@ -86,7 +87,7 @@ class _File:
 
 
 def _check_location(map_location: Any) -> None:
-    if isinstance(map_location, (str, Device)) and Device(map_location).type != "cpu":
+    if isinstance(map_location, (str, Device)) and Device(map_location).type != "cpu" and not stand_in.gpus:
         raise RuntimeError(
             f"Attempting to deserialize object on {map_location}, but there is no such device: this library computes on the CPU. Please use "
             "load with map_location='cpu'"

@@ -98,6 +98,28 @@ def test_a_pytorch_program_on_several_ranks(tmp_path, spelling):
     assert lines == [f"{head.format(r)} sum 6.0 ('{r}', '{r}') ['-n', '--x'] True" for r in range(3)]
 
 
+ON_GPUS = """
+import os, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl")
+model = DDP(torch.nn.Linear(2, 1, bias=False).to(rank), device_ids=[rank], output_device=rank)
+torch.nn.init.ones_(model.module.weight)
+model(torch.full((1, 2), float(rank)).cuda()).sum().backward()
+print("mean", model.module.weight.grad.tolist(), torch.cuda.device_count())
+dist.destroy_process_group()
+"""
+
+
+@needs_mpi
+def test_a_program_for_gpus_on_several_ranks(tmp_path):
+    (tmp_path / "program.py").write_text(ON_GPUS)
+    ended = started([*RUN, "--as-gpus", "2", "--nproc_per_node=2", str(tmp_path / "program.py")])
+    assert ended.code == 0, ended.out
+    assert ended.out.count("mean [[0.5, 0.5]] 2") == 2
+
+
 @needs_mpi
 def test_a_job_that_fails_is_started_again(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)

@@ -17,6 +17,7 @@ from ...distributed.comm_hooks import allreduce_hook, fp16_compress_hook
 from ...distributed.joining import Join, Joinable, JoinHook
 from ...graph import engine
 from ...graph.modes import state
+from ...ops.creation.cast import stand_in
 from ...tensor import Tensor, edge, wrap
 from ..modules.module import Module
 from .buckets import MEGABYTE, Reducer
@@ -87,7 +88,7 @@ class DistributedDataParallel(Module, Joinable):
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameters that require a gradient."
             )
-        if device_ids or output_device is not None:
+        if (device_ids or output_device is not None) and not stand_in.gpus:
             raise ValueError(
                 "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules or CPU "
                 f"modules, but got device_ids {device_ids}, output_device {output_device}; leave them out: this library computes on the CPU"

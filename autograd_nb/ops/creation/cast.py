@@ -270,10 +270,22 @@ def fill_(input, value: Tensor | float):
     return (_fill if input._rg and input._view is None else _overwrite)(input, value)
 
 
+class _StandIn:
+    """How many GPUs programs find in this process, in whose place the CPU is (see `compat.gpus`)."""
+
+    gpus: int = 0
+
+
+stand_in: _StandIn = _StandIn()
+
+
 def as_device(value: Any) -> None:
-    """Accept every spelling of the CPU; RuntimeError for any other device."""
+    """Accept every spelling of the CPU, and of the GPUs that it stands in for; RuntimeError for any other device."""
     name = str(value)
-    if name.split(":")[0] in ("cpu", "None"):
+    kind, _, index = name.partition(":")
+    if kind in ("cpu", "None"):
+        return
+    if stand_in.gpus and (kind == "cuda" or kind.isdigit()) and int((kind if kind.isdigit() else index) or 0) < stand_in.gpus:
         return
     raise DeviceError(name)
 

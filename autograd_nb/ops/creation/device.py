@@ -135,10 +135,11 @@ def cpu(input, memory_format=None):
 
 def _elsewhere(kind: str) -> None:
     def method(input, device=None, non_blocking=False, memory_format=None):
-        as_device(kind)
+        as_device(kind if device is None else f"{kind}:{device}" if isinstance(device, int) else device)
+        return input
 
     method.__name__ = kind
-    method.__doc__ = f"Raise RuntimeError: there is no {kind} device here."
+    method.__doc__ = f"Raise RuntimeError: there is no {kind} device here (but see `compat.gpus`)."
     public(namespaces=())(method)
 
 
