@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import launch
-from ..dtypes import bfloat16
+from ..dtypes import bfloat16, dtype
 from ..tensor import Tensor, ndarray
 from .reduce_op import RedOpType, ReduceOp
 
@@ -44,7 +44,7 @@ class Buffer:
     flat: np.ndarray
 
     def __init__(self, tensor: Tensor):
-        self.array = _bits(tensor) if tensor.dtype is bfloat16 else ndarray(tensor)
+        self.array = memory(tensor)
         self.own = self.array.flags.c_contiguous
         self.flat = self.array.reshape(-1) if self.own else np.empty(0, self.array.dtype)
 
@@ -67,13 +67,25 @@ class Buffer:
 
     def fill(self, values: np.ndarray) -> None:
         """Bring other values of the same number into the tensor."""
-        if self.array.dtype == np.uint16 and values.dtype == np.float32:
-            values = _rounded(values)
-        np.copyto(self.array, values.reshape(self.array.shape), casting="unsafe")
+        store(self.array, values.reshape(self.array.shape))
 
 
-def _bits(tensor: Tensor) -> np.ndarray:
-    """Return the memory of a bfloat16 tensor."""
+def store(array: np.ndarray, values: np.ndarray) -> None:
+    """Write values into an array, rounded where it has fewer bits."""
+    if array.dtype == np.uint16 and values.dtype == np.float32:
+        values = _rounded(values)
+    np.copyto(array, values, casting="unsafe")
+
+
+def room(elements: int, d: dtype) -> np.ndarray:
+    """Return memory for elements of a dtype, zeros; bfloat16 as `memory` has it."""
+    return np.zeros(elements, np.uint16 if d is bfloat16 else d.np)
+
+
+def memory(tensor: Tensor) -> np.ndarray:
+    """Return an array that shares a tensor's memory: bfloat16 by its bits, as uint16."""
+    if tensor.dtype is not bfloat16:
+        return ndarray(tensor)
     step, layout = tensor.dtype.itemsize, tensor._layout
     return np.lib.stride_tricks.as_strided(tensor._data.view(np.uint16), layout.shape, tuple(s * step for s in layout.strides))
 

@@ -10,8 +10,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from ..tensor import Tensor, ndarray
-from .buffers import as_bytes, average, is_summable, operation, summable, typed
+from ..tensor import Tensor
+from .buffers import as_bytes, average, is_summable, memory, operation, store, summable, typed
 from .collectives import call, said
 from .group import ProcessGroup
 from .mpi import mpi
@@ -26,7 +26,7 @@ def _begin(sizes: Sequence[int]) -> list[int]:
 
 def all_gather_parts(whole: Tensor, sizes: Sequence[int], group: ProcessGroup) -> Work:
     """Begin to give every rank all parts of ``whole``, of which it has its own. ``sizes``: the elements of each rank's."""
-    MPI, flat = mpi(), ndarray(whole)
+    MPI, flat = mpi(), memory(whole)
     each = flat.itemsize
     places = [n * each for n in sizes], [n * each for n in _begin(sizes)]
 
@@ -41,7 +41,7 @@ def all_gather_parts(whole: Tensor, sizes: Sequence[int], group: ProcessGroup) -
 
 def reduce_scatter_parts(whole: Tensor, sizes: Sequence[int], group: ProcessGroup) -> Work:
     """Begin to give every rank the mean over all ranks of its part of ``whole``, whose other parts stay as they are."""
-    MPI, flat, rank = mpi(), ndarray(whole), group.rank()
+    MPI, flat, rank = mpi(), memory(whole), group.rank()
     begin = _begin(sizes)[rank]
 
     def run() -> None:
@@ -49,7 +49,7 @@ def reduce_scatter_parts(whole: Tensor, sizes: Sequence[int], group: ProcessGrou
         own = np.empty(sizes[rank], given.dtype)
         through(group.comm.Ireduce_scatter(typed(MPI, given), typed(MPI, own), list(sizes), operation(MPI, ReduceOp.SUM, given)))
         average(own, group.size())
-        np.copyto(flat[begin : begin + own.size], own, casting="unsafe")
+        store(flat[begin : begin + own.size], own)
 
     key = whole.dtype.name, tuple(sizes)
     work = call(group, "reduce_scatter_parts", f"{said(whole)} in {list(sizes)}", key, run, [whole], True)

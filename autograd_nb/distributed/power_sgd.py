@@ -13,7 +13,7 @@ import numpy as np
 
 from ..tensor import Tensor, ndarray, wrap
 from .collectives import all_reduce
-from .comm_hooks import GradBucket, allreduce_hook
+from .comm_hooks import GradBucket, Hook, allreduce_hook
 from .futures import Future
 from .group import default_group
 from .reduce_op import ReduceOp
@@ -67,6 +67,8 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
         return allreduce_hook(state.process_group, bucket)
+    if bucket.buffer().dtype.is_half:
+        return _widened(powerSGD_hook, state, bucket)
     parts = [ndarray(g) for g in bucket.gradients()]
     return _compressed(state, bucket, [_matrix(part) for part in parts])
 
@@ -76,6 +78,8 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
         return allreduce_hook(state.process_group, bucket)
+    if bucket.buffer().dtype.is_half:
+        return _widened(batched_powerSGD_hook, state, bucket)
     flat = ndarray(bucket.buffer()).reshape(-1)
     side = int(np.ceil(np.sqrt(flat.size)))
     square = np.zeros(side * side, flat.dtype)
@@ -88,6 +92,18 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
         return bucket.buffer()
 
     return future.then(back)
+
+
+def _widened(hook: Hook, state: PowerSGDState, bucket: GradBucket) -> Future:
+    """Run a hook on gradients of float16 or bfloat16 as float32, and round what comes of it."""
+    buffer = bucket.buffer()
+    wide: Tensor = buffer.float()  # type: ignore[attr-defined]
+    gradients, at = [], 0
+    for g in bucket.gradients():
+        gradients.append(wide[at : at + g.numel()].view(g.shape))  # type: ignore[attr-defined]
+        at += g.numel()
+    of = GradBucket(bucket.index(), wide, gradients, bucket.parameters(), bucket.is_last())
+    return hook(state, of).then(lambda f: buffer.copy_(f.value()))  # type: ignore[attr-defined]
 
 
 def _matrix(part: np.ndarray) -> np.ndarray:

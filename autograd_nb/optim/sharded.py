@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from .. import distributed as dist
+from ..distributed.buffers import memory, room
 from ..distributed.comm_hooks import GradBucket
 from ..distributed.futures import Future
 from ..distributed.joining import Joinable, JoinHook
 from ..distributed.parts import all_gather_parts, reduce_scatter_parts
-from ..tensor import Tensor, ndarray, wrap
+from ..tensor import Tensor, wrap
 from .optimizer import Optimizer
 
 __path__: list[str] = []  # PyTorch has the class in a module below this one: see compat/import_aliases.py
@@ -94,19 +95,19 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         for members in shares.values():
             flat, parts = self._joined(members)
             if self.parameters_as_bucket_view:
-                for p, memory in parts:
-                    p.data = wrap(memory)
-            self._messages.append((wrap(flat), self._elements(members), parts))
+                for p, part in parts:
+                    p.data = wrap(part, p.dtype)
+            self._messages.append((wrap(flat, members[0].dtype), self._elements(members), parts))
 
     def _joined(self, members: Sequence[Tensor]) -> tuple[np.ndarray, list[tuple[Tensor, np.ndarray]]]:
         """Return the values of tensors one behind another, and the part of each."""
-        flat, at = np.empty(sum(p.numel() for p in members), members[0].dtype.np), 0
+        flat, at = room(sum(p.numel() for p in members), members[0].dtype), 0
         parts: list[tuple[Tensor, np.ndarray]] = []
         for p in members:
-            memory = flat[at : at + p.numel()].reshape(p.shape)
+            part = flat[at : at + p.numel()].reshape(p.shape)
             at += p.numel()
-            np.copyto(memory, ndarray(p))
-            parts.append((p, memory))
+            np.copyto(part, memory(p))
+            parts.append((p, part))
         return flat, parts
 
     def _elements(self, params: Iterable[Tensor]) -> list[int]:
@@ -144,13 +145,13 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         works = []
         for whole, sizes, parts in self._messages:
             for p, part in parts:
-                if self._owner[p] == self.rank and not np.shares_memory(ndarray(p), part):
-                    np.copyto(part, ndarray(p))
+                if self._owner[p] == self.rank and not np.shares_memory(memory(p), part):
+                    np.copyto(part, memory(p))
             works.append(all_gather_parts(whole, sizes, self.process_group))
         for work, (_, _, parts) in zip(works, self._messages, strict=True):
             work.wait()
             for p, part in parts:
-                own = ndarray(p)
+                own = memory(p)
                 if self._owner[p] != self.rank and not np.shares_memory(own, part):
                     np.copyto(own, part)
 
@@ -162,12 +163,12 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         """
         pairs = sorted(zip(bucket.parameters(), bucket.gradients(), strict=True), key=lambda pair: optimizer._owner[pair[0]])
         flat, parts = optimizer._joined([gradient for _, gradient in pairs])
-        work = reduce_scatter_parts(wrap(flat), optimizer._elements(p for p, _ in pairs), optimizer.process_group)
+        work = reduce_scatter_parts(wrap(flat, bucket.buffer().dtype), optimizer._elements(p for p, _ in pairs), optimizer.process_group)
 
         def back(done: Future) -> Tensor:
             for (p, gradient), (_, part) in zip(pairs, parts, strict=True):
                 if optimizer._owner[p] == optimizer.rank:
-                    np.copyto(ndarray(gradient), part)
+                    np.copyto(memory(gradient), part)
             return bucket.buffer()
 
         return work.get_future().then(back)

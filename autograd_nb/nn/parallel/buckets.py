@@ -14,12 +14,13 @@ import numpy as np
 
 from ... import distributed as dist
 from ...distributed import compiled
+from ...distributed.buffers import memory, room
 from ...distributed.futures import Future
 from ...graph.engine import queue_callback
 from ...graph.modes import no_grad
 from ...ops.creation.create import new_full
 from ...ops.shape.cat import cat
-from ...tensor import Tensor, ndarray, wrap
+from ...tensor import Tensor, wrap
 
 FIRST, MEGABYTE = 1 << 20, 1 << 20  #: bytes of the first bucket, which is small so that something is sent early
 
@@ -35,7 +36,7 @@ class Bucket:
     def __init__(self, params: Sequence[Tensor], members: Sequence[int]):
         self.members = list(members)
         total = sum(params[i].numel() for i in members)
-        self.flat = np.zeros(total, params[members[0]].dtype.np)
+        self.flat = room(total, params[members[0]].dtype)
         self.tensor = wrap(self.flat, params[members[0]].dtype)
         self.parts: list[np.ndarray] = []
         at = 0
@@ -209,7 +210,7 @@ class Reducer:
         if self.params[i]._grad is None or absent:
             bucket.parts[k].fill(0)
         else:
-            source = ndarray(self.params[i]._grad)
+            source = memory(self.params[i]._grad)
             if source.ctypes.data != bucket.parts[k].ctypes.data or not source.flags.c_contiguous:
                 np.copyto(bucket.parts[k], source)
 
@@ -279,7 +280,7 @@ class Reducer:
         if p._grad is None or self.views:
             p.grad = wrap(part if self.views else part.copy(), p.dtype)
         else:
-            np.copyto(ndarray(p._grad), part)
+            np.copyto(memory(p._grad), part)
 
     def shadow(self) -> None:
         """Take part in a pass of ranks that have data, with gradients of 0; the parameters get the gradients that theirs get."""

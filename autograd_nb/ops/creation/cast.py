@@ -271,7 +271,7 @@ def fill_(input, value: Tensor | float):
 
 
 class _StandIn:
-    """How many GPUs programs find in this process, in whose place the CPU is (see `compat.gpus`)."""
+    """A place for the number of GPUs that programs find in this process, for which the CPU stands in (see `compat.gpus`)."""
 
     gpus: int = 0
 
