@@ -1,5 +1,7 @@
 """Programs whose backward passes and calls are replayed: ``python -m tests.fuzz --replays`` (see `graph.recurring`, `ops.core.known_calls`).
 
+``python -m tests.fuzz.replays`` walks over all ops instead.
+
 What is compared is this library with itself. A program runs without replays; then programs that are nearly the same run, so that what
 they do is noted, and then the program again, twice, with replays of all that is taken to be alike. It must come to the same bits, the
 same errors and the same counts of changes. Statements are compiled once, so that all these programs come to the same lines.
@@ -7,8 +9,10 @@ same errors and the same counts of changes. Statements are compiled once, so tha
 
 from __future__ import annotations
 
+import argparse
 import ast
 import dataclasses
+import gc
 import random
 import re
 from collections.abc import Iterator
@@ -22,6 +26,7 @@ import autograd_nb as ours
 from autograd_nb.graph import noted, recurring
 from autograd_nb.ops.core import structured
 
+from ..compiler import interpreted
 from . import generate
 from .compare import Difference, first_difference
 from .program import Call, Calls, Program, call, trace
@@ -207,3 +212,44 @@ def report(program: Any, before: list[Any], found: Difference) -> str:
         before[k] = shrink(before[k], lambda smaller, k=k: fails(program, [*before[:k], smaller, *before[k + 1 :]]))
     texts = [p.text("autograd_nb").partition("# ---\n")[2] for p in [*before, program]]
     return f"{difference(program, before) or f'only once: {found}'}\n" + "# and then\n".join(texts)
+
+
+# ---------------------------------------------------------------------------------------------------------------- a walk over ops
+
+
+def walk(most: int, every: int = 1, first: int = 0) -> int:
+    """Run each op's templates with operands of all kinds in turn, several times, replayed and not; how many differ."""
+    from . import ops, sweep
+
+    wrong = 0
+    for number, (name, templates) in enumerate(ops.templates()):
+        if number % every != first or UNWRITTEN.search(name):
+            continue
+        for template in templates[:most]:
+            programs = [p for kind in sweep.KINDS if (p := sweep.program(template, kind)) is not None]
+            programs = [p for p in programs if not any(dies("\n".join(p.statements)) for dies in sweep.DIES.values())]
+            others = [Program(tuple(re.sub(r"make\((\d+)", r"make(1\1", s) for s in p.statements)) for p in programs]
+            with replays(0):
+                plain = [steps(p) for p in others]
+            with replays(1):
+                for p in programs:
+                    steps(p)
+                for p, wanted in [*zip(others, plain), *zip(others[::-1], plain[::-1])]:
+                    found = first_difference(steps(p), wanted, own=True, exact=True)
+                    if found is not None:
+                        wrong += 1
+                        print(f"{name}: {found}\n    " + "\n    ".join(p.statements), flush=True)
+        if number % 32 == 0:
+            gc.freeze()
+    return wrong
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--most", type=int, default=1)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0)
+    options = parser.parse_args()
+    interpreted.install()
+    found = walk(options.most, options.every, options.first)
+    print(f"{found} differ; {REPLAYED[0]} passes and {REPLAYED[1]} calls were replays")
