@@ -238,10 +238,8 @@ class _Plan:
     __slots__ = ("launches", "odd")
 
     def __init__(self, rows: list[tuple[Layout, ...]], counters: int):
-        for g, p, *states in rows:
-            for layout in (g, *states[: len(states) - counters]):
-                if layout.size != p.size:  # the parameter's memory has been replaced
-                    raise RuntimeError(f"The size of tensor a ({p.size}) must match the size of tensor b ({layout.size})")
+        for g, p, *states in rows:  # the parameter's memory may have been replaced
+            check_fit(g, p, [(layout, p.sizes) for layout in states[: len(states) - counters]])
         self.odd: list[int] = []
         alike: dict[tuple[Any, ...], list[int]] = {}
         for i, row in enumerate(rows):
@@ -254,6 +252,23 @@ class _Plan:
                 sizes = [rows[i][1].size for i in chosen]
                 scattered = [k for k, i in enumerate(chosen) if rows[i][0] is not rows[i][1]]
                 self.launches.append((key, chosen, sizes, scattered, 4 * sum(sizes)))
+
+
+def check_fit(g: Layout, p: Layout, states: Sequence[tuple[Layout, tuple[int, ...]]]) -> None:
+    """Raise RuntimeError where a parameter has not the shape of its gradient, or one that this can be broadcast to, or states not theirs."""
+    wrong = [layout for layout, shape in states if layout.sizes != shape]
+    if wrong or len(g.sizes) > len(p.sizes) or any(n not in (1, m) for n, m in zip(g.sizes[::-1], p.sizes[::-1], strict=False)):
+        what, sizes = ("state", wrong[0].sizes) if wrong else ("gradient", g.sizes)
+        raise RuntimeError(
+            f"The shape of a parameter, {tuple(p.sizes)}, must match that of its {what}, {tuple(sizes)}: give .data the shape that it had, or "
+            "zero_grad() and make the optimizer anew"
+        )
+
+
+def spread(g: Tensor, p: Tensor) -> np.ndarray:
+    """Return the memory of a gradient laid out as the parameter is, in C order, and broadcast where it is smaller."""
+    g = g.detach()
+    return dense(g if g._layout.sizes == p._layout.sizes else g.expand(p._layout.shape))
 
 
 _plans = Memo()
@@ -272,7 +287,7 @@ def update(kernel: Update, numbers: tuple[Any, ...], columns: list[list[Tensor]]
     for key, rows, sizes, scattered, work in plan.launches:
         arrays = [[column[i]._data for i in rows] for column in columns]
         for k in scattered:
-            arrays[0][k] = dense(columns[0][rows[k]].detach())
+            arrays[0][k] = spread(columns[0][rows[k]], columns[1][rows[k]])
         if [a.size for a in arrays[1]] != sizes:  # other arrays may go on behind what the kernel asks of them
             arrays[1] = [a[:n] for a, n in zip(arrays[1], sizes, strict=True)]
         if work < threads.WORTH or not _apart(arrays):

@@ -10,11 +10,10 @@ from ..dtypes import finfo, float32
 from ..graph.modes import no_grad
 from ..launch import Kernel
 from ..ops.core.registry import OPS
-from ..ops.creation.cast import dense
 from ..ops.creation.create import new_full
 from ..overriding import whole
 from ..tensor import Tensor
-from .fused import Stepping, Update, is_plain, through_copies, update
+from .fused import Stepping, Update, check_fit, is_plain, spread, through_copies, update
 from .optimizer import ParamsT, check_one_element, counter, number, zeros_of
 
 __all__ = ["Adafactor", "Muon"]
@@ -81,12 +80,11 @@ class Adafactor(Stepping):
                     self._begin(p, state, group)
                 spare = zeros_of(p)
             numbers = (*options, finfo(p.dtype).eps if eps1 is None else float(eps1), float(eps2), sign)
-            if p.ndim > 1:
-                row = [p._grad, p, spare, state["row_var"], state["col_var"], state["step"]]
-                work = partial(_run, _adafactor, (*numbers, p.shape[-2], p.shape[-1]))
-            else:
-                row = [p._grad, p, spare, state["variance"], state["step"]]
-                work = partial(_run, _adafactor_vector, numbers)
+            shapes = {"variance": tuple(p.shape)} if p.ndim < 2 else {"row_var": (*p.shape[:-1], 1), "col_var": (*p.shape[:-2], 1, p.shape[-1])}
+            states = [state[name] if name in state else state["step"] for name in shapes]
+            check_fit(p._grad._layout, p._layout, [(t._layout, shape) for t, shape in zip(states, shapes.values(), strict=True)])
+            row = [p._grad, p, spare, *states, state["step"]]
+            work = partial(_run, _adafactor, (*numbers, p.shape[-2], p.shape[-1])) if p.ndim > 1 else partial(_run, _adafactor_vector, numbers)
             work(row) if is_plain(row) else through_copies(row, work)
 
 
@@ -94,7 +92,7 @@ class Adafactor(Stepping):
 def _run(kernel: Kernel, numbers: tuple[Any, ...], row: list[Tensor]) -> None:
     gradient, p, *states = row
     arrays = [t._data[: t._layout.size] for t in (p, *states)]
-    kernel(tuple([t.dtype for t in row[1:]]), *numbers, dense(gradient.detach()), *arrays)
+    kernel(tuple([t.dtype for t in row[1:]]), *numbers, spread(gradient, p), *arrays)
     p._version_[0] += 1
 
 

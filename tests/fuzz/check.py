@@ -58,6 +58,17 @@ def rounded_before(program: Program, mine: list[Step], where: int) -> bool:
     return first_difference(mine[where : where + 1], [again]) is None
 
 
+def by_copies(program: Program, mine: list[Step], where: int) -> bool | None:
+    """Whether PyTorch comes to what this library did if its nodes keep copies of what they read; None where that cannot be told.
+
+    What changes behind the graph's back (``x.data = …``) is then read as it was: either that, or what PyTorch reads, is right.
+    """
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        theirs = trace(Program(program.statements[: where + 1]), torch)
+    found = first_difference(mine[: where + 1], theirs, False, program.statements)
+    return True if found is None or (found.explained and found.where == where) else None if found.where < where else False
+
+
 def overlapping(program: Program, where: int, strides: bool) -> bool:
     """Whether an op in place agrees with PyTorch's if that is given copies of what it reads."""
     copied = explained.read_first(program.statements[where])
@@ -99,6 +110,8 @@ def compared(program: Program, strides: bool = True) -> tuple[Program, Differenc
             found.explained = explained.ROUNDING
         if not found.explained and found.kind == "value" and overlapping(program, found.where, strides):
             found.explained = explained.OVERLAP
+        if found.explained in explained.COPIED and "value" in found.kind and by_copies(program, mine, found.where) is False:
+            found.explained = ""
         if not found.explained and found.kind in ("requires_grad", "leaf", "history") and constant(program, found):
             found.explained = explained.CONSTANT
         if not found.explained:

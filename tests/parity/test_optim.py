@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -144,3 +145,35 @@ def test_files_are_exchanged(tmp_path):
     np.testing.assert_array_equal(n[0].weight.detach().numpy(), m[0].weight.detach().numpy())
     assert found["half"].tolist() == [1, 1, 1]
     assert isinstance(found["p"], ours.nn.Parameter)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adadelta", "Adagrad", "RMSprop", "Rprop", "ASGD", "Adafactor"])
+def test_parameters_that_were_given_another_shape(name):
+    """A gradient that can be broadcast to it is; else, and where the states are others, the step is refused and nothing changes."""
+    taken = 0
+    for shape, new in itertools.product([(1, 4), (3, 4), (4,), (12,), (4, 3)], repeat=2):
+        for steps in (0, 1):
+            found = []
+            for lib in (torch, ours):
+                p = lib.ones(*shape).requires_grad_()
+                optimizer = getattr(lib.optim, name)([p], lr=0.1)
+                (p * lib.arange(float(p.numel())).reshape(shape)).sum().backward()
+                for _ in range(steps):
+                    optimizer.step()
+                p.data = lib.full(new, 2.0)
+                try:
+                    optimizer.step()
+                except RuntimeError:
+                    assert lib is torch or bool((p == 2).all())
+                    found.append(None)
+                else:
+                    found.append(p.tolist())
+            theirs, mine = found
+            if mine is not None and theirs is not None:
+                np.testing.assert_allclose(mine, theirs, rtol=1e-4)
+                taken += 1
+            elif mine is not None:  # PyTorch writes the smaller gradient as a state
+                assert len(shape) <= len(new) and np.broadcast_shapes(shape, new) == new
+            if shape == new:
+                assert mine is not None
+    assert taken >= 10

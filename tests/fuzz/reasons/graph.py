@@ -1,0 +1,221 @@
+"""Differences in gradients, in what nodes keep, and in views, hooks and modes (see `case`)."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+from .case import Case, Explained
+
+#: a part of a tensor, a change of that and one of the part
+_VIEW_OF_CHANGED = r"(v\d+) = (\w+)(\[|\.\w+\()(?s:.*)\n\s*\2(\.\w+_\(|\[.*\] [-+*/]?= )(?s:.*)\n\s*\1(\.\w+_\(|\[.*\] [-+*/]?= )"
+
+
+@functools.cache
+def _computed_anew() -> re.Pattern[str]:
+    """An op that keeps other tensors than PyTorch's (tests/parity/exchanged.py names them), and a write to somebody's data after it."""
+    from ...parity.exchanged import KNOWN
+
+    names = {name.split(" ")[0].rsplit(".")[-1].replace("_", "") for name in KNOWN}
+    return re.compile(rf"(?<![a-z])({'|'.join(sorted(names))})(\dd)?\(.*\.data[.\[]", re.DOTALL)
+
+
+def _behind_the_graph(case: Case) -> Any:
+    """Whether a gradient comes after values were changed which a node keeps here or there."""
+    if "value" not in case.kind or not re.search(r"grad|backward", case.statement + case.kind):
+        return False
+    if re.search(r"kron\((?s:.)*(\w_\(|\] [-+*/]?= |\.data)", case.before):
+        return True
+    text = f"{case.before}\n{case.statement}"
+    if ".data" in text and "create_graph=True" in text:  # what a recorded gradient's nodes keep is the rule's own affair: quotients, powers
+        return True
+    return re.search(r"\.data[.\[]", case.before) and _computed_anew().search(case.before.lower().replace("_", ""))
+
+
+GRAPH = (
+    Explained(
+        "derivatives that PyTorch lacks",
+        "Bessel functions of integer order and some in-place forms have derivatives here; where PyTorch has none it may only fail in backward.",
+        lambda c: (c.kind == "requires_grad" and re.search(r"special\.\w*bessel", c.statement))
+        or (c.kind == "not refused" and re.search(r"derivative for .* is not implemented", c.theirs))
+        or (c.kind == "not refused" and "backward calculation is triggered with a negative slope" in c.theirs)
+        or (c.kind == "not refused" and "scatter_reduce does not support automatic differentiation for outputs with complex" in c.theirs
+        and "create_graph" in c.statement),
+    ),
+    Explained(
+        "how far a refused pass has come",
+        "The derivative by the first operand is refused by a node of its own, so that one by the second can be asked for; that has been added by then.",
+        lambda c: c.kind == "grad none" and re.search(r"\b(igammac?|zeta)_?\(", c.before),
+    ),
+    Explained(
+        "checkpoints by a pass of their own",
+        "What PyTorch's checkpoint with use_reentrant=True passes on has no history; here both ways can be differentiated again.",
+        lambda c: re.search(r"(requires_grad|history|leaf)$", c.kind) and "use_reentrant=True" in c.before and "create_graph=True" in c.statement,
+    ),
+    Explained(
+        "what takes no part",
+        "PyTorch's gradient of the largest and smallest counts the input among the ties also where include_self=False leaves it out "
+        "(docs/design.md).",
+        lambda c: "value" in c.kind and re.search(r"_reduce_?\(.*am(ax|in).*(include_self=)?False", c.before + c.statement)
+        and re.search(r"grad|backward", c.statement),
+    ),
+    Explained(
+        "as_strided_scatter's gradient",
+        "PyTorch's is known to be wrong: it lets through what is overwritten (tests/parity/opdb.py, WRONG_THERE).",
+        lambda c: "as_strided_scatter" in c.before + c.statement
+        and (c.kind == "grad value" or (c.kind == "value" and re.search(r"autograd\.grad|backward\(", c.statement)) or "INTERNAL ASSERT" in c.theirs),
+    ),
+    Explained(
+        "what second derivatives keep",
+        "A derivative that is recorded as one op keeps the gradient that it is given, where PyTorch keeps a product with that: changing what was "
+        "given before the next pass is refused.",
+        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine
+        and (given := re.search(r"autograd\.grad\([^()]*, (v\d+), .*create_graph=True", c.before))
+        and (
+            re.search(rf"^{given[1]}\b[^=\n]*(\w_\(|\] [-+*/]?= )", c.before, re.M)
+            or re.search(rf"^{given[1]} = v\d+\.grad$(?s:.*)\.backward\(", c.before, re.M)  # a pass accumulated into it
+        ),
+    ),
+    Explained(
+        "views that are made inside",
+        "Results of repeat_interleave, einsum, pools along one dim and instance_norm may be views in PyTorch of what nobody else has: they say "
+        "so, may not be detached in place, and a hook of such a node is lost when the result is changed in place.",
+        lambda c: re.search(r"repeat_interleave|einsum|pool1d|instance_norm", c.before)
+        and (
+            "Can't detach views in-place" in c.theirs
+            or (c.kind == "value" and "_is_view()" in c.statement)
+            or ("value" in c.kind and re.search(r"grad_fn\.register_(pre)?hook", c.before))
+        ),
+    ),
+    Explained(
+        "what a loss keeps",
+        "The fused cross_entropy keeps the logits themselves where PyTorch keeps a copy, their log_softmax (tests/parity/saved.py).",
+        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "cross_entropy" in c.before + c.statement,
+    ),
+    Explained(
+        "views that nobody has looked at",
+        "PyTorch refuses to change a view whose base has got a history since it was made, until somebody asks for the view's grad_fn.",
+        lambda c: c.kind == "not refused" and "a leaf Variable that requires grad is being used in an in-place" in c.theirs
+        and (re.search(rf"tied\.\w+_\(|{_VIEW_OF_CHANGED}", c.before + c.statement) or re.match(r"v\d+\[.*\] [-+*/%]+= ", c.statement)),
+    ),
+    Explained(
+        "gradients that are views",
+        "What autograd.grad returns has memory of its own here; in PyTorch it may be a view that was made where nothing is recorded, which "
+        "says so, and which what is recorded may not change.",
+        lambda c: (made := re.match(r"(v\d+)\.\w+_\(", c.statement) or re.search(r"(v\d+)\._is_view\(\)", c.statement))
+        and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
+        and (
+            (c.kind == "not refused" and "A view was created in no_grad mode and is being modified inplace" in c.theirs)
+            or (c.kind == "value" and "_is_view()" in c.statement)
+        ),
+    ),
+    Explained(
+        "order of gradients on their way",
+        "PyTorch's gradients of what is no leaf may be expanded or lie as their operands did; those of leaves agree.",
+        lambda c: (c.kind == "strides" and "grad" in c.statement and re.search(r"(autograd\.grad|vjp|func\.grad|register_)", c.statement))
+        or (c.kind == "grad strides" and "retain_grad" in c.statement)
+        or (c.kind == "strides" and "[" in c.name and "backward" in c.statement),
+    ),
+    Explained(
+        "exchanged data",
+        "Where x.data = … comes between the forward and the backward pass, gradients are here those of the values that the forward pass "
+        "read; PyTorch reads the new ones, which is no derivative of anything, and forgets the leaf where its dtype was another.",
+        lambda c: ("value" in c.kind or c.kind in ("raised", "not refused", "grad shape", "none", "grad none"))
+        and re.search(r"\.data = |vector_to_parameters", c.before)
+        and re.search(r"grad|backward", c.statement + c.kind),
+    ),
+    Explained(
+        "what nodes keep",
+        "Ops whose derivative reads other tensors than in PyTorch show it to programs that change values behind the graph's back "
+        "(tests/parity/exchanged.py names them; kron keeps a view that has no version there).",
+        _behind_the_graph,
+    ),
+    Explained(
+        "hooks on where a pass begins",
+        "A multi-grad hook counts the gradients that are to come, and in PyTorch forgets that of the one tensor that the pass begins with: "
+        "the hook is called too early, or never.",
+        lambda c: c.kind == "value"
+        and (held := re.findall(r"register_multi_grad_hook\(\[(v\d+), (v\d+)\]", c.before))
+        and (begun := re.search(r"(v\d+)\.backward\(|autograd\.grad\(\[?(v\d+),", c.statement))
+        and any(c.same(n, m) for pair in held for m in pair for n in begun.groups() if n),
+    ),
+    Explained(
+        "inputs of nodes",
+        "Which inputs a node has, and in what order, is the library's own business: PyTorch has none for numbers and masks. So are its results: "
+        "a cell of a recurrent net is one node here, with the next state and others that nothing may come of.",
+        lambda c: (c.kind == "raised" and "'NoneType' object has no attribute 'clone'" in c.mine and "for g in go)" in c.before and "Cell(" in c.before)
+        or (c.kind == "value" and (held := c.name.partition("[")[0]) and f"{held}.append((len(gi)," in c.before),
+    ),
+    Explained(
+        "integers that require grad",
+        "Into which a tensor that requires grad was copied: in PyTorch they say that they require grad too, which nothing can come of.",
+        lambda c: c.kind in ("requires_grad", "history", "leaf") and re.match(r"u?int|bool", getattr(c.known.get(c.name), "dtype", "")),
+    ),
+    Explained(
+        "versions of results",
+        "PyTorch writes some results piece by piece, or computes within them, which counts as changes of what nobody has changed yet.",
+        lambda c: c.kind == "value"
+        and (name := re.search(r" (v\d+)\._version", c.statement))
+        and not re.search(rf"\b{name[1]}(\.\w+_\(|\[.*\] [-+*/%]?= | [-+*/%]= |\.data|.*out=)", c.before),
+    ),
+    Explained(
+        "two faults of a change in inference mode",
+        "PyTorch computes, writes and only then refuses to count a change of an inference tensor outside of the mode; here nothing is "
+        "changed, so that what else is wrong with the call is not looked at.",
+        lambda c: c.kind == "error type" and "Inplace update to inference tensor" in c.mine,
+    ),
+    Explained(
+        "zeros that nothing is multiplied with",
+        "Derivatives of what is constant are zeros without memory in PyTorch, whose products are 0 also with nan: of the variance of one number.",
+        lambda c: c.kind == "value" and re.search(r"\b(var|std)(_mean)?\(", c.before) and c.statement.startswith("hs = "),
+    ),
+    Explained(
+        "results of numbers that are kept",
+        "The rule of a product by index_reduce of 0-d tensors reads the result that the op made; in PyTorch the one that it was written to.",
+        lambda c: c.kind == "value" and re.search(r"index_reduce_\(.*'prod'", c.before) and c.statement.startswith("hs = ")
+        and re.search(r"v1 = make\(1, \(\)", c.before),
+    ),
+    Explained(
+        "tensors detached in place",
+        "PyTorch reads what a node saved by way of the tensor's own place in the graph, so that it refuses a pass after detach_(); "
+        "here the pass runs.",
+        lambda c: c.kind in ("not refused", "error type") and "has been detached in-place" in c.theirs,
+    ),
+    Explained(
+        "gradients can be written to",
+        "What autograd.grad returns has memory of its own here; PyTorch may hand out an expanded view, which it refuses to change.",
+        lambda c: (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs and "grad" in c.statement)
+        or (
+            c.kind == "value"
+            and (made := re.match(r"(v\d+)(\.view\(.*\))?\[.*\] = ", c.statement) or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
+            and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
+            and 0 in getattr(c.known.get(made[1]), "strides", ())
+        ),
+    ),
+    Explained(
+        "strict single use",
+        "A second backward pass through a graph is an error here also where its nodes saved nothing (docs/design.md).",
+        lambda c: c.kind in ("raised", "error type") and "second time" in c.mine,
+    ),
+    Explained(
+        "other memory for a leaf",
+        "After x.set_(…) under no_grad PyTorch's autograd.grad does not find the leaf x in graphs that were recorded before, whose passes still "
+        "accumulate into it; here it is found, and what was kept of it is refused.",
+        lambda c: c.kind in ("none", "raised", "error type", "value")
+        and (given := re.findall(r"(v\d+)\.set_\(", c.before))
+        and (asked := re.search(r"autograd\.grad\(.*?, \[?(v\d+)(?:, (v\d+))?\]?", c.statement))
+        and set(asked.groups()) & set(given),
+    ),
+    Explained(
+        "other memory for a view",
+        "What x.set_(…) makes of a view is no view here; in PyTorch it stays one, whose base has been changed.",
+        lambda c: c.kind == "not refused" and ".set_(" in c.before
+        and re.search(r"A view was created in \w+ mode and its base or another view of its base has been modified", c.theirs),
+    ),
+    Explained(
+        "steps of parameters that were given another shape",
+        "PyTorch's optimizers broadcast states and parameters against each other; here a state has the shape of its parameter.",
+        lambda c: c.kind == "raised" and "The shape of a parameter, " in c.mine and re.search(r"\.data = |\.set_\(", c.before),
+    ),
+)

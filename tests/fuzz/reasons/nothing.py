@@ -1,0 +1,67 @@
+"""Differences where a tensor without elements takes part (see `case`)."""
+
+from __future__ import annotations
+
+import re
+
+from .case import Explained
+
+NOTHING = (
+    Explained(
+        "what attention to nothing keeps",
+        "Where there is no query PyTorch's keeps no operands.",
+        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "scaled_dot_product" in c.before + c.statement and c.empty,
+    ),
+    Explained(
+        "the gradient of nothing",
+        "That of cummax and cummin is in PyTorch the operand itself, which requires grad.",
+        lambda c: c.kind in ("requires_grad", "leaf", "history") and c.empty and re.search(r"cummax|cummin|block_diag", c.before),
+    ),
+    Explained(
+        "pixels of nothing",
+        "PyTorch's pixel_unshuffle of an empty tensor forgets to change the shape, which its derivative then refuses.",
+        lambda c: (c.kind == "shape" and c.empty and re.search(r"(?i)pixel_?unshuffle", c.statement))
+        or (c.kind == "not refused" and re.search(r"(?i)pixel_?unshuffle\(", c.before) and "pixel_shuffle expects its input's 'channel'" in c.theirs),
+    ),
+    Explained(
+        "strides of nothing",
+        "NumPy's strides of arrays without elements are 0; here they are those of C order.",
+        lambda c: c.empty and ((c.kind == "value" and "stride()" in c.statement) or "has a dimension with stride 0. gradcheck" in c.theirs),
+    ),
+    Explained(
+        "sizes of nothing",
+        "PyTorch does not look at the rank of bilinear's weight, nor at the last dims of an attention without queries.",
+        lambda c: c.kind == "raised"
+        and c.empty
+        and (("bilinear" in c.statement and "The size of tensor a (0)" in c.mine) or "query and key to have the same last dim" in c.mine),
+    ),
+    Explained(
+        "batches of nothing",
+        "PyTorch's attention to no keys has the batch of the queries, though that of the keys may be larger.",
+        lambda c: c.kind == "shape" and c.empty and "scaled_dot_product_attention" in c.statement,
+    ),
+    Explained(
+        "dtypes of nothing",
+        "Where there is nothing to compute PyTorch does not look at dtypes that it refuses otherwise.",
+        lambda c: c.kind == "raised" and c.empty
+        and re.search(r"same dtype|should be the same|expected scalar type|not implemented for|can't be cast|Low precision dtypes", c.mine),
+    ),
+    Explained(
+        "channels of nothing",
+        "Of running statistics without elements PyTorch takes the first, before it looks whether they require grad.",
+        lambda c: "instance_norm" in c.statement and (
+            (c.kind == "error type" and "select(): index 0 out of range for tensor of size [0]" in c.theirs)
+            or (c.kind == "raised" and c.empty and "'native_batch_norm' is not differentiable with respect to argument 'running_" in c.mine)
+        ),
+    ),
+    Explained(
+        "transforms of nothing",
+        "PyTorch asks its library for transforms of no signals, which refuses some.",
+        lambda c: c.kind == "not refused" and "MKL FFT error" in c.theirs and c.empty,
+    ),
+    Explained(
+        "offset of nothing",
+        "A view without elements does not remember where in the storage it would begin.",
+        lambda c: c.kind == "value" and re.search(r"storage_offset|as_strided", c.statement) and c.empty,
+    ),
+)

@@ -1,0 +1,123 @@
+"""Differences in forward mode, in batches and in what `torch.func` returns (see `case`)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .case import Case, Explained
+
+
+def _tangents(case: Case) -> Any:
+    """Whether a statement gives a primal and a tangent of different dtypes."""
+    given = case.statement.partition("jvp(")[2]
+    kinds = {getattr(case.known.get(name), "dtype", "") for name in re.findall(r"v\d+", given)}
+    return len(kinds | set(re.findall(r"[\"'](float\d+|complex\d+)[\"']", given))) > 1
+
+
+TRANSFORMS = (
+    Explained(
+        "rules that PyTorch lacks",
+        "Batches go sample by sample where an op has no rule for them, and every derivative can be asked for in forward mode.",
+        lambda c: (
+            c.kind in ("not refused", "error type")
+            and re.search(
+                r"forward AD with|atching rule|fallback path|dynamic shape|vmap over torch|data-dependent control flow|ZeroTensors|no storage"
+                r"|doesn't have storage|cannot have forward grad",
+                c.theirs,
+            )
+        )
+        or (c.kind == "raised" and "is not differentiable with respect to argument" in c.mine and "vmap(" in c.statement),
+    ),
+    Explained(
+        "tangents that PyTorch lacks",
+        "Of Bessel functions and of products by scatter_reduce PyTorch's are 0 without a word; those of cholesky_inverse read both triangles, of "
+        "max_unpool they are one of those that a place has, of complex silu they are conjugates, and of means of nothing they are nan. Tangents "
+        "of expanded tensors have memory of their own.",
+        lambda c: "jvp(" in c.statement
+        and (
+            (c.kind == "value" and re.search(r"bessel|scatter_reduce.*'prod'|cholesky_inverse|max_unpool|silu", c.statement))
+            or (c.kind == "value" and "masked.logsumexp" in c.statement)  # (0 / 0 where all is masked)
+            or (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs)
+            or (c.kind == "value" and c.empty and re.search(r"mean|loss|kl_div|cross_entropy|logsumexp", c.statement))
+            or (c.kind == "not refused" and re.search(r"scatter_reduce", c.statement) and "Expected a proper Tensor but got None" in c.theirs)
+            or (c.kind == "not refused" and "batch_norm" in c.statement and "not implemented for 'Complex" in c.theirs)
+            or (c.kind == "error type" and "more than one element of the written-to tensor" in c.theirs)
+        ),
+    ),
+    Explained(
+        "tangents of inference tensors",
+        "PyTorch forgets without a word the tangent of what was made in inference mode, in ops that have no other operands.",
+        lambda c: c.kind == "none" and "inference_mode" in c.before and re.search(r"make_dual|jvp\(|forward_ad", c.before + c.statement),
+    ),
+    Explained(
+        "batches that are left behind",
+        "Batched gradients of a tensor with retain_grad() are left in its .grad by PyTorch, which goes on computing with what is no "
+        "tensor any more.",
+        lambda c: c.kind == "raised" and "A tensor that was made inside vmap was used after it had ended" in c.mine
+        and "retain_grad()" in c.before and "is_grads_batched=True" in c.before,
+    ),
+    Explained(
+        "third derivatives of polynomials",
+        "What a Hessian is differentiated by depends on no values for z³: nothing is kept that a change could spoil.",
+        lambda c: c.kind == "not refused" and "has been modified by an inplace operation" in c.theirs and re.search(r"hessian\(.*z \*\* 3", c.before),
+    ),
+    Explained(
+        "ties of batches",
+        "Which of two dims with one stride comes first in a result depends on where the batch stands; PyTorch leaves it in its place until "
+        "the mapped function returns.",
+        lambda c: c.kind == "strides" and "vmap(" in c.statement and c.tied,
+    ),
+    Explained(
+        "results of transforms",
+        "Those of jacrev and hessian are several views of one tensor in PyTorch, which then refuses to change them.",
+        lambda c: c.kind == "not refused" and "function that returns multiple views" in c.theirs and re.search(r"jac|hess", c.before),
+    ),
+    Explained(
+        "maps over nothing",
+        "PyTorch's vmap folds a batch of no samples into another dim, whose size it then cannot tell, or asks for the first sample of numbers.",
+        lambda c: "func.vmap(" in c.statement and re.search(r"= make\(\d+, \(0,", c.before)
+        and (
+            (c.kind == "not refused" and "select(): index 0 out of range for tensor of size [0" in c.theirs  # numbers, and means that are numbers
+             and (re.search(r"= make\(\d+, \(0,\)", c.before) or re.search(r"cross_entropy|multilabel_soft_margin|\b(con)?cat", c.statement)))
+            or (c.kind == "not refused" and re.search(r"cannot reshape tensor of 0 elements|non-positive groups", c.theirs))
+            or (c.kind == "shape" and re.search(r"pool|norm|\.pad\(|interpolate|upsample|shuffle|grid_sample", c.statement))
+        ),
+    ),
+    Explained(
+        "maps that PyTorch takes apart",
+        "PyTorch's rules for batches count a change that the map itself makes, write into expanded memory, do not change what as_strided_ is "
+        "asked to, look for a dim that a number has not, and refuse complex numbers that the op itself takes.",
+        lambda c: "func.vmap(" in f"{c.before}{c.statement}" and (
+            (c.kind == "not refused" and "has been modified by an inplace" in c.theirs
+             and re.search(r"\.(cumprod|index_reduce|pow|float_power|ldexp|hypot)_\(", c.before))
+            or (c.kind == "not refused" and re.search(r'(KernelImpl|batch_norm)" not implemented', c.theirs))
+            or (c.kind == "raised" and (to := re.search(r"\b(v\d+)\.\w+_\(|batch_norm\(v1, (v2)|embedding_bag\((v1),.*max_norm=", c.statement))
+             and re.search(rf"^{to[1] or to[2] or to[3]} = .*\.expand\(", c.before, re.M) and "more than one element of the written-to tensor" in c.mine)
+            or (c.kind in ("raised", "shape") and ".as_strided_(" in c.statement)
+            or (c.kind == "raised" and re.search(r"at least [12] dimension|zero-dimensional tensor", c.mine))
+            or (c.kind == "raised" and ".cumsum_(" in c.statement and "cumsum_out_cpu" in c.mine)
+            or (c.kind == "not refused" and c.empty and (
+                (re.search(r"\.pad\(|pool|unfold", c.statement) and re.search(r"non-batch dimension|batch mode", c.theirs))
+                or ("block_diag(" in c.statement and "non-empty list" in c.theirs)
+                or ("norm(" in c.statement and "at least one element" in c.theirs)
+                or ("roll(" in c.statement and "Dimension out of range" in c.theirs)))
+            or (c.kind == "raised" and "ldl_factor" in c.mine and "is zero: the matrix is singular" in c.mine)
+        ),
+    ),
+    Explained(
+        "what a refused jvp has come to",
+        "A jvp that is refused for want of a derivative has run the function before, also what that changes in place.",
+        lambda c: c.kind == "value" and "jvp(" in c.statement and re.search(r"floor_divide_|heaviside_", c.statement),
+    ),
+    Explained(
+        "tangents of numbers",
+        "PyTorch's tangent of a 0-d float32 is float64 where a rule multiplies it with a number.",
+        lambda c: c.kind == "dtype" and "jvp(" in c.statement and re.search(r"v1 = make\(1, \(\), 'float32'", c.before),
+    ),
+    Explained(
+        "dtypes of tangents",
+        "Where a tangent has another dtype than its primal, the result's is what both promote to; in PyTorch it depends on the function.",
+        lambda c: (c.kind == "dtype" or "expected both vectors to have same dtype" in c.theirs) and _tangents(c),
+    ),
+)

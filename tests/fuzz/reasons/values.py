@@ -1,0 +1,192 @@
+"""Differences in values, dtypes, strides and refusals of single ops (see `case`)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .case import Explained
+
+#: calls whose result lies in another order (tests/parity/strides.py says why of those of the op database)
+_ORDERS = re.compile(
+    r"fft\.\w+\(|(diagonal|select)_scatter\(|lu_solve\(|conv_transpose3d\(|(rrelu|RReLU|einsum)\("
+)
+
+
+#: losses whose total PyTorch makes in the memory of what it sums
+_LOSSES = r"(?i)smooth_?l1|mse_?loss|soft_?margin|binary_?cross_?entropy|bce"
+
+
+def _alike(seen: Any) -> bool:
+    """Whether a tensor holds the same number everywhere, but for rounding."""
+    values = getattr(seen, "values", None)
+    return values is not None and values.size > 1 and bool(abs(values - values.flat[0]).max() <= 1e-6 * abs(values).max())
+
+
+VALUES = (
+    Explained(
+        "order of other results",
+        "PyTorch's order depends on which of its kernels runs, or on gaps that it copies (tests/parity/strides.py).",
+        lambda c: c.kind == "strides" and _ORDERS.search(c.statement),
+    ),
+    Explained(
+        "half precision that PyTorch lacks",
+        "Special functions are formulas here, which are compiled for every precision.",
+        lambda c: c.kind == "not refused" and re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and "special." in c.statement,
+    ),
+    Explained(
+        "spacings of several dims",
+        "PyTorch's gradient along several dims does not look at the number of coordinates.",
+        lambda c: c.kind == "raised" and "torch.gradient expected each tensor to be the same size" in c.mine and re.search(r"dim=\(.*,.*\)", c.statement),
+    ),
+    Explained(
+        "faults of PyTorch",
+        "It refuses what works but for a view that it makes inside, an empty list of gradients or a shape that it forgets.",
+        lambda c: c.kind == "not refused"
+        and (
+            ("view size is not compatible" in c.theirs and "view" not in c.statement)
+            or "nested_tensorlist" in c.theirs
+            or ("expects a non-empty TensorList" in c.theirs and re.search(r"jacobian|hessian", c.statement))
+            or re.search("(PixelShuffle|Scatter|ScatterAdd)Backward0 returned an invalid gradient", c.theirs)
+            or ("can't be cast to the desired output type" in c.theirs and re.search("addc(div|mul)", c.before + c.statement))  # of integers
+            or "INTERNAL ASSERT FAILED" in c.theirs
+            or "input_is_complex == grad_is_complex" in c.theirs  # a derivative of its own gives a complex gradient of a real operand
+            or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
+            or "use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs  # (it tells the one pass from the other)
+        ),
+    ),
+    Explained(
+        "memory behind a loss",
+        "PyTorch's sum of some losses lies in memory as large as the operands', which as_strided shows: nothing was written to it.",
+        lambda c: "as_strided" in c.statement + c.before
+        and re.search(_LOSSES, c.before)
+        and c.kind in ("raised", "value"),
+    ),
+    Explained(
+        "storages of losses",
+        "So does what untyped_storage() says of its size.",
+        lambda c: c.kind == "value" and "untyped_storage().nbytes()" in c.statement and re.search(_LOSSES, c.before),
+    ),
+    Explained(
+        "signs of shrunk zeros",
+        "PyTorch's softshrink makes zeros of the operand's sign in the last elements of a tensor and positive ones before, as its kernel "
+        "with vectors does not do what the one without does; which shows where something divides by them.",
+        lambda c: c.kind == "value"
+        and re.search(r"(?i)softshrink", c.before)
+        and re.search(r"solve|inv|angle|atan2|/|signbit|reciprocal", c.statement),
+    ),
+    Explained(
+        "medians of expanded dims",
+        "PyTorch reads memory that nothing was written to.",
+        lambda c: c.kind == "value" and "median" in c.statement and re.search("expand|broadcast_to", c.before),
+    ),
+    Explained(
+        "products of turned operands",
+        "PyTorch's kron looks at its product as if that stood in C order, and refuses operands that make it lie otherwise.",
+        lambda c: c.kind == "not refused" and "view size is not compatible" in c.theirs and "kron(" in c.statement,
+    ),
+    Explained(
+        "conjugates are computed",
+        "PyTorch's conj and its kin are views of their operand, which show what is done to that (docs/design.md).",
+        lambda c: c.kind == "value" and re.search(r"conj|\.mH|adjoint", c.before) and "complex" in getattr(c.known.get(c.name), "dtype", ""),
+    ),
+    Explained(
+        "what is left of a factor",
+        "Where a matrix is not positive definite cholesky_ex leaves what its algorithm has come to.",
+        lambda c: c.kind == "value" and "cholesky_ex" in c.statement and c.name.endswith("[0]") and "complex" in c.before,
+    ),
+    Explained(
+        "running statistics that share memory",
+        "PyTorch updates mean and variance of a channel in turn.",
+        lambda c: c.kind == "value" and re.search(r"running_mean=(fit.*running_var=fit|(v\d+), running_var=\2\b)", c.statement),
+    ),
+    Explained(
+        "norms of equal numbers",
+        "What is left of numbers that are all alike when their mean is taken off is rounding, here of a sum and in PyTorch of a running mean.",
+        lambda c: c.kind == "value"
+        and (given := re.search(r"(?:layer|group|instance|batch)_norm\((v\d+),", c.statement))
+        and _alike(c.known.get(given[1])),
+    ),
+    Explained(
+        "complex targets",
+        "Of a complex target PyTorch computes this loss where nothing requires grad and no weight of positives is given; its derivative is refused.",
+        lambda c: c.kind == "raised" and '"binary_cross_entropy_with_logits" not implemented for complex' in c.mine,
+    ),
+    Explained(
+        "no arguments for no dims",
+        "x.expand(*shape) and x.permute(*order) work for 0 dims too, where that passes no argument.",
+        lambda c: c.kind == "not refused" and re.search(r"(expand|permute)\(\) missing 1 required positional arguments", c.theirs),
+    ),
+    Explained(
+        "dtypes of a triangular system",
+        "PyTorch does not look at the dtypes of linalg.solve_triangular's operands, and reads the one's memory as the other's.",
+        lambda c: c.kind == "raised" and "solve_triangular: Expected A and B to have the same dtype" in c.mine,
+    ),
+    Explained(
+        "cov in place",
+        "PyTorch's cov of a single observation with weights writes the centred value into its operand.",
+        lambda c: c.kind == "value" and (held := re.search(r"torch\.cov\((v\d+),.*aweights=v", c.statement)) and held[1] == c.name
+        and c.known[c.name].values.size == 1,
+    ),
+    Explained(
+        "written into expanded memory",
+        "PyTorch's baddbmm_ and max_norm do not look whether the elements that they write are different ones: what is left depends on the order.",
+        lambda c: c.kind == "raised" and re.search(r"\.baddbmm_\(|max_norm=", c.statement) and "more than one element of the written-to tensor" in c.mine,
+    ),
+    Explained(
+        "gradients of addr and logaddexp",
+        "PyTorch's promote their operands, and their derivatives multiply and subtract them as they are, which is refused.",
+        lambda c: c.kind == "not refused" and re.search(r"backward|grad\(", c.statement) and (
+            ("addmv input tensors must have the same dtype" in c.theirs and re.search(r"\.addr_?\(", c.before))
+            or ("with a bool tensor is not supported" in c.theirs and re.search(r"logaddexp2?\(", c.before))
+        ),
+    ),
+    Explained(
+        "huber_loss's gradient",
+        "Of operands of different dtypes PyTorch computes the loss, and refuses its derivative.",
+        lambda c: c.kind == "not refused" and re.search(r"Found dtype \w+ but expected \w+", c.theirs)
+        and re.search(r"backward|grad\(|jvp\(", c.statement) and re.search(r"(?i)huber_?loss\(", c.before + c.statement),
+    ),
+    Explained(
+        "two faults of an index_put",
+        "Where neither the index nor the shape of the values fits, PyTorch names the shape and this library the index.",
+        lambda c: c.kind == "error type" and "index_put" in c.statement and "is out of bounds for dimension" in c.mine
+        and "shape mismatch: value tensor" in c.theirs,
+    ),
+    Explained(
+        "no decimals",
+        "PyTorch rounds integers only if decimals is not given; 0, which is its default, is refused.",
+        lambda c: c.kind == "not refused" and "round_vml_cpu" in c.theirs and "decimals=0" in c.statement,
+    ),
+    Explained(
+        "writes are computed before they land",
+        "PyTorch refuses to read and write overlapping memory in one op; reads come before writes here.",
+        lambda c: c.kind in ("not refused", "error type") and "some elements of the input tensor and the written-to tensor refer" in c.theirs,
+    ),
+    Explained(
+        "memory can be resized",
+        "Memory that came from NumPy can be exchanged for larger memory here.",
+        lambda c: c.kind == "not refused" and "storage that is not resizable" in c.theirs,
+    ),
+    Explained(
+        "arrays as operands",
+        "PyTorch leaves tensor * array to NumPy, which cannot read a tensor that requires grad; here the array is taken as a tensor.",
+        lambda c: (c.kind == "not refused" and "Can't call numpy()" in c.theirs and not re.search(r"numpy\(|np\.", c.statement))
+        or (c.kind == "not refused" and "for *: 'numpy.ndarray' and 'Tensor'" in c.theirs)
+        or (c.kind == "error type" and "operands could not be broadcast together" in c.theirs)
+        or (c.kind == "error type" and "for *: 'numpy.ndarray' and 'Tensor'" in c.theirs)
+        or (c.kind == "dtype" and (asked := re.search(r"np\.sin\((v\d+)", c.statement))
+            and re.match(r"u?int|bool|float16", getattr(c.known.get(asked[1]), "dtype", "")))
+        or (c.kind == "strides" and "np.sin(" in c.statement and c.tied)
+        or (
+            c.kind in ("strides", "dtype")
+            and (both := re.search(r"(v\d+) \* (v\d+)$", c.statement))
+            and any(c.array(name) for name in both.groups())
+        ),
+    ),
+    Explained(
+        "Airy functions",
+        "From -3.2 to -2.09 PyTorch's airy_ai is off by up to 3e-6; SciPy's agrees with this one.",
+        lambda c: c.kind == "value" and "airy_ai(" in c.statement,
+    ),
+)
