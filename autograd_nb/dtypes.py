@@ -17,7 +17,8 @@ class dtype:
     """The element type of a tensor, e.g. ``autograd_nb.float32``.
 
     Attributes: ``name`` ("float32"), ``itemsize`` in bytes, ``is_floating_point``, ``is_complex``, ``is_signed``, ``is_half`` (of
-    float16 and bfloat16, which are computed in float32), and ``np``, the NumPy dtype of its storage (bfloat16, which NumPy has not,
+    float16 and bfloat16, which are computed in float32), ``is_barebone`` (of uint16, uint32 and uint64, which few ops take, see
+    `ops.core.recording`), and ``np``, the NumPy dtype of its storage (bfloat16, which NumPy has not,
     is a record of one field there: nothing can be computed with it by mistake).
 
     >>> torch.float32.itemsize, torch.int64.is_floating_point
@@ -27,6 +28,7 @@ class dtype:
     aliases: tuple[str, ...]
     carrier: NumpyDtype
     category: int
+    is_barebone: bool
     is_complex: bool
     is_floating_point: bool
     is_half: bool
@@ -41,6 +43,7 @@ class dtype:
         "aliases",
         "category",
         "carrier",
+        "is_barebone",
         "is_complex",
         "is_floating_point",
         "is_half",
@@ -64,6 +67,7 @@ class dtype:
         self.is_floating_point = category == 2
         self.is_complex = category == 3
         self.is_signed = name != "bool" and not name.startswith("uint")
+        self.is_barebone = name in ("uint16", "uint32", "uint64")
         self.aliases = aliases
         self.kernel = f"{'uint16' if self.is_half else name}[:]"  # how build() spells an array of it
 
@@ -95,6 +99,9 @@ int8: dtype = dtype("int8", 1, 1)
 int16: dtype = dtype("int16", 1, 2, "short")
 int32: dtype = dtype("int32", 1, 3, "int")
 int64: dtype = dtype("int64", 1, 4, "long")
+uint16: dtype = dtype("uint16", 1, 2)
+uint32: dtype = dtype("uint32", 1, 3)
+uint64: dtype = dtype("uint64", 1, 4)
 float16: dtype = dtype("float16", 2, 1, "half")
 bfloat16: dtype = dtype("bfloat16", 2, 1)
 float32: dtype = dtype("float32", 2, 2, "float")
@@ -114,7 +121,6 @@ def _without_tensors(name: str, category: int, itemsize: int, signed: bool = Tru
 #: the dtypes of PyTorch that no tensor has here, by name
 ABSENT: dict[str, dtype] = {
     **{name: _without_tensors(name, 2, 1) for name in ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn_x2"]},
-    **{f"uint{8 * n}": _without_tensors(f"uint{8 * n}", 1, n, False) for n in (2, 4, 8)},
     **{f"uint{n}": _without_tensors(f"uint{n}", 1, 1, False) for n in range(1, 8)},
     **{f"int{n}": _without_tensors(f"int{n}", 1, 1) for n in range(1, 8)},
     **{name: _without_tensors(name, 1, 1) for name in ["qint8", "quint8", "quint4x2", "quint2x4", "bits8", "bits1x8", "bits2x4", "bits4x2"]},
@@ -128,11 +134,11 @@ _LIMITS = {
     "float8_e5m2": (0.25, 57344.0, 2.0**-14, 1.0),
 }  # fmt: skip
 
-ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
+ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
 BY_NAME: dict[str, dtype] = {d.name: d for d in ALL}
 BY_NUMPY: dict[Any, dtype] = {d.np: d for d in ALL if d is not bfloat16}
 # the same types under NumPy's other spellings (``long long`` beside ``long``)
-BY_NUMPY.update({np.dtype(c): BY_NAME[np.dtype(c).name] for c in "bhilqBfdeFD?" if np.dtype(c).name in BY_NAME})
+BY_NUMPY.update({np.dtype(c): BY_NAME[np.dtype(c).name] for c in "bhilqBHILQfdeFD?" if np.dtype(c).name in BY_NAME})
 
 _default = [float32]
 
@@ -217,7 +223,10 @@ def _promote(a: dtype, b: dtype) -> dtype:
         wide, other = (a, b) if a.category > b.category else (b, a)
         if wide.category == 3 and other is float64:
             return complex128
-        return wide
+        if wide.category == 2 or (not other.is_barebone and not wide.is_barebone):
+            return wide
+    if a.is_barebone or b.is_barebone:
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} and {b.name} (convert one)")
     if a.category == 1 and uint8 in (a, b):
         other = b if a is uint8 else a
         return int16 if other is int8 else other
@@ -259,7 +268,7 @@ def result_of(operands: list[tuple[dtype, int]]) -> dtype:
         if priority not in best:
             continue
         d = best[priority]
-        if result is None:
+        if result is None or (d.category == 3 and result.is_barebone):
             result = d
         elif d.category == 3 and result.category == 2:
             result = result.to_complex()  # of the wider float's width
@@ -299,10 +308,11 @@ class finfo:
         self.bits, self.dtype = info.bits, d.to_real().name
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
-        self.resolution = float(info.resolution)
+        self.resolution = float(str(info.resolution))  # (as the dtype's own numbers are written)
 
     def __repr__(self) -> str:
-        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, dtype={self.dtype})"
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        return f"finfo({', '.join([f'{n}={getattr(self, n):g}' for n in names])}, dtype={self.dtype})"
 
 
 class iinfo:
@@ -318,11 +328,11 @@ class iinfo:
     min: int
 
     def __init__(self, d: DType):
-        d = d if isinstance(d, dtype) and d.name in ("uint16", "uint32", "uint64") else as_dtype(d, "type")
+        d = as_dtype(d, "type")
         if d.category != 1:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{d!r}'")
         info = np.iinfo(d.name)
         self.bits, self.dtype, self.max, self.min = info.bits, d.name, int(info.max), int(info.min)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -21,7 +21,7 @@ from .unpickling import storage_array
 
 _SAFE_NAMES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8",
-    "BOOL": "bool", "C64": "complex64",
+    "U16": "uint16", "U32": "uint32", "U64": "uint64", "BOOL": "bool", "C64": "complex64",
 }  # fmt: skip
 _SAFE_CODES = {name: code for code, name in _SAFE_NAMES.items()}
 

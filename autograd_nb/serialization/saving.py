@@ -41,6 +41,14 @@ class _Storage:
     def __init__(self, array: np.ndarray, d: dtype, key: str):
         self.array, self.dtype, self.key = array, d, key
 
+    def kind(self) -> tuple[str, str]:
+        """Return where PyTorch has the class of storages of this dtype, and its name: the newer dtypes are kept as bytes."""
+        return ("torch.storage", "UntypedStorage") if self.dtype.is_barebone else ("torch", STORAGES[self.dtype.name])
+
+    def size(self) -> int:
+        """Return the number of elements, or of bytes where it is kept as such."""
+        return self.array.nbytes if self.dtype.is_barebone else self.array.size
+
 
 class _Layout:
     """The name of a layout, which PyTorch's files have in the place of it."""
@@ -50,6 +58,7 @@ class _Layout:
 
 
 _REBUILD_TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
+_REBUILD_BAREBONE = _Name("torch._utils", "_rebuild_tensor_v3")
 _REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
 _REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
 _REBUILD_FROM_TYPE = _Name("torch._tensor", "_rebuild_from_type_v2")
@@ -80,11 +89,11 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
 
     def persistent_id(self, obj: Any) -> Any:
         if isinstance(obj, _Storage):
-            return ("storage", self._name("torch", STORAGES[obj.dtype.name]), obj.key, "cpu", obj.array.size)
+            return ("storage", self._name(*obj.kind()), obj.key, "cpu", obj.size())
         if isinstance(obj, StorageBase):
             s = self._memory(obj._array, obj._dtype)
-            kind = self._name("torch.storage", "UntypedStorage") if isinstance(obj, UntypedStorage) else self._name("torch", STORAGES[s.dtype.name])
-            return ("storage", kind, s.key, "cpu", s.array.size)
+            kind = self._name(*(("torch.storage", "UntypedStorage") if isinstance(obj, UntypedStorage) else s.kind()))
+            return ("storage", kind, s.key, "cpu", s.size())
         return None
 
     def reducer_override(self, obj: Any) -> Any:
@@ -94,10 +103,11 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
         if isinstance(obj, Tensor):
             if str(obj.layout) != "torch.strided":
                 return self._sparse(obj)
+            rebuild = _REBUILD_BAREBONE if obj.dtype.is_barebone else _REBUILD_TENSOR
             if type(obj) is Tensor and not obj.__dict__:
-                return (_REBUILD_TENSOR, self._tensor(obj))
+                return (rebuild, self._tensor(obj))
             kind = self._name("torch", "Tensor") if type(obj) is Tensor else type(obj)
-            return (_REBUILD_FROM_TYPE, (_REBUILD_TENSOR, kind, self._tensor(obj), dict(obj.__dict__)))
+            return (_REBUILD_FROM_TYPE, (rebuild, kind, self._tensor(obj), dict(obj.__dict__)))
         if isinstance(obj, _Layout):
             return (_GET_LAYOUT, (obj.name,))
         if isinstance(obj, Size):
@@ -123,7 +133,8 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
 
     def _tensor(self, t: Tensor) -> tuple[Any, ...]:
         array, offset = _storage(t)
-        return (self._memory(array, t.dtype), offset, tuple(t.shape), t._layout.strides, t.requires_grad, OrderedDict())
+        found = (self._memory(array, t.dtype), offset, tuple(t.shape), t._layout.strides, t.requires_grad, OrderedDict())
+        return (*found, t.dtype) if t.dtype.is_barebone else found
 
     def _memory(self, array: np.ndarray, d: dtype) -> _Storage:
         """Return the storage of an array in the file, the same for all that read it as this dtype."""

@@ -48,6 +48,15 @@ def _rebuild_tensor(
     return t
 
 
+def _rebuild_barebone(
+    storage: TypedStorage, offset: int, size: tuple[Any, ...], stride: tuple[Any, ...], requires_grad: Any, hooks: Any, dtype: Any, marks: Any = None
+) -> Tensor:
+    """Return a tensor of a dtype over a storage of bytes."""
+    if not isinstance(storage, TypedStorage) or not isinstance(dtype, dtypes.dtype) or storage.nbytes() % dtype.itemsize:
+        raise pickle.UnpicklingError(f"a tensor of {dtype!r:.60} without a storage for it")
+    return _rebuild_tensor(TypedStorage._over(storage._array.view(dtype.carrier), dtype, [0, 0]), offset, size, stride, requires_grad, hooks, marks)
+
+
 def _set_attributes(t: Tensor, attributes: Any) -> Tensor:
     if isinstance(attributes, tuple) and len(attributes) == 2 and not attributes[1]:  # (attributes, slots)
         attributes = attributes[0]
@@ -74,7 +83,7 @@ def _rebuild_sparse(layout: str, parts: Any) -> Tensor:
 
 def _rebuild_from_type(rebuild: Any, kind: Any, arguments: Any, attributes: Any) -> Tensor:
     """Return a tensor of a class or with attributes of its own."""
-    if rebuild is not _rebuild_tensor or not isinstance(kind, type) or not issubclass(kind, Tensor):
+    if rebuild not in (_rebuild_tensor, _rebuild_barebone) or not isinstance(kind, type) or not issubclass(kind, Tensor):
         raise pickle.UnpicklingError(f"a tensor that {rebuild!r:.60} makes, of type {kind!r:.60}")
     t = rebuild(*arguments)
     return _set_attributes(t if kind in (Tensor, Buffer) else adopt(kind, t), attributes)
@@ -92,6 +101,7 @@ def _known() -> dict[tuple[str, str], Any]:
             ("collections", "defaultdict"): defaultdict,
             ("torch._utils", "_rebuild_tensor"): _rebuild_tensor,
             ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
+            ("torch._utils", "_rebuild_tensor_v3"): _rebuild_barebone,
             ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
             ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
             ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type,
@@ -164,7 +174,7 @@ class safe_globals:
 
 def _meaning(module: str, name: str) -> str:
     """Return what it means that a file wants a global, and what to do."""
-    if (module == "torch" and name.endswith("Storage")) or name == "_rebuild_tensor_v3":
+    if module == "torch" and (name.endswith("Storage") or name in dtypes.ABSENT):
         return f"the file has tensors of a dtype that this library lacks ({name}): convert them first in PyTorch, with .float() or .long()"
     if module in ("torch._utils", "torch._tensor") or module == "torch.storage":
         return f"the file has what this library lacks or PyTorch keeps to itself ({name}): save dense tensors on the CPU"

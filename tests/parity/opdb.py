@@ -85,6 +85,9 @@ NUMPY = {
     torch.int16,
     torch.int8,
     torch.uint8,
+    torch.uint16,
+    torch.uint32,
+    torch.uint64,
     torch.bool,
 }
 COMPLEX = {torch.complex64, torch.complex128}

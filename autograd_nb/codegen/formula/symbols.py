@@ -40,6 +40,7 @@ _TEXT = {
     "complex": "complex({0}, {1})", "real": "{0}.real", "imag": "{0}.imag", "conj": "{0}.conjugate()",
 }  # fmt: skip
 _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne", "isnan"}
+_WIDE_UNSIGNED = {"uint16", "uint32", "uint64"}
 _NARROW_INTEGERS = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
 
 
@@ -306,6 +307,9 @@ class Sym:
             return self != self.trace.constant(0, self.dtype)
         if self.op == "constant":
             return self.trace.constant(float(self.args[1]) if dtype in FLOATS else int(self.args[1]), dtype)
+        if self.dtype in FLOATS and dtype in _WIDE_UNSIGNED:  # as C does: −1 becomes the greatest
+            signed = self.cast("int32" if dtype == "uint16" else "int64").cast(dtype)
+            return where(self >= 2.0**63, self.trace._emit("cast", (self,), dtype), signed) if dtype == "uint64" else signed
         return self.trace._emit("cast", (self,), dtype)
 
     def bitcast(self, dtype: str) -> Sym:

@@ -109,8 +109,9 @@ def underived(name: str, results: Sequence[Tensor], *operands: Any) -> None:
 def tensor_type(d: dtype) -> str:
     return {
         "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "bfloat16": "BFloat16Tensor", "int64": "LongTensor", "int32": "IntTensor",
-        "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor", "complex64": "ComplexFloatTensor",
-        "complex128": "ComplexDoubleTensor",
+        "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor",
+        "uint16": "UInt16Tensor", "uint32": "UInt32Tensor", "uint64": "UInt64Tensor",
+        "complex64": "ComplexFloatTensor", "complex128": "ComplexDoubleTensor",
     }.get(d.name, "Tensor")  # fmt: skip
 
 
@@ -285,6 +286,24 @@ EXACT_OUT = frozenset(
     triangular_solve tril triu trunc vdot where
     """.split()  # noqa: SIM905
 )
+
+
+#: pointwise ops that compute in the barebone dtypes, uint16, uint32 and uint64: in PyTorch few do
+BAREBONE_POINTWISE: frozenset[str] = frozenset({
+    "mul", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "ne", "where", "clone", "copy", "fill", "zero", "floor", "ceil", "trunc", "rint", "conj",
+    "conj_physical", "nan_to_num", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "signbit",
+})  # fmt: skip
+#: ops with kernels of their own that move elements of them, or sum them as int64
+BAREBONE_STRUCTURED: frozenset[str] = frozenset({
+    "sum", "nansum", "prod", "any", "all", "cat", "stack", "copied_view", "write_view", "write_strided", "relaid", "pad", "flip", "roll", "roll_flat",
+    "sort", "read", "gather", "pick", "picked", "fill", "nothing_of", "unsafe_split", "diagonal_backward", "mvlgamma", "nonzero_static",
+})  # fmt: skip
+
+
+def not_for_barebone(name: str, kind: dtype) -> None:
+    """Raise NotImplementedError for a barebone dtype (uint16, uint32, uint64), in which most ops do not compute, as in PyTorch."""
+    if kind.is_barebone:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type(kind)}': it takes few ops; convert it with to(int64) first")
 
 
 def not_for_bool(name: str, kind: dtype) -> None:

@@ -39,7 +39,7 @@ from ...tensor import Tensor, make
 from .call_path import known, result_lines, shortcut, tensor_lines, unsaved_lines
 from .entries import operand, signature
 from .memo import Memo
-from .recording import computed_in, store
+from .recording import computed_in, not_for_barebone, store
 from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
 from .registry import parameters_of, register
 from .structured import Recording, Structured, tensor_argument
@@ -381,6 +381,7 @@ class _Public:
             if dtype is not None or self.accepts != "float" or x.dtype.category >= 2:
                 dtype = computed_in(out, dtype)
             if dtype is not None:
+                not_for_barebone(f"{self.name}_cpu", dtypes.as_dtype(dtype))
                 x = x.to(dtypes.as_dtype(dtype))
         self.check_dtype(x)
         if self.op.result == "float" and x.dtype.category < 2:

@@ -58,7 +58,7 @@ from .history import attach, share_view
 from .known_calls import LAYOUTS, Known
 from .memo import Memo
 from .recorders import recorder, runner
-from .recording import gather, mark_inference, refuse_inference, tensor_type
+from .recording import BAREBONE_STRUCTURED, gather, mark_inference, not_for_barebone, refuse_inference, tensor_type
 from .registry import DTYPES, node_name, parameters_of
 from .views import look, recipe_from, recipe_of
 
@@ -305,6 +305,9 @@ class Structured:
         except KeyError:
             if len(self._known) >= LAYOUTS:
                 self._known.clear()
+            d = args[0]._layout.dtype
+            if d.is_barebone and self.name not in BAREBONE_STRUCTURED:
+                not_for_barebone(self.name, d)
             known = self._known[args[0]._layout] = Known()
         except (AttributeError, IndexError):  # no tensor
             return self.forward(*args)

@@ -110,8 +110,8 @@ _casting = _Casting()
 def _of_numbers(data: Any, d: dtype | None) -> Tensor | None:
     """Return a tensor of a Python number or (nested) lists of such, None where there is more to look at."""
     if data.__class__ is not list and data.__class__ is not tuple:
-        return scalar_tensor(data, d) if data.__class__ is float or data.__class__ is int else None
-    if not data or launch._observing:
+        return _of_number(data, d) if data.__class__ is float or data.__class__ is int else None
+    if not data or launch._observing or d is dtypes.uint64:
         return None
     first: Any = data[0]
     leaves: Any = data
@@ -142,6 +142,13 @@ def _of_numbers(data: Any, d: dtype | None) -> Tensor | None:
 _PLAIN = frozenset((float, int, bool))
 
 
+def _of_number(data: Any, d: dtype | None) -> Tensor:
+    """Return a 0-d tensor of a number. Errors: ValueError or OverflowError for an int that has no place in 64 bits."""
+    if data.__class__ is int and (d is None or d.category == 1) and not -(1 << 63) <= data < 1 << 63:
+        nested.check_64_bits(data, d)
+    return scalar_tensor(data, d)
+
+
 def _parse(data: Any, d: dtype | None) -> Tensor:
     if isinstance(data, Tensor):
         return cast(data.detach(), d or data.dtype)
@@ -150,7 +157,7 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         found = d or from_numpy_dtype(data.dtype)
         return wrap(_laid_out(data, found), found)
     if isinstance(data, (bool, int, float, complex)):
-        return scalar_tensor(data, d)
+        return _of_number(data, d)
     if hasattr(data, "_read_as"):
         return data._read_as(d)  # type: ignore[no-any-return]
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):

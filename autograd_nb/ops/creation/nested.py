@@ -17,7 +17,7 @@ from ..core.numbers import numbers_of
 
 #: with the name of a type
 NO_NUMBERS = "Could not infer dtype of {}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
-_OVERFLOW = "Overflow when unpacking long: an integer in the data does not fit 64 bits"
+_OVERFLOW = "Overflow when unpacking long long: an integer in the data does not fit 64 bits"
 
 
 def read(data: Any, d: dtype | None) -> tuple[np.ndarray, dtype]:
@@ -32,18 +32,36 @@ def read(data: Any, d: dtype | None) -> tuple[np.ndarray, dtype]:
         array = _elements(data, sizes, d)
     else:
         try:
-            array = np.array(data)
+            # (of integers above and below 2⁶³ NumPy would make floats)
+            array = np.array(data, np.uint64 if d is dtypes.uint64 and held <= {bool, int} else None)
+            if array.dtype.kind == "f" and array.size and held <= {bool, int}:
+                raise OverflowError
         except ValueError:  # ragged, which is an error but for nothing at all
             d = d or common(data)
             array = _elements(data, _sizes(data), d)
         except OverflowError:
-            raise RuntimeError(_OVERFLOW) from None
+            for x in _leaves(data):
+                check_64_bits(x, d)
+            raise ValueError(_OVERFLOW) from None
+        if array.dtype == np.uint64 and d is not None and d.category == 1 and d is not dtypes.uint64:
+            raise ValueError(_OVERFLOW)
     if array.dtype.kind == "O":
-        raise RuntimeError(_OVERFLOW)
+        raise ValueError(_OVERFLOW)
     d = d or _inferred(array)
     if array.dtype.kind == "c" and not d.is_complex:
         raise TypeError(f"must be real number, not complex (dtype={d!r})")
     return array, d
+
+
+def check_64_bits(x: Any, d: dtype | None) -> None:
+    """Raise ValueError for an integer that int64 does not hold, of a tensor of uint64 OverflowError for one that this does not."""
+    if d is dtypes.uint64:
+        if x < 0:
+            raise OverflowError("can't convert negative int to unsigned")
+        if x >> 64:
+            raise OverflowError(f"int too big to convert ({x})")
+    elif not -(1 << 63) <= x < 1 << 63:
+        raise ValueError(_OVERFLOW)
 
 
 def _leaves(data: Any) -> Iterator[Any]:

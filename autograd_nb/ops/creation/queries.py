@@ -46,7 +46,7 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     False
     """
     from_, to = dtypes.as_dtype(from_, "from_"), dtypes.as_dtype(to, "to")
-    return (from_.category <= to.category) and not (from_.is_signed and to is dtypes.uint8)
+    return from_.category <= to.category
 
 
 @public(method=False)

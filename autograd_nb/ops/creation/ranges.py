@@ -14,7 +14,7 @@ from ...shapes import as_int, check_sizes
 from ...tensor import Tensor
 from ..core.call_path import planned
 from ..core.numbers import number_argument, number_as
-from ..core.recording import made_in, store
+from ..core.recording import made_in, not_for_barebone, store
 from ..core.registry import OPS, public
 from .cast import cast
 from .create import _finish, _options, new_empty, new_full, repeated
@@ -82,6 +82,7 @@ def arange(
         raise NotImplementedError(f'"arange_cpu" not implemented for complex tensors (dtype={d!r})')
     if d is dtypes.bool_:
         raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
+    not_for_barebone("arange_cpu", d)
     n = -(-(end - start) // step) if integral else math.ceil((end - start) / step)
     if d.category < 2 and not integral:  # PyTorch rounds the ends towards 0 first
         start, end, step = int(start), int(end), int(step)
@@ -126,6 +127,7 @@ def linspace(
 
 def _not_of_bool(d: dtype, n: int, name: str) -> None:
     """Raise NotImplementedError for several booleans; one is filled in."""
+    not_for_barebone(f"{name}_cpu", d)
     if d is dtypes.bool_ and n > 1:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
 
@@ -166,7 +168,9 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     n = as_int(n, "n")
     k = n if m is None else as_int(m, "m")
     check_sizes((n, k))
-    t = new_full((n, k), 0, _options(made_in(out, dtype), device))
+    d = _options(made_in(out, dtype), device)
+    not_for_barebone("eye", d)
+    t = new_full((n, k), 0, d)
     if t._layout.size:
         t.diagonal().fill_(1)
     t._version_[0] = 0

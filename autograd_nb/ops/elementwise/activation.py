@@ -14,7 +14,7 @@ from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import SINGLE, limits, number_argument, number_as, real_argument, real_beside
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, need_floats, need_numbers, no_complex_derivative, not_for_complex, store
+from ..core.recording import guarded, need_floats, need_numbers, no_complex_derivative, not_for_barebone, not_for_complex, store
 from ..core.registry import OPS, register
 from ..core.structured import tensor_argument
 from ..creation.create import new_empty
@@ -335,6 +335,7 @@ def softsign(input):
     tensor([-0.5000,  0.0000,  0.7500])
     """
     need_numbers("abs_cpu", (tensor_argument(input, "softsign"),))
+    not_for_barebone("abs_cpu", input.dtype)
     return input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input)
 
 

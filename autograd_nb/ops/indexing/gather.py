@@ -16,7 +16,7 @@ from ..core.call_path import known, planned, recorded_lines, tensor_lines, unrec
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor
-from ..core.recording import fresh, guarded, no_complex_derivative, refuse_overlap, store
+from ..core.recording import fresh, guarded, no_complex_derivative, not_for_barebone, refuse_overlap, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, clone, contiguous, dense
@@ -238,6 +238,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
             [3.]])
     """
     x = tensor_argument(input, "gather")
+    not_for_barebone("scatter_gather_tensor_cpu", x.dtype)
     d = wrap_dim(dim, x.ndim)
     given = tensor_argument(index, "gather", "index")
     if given._layout.size:

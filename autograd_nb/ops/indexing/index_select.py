@@ -11,7 +11,7 @@ from ...tensor import Tensor
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument
-from ..core.recording import check_written, fresh, guarded, no_complex_derivative, refuse_overlap, scalar_type
+from ..core.recording import check_written, fresh, guarded, no_complex_derivative, not_for_barebone, refuse_overlap, scalar_type
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import Structured, tensor_argument
@@ -308,6 +308,7 @@ def _flat_index(x: Tensor, index: Any, name: str) -> Tensor:
 def take(input, index, *, out=None):
     """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range; take([4, 5, 6], [0, 2]) = [4, 6]."""
     x = tensor_argument(input, "take")
+    not_for_barebone("take_cpu", x.dtype)
     places = _flat_index(x, index, "take")
     return _stored(out, guarded(_take(reshape(x, -1), contiguous(places), (0,), 0), x, index), "take", (x, index))
 

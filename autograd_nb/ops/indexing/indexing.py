@@ -112,7 +112,7 @@ def _read_tensor(item: Any, layout: Layout, dim: int, recipe: list[Any], tensors
         return 0, "unsqueeze"
     d = item._layout.dtype
     k = item._layout.ndim
-    if d.category > 1 or (k and (d is dtypes.int16 or d is dtypes.int8)):  # (one integer is a number, of whatever dtype)
+    if d.category > 1 or (k and (d is dtypes.int16 or d is dtypes.int8 or d.is_barebone)):  # (one integer is a number, of whatever dtype)
         raise IndexError(_KINDS + f" (got {d.name})")
     if d is dtypes.uint8:
         warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=4)

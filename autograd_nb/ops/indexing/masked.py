@@ -13,7 +13,7 @@ from ..core.history import check_inplace
 from ..core.inplace import in_place
 from ..core.numbers import SINGLE, number_as
 from ..core.pointwise import Pointwise
-from ..core.recording import check_written, guarded, store
+from ..core.recording import check_written, guarded, not_for_barebone, store
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..creation.cast import contiguous
@@ -43,6 +43,7 @@ class _MaskedFill(Pointwise):
 
     def result_dtypes(self, avals):
         d = avals[0].dtype
+        not_for_barebone("masked_fill", d)
         return d.compute, d
 
     def result_layout(self, shape, avals, d):
@@ -107,6 +108,7 @@ def masked_select(input, mask, *, out=None):
     tensor_argument(mask, "masked_select", "mask")
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError(f"masked_select: expected BoolTensor for mask (mask.dtype={mask.dtype})")
+    not_for_barebone("masked_select", x.dtype)
     shape = broadcast_shapes(x.shape, mask.shape) or Size((1,))
     index = true_indices(expand(mask, shape))
     y = guarded(_masked_select(expand(x, shape), index, tuple(range(len(shape))), 0), x, mask)

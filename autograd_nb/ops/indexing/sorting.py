@@ -15,7 +15,17 @@ from ...overriding import overridable
 from ...shapes import as_int, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import bool_argument, plain_number, text_argument
-from ..core.recording import fresh, guarded, no_complex_derivative, not_for_complex, scalar_type, store, store_each, underived
+from ..core.recording import (
+    fresh,
+    guarded,
+    no_complex_derivative,
+    not_for_barebone,
+    not_for_complex,
+    scalar_type,
+    store,
+    store_each,
+    underived,
+)
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone, dense, in_memory_order, in_order_again
@@ -291,6 +301,7 @@ def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:
         if x.ndim and not x.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
         _no_bools(x._layout.dtype, "median_out")
+        not_for_barebone("median_out", x.dtype)
         return _selected(along, maker, x, d, k, keepdim, out, name)
 
     call.__name__ = call.__qualname__ = name
@@ -396,6 +407,7 @@ def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, in
     d = dtypes.promote_types(edges.dtype, values.dtype)
     if d is dtypes.bool_ or d.is_complex:
         raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{scalar_type(d)}'")
+    not_for_barebone("searchsorted_out_cpu", d)
     if d.is_half:
         d = dtypes.float32
     n = edges.shape[-1] if edges.ndim else 1
@@ -476,6 +488,7 @@ def bincount(input, weights=None, minlength=0):
     x = tensor_argument(input, "bincount")
     if x.dtype.category > 1 or x.dtype is dtypes.bool_:
         raise NotImplementedError(f'"bincount_cpu" not implemented for {x.dtype} (it counts integers)')
+    not_for_barebone("bincount_cpu", x.dtype)
     if x.ndim != 1:
         raise RuntimeError(
             f"bincount only supports 1-d non-negative integral inputs. (input: {x.dtype} of shape {list(x.shape)})"

@@ -12,7 +12,7 @@ from ...shapes import as_int, as_ints, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.jumps import alongside, beside
-from ..core.recording import guarded, scalar_type
+from ..core.recording import guarded, not_for_barebone, scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, images, in_float32
@@ -363,6 +363,7 @@ def _integers(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[
         if t is not None and t.dtype is not d:
             text = f"expected scalar type {scalar_type(d)}: Input type ({d}) and {name} type ({t.dtype}) should be the same"
             raise (RuntimeError if d is dtypes.int64 else NotImplementedError)(f"\"{op}\" not implemented for '{scalar_type(t.dtype)}'; {text}")
+    not_for_barebone(f"slow_{op.replace('1', '2')}_cpu", d)
     terms, width = max(w._layout.size, 1).bit_length(), 8 * d.np.itemsize
     digits = min((52 - terms) // 2, width)  # bits of a digit: a sum of so many products is below 2**53
     count = -(-width // digits)

@@ -28,7 +28,7 @@ from ..core.call_path import planned, shortcut, tensor_lines, written_lines
 from ..core.history import check_inplace
 from ..core.memo import Memo
 from ..core.numbers import float_argument
-from ..core.recording import made_in, store, tensor_type
+from ..core.recording import made_in, not_for_barebone, store, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import as_device, cast, format_name
@@ -382,6 +382,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}] (randperm needs n >= 0)")
     as_device(device)
     d = made_in(out, dtype) or dtypes.int64
+    not_for_barebone("randperm", d)
     most = 1 << 63 if d is dtypes.bfloat16 else _WHOLE.get(d.name) or _limits(d)[1]
     if n > most + 1:
         raise RuntimeError(f"n is too large for result tensor type: n={n} for {d!r}")
@@ -533,6 +534,7 @@ def geometric_(self, p, *, generator=None):
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={_found(p)}")
     if tensor_argument(self, "geometric_", "self").dtype.category == 0:
         raise NotImplementedError("\"geometric_cpu\" not implemented for 'Bool' (geometric_() needs numbers)")
+    not_for_barebone("geometric_cpu", self.dtype)
     return _fill("geometric_", self, _GEOMETRIC, generator, math.log1p(-p))
 
 
@@ -546,6 +548,7 @@ def random_(self, *bounds: int | None, generator=None, **kw):
     tensor([3., 3.])
     """
     d = tensor_argument(self, "random_", "self").dtype
+    not_for_barebone("random_kernel_cpu", d)
     low, high = _random_bounds(bounds, kw)
     low, high = _up_from(low, d) if high is None else _int_range(low, high, d)
     return _fill("random_", self, _draw_ints, generator, low, high - low)

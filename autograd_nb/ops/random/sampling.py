@@ -11,7 +11,7 @@ from ...graph.modes import state, unrecorded
 from ...launch import Kernel
 from ...shapes import as_int, as_shape, broadcast_shapes, check_sizes
 from ...tensor import Tensor
-from ..core.recording import check_output, fresh, made_in, store
+from ..core.recording import check_output, fresh, made_in, not_for_barebone, store
 from ..core.registry import public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -75,6 +75,7 @@ _of_normal = {
 def bernoulli_(self, p: Tensor | float = 0.5, *, generator=None):
     """Fill with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0."""
     x = tensor_argument(self, "bernoulli_", "self")
+    not_for_barebone("bernoulli_scalar_cpu_", x.dtype)
     if isinstance(p, Tensor) and p.ndim:
         _check_probabilities(p)
         q = dense(cast(p.detach().expand(x.shape), dtypes.float64))

@@ -120,7 +120,7 @@ class _Extremes:
 @planned
 def _plan_extremes(layout: Layout, d: int, keepdim: bool, least: bool) -> _Extremes | None:
     """Return how extremes are found, in long rows while nobody observes; None where that takes a copy or a cast, or there are none."""
-    fits = layout.size and layout.contiguous and not layout.dtype.is_half and not layout.dtype.is_complex
+    fits = layout.size and layout.contiguous and not (layout.dtype.is_half or layout.dtype.is_barebone) and not layout.dtype.is_complex
     return _Extremes(layout, d, keepdim, least) if fits and layout.ndim else None
 
 

@@ -10,7 +10,7 @@ from ...shapes import as_ints, layout_of
 from ...tensor import Tensor, make
 from ..core.jumps import jumping
 from ..core.numbers import float_argument, number_argument
-from ..core.recording import need_numbers
+from ..core.recording import need_numbers, not_for_barebone
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import images, in_format_of
@@ -96,7 +96,9 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument (value={value})')
     n = len(pads) // 2
     if mode != "circular":
-        need_numbers(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{n}d", (x,))
+        kernel = f"{'reflection' if mode == 'reflect' else 'replication'}_pad{n}d"
+        need_numbers(kernel, (x,))
+        not_for_barebone(kernel, x.dtype)
     if not n or x.ndim not in (n + 1, n + 2):
         raise NotImplementedError(
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now (pad={pads}, input of size {list(x.shape)})"

@@ -14,7 +14,7 @@ from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.inplace import in_place
 from ..core.numbers import several_argument
-from ..core.recording import fresh, need_numbers, no_complex_derivative, store
+from ..core.recording import fresh, need_numbers, no_complex_derivative, not_for_barebone, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again
@@ -206,6 +206,7 @@ def _tri_indices(name: str, upper: bool) -> Any:
         if r < 0 or c < 0:
             raise RuntimeError(f"{'row' if r < 0 else 'col'} must be non-negative, got {min(r, c)}")
         n = sum(max(c - max(i + k, 0), 0) if upper else min(max(i + k + 1, 0), c) for i in range(r))
+        not_for_barebone(name, dtypes.as_dtype(dtype))
         out = new_empty((2, n), dtypes.int64)
         if n:
             _triangle_places(0, r, c, k, upper, out._data)
@@ -262,6 +263,7 @@ def trace(input):
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
     if not getattr(x, "batched", False):  # (whose vmap sums the diagonals)
         need_numbers("trace", (x,))
+        not_for_barebone("trace", x.dtype)
     return _diagonal(x, 0, 0, 1).sum()
 
 
