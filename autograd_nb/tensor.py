@@ -553,7 +553,7 @@ def refuse_view(view: Tensor, done: str = "is") -> None:
     name = (kind[6:] if several else type(node).__name__).removesuffix("0").removesuffix("Backward")
     which, why = f"Output {view.output_nr} of {name} is a view", OVERRIDDEN if kind == "function" else AMBIGUOUS.format(block=block)
     text = f"A view was created in {made} mode and {done} being modified inplace {now}. {why}"
-    if several or (kind == "function" and node is not None):
+    if several or (kind == "function" and node is not None and node.__class__ is not Nowhere):
         text = f"{which} and {done} being modified inplace. {SEVERAL if several else why}"
     elif node is not None and node.__class__ is not Nowhere and not view._view._rg:  # type: ignore[union-attr]
         text = f"{which} of a view which was created in {made} mode and {done} being modified inplace {now}. {why}"

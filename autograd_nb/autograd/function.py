@@ -395,6 +395,8 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind:
     elif out._rg or out._edge is not None:
         o = out.detach()
     o._edge, o._rg = Output(node, k), True
+    if o._view is not None:
+        o._seen = o._version_[0]  # what was changed in place in the forward belongs to this history
     return _mark_view(o, kind)
 
 
@@ -415,6 +417,11 @@ def _save(node: FunctionNode, args: tuple[Any, ...], outs: list[Any], results: l
             saved.append((mine._data, mine._layout, mine._version_, k, None))
         else:
             e = edge(t)
+            if t.is_sparse or t.is_sparse_csr:  # it has no memory of its own to be kept
+                saved.append((None, t._layout, t._version_, None, t))
+                versions.append(mine._version_)
+                stamps.append(mine._version_[0])
+                continue
             leaf = t if e is t else None
             saved.append((t._data, t._layout, t._version_, e if leaf is None else None, leaf))
         versions.append(mine._version_)

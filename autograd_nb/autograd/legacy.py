@@ -14,6 +14,7 @@ from ..ops.core.registry import public
 from ..ops.creation.cast import cast
 from ..ops.creation.create import legacy
 from ..tensor import Tensor
+from .function import Function
 
 _TYPES = {
     "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16, "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64,
@@ -44,7 +45,13 @@ class Variable(metaclass=_VariableMeta):
     ``volatile=True`` has no effect but a warning: use ``with no_grad():`` instead.
     """
 
-    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Any:
+    def __new__(
+        cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None, _grad_fn: Any = None, name: str | None = None
+    ) -> Any:
+        if _grad_fn is not None:
+            if not isinstance(_grad_fn, Function):
+                raise TypeError(f"_grad_fn has to be a Function object or None, but got {_Type(_grad_fn).__name__}")
+            raise RuntimeError("_grad_fn argument to legacy Variable constructor is no longer supported: call the function's apply")
         if volatile:
             warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning, stacklevel=2)
         if data is None:

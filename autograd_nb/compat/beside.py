@@ -6,6 +6,7 @@ A module does not import them; it is asked for them when it has no such name (`i
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import modules
 from typing import Any
 
 from .table import Answer, At, NoClass, Refuses, Says, Value, each
@@ -28,7 +29,8 @@ BESIDE: dict[str, dict[str, Answer]] = {
     "_tensor": _taken("_rebuild_from_type_v2"),
     "amp": {"OptState": At("compat.taken:OptState"), "_cast": At("compat.taken:cast_floats")},
     "autograd": {
-        "_profiler_enabled": Says(False), "_disable_profiler": Says(None), "DeviceType": At("compat.taken:DeviceType"),
+        "torch": Value(modules[__name__.partition(".")[0]]), "_profiler_enabled": Says(False),
+        "_disable_profiler": Says(None), "DeviceType": At("compat.taken:DeviceType"),
         "profiler_legacy": At("compat.taken:profiler_legacy"),
     },
     "autograd.forward_ad": {"_current_level": Value(-1)},
@@ -39,17 +41,25 @@ BESIDE: dict[str, dict[str, Answer]] = {
     },
     "distributions.transforms": _taken("_clipped_sigmoid"),
     "distributions.kl": {"_KL_REGISTRY": At("distributions.kl:_REGISTRY")},
-    "nn.functional": {**_taken("grouped_mm"), **each(_lacks("products of quantized tensors"), "scaled_mm scaled_grouped_mm")},
+    "autograd.function": _taken("_nested_map"),
+    "autograd.gradcheck": _taken("get_numerical_jacobian"),
+    "nn.functional": {
+        "_Reduction": At("nn._reduction"), **_taken("grouped_mm"), **each(_lacks("products of quantized tensors"), "scaled_mm scaled_grouped_mm"),
+    },
     **dict.fromkeys(("nn", "nn.modules"), each(NoClass(_lacks("nn.CrossMapLRN2d (LocalResponseNorm is its successor)")), "CrossMapLRN2d")),
     "nn.modules.module": {"_EXTRA_STATE_KEY_SUFFIX": Value("_extra_state")},
     "nn.modules.dropout": {"_DropoutNd": At("nn.modules.dropout:_Dropout")},
+    "nn.utils": _taken("convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format"),
     "nn.utils.stateless": _taken("_reparametrize_module"),
     "optim.optimizer": {
         **_taken("_default_to_fused_or_foreach _use_grad_for_differentiable _view_as_real _to_scalar"),
         **each(Says([]), "_get_capturable_supported_devices"), "_get_value": At("compat.taken:number"), "_stack_if_compiling": At("compat.taken:stack"),
         "_dispatch_sqrt": At("compat.taken:square_root"), "_disable_dynamo_if_unsupported": At("compat.taken:undecorated"),
     },
-    "serialization": {"DEFAULT_PROTOCOL": Value(2), "get_unsafe_globals_in_checkpoint": _lacks("get_unsafe_globals_in_checkpoint")},
+    "serialization": {
+        **_taken("SourceChangeWarning _is_zipfile"), "DEFAULT_PROTOCOL": Value(2),
+        "get_unsafe_globals_in_checkpoint": _lacks("get_unsafe_globals_in_checkpoint"),
+    },
     "utils._pytree": {
         **_taken("_list_flatten _list_unflatten _list_flatten_with_keys is_structseq_instance treespec_dumps treespec_loads"),
         "is_namedtuple_instance": At("compat.taken:is_namedtuple"),

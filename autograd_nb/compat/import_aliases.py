@@ -72,7 +72,8 @@ MOVED = {
 #: modules here that PyTorch has names or modules in which they have not -> PyTorch's names of them; the names are in `beside`
 HOMES: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in (
-        "autograd", "autograd.forward_ad", "distributions.transforms", "distributions.kl", "nn", "nn.functional", "nn.modules", "nn.modules.module",
+        "autograd", "autograd.forward_ad", "autograd.function", "autograd.gradcheck",
+        "distributions.transforms", "distributions.kl", "nn", "nn.functional", "nn.modules", "nn.modules.module",
         "nn.modules.dropout", "nn.parallel", "nn.utils", "nn.utils.stateless", "nn.attention", "onnx", "optim", "optim.optimizer", "profiler",
             "serialization", "utils", "utils._pytree",
         "utils.checkpoint", "utils.data", "utils.data.dataloader",

@@ -89,7 +89,7 @@ MORE: dict[str, Absent] = {
     }),
     "_tensor_str": Absent("How tensors are printed.", {
         **_at("compat.small", "_tensor_str _add_suffixes"), "_str_intern": At("display:tensor_text"), "PRINT_OPTS": At("display:options"),
-            "printoptions": At("compat.taken:printoptions"),
+            "printoptions": At("compat.taken:printoptions"), "get_summarized_data": At("compat.taken:summarized"),
     }),
     "__config__": Absent("How the library was built.", {"show": Says("autograd_nb: kernels compiled by Numba"), "parallel_info": Says("")}),
     "torch_version": Absent("Versions as PyTorch compares them.", _at("compat.small", "TorchVersion")),
@@ -145,12 +145,22 @@ MORE: dict[str, Absent] = {
     "ao.quantization": Absent("Quantization, which is not here.", {
         **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules default_qconfig "
                "get_default_qat_qconfig fuse_modules_qat default_observer "
-               "default_weight_observer default_per_channel_weight_observer"),
+               "default_weight_observer default_per_channel_weight_observer default_dynamic_qconfig default_per_channel_qconfig propagate_qconfig_"),
         **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver QConfig"),
     }),
     "quantization": Absent("The older place of quantization, which is not here.", {
-        **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules"),
-        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver QConfig"),
+        **each(_QUANTIZED, "quantize_dynamic prepare prepare_qat convert get_default_qconfig fuse_modules get_default_qat_qconfig quantize_jit "
+               "quantize_dynamic_jit default_qconfig default_observer default_weight_observer default_dynamic_qconfig default_per_channel_qconfig "
+               "propagate_qconfig_"),
+        **each(NoClass(_QUANTIZED), "QuantStub DeQuantStub QuantWrapper FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver QConfig"),
+    }),
+    "nn.quantized": Absent("Modules of quantized tensors, which are not here.", each(
+        NoClass(_QUANTIZED), "FloatFunctional QFunctional Quantize DeQuantize Linear Conv2d Conv3d ReLU6"), submodules=("dynamic",)),
+    "nn.quantized.dynamic": Absent("Modules of quantized tensors, which are not here.", each(
+        NoClass(_QUANTIZED), "Linear LSTM GRU LSTMCell GRUCell RNNCell")),
+    "__future__": Absent("Switches of how modules are converted.", {
+        **_at("nn.parameter", "get_overwrite_module_params_on_conversion set_overwrite_module_params_on_conversion"),
+        "get_swap_module_params_on_conversion": _NO, "set_swap_module_params_on_conversion": _NONE,
     }),
     "nested": Absent("Tensors of rows of several lengths, which are not here.", each(
         _NESTED, "nested_tensor as_nested_tensor to_padded_tensor nested_tensor_from_jagged masked_select")),
@@ -180,7 +190,8 @@ ADDED: dict[str, dict[str, Answer]] = {
         "get_arch_list": Says([]), "default_generators": Value(()), "memory_stats": Says({}), "is_bf16_supported": _NO, "_is_in_bad_fork": _NO,
         "CUDAGraph": NoClass(Refuses(RuntimeError, "this library computes on the CPU only")), **each(Sets(), "device stream graph device_of StreamContext"),
         "memory_stats_as_nested_dict": Says({}), "set_rng_state_all": _NONE, "reset_max_memory_allocated": _NONE,
-        "_lazy_call": _NONE, "set_per_process_memory_fraction": _NONE,
+        **each(NoClass(_DEVICE), "BFloat16Tensor BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage HalfStorage IntStorage LongStorage"),
+        "has_magma": Value(False), "_lazy_call": _NONE, "set_per_process_memory_fraction": _NONE,
     },
     "hub": {"get_dir": At("compat.small:hub_directory"), "set_dir": At("compat.small:set_hub_directory"), "HASH_REGEX": At("compat.small:HASH_REGEX"),
             "_get_torch_home": At("compat.small:torch_home"), "urlparse": Value(urlparse), "tqdm": At("compat.taken:tqdm")},
@@ -189,7 +200,9 @@ ADDED: dict[str, dict[str, Answer]] = {
         "isinstance": At("compat.small:is_instance"),
         "RecursiveScriptModule": At("compat.scripting:ScriptModule"), **each(Sets(), "optimized_execution strict_fusion fuser"),
         **each(_NONE, "set_fusion_strategy enable_onednn_fusion"), "Error": At("compat.small:ScriptError"), "TracerWarning": At("compat.small:TracerWarning"),
-        "fork": At("distributed.futures:fork"), "wait": At("distributed.futures:wait"), "Future": At("distributed.futures:Future"),
+        "fork": At("distributed.futures:fork"), "wait": At("distributed.futures:wait"),
+        "_fork": At("distributed.futures:fork"), "_wait": At("distributed.futures:wait"), "CompilationUnit": NoClass(_GRAPH),
+        "Future": At("distributed.futures:Future"),
         "onednn_fusion_enabled": _NO, "Attribute": At("compat.small:Attribute"), "_get_trace_graph": _GRAPH,
     },
     "accelerator": {
@@ -197,6 +210,7 @@ ADDED: dict[str, dict[str, Answer]] = {
         "get_memory_info": _DEVICE, "max_memory_reserved": _ZERO, "memory_stats": Says({}),
     },
     "onnx": {"ONNXProgram": At("serialization.onnx.exporting:ONNXProgram"), "OnnxExporterError": At("serialization.onnx.graph:ExportError"),
+             "producer_version": Value("autograd_nb"),
              "register_custom_op_symbolic": _NONE, "OperatorExportTypes": NoClass(_OLD_ONNX, "ONNX ONNX_ATEN ONNX_ATEN_FALLBACK"),
              "TrainingMode": NoClass(_OLD_ONNX, "EVAL PRESERVE TRAINING")},
 }

@@ -68,6 +68,7 @@ OLD_TOP: dict[str, Answer] = {
     **_older("get_autocast_dtype get_autocast_cpu_dtype get_autocast_gpu_dtype"),
     **each(_NONE, "set_autocast_enabled set_autocast_dtype set_autocast_cpu_dtype set_autocast_gpu_dtype set_autocast_cpu_enabled init_num_threads"),
     **each(Says(0), "autocast_increment_nesting autocast_decrement_nesting"), **each(_NO, "is_autocast_ipu_enabled is_autocast_xla_enabled is_distributed"),
+    "_nnpack_available": _NO, "_tensor_classes": Value(set()), "_storage_classes": At("compat.older:STORAGE_CLASSES"),
     **each(Value(True), "has_lapack has_spectral"), **each(Value(False), "has_mkl has_openmp"),
     "fork": At("distributed.futures:fork"), "wait": At("distributed.futures:wait"), "legacy_contiguous_format": At("ops.creation.device:contiguous_format"),
     "eig": _gone("eig", "linalg.eig"), "symeig": _gone("symeig", "linalg.eigh"), "lstsq": _gone("lstsq", "linalg.lstsq"),

@@ -12,12 +12,15 @@ import numpy as np
 from .. import dtypes
 from ..graph.versions import fix
 from ..nn import functional as F
-from ..ops.creation.storages import of_file
+from ..ops.creation.storages import LEGACY, of_file
 from ..ops.nn.cross_entropy import legacy_reduction
 from ..shapes import Size
 from ..tensor import Tensor, wrap
 
 _REDUCTIONS = ("none", "mean", "sum")
+
+#: the old classes of storages
+STORAGE_CLASSES: frozenset[Any] = frozenset(LEGACY.values())
 
 
 def get_enum(reduction: str) -> int:

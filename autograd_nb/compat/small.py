@@ -25,6 +25,10 @@ class ScriptError(RuntimeError):
 class TracerWarning(Warning):
     """A warning of PyTorch's tracer: given by nothing here."""
 
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Do nothing: there are none to be ignored."""
+
 
 class TorchVersion(str):
     """A version, compared as such with texts and tuples.

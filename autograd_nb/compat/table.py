@@ -152,7 +152,7 @@ MODULES: dict[str, Absent] = {
     "backends.cudnn": Absent(
         "Switches of cuDNN, which is not there: they can be set, and have no effect.",
         {
-            "is_available": _NO,
+            **each(_NO, "is_available is_acceptable"),
             "version": _NONE,
             "flags": Sets(),
             **each(Value(False), "enabled benchmark allow_tf32"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -364,3 +365,96 @@ def _rebuild_from_type_v2(func: Callable[..., Tensor], new_type: type, args: Any
     if isinstance(state, dict):
         made.__dict__.update(state)
     return made
+
+
+class SourceChangeWarning(Warning):
+    """Given by PyTorch where the code of a pickled module is another than it was; by nothing here."""
+
+
+def _is_zipfile(f: Any) -> bool:
+    """Return whether a file begins as an archive does at the place where it is; the place stays.
+
+    >>> import io
+    >>> torch.serialization._is_zipfile(io.BytesIO(b"PK\x03\x04"))
+    True
+    """
+    place = f.tell()
+    start = f.read(4)
+    f.seek(place)
+    return bool(start == b"PK\x03\x04")
+
+
+def _nested_map(condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None) -> Callable[[Any], Any]:
+    """Return a function that calls ``fn`` on what meets the condition in lists, tuples and dicts; None stays. ValueError for anything else."""
+
+    def mapped(x: Any) -> Any:
+        if condition(x):
+            return fn(x)
+        if x is None:
+            return None
+        if isinstance(x, (list, tuple)):
+            found = [mapped(v) for v in x]
+            return type(x)(*found) if hasattr(x, "_fields") else type(x)(found)
+        if isinstance(x, dict):
+            return {k: mapped(v) for k, v in x.items()}
+        expected = f". Accepted types: {condition_msg}, or lists/tuples of them" if condition_msg else ""
+        raise ValueError(f"Auto nesting doesn't know how to process an input object of type {type(x).__name__}{expected}")
+
+    return mapped
+
+
+def get_numerical_jacobian(fn: Callable[[Any], Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> list[Tensor]:
+    """Return for each tensor of ``target`` (those of ``inputs``) the derivative of ``fn(inputs)`` by central differences: its elements × the result's."""
+    if grad_out != 1.0:
+        raise ValueError("Expected grad_out to be 1.0. get_numerical_jacobian no longer supports values of grad_out != 1.0.")
+    wanted = inputs if target is None else target
+    jacobians = []
+    with set_grad_enabled(False):
+        for x in (wanted,) if isinstance(wanted, Tensor) else [t for t in wanted if isinstance(t, Tensor)]:
+            rows, places = [], x.detach()
+            for i in itertools.product(*map(range, x.shape)):
+                before = places[i].clone()
+                ends = []
+                for step in (eps, -eps):
+                    places[i] = before + step
+                    found = fn(inputs)
+                    ends.append((found[0] if isinstance(found, (tuple, list)) else found).detach().reshape(-1).clone())
+                places[i] = before
+                rows.append((ends[0] - ends[1]) / (2 * eps))
+            jacobians.append(OPS["stack"].call(rows))
+    return jacobians
+
+
+def summarized(self: Tensor) -> Tensor:
+    """Return the elements that are printed of a large tensor: those at the edges of each dim."""
+    from ..display import options
+
+    for dim, n in enumerate(self.shape):
+        if n > 2 * options.edgeitems:
+            self = OPS["cat"].call((self.narrow(dim, 0, options.edgeitems), self.narrow(dim, n - options.edgeitems, options.edgeitems)), dim)
+    return self
+
+
+def _convolutions(module: Any, dims: int, memory_format: Any) -> Any:
+    from .. import nn
+
+    kinds = {4: (nn.Conv2d, nn.ConvTranspose2d), 5: (nn.Conv3d, nn.ConvTranspose3d)}[dims]
+    for m in module.modules():
+        if isinstance(m, kinds):
+            m.weight.data = m.weight.detach().clone().contiguous(memory_format=memory_format)
+    return module
+
+
+def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """Lay the weights of all `Conv2d` and `ConvTranspose2d` below a module out in a memory format; the module.
+
+    >>> m = torch.nn.utils.convert_conv2d_weight_memory_format(torch.nn.Conv2d(2, 2, 3), torch.channels_last)
+    >>> m.weight.is_contiguous(memory_format=torch.channels_last)
+    True
+    """
+    return _convolutions(module, 4, memory_format)
+
+
+def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """Do the same for `Conv3d` and `ConvTranspose3d`."""
+    return _convolutions(module, 5, memory_format)

@@ -39,7 +39,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             data = new_empty((0,), get_default_dtype())
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter(): argument 'data' must be a Tensor, not {type(data).__name__}")
-        if cls is Parameter and isinstance(data, Redefining) and not issubclass(type(data), Parameter):  # it stays of its class
+        other = isinstance(data, Redefining) or data.is_sparse or data.is_sparse_csr
+        if cls is Parameter and other and not issubclass(type(data), Parameter):  # it stays of its class
             _ParameterMeta.__instancecheck__ = _is_parameter  # type: ignore[method-assign]
             t = data.detach().requires_grad_(requires_grad)
             t._is_param = True
@@ -212,3 +213,33 @@ def typename(value: Any) -> str:
         return "torch." + tensor_type(value.dtype)
     kind = type(value)
     return kind.__qualname__ if kind.__module__ in ("builtins", None) else f"{kind.__module__}.{kind.__qualname__}"
+
+
+# ---------------------------------------------------------------------------------------------- conversion (PyTorch's ``torch.__future__``)
+
+_overwrites = [False]
+
+
+def set_overwrite_module_params_on_conversion(value: bool) -> None:
+    """Set whether conversions of a module give it new parameters, where by default (False) the parameters stay and get other data.
+
+    >>> torch.__future__.set_overwrite_module_params_on_conversion(True)
+    >>> m = torch.nn.Linear(1, 1); w = m.weight
+    >>> m.double().weight is w, w.dtype
+    (False, torch.float32)
+    >>> torch.__future__.set_overwrite_module_params_on_conversion(False)
+    """
+    _overwrites[0] = value
+
+
+def get_overwrite_module_params_on_conversion() -> bool:
+    """Return what `set_overwrite_module_params_on_conversion` set."""
+    return _overwrites[0]
+
+
+def converted(p: Any, new: Tensor) -> Any:
+    """Return the parameter (or gradient) with the data ``new``: itself, unless it is to be overwritten or the data are of another layout."""
+    if not _overwrites[0] and new.layout is p.layout:
+        p.data = new
+        return p
+    return Parameter(new, p.requires_grad) if isinstance(p, Parameter) else new.requires_grad_(p.requires_grad)

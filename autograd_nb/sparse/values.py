@@ -154,6 +154,7 @@ def copied(s: SparseTensor) -> SparseTensor:
 def _stand_in_the_engine() -> None:
     """Let the engine add, keep and copy sparse gradients; those of programs without any go as before."""
     add, add_in_place, merge, own, copy = engine.add, engine.add_in_place, engine.merge, engine.own, ownership.copy
+    accumulated = engine.accumulated
 
     def either(a: Any, b: Any) -> bool:
         return a.__class__ is SparseTensor or b.__class__ is SparseTensor
@@ -166,6 +167,7 @@ def _stand_in_the_engine() -> None:
             add_in_place(have, g)
 
     engine.add = lambda have, g: add_any(have, g) if either(have, g) else add(have, g)
+    engine.accumulated = lambda grad, g: add_any(grad, g) if either(grad, g) else accumulated(grad, g)
     engine.merge = lambda have, g: add_any(have, g) if either(have, g) else merge(have, g)
     engine.add_in_place = add_to
     engine.own = lambda g, leaf, recording: copied(g) if g.__class__ is SparseTensor else own(g, leaf, recording)

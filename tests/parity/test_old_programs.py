@@ -375,3 +375,29 @@ def test_storages_over_files(tmp_path):
 @pytest.mark.parametrize("learnt", [False, True])
 def test_probabilities_that_are_learnt_are_refused(name, learnt):
     same(lambda t: tuple(getattr(t.nn.functional, name)(t.ones(2, 3, 4), p=t.tensor(0.5, requires_grad=learnt)).shape))
+
+
+def test_old_name_of_storages_goes_by_the_default_dtype():
+    def program(t):
+        before, found = t.get_default_dtype(), []
+        try:
+            for d in (t.float64, t.float16, t.bfloat16, t.float32):
+                t.set_default_dtype(d)
+                found.append((t.Storage.__name__, t.Storage([1.0, 2.0]).dtype, t.storage is not None))
+        finally:
+            t.set_default_dtype(before)
+        return found
+
+    same(program)
+
+
+def test_where_a_warning_of_a_replaced_step_sends_to():
+    def program(t):
+        optimizer = t.optim.SGD([t.ones(1, requires_grad=True)], lr=0.1)
+        scheduler = t.optim.lr_scheduler.StepLR(optimizer, 2)
+        optimizer.step = lambda: None
+        with pytest.warns(UserWarning, match="overridden.*how-to-adjust-learning-rate"):
+            scheduler.step()
+        return True
+
+    same(program)

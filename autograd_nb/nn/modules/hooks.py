@@ -6,6 +6,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import wraps
+from types import ModuleType
 from typing import Any
 
 from ...graph.hooks import RemovableHandle, check_callable
@@ -58,6 +59,26 @@ class Global:
     parameter: OrderedDict[Any, Any] = OrderedDict()
     module: OrderedDict[Any, Any] = OrderedDict()
     buffer: OrderedDict[Any, Any] = OrderedDict()
+
+
+class Holder(ModuleType):
+    """The module in which PyTorch has these hooks, by names (``_global_forward_hooks``) that programs set to other dicts."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _GLOBAL:
+            return getattr(Global, _GLOBAL[name])
+        return super().__getattribute__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _GLOBAL:
+            setattr(Global, _GLOBAL[name], value)
+        else:
+            super().__setattr__(name, value)
+
+
+_GLOBAL = {f"_global_{name}_hooks": name for name in ("forward", "forward_pre", "backward", "backward_pre")}
+
+
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Handle:

@@ -6,6 +6,7 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
 from __future__ import annotations
 
 import builtins
+import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -18,12 +19,13 @@ from ...ops.creation.cast import as_device, refuse_flag
 from ...ops.creation.create import new_empty
 from ...tensor import Tensor
 from ..foreseen import note_module
-from ..parameter import Buffer, Parameter, typename
+from ..parameter import Buffer, Parameter, converted, typename
 from .faults import tell_path
 from .hooks import (
     BackwardHook,
     Global,
     Handle,
+    Holder,
     add_hook,
     bind_old_hooks,
     register_module_backward_hook,
@@ -421,16 +423,16 @@ class Module(Tree, StateDict):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for p in self._parameters.values():
+        for name, p in self._parameters.items():
             if p is None:
                 continue
-            with no_grad():
-                new = fn(p)
             grad = p._grad
-            p.data = new
-            if grad is not None:
-                with no_grad():
-                    grad.data = fn(grad)
+            with no_grad():
+                new = converted(p, fn(p))
+                if new is not p:
+                    self._parameters[name] = new
+                if grad is not None:
+                    new.grad = converted(grad, fn(grad))
         for name, b in self._buffers.items():
             if b is not None:
                 self._buffers[name] = fn(b)
@@ -585,3 +587,6 @@ def _seen_by_hooks(parent: Module, name: str, module: Any) -> Any:
         module = module if out is None else out
     note_module(module)
     return module
+
+
+sys.modules[__name__].__class__ = Holder

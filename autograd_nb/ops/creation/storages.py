@@ -438,7 +438,18 @@ def _legacy(name: str, d: dtype) -> Any:
 LEGACY: dict[dtype, Any] = {dtypes.BY_NAME[d]: _legacy(name, dtypes.BY_NAME[d]) for name, d in _LEGACY.items()}
 NAMES: tuple[str, ...] = tuple(_LEGACY)
 globals().update({cls.__name__: cls for cls in LEGACY.values()})
-Storage: Any = LEGACY[dtypes.float32]
+Storage: Any = LEGACY[dtypes.get_default_dtype()]
+
+
+def _follow_default() -> None:
+    """Make ``Storage`` the class of the default dtype's storages, here and in the package, where it has been asked for."""
+    found = LEGACY[dtypes.get_default_dtype()]
+    for module in (sys.modules[__name__], sys.modules[__name__.partition(".")[0]]):
+        if "Storage" in vars(module):
+            setattr(module, "Storage", found)  # noqa: B010
+
+
+dtypes.default_changed.append(_follow_default)
 
 
 def _named(name: str) -> Any:

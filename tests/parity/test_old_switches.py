@@ -1,0 +1,183 @@
+"""Old switches and helpers of PyTorch that its own tests use: what they do to modules, gradients and checks is the same."""
+
+from __future__ import annotations
+
+import io
+from collections import OrderedDict
+from importlib import import_module
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import autograd_nb as ours  # noqa: E402
+
+from .test_old_programs import outcome, same  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def place(lib, name):
+    return import_module(f"{'torch' if lib is torch else 'autograd_nb'}.{name}")
+
+
+CONVERSIONS = {
+    "double": lambda m: m.double(), "float": lambda m: m.float(), "to": lambda m: m.to(dtype=m.bias.dtype), "apply": lambda m: m._apply(lambda x: x + 1),
+    "in place": lambda m: m._apply(lambda x: x.add_(1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("overwrites", [False, True])
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+def test_whether_conversions_keep_parameters(conversion, overwrites):
+    def program(t):
+        m = t.nn.Linear(2, 3)
+        m.weight.grad = t.ones(3, 2)
+        before, view = [m.weight, m.weight.grad], m.weight[:]
+        version = m.weight._version
+        switch = place(t, "__future__")
+        switch.set_overwrite_module_params_on_conversion(overwrites)
+        try:
+            assert switch.get_overwrite_module_params_on_conversion() is overwrites
+            CONVERSIONS[conversion](m)
+        finally:
+            switch.set_overwrite_module_params_on_conversion(False)
+        after = [m.weight, m.weight.grad]
+        kinds = [isinstance(m.weight, t.nn.Parameter), m.weight.requires_grad, m.weight.grad.requires_grad]
+        return [a is b for a, b in zip(after, before, strict=True)], kinds, [x.dtype for x in (*before, *after, view)], before[0]._version > version
+
+    same(program)
+
+
+def test_modules_can_be_made_sparse():
+    def program(t):
+        m = t.nn.Linear(3, 2)
+        weight = m.weight
+        m._apply(lambda x: t.sparse_coo_tensor(t.zeros(x.ndim, 1, dtype=t.int64), t.ones(1), x.shape))
+        return m.weight is weight, isinstance(m.weight, t.nn.Parameter), m.weight
+
+    same(program)
+
+
+def test_hooks_of_all_modules_can_be_set_anew():
+    def program(t):
+        home, seen = place(t, "nn.modules.module"), []
+        home.register_module_forward_hook(lambda *a: seen.append("after"))
+        home.register_module_forward_pre_hook(lambda *a: seen.append("before"))
+        m = t.nn.Identity()
+        m(1)
+        counts = [len(home._global_forward_hooks), len(home._global_forward_pre_hooks), len(home._global_backward_hooks)]
+        home._global_forward_hooks, home._global_forward_pre_hooks = OrderedDict(), OrderedDict()
+        m(2)
+        return seen, counts
+
+    same(program)
+
+
+def test_helpers():
+    def nested(t):
+        f = place(t, "autograd.function")._nested_map(lambda x: isinstance(x, int), lambda x: x + 1, "ints")
+        return f([1, (2, {"a": 3}), None]), outcome(lambda _: f(["a"]), t)
+
+    def jacobian(t):
+        x, y = t.tensor([[1.0, 2.0]], dtype=t.float64), t.tensor(3.0, dtype=t.float64)
+        found = place(t, "autograd.gradcheck").get_numerical_jacobian(lambda a: a[0] * a[0] * a[1], (x.requires_grad_(), y.requires_grad_()), eps=0.5)
+        return list(found)
+
+    def summary(t):
+        x = t.arange(300.0).reshape(1, 20, 5, 3)
+        return [place(t, "_tensor_str").get_summarized_data(v) for v in (x, x[0, 0, 0, 0], x[0, :, 0, 0])]
+
+    def files(t):
+        found = []
+        for text in (b"PK\x03\x04more", b"", b"PK"):
+            f = io.BytesIO(text)
+            found.append((place(t, "serialization")._is_zipfile(f), f.tell()))
+        return found, issubclass(place(t, "serialization").SourceChangeWarning, Warning)
+
+    def formats(t):
+        m = t.nn.Sequential(t.nn.Conv2d(2, 2, 3), t.nn.ConvTranspose2d(2, 2, 3), t.nn.Linear(2, 2))
+        m = t.nn.utils.convert_conv2d_weight_memory_format(m, t.channels_last)
+        return [p.stride() for p in m.parameters()]
+
+    def names(t):
+        classes = t._storage_classes
+        return t._nnpack_available() in (True, False), t.FloatStorage in classes, isinstance(t._tensor_classes, set), t.jit._wait(t.jit._fork(lambda: 2))
+
+    for program in (nested, jacobian, summary, files, formats, names):
+        same(program)
+
+
+def test_gradients_of_sparse_tensors_with_histories_add():
+    def program(t):
+        found = []
+        for graph in (False, True):
+            p = t.tensor([1.5, 1.5]).requires_grad_()
+            p.grad = t.sparse_coo_tensor(t.tensor([[1, 1]]), t.ones(2), (2,))
+            before = p.grad
+            p.backward(t.sparse_coo_tensor(t.tensor([[1, 0]]), t.ones(2), (2,)), create_graph=graph)
+            found.append((p.grad, p.grad is before))
+        return found
+
+    same(program)
+
+
+def test_sparse_tensors_are_saved_for_backward():
+    def program(t):
+        class Fixed(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, g):
+                ctx.save_for_backward(g)
+                return x
+
+            @staticmethod
+            def backward(ctx, _):
+                return ctx.saved_tensors[0], None
+
+        x = t.ones(2, 3, requires_grad=True)
+        s = t.sparse_coo_tensor(t.tensor([[0, 1]]), t.arange(6.0).reshape(2, 3), (2, 3))
+        (Fixed.apply(x, s) + Fixed.apply(x, t.ones(2, 3)) + Fixed.apply(x, s)).sum().backward()
+        return x.grad
+
+    same(program)
+
+
+def test_views_of_what_a_function_made_itself():
+    def program(t):
+        class Part(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, changed):
+                view = x.clone()[:2]
+                if changed:
+                    view += 2
+                return view
+
+            @staticmethod
+            def backward(ctx, g):
+                return t.cat([g, g.new_zeros(1)]), None
+
+        x = t.arange(3.0, requires_grad=True)
+        found = [Part.apply(x, changed) for changed in (False, True)]
+        (found[1] * 3).sum().backward()
+        return [y.grad_fn.name() for y in found], found, x.grad
+
+    same(program)
+
+
+def test_views_that_a_function_returns_without_a_graph():
+    for lib in (ours, torch):
+
+        class Alias(lib.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x[:]
+
+        with lib.no_grad():
+            y = Alias.apply(lib.ones(2, requires_grad=True))
+        with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
+            y.zero_()
+
+
+def test_old_constructor_refuses_nodes():
+    same(lambda t: t.autograd.Variable(t.zeros(1), _grad_fn=t.ones(1, requires_grad=True).clone().grad_fn))
+    same(lambda t: t.autograd.Variable(t.zeros(1), _grad_fn=type("Id", (t.autograd.Function,), {})()))
