@@ -64,21 +64,10 @@ class Global:
 class Holder(ModuleType):
     """The module in which PyTorch has these hooks, by names (``_global_forward_hooks``) that programs set to other dicts."""
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in _GLOBAL:
-            return getattr(Global, _GLOBAL[name])
-        return super().__getattribute__(name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _GLOBAL:
-            setattr(Global, _GLOBAL[name], value)
-        else:
-            super().__setattr__(name, value)
-
-
-_GLOBAL = {f"_global_{name}_hooks": name for name in ("forward", "forward_pre", "backward", "backward_pre")}
-
-
+    _global_forward_hooks = property(lambda self: Global.forward, lambda self, hooks: setattr(Global, "forward", hooks))
+    _global_forward_pre_hooks = property(lambda self: Global.forward_pre, lambda self, hooks: setattr(Global, "forward_pre", hooks))
+    _global_backward_hooks = property(lambda self: Global.backward, lambda self, hooks: setattr(Global, "backward", hooks))
+    _global_backward_pre_hooks = property(lambda self: Global.backward_pre, lambda self, hooks: setattr(Global, "backward_pre", hooks))
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Handle:
