@@ -104,9 +104,17 @@ class Optimizer:
             )
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        if callable(getattr(params, "parameters", None)):
+            raise TypeError(
+                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got a {type(params).__name__}: "
+                "use its parameters()"
+            )
         groups = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError(
+                "optimizer got an empty parameter list (a module without parameters, or a generator such as model.parameters() that has been "
+                "walked before: call it anew)"
+            )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
@@ -295,11 +303,11 @@ class Optimizer:
             if len(names) != len(params):
                 raise ValueError("all optimizer params should be with/without names. Some param names are missing")
             params = [p[1] for p in params]
-        for p in params:
+        for i, p in enumerate(params):
             if not isinstance(p, Tensor):
                 raise TypeError("optimizer can only optimize Tensors, but one of the params is " + _typename(p))
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
-                raise ValueError("can't optimize a non-leaf Tensor")
+                raise ValueError(f"can't optimize a non-leaf Tensor (params[{i}] was made by {p.grad_fn.name()}: give what it was computed from)")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")

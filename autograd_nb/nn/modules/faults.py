@@ -39,6 +39,24 @@ def takes(module: Any) -> str:
     return ""
 
 
+def _fault(error: Exception, module: Any, args: tuple[Any, ...]) -> tuple[str, bool]:
+    """Return what a module was given beside what it takes, and whether that says more than the error: shapes, or dtypes where they differ."""
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    kind = type(module).__name__
+    option = next((name for name, value in module.__dict__.items() if isinstance(value, Tensor)), "")
+    if option and "Boolean value of Tensor" in str(error):
+        return f"{kind} has a Tensor for its option {option}: a module is made first and called then, {kind}()(x)", True
+    what = repr(module) if not module._modules else kind
+    own = next((p.dtype for p in module._parameters.values() if p is not None), None)
+    other = next((a.dtype for a in tensors if a.dtype is not own), None)
+    if "dtype" in str(error) and own is not None and other is not None:
+        return f"{what} has parameters of {own}, and was given {other}: use x.to({own}), or module.to({other})", True
+    given = " and ".join(str(list(a.shape)) for a in tensors)
+    expected = takes(module)
+    text = what + (f" takes {expected}" if expected else "") + (f"{', and' if expected else ''} was given {given}" if given else "")
+    return text, bool(expected and given)
+
+
 def tell_path(error: Exception, module: Any, args: tuple[Any, ...]) -> None:
     """Add to an error that leaves a module's call where in the model it arose: "In the module trunk.conv2 of Net: Conv2d(…) takes …"."""
     if isinstance(error, TypeError) and "keyword" in str(error):
@@ -48,12 +66,9 @@ def tell_path(error: Exception, module: Any, args: tuple[Any, ...]) -> None:
             guess_keyword(error, error.__traceback__)
     known = error.__dict__.get("_modules")
     if known is None:
-        what = repr(module) if not module._modules else type(module).__name__
-        given = " and ".join(str(list(a.shape)) for a in args if isinstance(a, Tensor))
-        expected = takes(module)
-        text = what + (f" takes {expected}" if expected else "") + (f"{', and' if expected else ''} was given {given}" if given else "")
+        text, telling = _fault(error, module, args)
         error.__dict__["_modules"] = (module, "", text)
-        if expected and given:
+        if telling:
             error.add_note(f"{text}.")
         return
     inner, path, text = known

@@ -5,24 +5,14 @@ Source: https://docs.pytorch.org/docs/stable/nn.html#loss-functions
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ...ops.nn.cross_entropy import legacy_reduction
 from ...tensor import Tensor
 from .. import functional as F
 from .distance import PairwiseDistance
 from .module import Module
-
-
-def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """Return ``reduction``, or what the two old flags said."""
-    if size_average is None and reduce is None:
-        return reduction
-    average, reduced = size_average is None or size_average, reduce is None or reduce
-    found = "none" if not reduced else "mean" if average else "sum"
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=4)
-    return found
 
 
 class _Loss(Module):
@@ -30,7 +20,7 @@ class _Loss(Module):
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
-        self.reduction = _reduction(size_average, reduce, reduction)
+        self.reduction = legacy_reduction(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):

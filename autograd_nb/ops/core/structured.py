@@ -529,10 +529,15 @@ def structured(
     return declare
 
 
+#: what `torch.tensor` makes a tensor of
+_PLAIN = (list, tuple, int, float, complex)
+
+
 def tensor_argument(value: Any, op: str, name: str = "input") -> Tensor:
     """Return ``value`` if it is a Tensor, else TypeError."""
     if not isinstance(value, Tensor):
-        raise TypeError(f"{op}(): argument '{name}' must be Tensor, not {type(value).__name__}")
+        remedy = " (use torch.from_numpy())" if type(value).__name__ == "ndarray" else " (use torch.tensor())" if isinstance(value, _PLAIN) else ""
+        raise TypeError(f"{op}(): argument '{name}' must be Tensor, not {type(value).__name__}{remedy}")
     return value
 
 

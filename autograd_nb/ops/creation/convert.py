@@ -43,7 +43,7 @@ def item(input) -> bool | int | float:
     """
     layout = input._layout
     if layout.size != 1:
-        raise RuntimeError(f"a Tensor with {layout.size} elements cannot be converted to Scalar")
+        raise RuntimeError(f"a Tensor with {layout.size} elements cannot be converted to Scalar (use tolist(), or index one of them)")
     if launch._observing:
         launch.escapes("item()")
     if layout.dtype.carrier is layout.dtype.np:
@@ -67,13 +67,13 @@ def tolist(input) -> Any:
     return numbers_of(input).tolist()
 
 
-_ONE_ELEMENT = "only one element tensors can be converted to Python scalars"
+_ONE_ELEMENT = "only one element tensors can be converted to Python scalars (this one has {}: use tolist(), or index one of them)"
 
 
 def _scalar(kind: type) -> Any:
     def convert(self):
         if self._layout.size != 1:
-            raise ValueError(_ONE_ELEMENT + f" (this one has {self._layout.size})")
+            raise ValueError(_ONE_ELEMENT.format(self._layout.size))
         value = item(self)
         return kind(_real_number(value) if value.__class__ is complex and kind is not complex else value)
 
@@ -101,7 +101,7 @@ def _float(self: Tensor) -> float:
         )
     layout = self._layout
     if layout.size != 1:
-        raise ValueError(_ONE_ELEMENT + f" (this one has {layout.size})")
+        raise ValueError(_ONE_ELEMENT.format(layout.size))
     if layout.dtype.carrier is layout.dtype.np and not launch._observing:
         value = self._data.item(0)  # `item`, written out
     else:

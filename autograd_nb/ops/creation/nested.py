@@ -152,7 +152,7 @@ def _number(x: Any, d: dtype) -> Any:
     """Return the number that an element stands for."""
     if isinstance(x, Tensor):
         if x._layout.size != 1:
-            raise ValueError(f"only one element tensors can be converted to Python scalars (one in the list has shape {list(x.shape)})")
+            raise ValueError(f"only one element tensors can be converted to Python scalars (one in the list has shape {list(x.shape)}; use stack())")
         x = numbers_of(x).reshape(())
     elif isinstance(x, np.ndarray):
         launch.escapes("a tensor made of a NumPy array")

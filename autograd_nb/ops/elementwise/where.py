@@ -64,7 +64,7 @@ def where(condition, input: Tensor | float | None = None, other: Tensor | float 
     tensor_argument(condition, "where", "condition")
     kind = condition._layout.dtype
     if kind is not dtypes.bool_ and kind is not dtypes.uint8:
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind}")
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind} (use condition.bool(), or compare)")
     if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
         _check_numbers(input, other)
     y = _where(condition, input, other)

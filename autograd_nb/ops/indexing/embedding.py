@@ -91,7 +91,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if kind is not dtypes.int64 and kind is not dtypes.int32:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"{kind} instead (while checking arguments for embedding)"
+            f"{kind} instead (while checking arguments for embedding; use .long())"
         )
     if w._layout.ndim != 2:
         if not w._layout.ndim and state.grad and w.requires_grad:  # (the derivative asks how many rows there are)

@@ -58,7 +58,7 @@ def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple[Any
     x = tensor_argument(input, name)
     tensor_argument(mask, name, "mask")
     if mask.dtype is not dtypes.bool_:
-        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype}")
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype} (use mask.bool(), or compare: mask > 0)")
     return x, mask, filling(value, x.dtype, name)
 
 
@@ -119,7 +119,7 @@ def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[
     tensor_argument(mask, name, "mask")
     tensor_argument(source, name, "source")
     if mask.dtype is not dtypes.bool_:
-        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype}")
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype} (use mask.bool(), or compare: mask > 0)")
     if source.dtype is not x.dtype:
         raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {x.dtype} and {source.dtype}")
     index = true_indices(expand(mask, x.shape))

@@ -42,6 +42,12 @@ _OUTSIDE = launch.Kernel("indexing.along", "first_outside")
 def legacy_reduction(size_average: Any, reduce: Any, reduction: str, stacklevel: int = 4) -> str:
     """Return the ``reduction`` that the old arguments ``size_average`` and ``reduce`` mean; it warns when they are given."""
     if size_average is not None or reduce is not None:
+        for name, given in (("size_average", size_average), ("reduce", reduce)):
+            if isinstance(given, Tensor) and given.numel() != 1:
+                raise RuntimeError(
+                    f"Boolean value of Tensor with more than one value is ambiguous: {name} is a Tensor of shape {list(given.shape)}. A loss is made "
+                    "first and called then, CrossEntropyLoss()(input, target); or use the function, cross_entropy(input, target)."
+                )
         average = True if size_average is None else size_average
         total = True if reduce is None else reduce
         reduction = "none" if not total else "mean" if average else "sum"
@@ -392,9 +398,8 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
         alone = target.ndim == 0
     elif x.ndim == 2:
         if t.ndim > 1 and x.shape[0] == t.shape[0]:
-            raise RuntimeError(
-                f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)})"
-            )
+            remedy = "; use target.squeeze(1)" if t.ndim == 2 and t.shape[1] == 1 else ""
+            raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)}{remedy})")
         t = t.reshape(1) if t.ndim == 0 else t
     if t.ndim == 0 or x.shape[0] != t.shape[0]:
         raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({t.shape[0] if t.ndim else 0}).")
@@ -466,7 +471,7 @@ def cross_entropy(
 def _soft_cross_entropy(x: Tensor, t: Tensor, weight: Any, ignore: int, reduction: str, eps: float) -> Tensor:
     """Return the target given as probabilities."""
     if not t.dtype.is_floating_point:
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {t.dtype}")
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {t.dtype} (a target of input's shape is one: use .float())")
     if ignore >= 0:
         raise RuntimeError(f"ignore_index is not supported for floating point target (ignore_index={ignore})")
     d = 0 if x.ndim == 1 else 1

@@ -93,7 +93,7 @@ def _held_as(y: Tensor, kind: dtypes.dtype, name: str) -> Tensor:
     if y.dtype is kind:
         return y
     if not can_cast(y.dtype, kind):
-        raise RuntimeError(f"{name}(): result type {y.dtype.name} can't be cast to the desired output type {kind.name}")
+        raise RuntimeError(f"{name}(): result type {y.dtype.name} can't be cast to the desired output type {kind.name} (use .float())")
     return cast(y, kind)
 
 
@@ -335,7 +335,8 @@ def binary_cross_entropy_with_logits(
     """
     reduction = _settled(size_average, reduce, reduction)
     if isinstance(input, Tensor) and isinstance(target, Tensor) and input.shape != target.shape:
-        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+        remedy = " (use target.view_as(input))" if input.numel() == target.numel() else ""
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape}){remedy}")
     x, t = _pair(input, target, "binary_cross_entropy_with_logits", False)
     if x.dtype.category < 2 or t.dtype is not x.dtype:  # (PyTorch computes in the memory of 1 - t)
         if x.dtype.category < 2:

@@ -46,9 +46,9 @@ def mm(input, mat2, *, out=None):
     """
     a, b = tensor_argument(input, "mm"), tensor_argument(mat2, "mm", "mat2")
     if a.ndim != 2:
-        raise RuntimeError(f"self must be a matrix (mm() got a {a.ndim}-D input)")
+        raise RuntimeError(f"self must be a matrix (mm() got a {a.ndim}-D input; matmul(), @ and bmm() take batches)")
     if b.ndim != 2:
-        raise RuntimeError(f"mat2 must be a matrix (mm() got a {b.ndim}-D mat2)")
+        raise RuntimeError(f"mat2 must be a matrix (mm() got a {b.ndim}-D mat2; matmul(), @ and bmm() take batches)")
     _fit(a, b)
     _same_dtype(a, b, "mm")
     y = _mm(a, b)

@@ -95,7 +95,11 @@ def _unknown(kind: Any) -> str:
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Tensor:
     """Return the tensors stacked."""
-    return OPS["stack"].call(list(batch), 0)
+    try:
+        return OPS["stack"].call(list(batch), 0)
+    except RuntimeError as error:
+        error.add_note("The items of a batch have one shape. Give DataLoader a collate_fn that pads them, by nn.utils.rnn.pad_sequence for example.")
+        raise
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:

@@ -1,0 +1,92 @@
+"""What a beginner does wrong is answered by what was wrong, with its value, and by what to do: in the error's message or in its notes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autograd_nb as torch
+from autograd_nb import nn
+from autograd_nb.nn import functional as F
+from autograd_nb.utils.data import DataLoader
+
+X = torch.ones(4, 3)
+ONES = torch.ones(4, dtype=torch.int64)
+
+
+def learnt() -> torch.Tensor:
+    return torch.ones(2, requires_grad=True)
+
+
+def twice() -> None:
+    y = (learnt() ** 2).sum()
+    y.backward()
+    y.backward()
+
+
+def saved() -> None:
+    y = learnt().exp()
+    y.add_(1)
+    y.sum().backward()
+
+
+def leaf() -> None:
+    w = learnt()
+    w += 1
+
+
+#: what is done -> (how, the error, words of the argument, the value, the remedy)
+MISTAKES = {
+    "wrong width in a Sequential": (lambda: nn.Sequential(nn.Linear(3, 5), nn.Linear(4, 2))(X), RuntimeError, ("module 1 of Sequential", "[*, 4]", "[4, 5]")),
+    "no batch and channel": (lambda: nn.Conv2d(3, 4, 3)(torch.ones(8, 8)), RuntimeError, ("[N, 3, H, W]", "[8, 8]")),
+    "float64 given to a layer": (lambda: nn.Linear(3, 2)(X.double()), RuntimeError, ("parameters of", "float32", "float64", "x.to(")),
+    "integers given to a layer": (lambda: nn.Sequential(nn.Linear(3, 2))(X.long()), RuntimeError, ("module 0 of Sequential", "int64", "x.to(")),
+    "an array given to a layer": (lambda: nn.Linear(3, 2)(np.ones((4, 3))), TypeError, ("'input'", "ndarray", "torch.from_numpy()")),
+    "a list given to a layer": (lambda: nn.Linear(3, 2)([1.0, 2.0, 3.0]), TypeError, ("'input'", "list", "torch.tensor()")),
+    "data given to a loss's options": (lambda: nn.CrossEntropyLoss(X, ONES), RuntimeError, ("size_average", "[4]", "CrossEntropyLoss()(input, target)")),
+    "data given to a layer's options": (lambda: nn.ReLU(X)(X), RuntimeError, ("inplace", "ReLU()(x)")),
+    "float classes": (lambda: F.cross_entropy(X, torch.ones(4)), RuntimeError, ("target", "float32", ".long()")),
+    "integer probabilities": (lambda: F.cross_entropy(X, X.long()), RuntimeError, ("target", "int64", ".float()")),
+    "a column of classes": (lambda: F.cross_entropy(X, ONES.unsqueeze(1)), RuntimeError, ("target", "[4, 1]", "target.squeeze(1)")),
+    "a class that there is not": (lambda: F.cross_entropy(X, ONES + 2), IndexError, ("Target 3", "3 classes")),
+    "probabilities above 1": (lambda: F.binary_cross_entropy(X + 1, X), RuntimeError, ("input", "between 0 and 1", "sigmoid")),
+    "an integer target": (lambda: F.binary_cross_entropy_with_logits(X, X.long()), RuntimeError, ("int64", ".float()")),
+    "a row for a column": (lambda: F.binary_cross_entropy_with_logits(X[:, :1], X[:, 0]), ValueError, ("Target size", "[4, 1]", "view_as(input)")),
+    "backward twice": (twice, RuntimeError, ("SumBackward0", "test_mistakes.py", "retain_graph=True")),
+    "backward of a vector": (lambda: (learnt() * 2).backward(), RuntimeError, ("output 0", "[2]", ".sum()")),
+    "backward of what is not watched": (lambda: X.sum().backward(), RuntimeError, ("element 0", "requires_grad=True")),
+    "a leaf in place": (leaf, RuntimeError, ("leaf", "no_grad")),
+    "a saved tensor in place": (saved, RuntimeError, ("ExpBackward0", "version 1", "x = x + 1")),
+    "numpy() of what is watched": (lambda: learnt().numpy(), RuntimeError, ("numpy()", "detach().numpy()")),
+    "shapes that do not fit": (lambda: torch.ones(3, 4) + torch.ones(3), RuntimeError, ("dimension 1", "[3, 4], [3]")),
+    "mm of batches": (lambda: torch.mm(torch.ones(2, 3, 4), torch.ones(4, 3)), RuntimeError, ("self", "3-D", "bmm()")),
+    "item() of a vector": (lambda: X.item(), RuntimeError, ("12 elements", "tolist()")),
+    "float() of a vector": (lambda: float(X), ValueError, ("12", "tolist()")),
+    "a vector as a condition": (lambda: bool(X > 0), RuntimeError, ("more than one value", ".any() or .all()")),
+    "cuda": (lambda: nn.Linear(2, 2).to("cuda"), (RuntimeError, AssertionError), ("'cuda'", "device='cpu'")),
+    "gradients of integers": (lambda: torch.tensor([1], requires_grad=True), RuntimeError, ("int64", ".float()")),
+    "view of what is turned": (lambda: X.t().view(12), RuntimeError, ("[12]", "reshape")),
+    "another size": (lambda: X.reshape(5, 2), RuntimeError, ("[5, 2]", "12")),
+    "one example in batch norm": (lambda: nn.BatchNorm1d(3)(X[:1]), ValueError, ("[1, 3]", "training")),
+    "float indices": (lambda: nn.Embedding(9, 2)(torch.ones(2)), RuntimeError, ("'indices'", "float32", ".long()")),
+    "an index too large": (lambda: nn.Embedding(9, 2)(ONES + 8), IndexError, ("index 9", "size 9")),
+    "a float mask": (lambda: X.masked_fill(X, 0), RuntimeError, ("mask", "float32", "mask.bool()")),
+    "a float condition": (lambda: torch.where(X, 1.0, 2.0), RuntimeError, ("condition", "float32", "condition.bool()")),
+    "a list of tensors as a tensor": (lambda: torch.tensor([X, X]), ValueError, ("[4, 3]", "stack()")),
+    "items of different shapes": (lambda: next(iter(DataLoader([X, X[0]], 2))), RuntimeError, ("[3]", "collate_fn")),
+    "a module for its parameters": (lambda: torch.optim.SGD(nn.Linear(2, 2), lr=0.1), TypeError, ("params", "Linear", "parameters()")),
+    "a Sequential for its parameters": (lambda: torch.optim.SGD(nn.Sequential(nn.Linear(2, 2)), lr=0.1), TypeError, ("Sequential", "parameters()")),
+    "parameters that were walked": (lambda: torch.optim.SGD(iter(()), lr=0.1), ValueError, ("empty parameter list", "call it anew")),
+    "a result for a parameter": (lambda: torch.optim.SGD([learnt() * 2], lr=0.1), ValueError, ("params[0]", "MulBackward0")),
+    "a rate below 0": (lambda: torch.optim.Adam([learnt()], lr=-1), ValueError, ("learning rate", "-1")),
+    "a name for a dtype": (lambda: torch.ones(3, dtype="float32"), TypeError, ("dtype", "'float32'")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_is_answered_with_a_remedy(what):
+    call, kind, words = MISTAKES[what]
+    with pytest.raises(kind) as caught:
+        call()
+    said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert [word for word in words if word not in said] == [], said
