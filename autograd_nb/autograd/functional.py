@@ -42,7 +42,7 @@ def _call(func: Callable[..., Any], inputs: Any, name: str, create_graph: bool) 
     """Return (inputs were a tuple, the leaves, outputs were a tuple, the outputs)."""
     several_in, given = _tuple(inputs, "inputs", name)
     leaves = _leaves(given, create_graph)
-    several_out, outputs = _tuple(func(*leaves), f"outputs of the user-provided function given to {name}", name)
+    several_out, outputs = _tuple(func(*leaves), "outputs of the user-provided function", name)
     return several_in, leaves, several_out, outputs
 
 
@@ -71,7 +71,20 @@ def _independent(what: str, i: int, of: str = "input") -> RuntimeError:
 _OUTPUT = "The output of the user-provided function"
 
 
-def _check_outputs(outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...], strict: bool) -> None:
+def _check_jacobian(grads: tuple[Tensor | None, ...], strict: bool) -> None:
+    """Refuse first derivatives that are missing or do not depend on the inputs, in strict mode."""
+    for i, g in enumerate(grads if strict else ()):
+        if g is None:
+            raise _independent(_OUTPUT, i)
+        if not g.requires_grad:
+            raise RuntimeError(
+                "While computing the hessian, found that the jacobian of the user-provided function with respect to "
+                f"input {i} is independent of the input. This is not allowed in strict mode. You should ensure that your "
+                "function is twice differentiable and that the jacobian depends on the inputs."
+            )
+
+
+def _check_outputs(outputs: tuple[Tensor, ...], strict: bool) -> None:
     """Refuse outputs that are not computed from the inputs, in strict mode."""
     if not strict:
         return
@@ -82,9 +95,6 @@ def _check_outputs(outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...], stri
             f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
             "differentiable manner from the input when running in strict mode."
         )
-    for i, t in enumerate(leaves):
-        if any(o is t for o in outputs):
-            raise _independent(_OUTPUT, i)
 
 
 def _grads(
@@ -140,7 +150,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """
     with recorded():
         several_in, leaves, several_out, outputs = _call(func, inputs, "vjp", create_graph)
-        _check_outputs(outputs, leaves, strict)
+        _check_outputs(outputs, strict)
         vectors = _vector(v, outputs, several_out, "vjp", "the user-provided function returns")
         if v is None:
             _only_real(outputs[0])
@@ -174,7 +184,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         several_in, given = _tuple(inputs, "inputs", "jvp")
         vectors = _vector(v, given, several_in, "jvp", "the input to the user-provided function is")
         _, leaves, several_out, outputs = _call(func, inputs, "jvp", create_graph)
-        _check_outputs(outputs, leaves, strict)
+        _check_outputs(outputs, strict)
         product = _pushed(outputs, leaves, vectors, create_graph, strict)
     return _result(outputs, several_out, create_graph), _result(product, several_out, create_graph)
 
@@ -228,7 +238,7 @@ def jacobian(
         )
     with recorded():
         several_in, leaves, several_out, outputs = _call(func, inputs, "jacobian", create_graph)
-        _check_outputs(outputs, leaves, strict)
+        _check_outputs(outputs, strict)
         columns = strategy == "forward-mode"
         rows = (
             _columns(outputs, leaves)
@@ -329,19 +339,12 @@ def hessian(
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def gradient(*args: Tensor) -> Any:
-        outputs_several, outputs = _tuple(func(*args), "outputs of the user-provided function given to hessian", "hessian")
+        outputs_several, outputs = _tuple(func(*args), "outputs of the user-provided function", "hessian")
         _single(outputs, outputs_several, "hessian")
-        _check_outputs(outputs, args, strict)
+        _check_outputs(outputs, strict)
         found = _grads(outputs, args, (new_full(outputs[0].shape, 1, outputs[0].dtype),), True)
-        product = _filled(found, args, strict, False)
-        if strict:
-            for i, g in enumerate(product):
-                if not g.requires_grad:
-                    raise RuntimeError(
-                        "While computing the hessian, found that the jacobian of the user-provided function with respect to "
-                        f"input {i} is independent of the input. This is not allowed in strict mode. You should ensure that your "
-                        "function is twice differentiable and that the jacobian depends on the inputs."
-                    )
+        product = _filled(found, args, False, False)
+        _check_jacobian(product, strict)
         return product
 
     found = jacobian(
@@ -377,14 +380,11 @@ def _hessian_product(func: Callable[..., Any], inputs: Any, v: Any, create_graph
         several_in, given = _tuple(inputs, "inputs", name)
         vectors = _vector(v, given, several_in, name, "the input to the user-provided function is")
         _, leaves, several_out, outputs = _call(func, inputs, name, create_graph)
-        _check_outputs(outputs, leaves, strict)
         _single(outputs, several_out, name)
-        one = new_full(outputs[0].shape, 1, outputs[0].dtype)
-        gradient = _filled(_grads(outputs, leaves, (one,), True), leaves, strict, False)
-        if strict:
-            for i, g in enumerate(gradient):
-                if not g.requires_grad:
-                    raise _independent("The jacobian of the user-provided function", i)
+        _check_outputs(outputs, strict)
+        found = _grads(outputs, leaves, (new_full(outputs[0].shape, 1, outputs[0].dtype),), True)
+        _check_jacobian(found, strict)
+        gradient = _filled(found, leaves, False, False)
         found = _grads(gradient, leaves, vectors, create_graph)
         product = _filled(found, leaves, strict, create_graph, "The hessian of the user-provided function")
     return _result(outputs, several_out, create_graph), _result(product, several_in, create_graph)

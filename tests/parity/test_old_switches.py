@@ -181,3 +181,27 @@ def test_views_that_a_function_returns_without_a_graph():
 def test_old_constructor_refuses_nodes():
     same(lambda t: t.autograd.Variable(t.zeros(1), _grad_fn=t.ones(1, requires_grad=True).clone().grad_fn))
     same(lambda t: t.autograd.Variable(t.zeros(1), _grad_fn=type("Id", (t.autograd.Function,), {})()))
+
+
+BAD = {
+    "text": lambda x: "a", "texts": lambda x: (x.sum(), "a"), "detached": lambda x: x.detach().sum(), "another's": lambda x: x.new_ones(()).requires_grad_(),
+    "linear": lambda x: x.sum(), "vector": lambda x: x * 2, "itself": lambda x: x, "several": lambda x: (x.sum(), (x**2).sum()),
+    "of one": lambda x, y: x.sum(), "linear in one": lambda x, y: (x**2).sum() + y.sum(), "cubic": lambda x: (x**3).sum(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("name", ["hessian", "hvp", "vhp", "jacobian", "vjp"])
+def test_what_functionals_say_of_functions(name, bad, strict):
+    said = []
+    for lib in (ours, torch):
+        x = lib.arange(1.0, 3.0)
+        inputs = (x, x.clone()) if "one" in bad else x
+        given = {} if name in ("hessian", "jacobian") else {"v": lib.ones(()) if name == "vjp" else inputs}
+        try:
+            getattr(lib.autograd.functional, name)(BAD[bad], inputs, strict=strict, **given)
+            said.append(None)
+        except Exception as error:
+            said.append((RuntimeError if isinstance(error, RuntimeError) else type(error), str(error)[:110].partition(" has type")[0]))
+    assert said[0] == said[1]
