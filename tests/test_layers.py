@@ -100,7 +100,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "compiler.lower": (("driver", "parallel_records", "memory_plan"), ("executable",)),
     "compiler.run": (
-        ("restored", "records"), ("again", "initial_gradients", "serving"), ("backward",), ("variant",), ("fast_path", "profile", "check"),
+        ("restored", "records"), ("again", "initial_gradients", "serving", "single"), ("backward",), ("variant",), ("fast_path", "profile", "check"),
     ),
     "compiler.trace": (("picture", "source"), ("graph",), ("stored", "numba_function")),
 }

@@ -12,13 +12,10 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from .. import dtypes, launch
-from ..autograd.anomaly import _state as _anomaly
+from .. import launch
 from ..autograd.interpreters import Wrapped
-from ..autograd.saved import _state as _saved_hooks
 from ..codegen.build import compilation
 from ..graph import markup
-from ..graph.modes import state
 from ..tensor import Tensor
 from .capture.recorder import Problem
 from .guards.carried_state import Kept
@@ -29,21 +26,13 @@ from .nested import difference, flatten
 from .remedies import remedy
 from .run.check import CompileError, compared
 from .run.fast_path import OTHER
+from .run.serving import surroundings
 from .run.variant import Variant
 from .session import Session, Unstable
 
 MOST_KINDS = 16  #: of calls of one function, or programs; what comes then stays eager
 FIRST = "first call of its kind"
 ATTEMPTS = 4  #: captures in a row that find Python's state changed
-
-
-def _surroundings() -> Any:
-    """Return what holds in this thread beside arguments and reachable values, as a part of the key; None where calls stay
-    eager.
-    """
-    if state.inference or _saved_hooks.stack or _anomaly.enabled:
-        return None
-    return state.grad, dtypes.get_default_dtype()
 
 
 _all: weakref.WeakSet = weakref.WeakSet()
@@ -85,7 +74,8 @@ class Compiled(Generic[P, R]):
         self._kept: dict[tuple[int, Any], Kept] = {}  # where it leaves tensors
         self._carried: list[Kept] = []  # those of them that it reads
         self._rounds = 0  # how often there were more of these
-        self._last: tuple[Any, Variant] | None = None  # what held around the last call, if it was given nothing but tensors, and what served
+        self._last: Variant | None = None  # what served the last call, if that was given nothing but tensors, and may serve the next at once
+        self._eager: Any = None  # what held around a call without arguments, if such calls stay eager
         _all.add(self)
 
     def __repr__(self) -> str:
@@ -123,7 +113,7 @@ class Compiled(Generic[P, R]):
     def forget(self) -> None:
         """Let calls be captured anew from now on."""
         self._kinds, self._told, self._kept, self._carried, self._rounds = {}, set(), {}, [], 0
-        self._last = None
+        self._last = self._eager = None
 
     @property
     def programs(self) -> list[Variant]:
@@ -138,18 +128,20 @@ class Compiled(Generic[P, R]):
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        around = _surroundings()
-        watching = launch.observer()
-        if around is None or (watching is not None and (self._carried or not hasattr(watching, "program"))):
-            return self._function(*args, **kwargs)
         last = self._last
-        if last is not None and last[0] == around and not kwargs and watching is None and last[1].state.call is not None:
+        if last is not None and not kwargs:
             try:
-                result = last[1].state.call(last[1], args)
+                result = last.state.call(last, args)  # type: ignore[misc]
             except Refused:
                 return self._function(*args)  # type: ignore[call-arg]
             if result is not OTHER:
                 return result
+        around = surroundings()
+        if around is not None and around == self._eager and not args and not kwargs:
+            return self._function()  # type: ignore[call-arg]
+        watching = launch.observer()
+        if around is None or (watching is not None and (self._carried or not hasattr(watching, "program"))):
+            return self._function(*args, **kwargs)
         leaves: list[Tensor] = []
         given = tuple([Tensor if a.__class__ is Tensor else None for a in args])
         key: Any
@@ -165,6 +157,7 @@ class Compiled(Generic[P, R]):
         variant, reason = (None, "") if kind is None else self._find(kind, leaves)
         if variant is None:
             if kind is not None and kind.eager:
+                self._eager = around if key == ((), None, around) else None
                 return self._function(*args, **kwargs)
             with _capturing:  # one at a time: a capture changes what other threads would see
                 kind = self._kinds.get(key)
@@ -175,7 +168,7 @@ class Compiled(Generic[P, R]):
             if self._check:
                 self._check -= 1
                 return compared(variant, leaves, args, kwargs)
-            self._last = (around, variant) if len(key) == 3 and key[0] is given else None
+            self._last = variant if len(key) == 3 and key[0] is given and variant.state.call is not None else None
             return variant.run(leaves) if watching is None else watching.program(self.__name__, variant.run, leaves)
         except Refused:  # a value was refused before anything had changed: say so as the function itself does
             return self._function(*args, **kwargs)
@@ -268,7 +261,7 @@ class Compiled(Generic[P, R]):
         for k in places:
             k.read = True
         self._carried += places
-        self._kinds, self._last = {}, None
+        self._kinds, self._last, self._eager = {}, None, None
         self._rounds += 1
 
     def _give_up(self, kind: Kind, problem: Problem) -> None:

@@ -100,3 +100,32 @@ def test_bincount():
     assert torch.bincount(torch.tensor([1, 3, 1]), torch.tensor([1.0, 2.0, 3.0]), minlength=5).tolist() == [0, 4, 0, 2, 0]
     with pytest.raises(RuntimeError, match="non-negative"):
         torch.bincount(torch.tensor([-1]))
+
+
+CHOICES = {
+    "sort": lambda x, d: x.sort(d),
+    "descending": lambda x, d: torch.sort(x, d, True),
+    "topk": lambda x, d: x.topk(2, d),
+    "smallest": lambda x, d: torch.topk(x, 3, d, False),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "uint8"])
+def test_calls_that_come_again_give_the_same_as_along_another_dim(name, dtype):
+    """Along the last dim the call has a plan from the second time on; along another it goes the general way."""
+    call = CHOICES[name]
+    for dim in (1, -1, 1, -1):
+        x = (torch.randn(4, 5) * 4).to(getattr(torch, dtype))
+        found, wanted = call(x, dim), call(x.t().contiguous(), 0)
+        assert type(found) is type(wanted)
+        torch.testing.assert_close(found.values, wanted.values.t(), rtol=0, atol=0)
+        torch.testing.assert_close(found.indices, wanted.indices.t(), rtol=0, atol=0)
+    if dtype == "float32":
+        x = torch.randn(4, 5, requires_grad=True)
+        for _ in range(3):
+            values, indices = call(x, 1)
+            (g,) = torch.autograd.grad(values.sum(), x)
+            torch.testing.assert_close(g, torch.zeros(4, 5).scatter(1, indices, 1.0), rtol=0, atol=0)
+        with torch.inference_mode():
+            assert all(t.is_inference() for t in call(x, 1))

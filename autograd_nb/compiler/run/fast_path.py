@@ -1,6 +1,6 @@
 """The fast path of a captured step: what `Variant.run` does, for the commonest kind, with everything looked up beforehand.
 
-It serves programs that are one native segment and whose results are new memory, gradients or the user's own tensors. What is as
+It serves programs whose results are new memory, gradients or the user's own tensors, and whose kernels one thread runs. What is as
 the last run left it is not done again: numbers that are read anew, gradients that nobody has taken. Results are new memory.
 """
 
@@ -14,18 +14,20 @@ import numpy as np
 
 from ... import launch
 from ...graph.node import written
+from ...ops.core.call_path import tensor_lines
 from ...overriding import whole
-from ...tensor import Tensor, make
+from ...tensor import Tensor, blank, make
 from ..addresses import writer
 from ..capture.recorder import places
 from ..guards.memory_words import held_alone
 from ..guards.watch import Watch
-from ..ir import address
+from ..ir import Step, address
 from ..lower import driver
 from ..lower.executable import Refused
 from .again import Before
 from .records import AnyResult, ArgumentResult, GradientResult, Memory, NewResult, be_view
-from .serving import test_lines
+from .serving import around_lines, test_lines
+from .single import call_lines, draw_lines, memory_lines, single_lines
 
 OTHER = object()  #: what ``call`` returns where the program does not serve
 
@@ -63,22 +65,27 @@ def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> None:
     if memories is None:
         return
     results = [_result(output, memories) for output in variant.outputs]
-    lines, names = _run_lines(variant, memories, results, _Numbers(variant, live))
+    found = _run_lines(variant, memories, results, _Numbers(variant, live))
+    if found is None:
+        return
+    lines, names = found
     variant.state.fast_path = whole(written("run", "variant, args", lines, __file__, **names))
-    fits = [f"len(args) != {len(variant.arguments)}", *(f"args[{k}].__class__ is not Tensor" for k in range(len(variant.arguments)))]
+    count = len(variant.arguments)
+    fits = [f"len(args) != {count}" if count else "args", *(f"args[{k}].__class__ is not Tensor" for k in range(count))]
     test, used = test_lines(variant, "return OTHER")
-    head = [f"if {' or '.join(fits)}:", "    return OTHER", *test]
-    variant.state.call = whole(written("call", "variant, args", head + lines, __file__, OTHER=OTHER, Tensor=Tensor, **used, **names))
+    around, thread = around_lines(variant, "return OTHER")
+    head = [*around, f"if {' or '.join(fits)}:", "    return OTHER", *test]
+    variant.state.call = whole(written("call", "variant, args", head + lines, __file__, OTHER=OTHER, Tensor=Tensor, **(thread | used | names)))
 
 
 def _is_common(variant: Any) -> bool:
-    """Return whether a program is one native segment that needs no undoing, nor both reads a gradient and leaves another one for it."""
+    """Return whether a program needs no undoing, does not both read a gradient and leave another one for it, and is no work for several threads."""
     program, begun = variant.program, {id(h.leaf) for h in variant.initial.held}
     if variant.sharing or program.undone:
         return False
     if any(id(g.leaf) in begun for g in variant.gradients):
         return False
-    return len(program.segments) == 1 and program.segments[0].__class__ is tuple
+    return bool(program.segments) and all(s.__class__ is tuple or (s.__class__ is Step and s.check is None) for s in program.segments)
 
 
 def _new_memories(variant: Any) -> list[Memory] | None:
@@ -180,43 +187,65 @@ def _maker(results: list[Result], gradients: list[Any]) -> Callable[[Sequence[An
 # ------------------------------------------------------------------------------------------------ the run
 
 
-def _run_lines(variant: Any, memories: list[Memory], results: list[Result], numbers: _Numbers) -> tuple[list[str], dict[str, Any]]:
-    """Return the lines that run a program with the ``args`` of ``variant``, and the names that they use. What a run needs are its variables."""
+def _run_lines(variant: Any, memories: list[Memory], results: list[Result], numbers: _Numbers) -> tuple[list[str], dict[str, Any]] | None:
+    """Return the lines that run a program with the ``args`` of ``variant``, and the names that they use, or None. What a run needs are its
+    variables."""
     program = variant.program
-    start, words = program.segments[0]
-    table = np.array([program._records_at + 8 * start, words, program._values_at], np.int64)
     names: dict[str, Any] = {
-        "program": program, "drive": driver.runner(address(table)), "table": table, "resume": program.drive, "Refused": Refused, "make": make,
+        "program": program, "resume": program.drive, "Refused": Refused,
         "lock": program.lock, "busy": program.busy, "back": variant.back, "empty": np.empty, "aligned": launch.empty,
     }  # fmt: skip
     if variant.back is not None and variant.back.lives:
         names["Before"] = Before
-    inside = [*_before_lines(variant, memories, numbers, names), "if drive():", f"    resume({start}, {words})"]
-    lines = [
-        *(["changes = variant.state.changes", "before = None if changes is None else Before(changes, args)"] if "Before" in names else []),
-        "with lock:",
-        "    if busy[0]:  # a signal handler has interrupted this very run",
-        "        raise Refused",
-        "    try:",
-        "        busy[0] = True",
-        *["        " + line for line in inside],
-        "    finally:",
-        "        busy[0] = False",
-        *_after_lines(variant, names),
-    ]
+    lines = single_lines(variant, memories, names)
+    if lines is None:
+        kernels = _kernel_lines(variant, memories, names)
+        if kernels is None:
+            return None
+        inside = [*_before_lines(variant, memories, numbers, names), *kernels]
+        lines = [
+            *(["changes = variant.state.changes", "before = None if changes is None else Before(changes, args)"] if "Before" in names else []),
+            "with lock:",
+            "    if busy[0]:  # a signal handler has interrupted this very run",
+            "        raise Refused",
+            "    try:",
+            "        busy[0] = True",
+            *["        " + line for line in inside],
+            "    finally:",
+            "        busy[0] = False",
+        ]
+    lines += _after_lines(variant, names)
     single = results[0] if len(results) == 1 and results[0].source is NEW and variant.single and not results[0].view else None
     outs = [f"o{k}" for k in range(len(memories))]
     if single is None:
         names["made"] = _maker(results, variant.gradients)
         lines.append(f"found = made(args, [{', '.join(outs)}])")
     else:  # (a call less)
-        names["layout"] = single.layout
+        names |= {"layout": single.layout, "_new": blank}
         memory = f"o{single.which}[{single.offset}:]" if single.offset else f"o{single.which}"
-        lines += [f"result = make({memory}, layout, [{single.version}, 0])", "found = (result,)"]
+        lines += [f"data = {memory}", *tensor_lines("layout", f"[{single.version}, 0]")]
     if variant.back is not None:
         left = f"{{{', '.join(f'{m.buffer}: {o}' for m, o in zip(memories, outs, strict=True))}}}"
-        lines.append(f"back.attach(variant, args, {left}, found{', drawn, before' if variant.back.lives else ''})")
-    return [*lines, "return result" if single is not None else "return variant.rebuilt(found)"], names
+        found = "found" if single is None else "(t,)"
+        lines.append(f"back.attach(variant, args, {left}, {found}{', drawn, before' if variant.back.lives else ''})")
+    return [*lines, "return t" if single is not None else "return variant.rebuilt(found)"], names
+
+
+def _kernel_lines(variant: Any, memories: list[Memory], names: dict[str, Any]) -> list[str] | None:
+    """Return the lines that run the kernels; None where Python cannot have the arrays that it calls one with."""
+    program, lines = variant.program, []
+    for k, segment in enumerate(program.segments):
+        if segment.__class__ is tuple:
+            start, words = segment
+            table = np.array([program._records_at + 8 * start, words, program._values_at], np.int64)
+            names |= {f"drive{k}": driver.runner(address(table)), f"table{k}": table}
+            lines += [f"if drive{k}():", f"    resume({start}, {words})"]
+        else:
+            call = call_lines(variant, segment, memories, names, f"k{k}")
+            if call is None:
+                return None
+            lines += call
+    return lines
 
 
 def _before_lines(variant: Any, memories: list[Memory], numbers: _Numbers, names: dict[str, Any]) -> list[str]:
@@ -228,9 +257,7 @@ def _before_lines(variant: Any, memories: list[Memory], numbers: _Numbers, names
     if variant.initial.held:
         names["begin"] = variant.initial.binder(program.cells, program.values)
         lines.append("begin()")
-    for k, m in enumerate(memories):
-        names[f"carrier{k}"] = m.carrier
-        lines.append(f"o{k} = {'empty' if m.size * m.carrier.itemsize < launch.BIG else 'aligned'}({m.size}, carrier{k})")
+    lines += memory_lines(memories, names)
     cells = program.cells
     given = [(f"args[{i}]._data", cells[a.buffer], a.shift) for i, a in enumerate(variant.arguments) if a.buffer in cells]
     written_to = [*given, *((f"o{k}", cells[m.buffer], 0) for k, m in enumerate(memories) if m.buffer in cells)]
@@ -238,11 +265,9 @@ def _before_lines(variant: Any, memories: list[Memory], numbers: _Numbers, names
         arrays, into, shifts = zip(*written_to, strict=True)
         names["bind"] = writer(program.values, into, shifts)
         lines.append(f"bind({', '.join(arrays)})")
-    if program.draws:
-        names["draws"] = program.draws
-        lines += ["for source, now in draws:", "    now[0], now[1] = source._next()"]
-        names["places"] = places
+    lines += draw_lines(program, names)
     if variant.back is not None and variant.back.lives:
+        names |= {"draws": program.draws, "places": places}
         lines.append(f"drawn = {'places(draws)' if program.draws else '[]'}")
     names["read_numbers"] = numbers.read
     if numbers.always:

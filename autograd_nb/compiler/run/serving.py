@@ -4,10 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import dtypes, launch
+from ...autograd.anomaly import _state as _anomaly
+from ...autograd.anomaly import _threads as anomaly_threads
+from ...autograd.saved import _state as _saved_hooks
 from ...graph import modes
 from ...graph.node import written
-from ...overriding import whole
+from ...overriding import Overrides, whole
 from .records import seen_as
+
+
+def surroundings() -> Any:
+    """Return what holds in this thread beside arguments and reachable values, as a part of a call's key; None where calls stay eager."""
+    if modes.state.inference or _saved_hooks.stack or _anomaly.enabled:
+        return None
+    return modes.state.grad, dtypes.get_default_dtype()
+
+
+def around_lines(variant: Any, fail: str) -> tuple[list[str], dict[str, Any]]:
+    """Return lines that do ``fail`` unless the `surroundings` are ``variant``'s and nobody observes, and the names that they use."""
+    grad, default = variant.key[2]
+    # (what a thread has of its own takes longer to read than whether any thread has such)
+    others = (
+        "default[0] is not kind or launch._observing or modes.inference_used and state.inference "
+        "or Overrides.standing and saved.stack or watched and anomaly.enabled"
+    )
+    names = {
+        "state": modes.state, "saved": _saved_hooks, "anomaly": _anomaly, "watched": anomaly_threads, "default": dtypes._default,
+        "kind": default, "launch": launch, "modes": modes, "Overrides": Overrides,
+    }  # fmt: skip
+    return [f"if state.grad is not {grad} or {others}:", f"    {fail}"], names
 
 
 def test_lines(variant: Any, fail: str) -> tuple[list[str], dict[str, Any]]:
@@ -28,7 +54,8 @@ def test_lines(variant: Any, fail: str) -> tuple[list[str], dict[str, Any]]:
             f"a{k}._layout is not layout{k} or (a{k}._rg if a{k}._view is None else a{k}.requires_grad) is not {a.requires_grad} "
             f"or (a{k}._grad is not None) is not {a.has_grad}"
         )
-    test("variant._marked(args)" if variant.asked else "modes.inference_used and variant._marked(args)")
+    if variant.arguments:
+        test("variant._marked(args)" if variant.asked else "modes.inference_used and variant._marked(args)")
     for i in variant.written:
         names[f"view{i}"] = variant.arguments[i].view
         test(f"seen_as(a{i}) != view{i}")

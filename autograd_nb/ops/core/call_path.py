@@ -17,7 +17,6 @@ Plans are found and kept by `memo`, of which there is one for all kinds of calls
 from __future__ import annotations
 
 import builtins
-import inspect
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, wraps
 from types import FunctionType
@@ -308,11 +307,12 @@ class _Known:
 
     public: Callable[..., Any]  #: as users know it
 
-    def __init__(self, function: Callable[..., Any], key: str, plan: Callable[..., Any], takes: Sequence[str]):
+    def __init__(self, function: Any, key: str, plan: Callable[..., Any], takes: Sequence[str]):
         self.long, self.memo, self.plan, self.key = numpy_names(function), Memo(), plan, key
-        ordered = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        self.names = [p.name for p in ordered]
-        self.defaults = {p.name: p.default for p in ordered if p.default is not p.empty}
+        assert not hasattr(function, "__wrapped__")
+        self.names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
+        given = function.__defaults__ or ()
+        self.defaults = dict(zip(self.names[len(self.names) - len(given) :], given, strict=True))
         self.read = list(takes) or self.names
         self.name, self.flags = function.__name__.removeprefix("_f_"), flags_of(function).keys() & set(self.read)
         self.function = function

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch, return_types
+from ...graph.modes import state
 from ...launch import Kernel
 from ...overriding import overridable
-from ...shapes import as_int, layout_of, numel, wrap_dim
+from ...shapes import Layout, as_int, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
+from ..core.call_path import known
 from ..core.numbers import bool_argument, plain_number, text_argument
 from ..core.recording import (
     fresh,
     guarded,
+    mark_inference,
     no_complex_derivative,
     not_for_barebone,
     not_for_complex,
@@ -33,6 +36,7 @@ from ..creation.create import new_empty, new_full
 from ..shape.shape import _transpose, reshape
 from .gather import _gather, _gather_backward
 from .picking import checked_index
+from .take_along import TAKE, take_along
 
 _keys = Kernel("indexing.sort", "keys")
 _argsort = Kernel("indexing.sort", "argsort")
@@ -73,10 +77,12 @@ def _sort_keys(flat: np.ndarray, d: dtypes.dtype, flip: bool) -> np.ndarray:
     """Return uint64 keys that sort as the elements do, or the other way round."""
     _ordered(d, "sorting")
     out = launch.empty(flat.size, _KEY)
-    unsigned = flat.view(f"u{d.itemsize}")
-    kind = 2 if d.is_floating_point else int(d.is_signed)
-    _keys(d.itemsize, unsigned, kind, _bits(d), _INFINITY.get(d.name, 0), flip, out)
+    _keys(d.itemsize, flat.view(f"u{d.itemsize}"), *_key_numbers(d), flip, out)
     return out
+
+
+def _key_numbers(d: dtypes.dtype) -> tuple[int, int, int]:
+    return 2 if d.is_floating_point else int(d.is_signed), _bits(d), _INFINITY.get(d.name, 0)
 
 
 def _rows(x: Tensor, d: int) -> tuple[Tensor, int]:
@@ -115,7 +121,7 @@ def _sort(x, d, descending):
     y, order = in_memory_order(x)
     along = d if order is None else order.index(d)
     index = order_of(y, along, descending)
-    return [in_order_again(_gather(y, along, index), order), in_order_again(index, order)]
+    return [in_order_again(take_along(y, index, along), order), in_order_again(index, order)]
 
 
 @structured(
@@ -127,8 +133,57 @@ def _topk(x, d, k, largest, ordered):
     index = new_empty([*rows.shape[:-1], k], dtypes.int64)
     if index._layout.size:
         _top(0, _sort_keys(dense(rows), x.dtype, largest), n, k, ordered, index._data)
-    index = _back(index, d)
-    return [_gather(x, d, index), index]
+    return [_back(take_along(rows, index, x.ndim - 1), d), _back(index, d)]
+
+
+class _Chosen:
+    """A call that finds places along the last dim, by three kernels: keys of the elements, their places, the values there."""
+
+    __slots__ = ("args", "carrier", "count", "find", "index", "keys", "numbers", "of_keys", "op", "size", "sizes", "take", "values")
+
+    def __init__(self, op: Any, args: tuple[Any, ...], layout: Layout, k: int, flip: bool, find: Kernel, numbers: tuple[Any, ...]):
+        self.op, self.args = op, args
+        n, d = layout.shape[-1], layout.dtype
+        shape = (*layout.shape[:-1], k)
+        self.values, self.index = layout_of(shape, None, d), layout_of(shape, None, dtypes.int64)
+        self.count, self.size, self.carrier = layout.size, self.values.size, d.carrier
+        self.of_keys, self.numbers, self.sizes = (*_key_numbers(d), flip), (n, *numbers), (layout.size // n, n, 1, k)
+        self.keys, self.find, self.take = _keys.entry(d.itemsize), find.entry(0), TAKE.entry(d.carrier)
+
+    def __call__(self, x: Tensor, maker: Any) -> Any:
+        data, key = x._data, launch.empty(self.count, _KEY)
+        places, chosen = launch.empty(self.size, _INT), launch.empty(self.size, self.carrier)
+        self.keys(data, *self.of_keys, key)  # (which reads their bits)
+        self.find(key, *self.numbers, places)
+        self.take(*self.sizes, data, places, chosen)
+        values, index = make(chosen, self.values, [0, 0]), make(places, self.index, [0, 0])
+        if state.grad:
+            if x._rg or x._view is not None:
+                self.op.record((x, *self.args), (values, index), 3)
+        elif state.inference:
+            mark_inference(values)
+            mark_inference(index)
+        return maker(values, index)
+
+
+def _last(layout: Layout, dim: Any) -> bool:
+    """Return whether elements are chosen along the last dim, where they lie one after the other."""
+    return bool(dim.__class__ is int and layout.ndim and dim in (-1, layout.ndim - 1) and layout.contiguous and layout.size)
+
+
+def _plan_sort(checked: bool, input: Any, dim: Any, descending: Any) -> _Chosen | None:
+    layout = input._layout
+    if not checked or not _last(layout, dim):
+        return None
+    d, n = layout.ndim - 1, layout.shape[-1]
+    return _Chosen(_sort, (d, descending), layout, n, descending, _argsort, (_bits(layout.dtype),))
+
+
+def _plan_topk(checked: bool, input: Any, k: Any, dim: Any, largest: Any, sorted: Any) -> _Chosen | None:
+    layout = input._layout
+    if not checked or not _last(layout, dim) or k.__class__ is not int or not k:
+        return None
+    return _Chosen(_topk, (layout.ndim - 1, k, largest, sorted), layout, k, largest, _top, (k, sorted))
 
 
 def _pair(maker: Any, values: Tensor, indices: Tensor, out: Any, name: str, reads: tuple[Tensor, ...] = ()) -> Any:
@@ -144,6 +199,10 @@ def _only_one(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @public()
+@known(
+    "input._layout, dim, dim.__class__, descending", _plan_sort, ["return plan(input, _maker)"], takes=("input", "dim", "descending"),
+    _maker=return_types.sort,
+)  # fmt: skip
 def sort(input, dim=-1, descending=False, *, stable: bool | None = None, out=None):
     """Return (values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back.
 
@@ -180,6 +239,10 @@ def msort(input, *, out=None):
 
 
 @public()
+@known(
+    "input._layout, k, k.__class__, dim, dim.__class__, largest, sorted", _plan_topk, ["return plan(input, _maker)"],
+    takes=("input", "k", "dim", "largest", "sorted"), _maker=return_types.topk,
+)  # fmt: skip
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     """Return (values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest.
 

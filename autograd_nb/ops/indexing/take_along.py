@@ -13,7 +13,7 @@ from ..core.row_kernel import as_rows, row_sizes
 from ..core.structured import structured
 from ..creation.cast import cast, dense
 
-_TAKE = launch.Kernel("indexing.along", "take_along")
+TAKE = launch.Kernel("indexing.along", "take_along")
 _PUT_ONE = as_rows(
     {"k": "number", "g": "row", "index": "row"},
     {"out": "full"},
@@ -36,7 +36,7 @@ def take_along(x, index, d):
     layout = layout_of(index.shape, None, x.dtype)
     data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
-        _TAKE(x.dtype.carrier, outer, n, inner, _k(index, outer, inner), dense(x), dense(index), data)
+        TAKE(x.dtype.carrier, outer, n, inner, _k(index, outer, inner), dense(x), dense(index), data)
     return make(data, layout, [0, 0])
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ... import dtypes
 from ...errors import shorten
-from ...shapes import as_ints, layout_of
+from ...launch import Kernel, empty
+from ...shapes import Layout, as_ints, layout_of
+from ...strides import suggested
 from ...tensor import Tensor, make
+from ..core.call_path import known, planned
 from ..core.jumps import jumping
 from ..core.numbers import float_argument, number_argument
 from ..core.recording import need_numbers, not_for_barebone
-from ..core.registry import OPS, public
+from ..core.registry import public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import images, in_format_of
+from ..creation.cast import cast, dense, images, in_format_of
 from ..creation.create import new_full
-from ..creation.ranges import arange
 from .parts import slice_dim
 
 
@@ -46,15 +49,75 @@ def _inside(y: Tensor, shape: Any, places: tuple[int, ...]) -> Tensor:
     return y
 
 
-def _source(n: int, before: int, after: int, mode: str) -> Tensor:
-    """Return for each place of the padded dim the place it is read from."""
-    i = arange(-before, n + after)
-    if mode == "replicate":
-        return i.clamp(0, n - 1)
-    if mode == "circular":
-        return i.remainder(n)
-    i = i.abs()  # reflect: −k is k, n − 1 + k is n − 1 − k
-    return (n - 1) - ((n - 1) - i).abs()
+_PAD = Kernel("indexing.edges", "pad_edges")
+_FOLD = Kernel("indexing.edges", "fold_edges")
+_MODES = ("reflect", "replicate", "circular")
+
+
+def _padded(shape: Sequence[int], pads: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    return (*shape[: len(shape) - len(pads)], *[n + sum(pair) for n, pair in zip(shape[-len(pads) :], reversed(pads), strict=True)])
+
+
+@planned
+def _launches(layout: Layout, pads: tuple[tuple[int, int], ...]) -> tuple[Layout, list[tuple[int, ...]]]:
+    """Return the layout that is padded to, and the numbers of the kernels that pad the last dims, the last two of them at once."""
+    shape = layout.shape
+    w, (left, right) = shape[-1], pads[0]
+    h, (top, bottom) = (shape[-2], pads[1]) if len(pads) > 1 else (1, (0, 0))
+    found: list[tuple[int, ...]] = [(layout.size // (h * w), h, w, top, h + top + bottom, left, w + left + right)]
+    if len(pads) > 2:
+        n, (front, back) = shape[-3], pads[2]
+        plane = found[0][4] * found[0][6]
+        found.append((layout.size // (n * h * w), n, plane, front, n + front + back, 0, plane))
+    return layout_of(_padded(shape, pads), None, layout.dtype), found
+
+
+@structured(x=lambda g, pads, mode: _pad_edges(g, pads, mode), linear="jointly", batch="shift")
+def _fold_edges(x, pads, mode):
+    """Add each element of a padded tensor to that from which it came."""
+    if x._layout.dtype.is_half:
+        return cast(_fold_edges(cast(x, dtypes.float32), pads, mode), x._layout.dtype)
+    layout = layout_of(_padded(x._layout.shape, [(-before, -after) for before, after in pads]), None, x._layout.dtype)
+    data, carrier = dense(x), layout.dtype.carrier
+    for planes, h, w, top, rows, left, columns in reversed(_launches(layout, pads)[1]):
+        out = empty(planes * h * w, carrier)
+        if out.size:
+            _FOLD(carrier, planes, h, w, top, rows, left, columns, mode, data, out)
+        data = out
+    return make(data, layout, [0, 0])
+
+
+def _pad_by(mode: str, n: int, node: str) -> Any:
+    @structured(
+        x=lambda g, pads, mode: _fold_edges(g, pads, mode), node=node, linear="jointly", batch="shift",
+        dtypes="half float complex integer" + " bool" * (mode == "circular"), samples=f"F.pad(x(2, 2{', 3' * n}), {(1, 2) * n}, '{mode}')",
+    )
+    def pad_edges(x, pads, mode):
+        layout, launches = _launches(x._layout, pads)
+        data, carrier = dense(x), layout.dtype.carrier
+        for planes, h, w, top, rows, left, columns in launches:
+            out = empty(planes * rows * columns, carrier)
+            if out.size:
+                _PAD(carrier, planes, h, w, top, rows, left, columns, mode, data, out)
+            data = out
+        return make(data, layout, [0, 0])
+
+    return pad_edges
+
+
+#: (mode, how many dims) -> the op
+_EDGES = {
+    (mode, n): _pad_by(mode, n, f"{node}Pad{n}DBackward0") for mode, node in (("reflect", "Reflection"), ("replicate", "Replication")) for n in (1, 2, 3)
+}
+_AROUND = _pad_by("circular", 2, "")
+
+
+def _op_of(mode: str, n: int) -> Any:
+    return _EDGES.get((mode, n), _AROUND)
+
+
+def _pad_edges(x: Tensor, pads: tuple[tuple[int, int], ...], mode: int) -> Tensor:
+    return _op_of(_MODES[mode], len(pads))(x, pads, mode)  # type: ignore[no-any-return]
 
 
 def _lengths(x: Tensor, pad: Any) -> list[int]:
@@ -72,7 +135,31 @@ def _lengths(x: Tensor, pad: Any) -> list[int]:
     return pads
 
 
+def _plan_known(checked: bool, input: Any, pad: Any, mode: Any, value: Any) -> tuple[Any, ...] | None:
+    """Return (op, its arguments, whether its gradient is recorded as one that jumps) of calls like one that went through."""
+    layout = input._layout
+    if not checked or not pad or pad.__class__ is not tuple or not layout.contiguous or suggested(layout) != "contiguous_format":
+        return None
+    pairs = tuple(zip(pad[::2], pad[1::2], strict=True))
+    if mode != "constant" and not (mode == "circular" and min(pad) < 0):
+        return _op_of(mode, len(pairs)), (pairs, _MODES.index(mode)), mode != "circular"
+    shape = _padded(layout.shape, pairs)
+    if mode != "constant" or min(pad) < 0 or shape == layout.shape or not (value is None or (value.__class__ is float and value)):
+        return None
+    return _pad, ((0,) * (layout.ndim - len(pairs)) + tuple(pad[-2::-2]), shape, value or 0), False
+
+
+def _run_known(plan: tuple[Any, ...], input: Tensor, pad: Any, mode: Any, value: Any) -> Tensor:
+    op, args, jumps = plan
+    y = op(input, *args)
+    return jumping(y, input) if jumps else y  # type: ignore[no-any-return]
+
+
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.pad")
+@known(
+    "input._layout, pad.__class__ is tuple and _are_ints(map(type, pad)) and pad, mode, value, value.__class__", _plan_known, _run_known,
+    takes=("input", "pad", "mode", "value"),
+)  # fmt: skip
 def pad(input, pad: Sequence[int], mode="constant", value=None):
     """Pad the last dims: ``pad`` lists (before, after) from the last dim forward; negative numbers cut off.
 
@@ -113,7 +200,7 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
 
 def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
     """Return ``x`` padded with its own elements, dim by dim."""
-    y = x
+    pairs = []
     for k in range(len(pads) // 2):
         d = x.ndim - 1 - k
         before, after, size = pads[2 * k], pads[2 * k + 1], x.shape[d]
@@ -127,12 +214,10 @@ def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
         if mode == "circular" and max(before, after) > size:
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if mode == "circular" and (before < 0 or after < 0):  # what is cut off does not come round
-            y = slice_dim(y, d, max(-before, 0), size - max(-after, 0), 1)
-            before, after, size = max(before, 0), max(after, 0), y.shape[d]
-        if before or after:
-            y = OPS["index_select"].call(y, d, _source(size, before, after, mode))
-    if y._version_ is x._version_:  # nothing was put beside it: a copy all the same
-        y = y.clone()
+            x = slice_dim(x, d, max(-before, 0), size - max(-after, 0), 1)
+            before, after = max(before, 0), max(after, 0)
+        pairs.append((before, after))
+    y = _pad_edges(x, tuple(pairs), _MODES.index(mode))
     return y if mode == "circular" else jumping(in_format_of(y, x), x)
 
 
