@@ -127,10 +127,11 @@ SEED ?= 0
 fuzz: $(VENV)/has-parity ## draw programs, run them here and in PyTorch, shrink what differs (SECONDS=600 SEED=0)
 	@AUTOGRAD_NB_VERIFY=1 $(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
-stubs: $(VENV)/has-dev ## write the stubs of the ops anew, from the table of ops
+stubs: $(VENV)/has-dev ## write the stubs of the ops anew, from the table of ops, and what the reference says of their examples
 	@$(BIN)/python -m autograd_nb.ops.signatures
 	@$(BIN)/python -m autograd_nb.compat.stubs
 	@$(BIN)/python -m autograd_nb.nn.modules.stubs
+	@$(BIN)/python docs/_ext/observe.py
 
 lint: $(VENV)/has-dev ## ruff, mypy, the share of public symbols with a known type, and users' programs in strict mode (ARGS=--list: where the others are)
 	@$(BIN)/ruff check .

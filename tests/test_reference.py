@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import sys
 from pathlib import Path
 
@@ -91,3 +92,18 @@ def test_what_the_reference_says_of_kinds_of_ops(pages):
             with pytest.raises(IndexError):
                 op.call(x, dim=2)
     assert all(count >= 5 for count in tried.values()), tried
+
+
+def test_what_the_reference_says_of_examples_is_so(pages):
+    """What `observe` wrote is what the examples show now."""
+    observe = pages("observe")
+    written = json.loads(observe.FILE.read_text(encoding="utf-8"))
+    assert len(written) > 550 and written.keys() <= OPS.keys(), "make stubs writes it anew"
+    stale = []
+    for name in written:
+        torch.manual_seed(0)
+        if observe.observe(name) != written[name]:
+            stale.append(name)
+    assert stale == [], "make stubs writes it anew"
+    assert observe.observe("argmax")["nodes"] == [] and observe.observe("exp")["nodes"] == ["ExpBackward0"]
+    assert observe.observe("positive")["same"] and observe.observe("addmm")["shapes"] == [["[1, 1]", "[1, 2]", "[2, 1]"], ["[1, 1]"]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from collections import defaultdict
 from functools import cache
@@ -15,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import docstrings
+import observe
 import walk
 from sources import write
 from sphinx.util.inspect import stringify_signature
 
 from autograd_nb.ops.core.pointwise import Pointwise
 from autograd_nb.ops.core.reduction import ReductionOp
-from autograd_nb.ops.core.registry import OPS
+from autograd_nb.ops.core.registry import DTYPES, OPS
 
 #: folder of ops -> what its pages are called, in the order of the reference
 FAMILIES = {
@@ -80,8 +82,31 @@ def rules(name: str) -> dict[str, str]:
     return {}
 
 
+@cache
+def _observed() -> dict[str, Any]:
+    return json.loads(observe.FILE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def observed(name: str) -> str:
+    """Return what the example of an op shows beside its numbers: shapes, and what a backward pass goes through; "" where it shows nothing."""
+    seen = _observed().get(name)
+    if seen is None:
+        return ""
+    given, results = (f"{', '.join(s[:4])}{', …' if len(s) > 4 else ''}" for s in seen["shapes"])
+    text = f"{'shapes' if len(seen['shapes'][0]) > 1 else 'shape'} {given} → {results}"
+    nodes = seen.get("nodes")
+    if seen.get("same"):
+        return f"{text}; the result is the operand itself"
+    if nodes is None:
+        return text
+    if not nodes:
+        return f"{text}; nothing is recorded for a backward pass"
+    listed = ", ".join(f"``{node}``" for node in nodes[:6]) + (", …" if len(nodes) > 6 else "")
+    return f"{text}; a backward pass goes through {listed}"
+
+
 def _facts(entry: walk.Entry) -> list[str]:
-    """Return what the table of ops knows of one: its spellings, numbers, gradient."""
+    """Return what the table of ops knows of one: its spellings, numbers, gradient; and what was observed in its example."""
     short = [name.removeprefix("autograd_nb.") for name in entry.also]
     out = []
     if short:
@@ -89,11 +114,14 @@ def _facts(entry: walk.Entry) -> list[str]:
         out.append(f":Also spelled: {spelled}")
     if entry.op:
         op = OPS[entry.op]
-        out.append(f":Numbers: {', '.join(KINDS.get(kind, kind) for kind in op.dtypes.split())}")
+        if op.dtypes != DTYPES:  # all kinds are said of those, too, of which nobody has said what they take
+            out.append(f":Numbers: {', '.join(KINDS.get(kind, kind) for kind in op.dtypes.split())}")
         said = rules(entry.op)
         out += [f":{fact}: {text}" for fact, text in said.items() if not re.search(rf"\b{fact[:-1]}s?:", entry.text)]
         if not op.differentiable:
             out.append(":Gradient: none")
+        if shown := observed(entry.op):
+            out.append(f":In the example: {shown}")
     return ["", *out, ""] if out else []
 
 
@@ -247,8 +275,9 @@ def _indexes(grouped: dict[str, list[walk.Entry]]) -> dict[str, str]:
     names = [page for page in grouped if page.startswith("names/")]
     order += ["names/Tensor", "nn/index", *(page for page in names if page not in ("names/Tensor", "names/answers")), "names/answers"]
     count = sum(map(len, grouped.values()))
-    said = (f"{count} names. Each says what it computes (an op: its formula and its derivative), of which shapes, and what it refuses, and has an example "
-            "that the tests run. In all of them ``torch`` stands for this library: ``import autograd_nb as torch``. An op can also be unfolded: the "
+    said = (f"{count} names. Each says what it computes (an op: its formula and its derivative, or what a backward pass goes through), of which shapes, and "
+            "what it refuses, and has an example that the tests run. In all of them ``torch`` stands for this "
+            "library: ``import autograd_nb as torch``. An op can also be unfolded: the "
             "few lines that declare it.")  # fmt: skip
     out["index"] = _toc("API reference", said, order)
     return out
