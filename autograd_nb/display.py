@@ -9,9 +9,11 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.set_printoptions.ht
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ import numpy as np
 from . import dtypes
 from .errors import AutogradError
 from .graph import markup
-from .graph.node import place
+from .graph.node import line_of, place
 from .ops.core.numbers import numbers_of
 from .ops.core.registry import public
 from .tensor import Tensor
@@ -264,20 +266,31 @@ def _spread(values: np.ndarray, bins: int = 40) -> str:
     return text + (f"<div>{wide.size - finite.size:,} values are nan or infinite</div>" if finite.size < wide.size else "")
 
 
+def _line_linked(code: Any, lasti: int) -> str:
+    """Return " at" a line of the user's program, as a link to it where it lies in a file."""
+    if code is None:
+        return ""
+    path, text = os.path.abspath(code.co_filename), markup.escape(place(code, lasti))
+    if not os.path.isfile(path):  # a cell of a notebook, or a program that was typed
+        return f" at {text}"
+    return f' at <a href="{markup.escape(Path(path).as_uri())}#L{line_of(code, lasti)}">{text}</a>'
+
+
 def tensor_html(self: Tensor) -> str:
     """Return what notebooks show of a tensor: shape, dtype, device, how it was made and where, a table of values, how many of each there are."""
+    made = ""
     facts = [f"{type(self).__name__} {list(self.shape)}", repr(self.dtype).partition(".")[2] or repr(self.dtype), str(self.device)]
     try:
         node = self.grad_fn
         if node is not None:
-            where = place(getattr(node, "code", None), getattr(node, "lasti", 0))
-            facts.append(f"made by {node.name()}" + (f" at {where}" if where != "an unknown place" else ""))
+            facts.append(f"made by {node.name()}")
+            made = _line_linked(getattr(node, "code", None), getattr(node, "lasti", 0))
         elif self.requires_grad:
             facts.append("a leaf that requires grad")
     except AutogradError as error:
         facts.append(f"history: {error}")
     values = numbers_of(self)
-    parts = ["<div>" + " · ".join(f"<span>{markup.escape(f)}</span>" for f in facts) + "</div>"]
+    parts = ["<div>" + " · ".join(f"<span>{markup.escape(f)}</span>" for f in facts) + made + "</div>"]
     if values.size and values.ndim <= 2:
         parts.append(_rows(values.reshape(1, -1) if values.ndim < 2 else values))
     elif values.size:

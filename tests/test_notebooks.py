@@ -23,7 +23,10 @@ def test_a_tensor_shows_what_it_is_and_where_it_was_made():
     assert "Tensor [2, 2]" in html
     assert "float32" in html
     assert "cpu" in html
-    assert "made by MulBackward0 at test_notebooks.py:" in html
+    assert re.search(r'made by MulBackward0</span> at <a href="file:///[^"]*/test_notebooks.py#L(\d+)">test_notebooks.py:\1', html), html
+    typed: dict[str, object] = {"torch": torch}
+    exec(compile("y = torch.ones(1, requires_grad=True) * 2", "<typed>", "exec"), typed)
+    assert "made by MulBackward0</span> at &lt;typed&gt;:1" in typed["y"]._repr_html_()
     assert "(html = (w * 2)._repr_html_())" in html
     assert re.findall(r"<td>([\d.]+)</td>", html) == ["2.", "4.", "6.", "9."]
     assert "a leaf that requires grad" in w._repr_html_()
@@ -67,6 +70,7 @@ def test_tables_and_programs():
     step(torch.ones(3))
     assert "return (x * 2).sum()" in step._repr_html_()
     assert "Program 1" in step.programs[0]._repr_html_()
+    assert "Program 1" in step.programs._repr_html_() and "return (x * 2).sum()" in step.programs._repr_html_()
     with torch.profiler.profile() as prof:
         torch.ones(3).exp()
     assert "aten::exp" in prof._repr_html_()

@@ -62,6 +62,10 @@ class Programs(list[Variant]):
     def __repr__(self) -> str:
         return "\n".join(f"  {i}. {program!r}" for i, program in enumerate(self, 1)) or "nothing captured yet"
 
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: each program folds out to its kernels with the lines that they came from."""
+        return markup.page(*[program.folded(i) for i, program in enumerate(self, 1)] or ["<div>nothing captured yet</div>"])
+
 
 class Compiled(Generic[P, R]):
     """The callable that `compile` returns for a function: it is called like it, and captured once for each kind of call."""
