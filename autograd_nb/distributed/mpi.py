@@ -66,7 +66,8 @@ def launched(environment: Mapping[str, str] = os.environ) -> tuple[int, int, int
     """Return (rank, number of ranks, rank on this machine) as the program that started this process says, None where none did."""
     for rank, size, local, sign in _LAUNCHERS:
         if sign in environment and rank in environment and size in environment:
-            return int(environment[rank]), int(environment[size]), int(environment.get(local, environment[rank]))
+            alone = environment.get("OMPI_COMM_WORLD_LOCAL_SIZE") == environment[size]  # then Open MPI may count by cores, and programs by ranks
+            return int(environment[rank]), int(environment[size]), int(environment[rank] if alone else environment.get(local, environment[rank]))
     return None
 
 

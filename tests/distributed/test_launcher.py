@@ -60,6 +60,8 @@ def test_who_started_this_process():
     assert launched({"PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1"}) == (3, 8, 1)
     names = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}
     assert launched(names) == (3, 8, 1)
+    assert launched(names | {"OMPI_COMM_WORLD_LOCAL_SIZE": "4"}) == (3, 8, 1)
+    assert launched(names | {"OMPI_COMM_WORLD_LOCAL_SIZE": "8"}) == (3, 8, 3)  # all on one machine, where Open MPI counts by cores
     batch = {"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_LOCALID": "0"}
     assert launched(batch) is None  # a batch script, which is no rank
     assert launched(batch | {"SLURM_STEP_ID": "0"}) == (0, 8, 0)
