@@ -214,6 +214,40 @@ def test_programs(name):
     same(*grads, name)
 
 
+PARTS = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.5, -2.5, 30.0, -30.0, np.inf, -np.inf, np.nan)
+#: functions at whose infinities PyTorch differs from C -> its results there
+NOT_AS_IN_C = {"log1p": "nan where the logarithm of an infinite number is infinite"}
+
+
+def _same_part(mine, theirs, beside, tolerance):
+    """Whether a part agrees; the sign of a zero or an infinity beside nan is free."""
+    if np.isnan(theirs) or np.isnan(mine):
+        return np.isnan(theirs) and np.isnan(mine)
+    if np.isinf(theirs) or np.isinf(mine):
+        return mine == theirs or (np.isnan(beside) and abs(mine) == abs(theirs))
+    return abs(mine - theirs) <= tolerance * max(1.0, abs(theirs))
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", "exp expm1 log log1p sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh".split())
+def test_infinities_zeros_and_nan(name, dtype):
+    """Functions of complex numbers take the values at the ends that C's standard (Annex G) gives them, one number at a time as PyTorch."""
+    z = np.empty(len(PARTS) ** 2, dtype)
+    z.real, z.imag = (part.ravel() for part in np.meshgrid(np.array(PARTS), np.array(PARTS)))
+    with np.errstate(all="ignore"):
+        mine = getattr(ag, name)(ag.from_numpy(z)).numpy()
+        theirs = np.concatenate([getattr(torch, name)(torch.from_numpy(z[i : i + 1])).numpy() for i in range(z.size)])
+        tolerance = 1e-4 if dtype == "complex64" else 1e-10
+        wrong = [
+            f"{name}({a}) is {x}, not {y}"
+            for a, x, y in zip(z, mine, theirs, strict=True)
+            if not (_same_part(x.real, y.real, y.imag, tolerance) and _same_part(x.imag, y.imag, y.real, tolerance))
+            and not (name in NOT_AS_IN_C and not np.isfinite(a) and np.isnan(y))
+        ]
+    assert not wrong, "\n".join(wrong)
+
+
 def main(names: list[str]) -> None:
     count = {"passed": 0, "failed": 0, "missing": 0}
     for op in op_db:

@@ -4,7 +4,8 @@ Arithmetic and functions of a complex symbol expand to real arithmetic on its tw
 of `autograd_nb.codegen.formula.vecmath` serve both, and only loads and stores see a complex number. A real operand beside a complex
 one stays real: it has no imaginary part to multiply with.
 
-Inverse functions after W. Kahan, "Branch cuts for complex elementary functions", 1987, with C's conventions at the cuts.
+Inverse functions after W. Kahan, "Branch cuts for complex elementary functions", 1987, with C's conventions at the cuts, and of infinities and nan
+(C17, Annex G.6).
 """
 
 from __future__ import annotations
@@ -165,8 +166,9 @@ def _minus_i(z: Sym) -> Sym:
 
 @on_complex
 def exp(z):
-    e, real_ = m.exp(z.real), z.imag == 0  # e^∞ · sin 0 is 0
-    return pair(where(real_, e, e * m.cos(z.imag)), where(real_, z.imag, e * m.sin(z.imag)))
+    x, y, e = z.real, z.imag, m.exp(z.real)
+    real_, lost = y == 0, m.isinf(x) & (y - y != 0)  # e^∞ · sin 0 is 0; e^-∞ is 0 in no direction
+    return pair(where(real_ | lost, e, e * m.cos(y)), where(real_, y, where(lost & (x < 0), 0.0, e * m.sin(y))))
 
 
 @on_complex
@@ -204,7 +206,8 @@ def sqrt(z):
     x, y = z.real, z.imag
     t = primitive("sqrt", 0.5 * (m.hypot(x, y) + abs(x)))
     other = where(t == 0, y, y / (2.0 * t))
-    return pair(where(x >= 0, t, abs(other)), where(x >= 0, other, m.copysign(t, y)))
+    high = m.isinf(y)  # whatever x is
+    return pair(where(high, abs(y), where(x >= 0, t, abs(other))), where(high, y, where(x >= 0, other, m.copysign(t, y))))
 
 
 @on_complex
@@ -246,54 +249,60 @@ def logistic(z): return sigmoid(z)
 
 
 @on_complex
-def sin(z):
-    return pair(m.sin(z.real) * m.cosh(z.imag), m.cos(z.real) * m.sinh(z.imag))
+def sin(z): return _minus_i(sinh(_i(z)))
 
 
 @on_complex
-def cos(z):
-    return pair(m.cos(z.real) * m.cosh(z.imag), -(m.sin(z.real) * m.sinh(z.imag)))
+def cos(z): return cosh(_i(z))
 
 
 @on_complex
 def sinh(z):
-    return pair(m.sinh(z.real) * m.cos(z.imag), m.cosh(z.real) * m.sin(z.imag))
+    x, y, wild = z.real, z.imag, z.imag - z.imag != 0
+    return pair(where(wild & ((x == 0) | m.isinf(x)), x, m.sinh(x) * m.cos(y)), where(y == 0, y, m.cosh(x) * m.sin(y)))
 
 
 @on_complex
 def cosh(z):
-    return pair(m.cosh(z.real) * m.cos(z.imag), m.sinh(z.real) * m.sin(z.imag))
+    x, y, wild = z.real, z.imag, z.imag - z.imag != 0
+    im = where(wild & (x == 0), x, m.sinh(x) * m.sin(y))
+    return pair(where(wild & m.isinf(x), abs(x), m.cosh(x) * m.cos(y)), where(y == 0, y * m.copysign(1.0, x), im))
 
 
 @on_complex
 def tanh(z):
-    x, y = z.real, z.imag
+    x, y, wild = z.real, z.imag, z.imag - z.imag != 0
     t, s = m.tan(y), m.sinh(x)
     beta = 1.0 + t * t
     below = 1.0 + beta * s * s
     far = abs(x) > 20.0  # there sinh² is beyond what 1 changes, and later beyond all numbers
-    edge = 4.0 * m.sin(y) * m.cos(y) * m.exp(-2.0 * abs(x))
-    return pair(
-        where(far, m.copysign(1.0, x), beta * primitive("sqrt", 1.0 + s * s) * s / below), where(far, edge, t / below)
-    )
+    edge = where(wild & m.isinf(x), 0.0, 4.0 * m.sin(y) * m.cos(y) * m.exp(-2.0 * abs(x)))
+    one = where(wild & ~m.isinf(x), y - y, m.copysign(1.0, x))
+    re = where(far, one, where(wild & (x == 0), x, beta * primitive("sqrt", 1.0 + s * s) * s / below))
+    return pair(re, where(y == 0, y, where(far, edge, t / below)))
 
 
 @on_complex
 def tan(z): return _minus_i(tanh(_i(z)))
 
 
+def _ends(z: Sym) -> tuple[Sym, Sym]:
+    """Return (whether a part is infinite, that infinity)."""
+    x, y = m.isinf(z.real), m.isinf(z.imag)
+    return x | y, where(x, abs(z.real), abs(z.imag))
+
+
 @on_complex
-def asin(z):
-    low, high = sqrt(1.0 - z), sqrt(1.0 + z)
-    return pair(
-        m.atan2(z.real, low.real * high.real - low.imag * high.imag), m.asinh(low.real * high.imag - low.imag * high.real)
-    )
+def asin(z): return _minus_i(asinh(_i(z)))
 
 
 @on_complex
 def acos(z):
     low, high = sqrt(1.0 - z), sqrt(1.0 + z)
-    return pair(2.0 * m.atan2(low.real, high.real), m.asinh(high.real * low.imag - high.imag * low.real))
+    (end, infinity), x, y = _ends(z), z.real, z.imag
+    re = where((x == 0) & (y != y), math.pi / 2, 2.0 * m.atan2(low.real, high.real))
+    im = m.asinh(high.real * low.imag - high.imag * low.real)
+    return pair(where(end, m.atan2(abs(y), x), re), where(end, -m.copysign(infinity, y), im))
 
 
 @on_complex
@@ -301,20 +310,31 @@ def atan(z): return _minus_i(atanh(_i(z)))
 
 
 @on_complex
-def asinh(z): return _minus_i(asin(_i(z)))
+def asinh(z):
+    w = _i(z)
+    low, high = sqrt(1.0 - w), sqrt(1.0 + w)
+    (end, infinity), x, y = _ends(z), z.real, z.imag
+    re = m.asinh(low.real * high.imag - low.imag * high.real)
+    im = where(y == 0, y, -m.atan2(w.real, low.real * high.real - low.imag * high.imag))
+    return pair(where(end, m.copysign(infinity, x), re), where(end, m.atan2(y, abs(x)), im))
 
 
 @on_complex
 def acosh(z):
     low, high = sqrt(z - 1.0), sqrt(z + 1.0)
-    return pair(m.asinh(low.real * high.real + low.imag * high.imag), 2.0 * m.atan2(low.imag, high.real))
+    (end, infinity), x, y = _ends(z), z.real, z.imag
+    im = where((x == 0) & (y != y), math.pi / 2, 2.0 * m.atan2(low.imag, high.real))
+    return pair(where(end, infinity, m.asinh(low.real * high.real + low.imag * high.imag)), where(end, m.atan2(y, x), im))
 
 
 @on_complex
 def atanh(z):
     x, y = z.real, z.imag
+    end, _ = _ends(z)
+    re = 0.25 * m.log1p(4.0 * x / ((1.0 - x) * (1.0 - x) + y * y))
+    im = 0.5 * m.atan2(2.0 * y, (1.0 - x) * (1.0 + x) - y * y)
     return pair(
-        0.25 * m.log1p(4.0 * x / ((1.0 - x) * (1.0 - x) + y * y)), 0.5 * m.atan2(2.0 * y, (1.0 - x) * (1.0 + x) - y * y)
+        where(end | ((x == 0) & (y != y)), m.copysign(0.0, x), re), where(end & (y == y), m.copysign(math.pi / 2, y), im)
     )
 
 
