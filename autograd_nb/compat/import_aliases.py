@@ -15,6 +15,7 @@ PACKAGE = __name__.split(".")[0]
 MOVED = {
     "nn.modules.batchnorm": "nn.modules.normalization",
     "nn.modules.instancenorm": "nn.modules.normalization",
+    "nn.attention.flex_attention": "nn.flex_attention",
     "nn.modules.padding": "nn.modules.shaping",
     "nn.modules.flatten": "nn.modules.linear",
     "nn.modules.pixelshuffle": "nn.modules.shaping",

@@ -113,10 +113,6 @@ MORE: dict[str, Absent] = {
         "CUDA_HOME": Value(None), "ROCM_HOME": Value(None), "IS_HIP_EXTENSION": Value(False), "is_ninja_available": _NO,
     }),
     "utils.weak": Absent("Weak references to tensors.", _at("compat.small", "WeakIdKeyDictionary WeakTensorKeyDictionary WeakIdRef TensorWeakRef")),
-    "nn.attention.flex_attention": Absent("Attention with scores that a function changes.", {
-        **each(_lacks("flex_attention (scaled_dot_product_attention takes masks here)"), "flex_attention create_block_mask create_mask"),
-        **each(NoClass(_lacks("flex_attention")), "BlockMask AuxRequest AuxOutput"), **each(Value(128), "_DEFAULT_SPARSE_BLOCK_SIZE"),
-    }),
     "nn.parallel.scatter_gather": Absent("What goes to several devices, of which there is one.", _at("compat.small", "scatter scatter_kwargs gather")),
     "_utils": Absent("PyTorch's own helpers that programs take.", {
         **_at("compat.small", "_flatten_dense_tensors _unflatten_dense_tensors _take_tensors"),
