@@ -28,14 +28,14 @@ MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 class AuxRequest(NamedTuple):
-    """What `flex_attention` is to return beside the output: ``lse``, ``max_scores``."""
+    """A request says what `flex_attention` is to return beside the output: ``lse``, ``max_scores``."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """The logarithm of the sum of exponentials of the scores and their maximum, (B, H, L) each, None where not asked for."""
+    """Holds the logarithm of the sum of exponentials of the scores, and their maximum, (B, H, L) each, None where it was not asked for."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -100,7 +100,7 @@ def _takes_score(function: Callable[..., Any]) -> bool:
 
 
 class BlockMask:
-    """Which blocks of (query, key) places a mask keeps whole, in part, or not at all; `create_block_mask` makes one.
+    """Tells which blocks of (query, key) places a mask keeps whole, in part, or not at all; `create_block_mask` makes one.
 
     ``kv_num_blocks`` (B, H, rows) and ``kv_indices`` (B, H, rows, columns) list the blocks of each row that are kept in part, first in the
     list; ``full_kv_num_blocks`` and ``full_kv_indices`` those that are kept whole; ``q_…`` the same by columns. ``BLOCK_SIZE`` is (Q, KV).
@@ -138,7 +138,7 @@ class BlockMask:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(B, H, queries, keys)."""
+        """Return (B, H, queries, keys)."""
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:
