@@ -115,3 +115,11 @@ def test_blocks_of_nothing_keep_their_gradients():
         *(f"v{k} = t.ones({s}).requires_grad_()" for k, s in enumerate(found)), f"v = [{', '.join(f'v{k}' for k in range(len(found)))}]",
         "y = t.block_diag(*v)", "z = t.block_diag(v[0], v[1].detach())",
         "r = y.detach(), z.requires_grad, [g is None for g in t.autograd.grad(y.sum(), v, allow_unused=True)]")) for found in shapes})
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shape", ("()", "(1,)", "(0,)", "(2, 0)", "(2, 1)", "(3,)"))
+def test_running_sums_of_truth_values(shape):
+    """They are refused where there is something to add."""
+    calls = [f"x.{name}{end}" for name in ("cumsum", "cumprod") for end in ("_(0)", "_(-1)", "(0)", "(0, dtype=t.bool)", "_(0, dtype=t.bool)", "_(0, dtype=t.int64)")]
+    check({f"{call} of {values}": f"x = t.{values}({shape}, dtype=t.bool); r = {call}, x" for call in calls for values in ("ones", "zeros")})

@@ -85,8 +85,8 @@ def _scan(name: str) -> None:
         kind = x.dtype if dtype is None else as_dtype(dtype)
         if kind is not x.dtype:
             raise RuntimeError(f"Bad in-place call: input tensor dtype {x.dtype.name} and output tensor dtype {kind.name} should match")
-        not_for_bool(name, kind)
-        return in_place(name + "_", function, x, dim)
+        not_for_bool(name, kind, x)
+        return in_place(name + "_", lambda t, d: function(t, d, dtype=kind), x, dim)
 
     call.__name__ = call.__qualname__ = name + "_"
     call.__doc__ = f"Compute `{name}` in place and return the tensor."

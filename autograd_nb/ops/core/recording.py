@@ -306,9 +306,9 @@ def not_for_barebone(name: str, kind: dtype) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type(kind)}': it takes few ops; convert it with to(int64) first")
 
 
-def not_for_bool(name: str, kind: dtype) -> None:
-    """Refuse truth values as the dtype of a running sum or product, as PyTorch does."""
-    if kind.name == "bool":
+def not_for_bool(name: str, kind: dtype, x: Tensor) -> None:
+    """Refuse truth values as the dtype of a running sum or product of x, as PyTorch does where there is something to add."""
+    if kind.name == "bool" and x._layout.ndim and x._layout.size:
         raise NotImplementedError(f'"{name}_out_cpu" not implemented for \'Bool\': give another dtype')
 
 

@@ -59,7 +59,7 @@ def _along(name: str, input: Any, dim: Any, dtype: Any) -> tuple[Tensor, int]:
     d = wrap_dim(dim, x.ndim)
     if dtype is not None:
         wanted = dtypes.as_dtype(dtype)
-        not_for_bool(name, wanted)
+        not_for_bool(name, wanted, x)
         x = cast(x, wanted)
     elif x.dtype.category < 2:
         x = cast(x, dtypes.int64)
