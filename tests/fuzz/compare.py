@@ -44,7 +44,7 @@ def family(error: BaseException) -> type:
 
 
 def told(error: BaseException | None) -> str:
-    return "nothing" if error is None else f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return "nothing" if error is None else f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
 
 
 def short(values: np.ndarray) -> str:

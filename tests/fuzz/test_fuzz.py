@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 
 from .corpus import SHRUNK
 
-PROGRAMS, FUNCTIONS = 150, 25
+PROGRAMS, FUNCTIONS, REPLAYED = 150, 25, 60
 #: drawn programs that differ, and why
 KNOWN: dict[int, str] = {}
 
@@ -54,6 +54,20 @@ def test_operands_of_every_kind():
 def test_programs():
     found = drawn("--programs", str(PROGRAMS), "--skip", ",".join(map(str, KNOWN)), NUMBA_DISABLE_JIT="1")
     assert f"{PROGRAMS} programs, 0 differ" in found, found
+
+
+@pytest.mark.parity
+def test_programs_that_are_replayed():
+    """As without, after programs that are nearly the same have been noted."""
+    found = drawn("--replays", "--programs", str(REPLAYED), NUMBA_DISABLE_JIT="1")
+    assert f"{REPLAYED} programs, 0 differ" in found and " 0 passes" not in found and " 0 calls" not in found, found
+
+
+@pytest.mark.parity
+def test_ops_that_are_replayed():
+    """Each 29th op, with operands of all kinds in turn."""
+    found = run("tests.fuzz.replays", "--every", "29", NUMBA_DISABLE_JIT="1")
+    assert found.startswith("0 differ; ") and " 0 passes" not in found and " 0 calls" not in found, found
 
 
 @pytest.mark.parity

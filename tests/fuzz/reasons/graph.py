@@ -8,6 +8,7 @@ from typing import Any
 
 from .case import Case, Explained
 
+_VIEWS_INSIDE = r"repeat_interleave|einsum|pool1d|instance_norm"
 #: a part of a tensor, a change of that and one of the part
 _VIEW_OF_CHANGED = r"(v\d+) = (\w+)(\[|\.\w+\()(?s:.*)\n\s*\2(\.\w+_\(|\[.*\] [-+*/]?= )(?s:.*)\n\s*\1(\.\w+_\(|\[.*\] [-+*/]?= )"
 
@@ -81,17 +82,17 @@ GRAPH = (
         "views that are made inside",
         "Results of repeat_interleave, einsum, pools along one dim and instance_norm may be views in PyTorch of what nobody else has: they say "
         "so, may not be detached in place, and a hook of such a node is lost when the result is changed in place.",
-        lambda c: re.search(r"repeat_interleave|einsum|pool1d|instance_norm", c.before)
+        lambda c: (made := set(re.findall(rf"(v\d+)\b[^=\n]* = .*(?:{_VIEWS_INSIDE})", c.before)))
         and (
-            "Can't detach views in-place" in c.theirs
-            or (c.kind == "value" and "_is_view()" in c.statement)
-            or ("value" in c.kind and re.search(r"grad_fn\.register_(pre)?hook", c.before))
+            ("Can't detach views in-place" in c.theirs and made.intersection(re.findall(r"(v\d+)\.detach_\(", c.statement)))
+            or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)\._is_view\(\)", c.statement)))
+            or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)\.grad_fn\.register_(?:pre)?hook", c.before)))
         ),
     ),
     Explained(
         "what a loss keeps",
         "The fused cross_entropy keeps the logits themselves where PyTorch keeps a copy, their log_softmax (tests/parity/saved.py).",
-        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "cross_entropy" in c.before + c.statement,
+        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "saved by CrossEntropyLossBackward" in c.mine,
     ),
     Explained(
         "views that nobody has looked at",

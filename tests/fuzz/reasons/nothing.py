@@ -10,7 +10,7 @@ NOTHING = (
     Explained(
         "what attention to nothing keeps",
         "Where there is no query PyTorch's keeps no operands.",
-        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "scaled_dot_product" in c.before + c.statement and c.empty,
+        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "saved by ScaledDotProductAttention" in c.mine,
     ),
     Explained(
         "the gradient of nothing",

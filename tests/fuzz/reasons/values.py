@@ -14,7 +14,7 @@ _ORDERS = re.compile(
 
 
 #: losses whose total PyTorch makes in the memory of what it sums
-_LOSSES = r"(?i)smooth_?l1|mse_?loss|soft_?margin|binary_?cross_?entropy|bce"
+_LOSSES = r"(?i:smooth_?l1|mse_?loss|soft_?margin|binary_?cross_?entropy|bce)"
 
 
 def _alike(seen: Any) -> bool:
@@ -58,9 +58,10 @@ VALUES = (
     Explained(
         "memory behind a loss",
         "PyTorch's sum of some losses lies in memory as large as the operands', which as_strided shows: nothing was written to it.",
-        lambda c: "as_strided" in c.statement + c.before
-        and re.search(_LOSSES, c.before)
-        and c.kind in ("raised", "value"),
+        lambda c: c.kind in ("raised", "value")
+        and (of := re.search(r"(v\d+)\.as_strided", c.statement))
+        and getattr(c.known.get(of[1]), "shape", None) == ()
+        and re.search(rf"{of[1]}\b[^=\n]* = .*(?:{_LOSSES})", c.before),
     ),
     Explained(
         "storages of losses",
@@ -73,7 +74,8 @@ VALUES = (
         "with vectors does not do what the one without does; which shows where something divides by them.",
         lambda c: c.kind == "value"
         and re.search(r"(?i)softshrink", c.before)
-        and re.search(r"solve|inv|angle|atan2|/|signbit|reciprocal", c.statement),
+        and re.search(r"solve|inv|angle|atan2|/|signbit|reciprocal", c.statement)
+        and re.search(r"inf|nan|3\.14|-0\.0|True|False", c.what),
     ),
     Explained(
         "medians of expanded dims",
@@ -88,7 +90,8 @@ VALUES = (
     Explained(
         "conjugates are computed",
         "PyTorch's conj and its kin are views of their operand, which show what is done to that (docs/design.md).",
-        lambda c: c.kind == "value" and re.search(r"conj|\.mH|adjoint", c.before) and "complex" in getattr(c.known.get(c.name), "dtype", ""),
+        lambda c: c.kind == "value" and re.search(r"(conj|\.mH|adjoint)(?s:.*)(\w_\(|\] [-+*/]?= |\.data)", c.before)
+        and "complex" in getattr(c.known.get(c.name), "dtype", ""),
     ),
     Explained(
         "what is left of a factor",
