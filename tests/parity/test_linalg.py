@@ -252,3 +252,22 @@ def test_no_reflections():
             y = lib.linalg.householder_product(a, t)
             found.append((y.stride(), y.tolist(), lib.autograd.grad(y.sum(), [a, t], allow_unused=True)))
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("a", [(5, 5), (1, 5, 5), (0, 5, 5), (2, 5, 5), (1, 0, 0), (3, 1, 5, 5)])
+def test_what_is_said_of_each_matrix_of_a_system(a):
+    """`solve_ex` says it of the matrices as they are given, however they are broadcast."""
+    for b in ((5, 3), (0, 5, 3), (1, 5, 3), (2, 5, 3), (5,), (2, 5), (1, 5), (0, 5), (5, 0), (2, 1, 5, 3)):
+        for left, singular in ((True, False), (False, False), (True, True)):
+            found: dict[Any, list[Any]] = {torch: [], ag: []}
+            for lib, said in found.items():
+                matrix = lib.eye(a[-1]).expand(a).clone()
+                if singular and matrix.numel():
+                    matrix[..., -1, :] = 0
+                try:
+                    x, info = lib.linalg.solve_ex(matrix, lib.ones(b), left=left)
+                    said.append((tuple(x.shape), info.dtype is lib.int32, info.tolist()))
+                    lib.linalg.solve(matrix, lib.ones(b), left=left)
+                except RuntimeError as error:
+                    said.append("singular" in str(error))
+            assert found[torch] == found[ag], (b, left, singular, found)

@@ -432,7 +432,22 @@ def _solution(A: Any, B: Any, left: bool) -> tuple[Tensor, Tensor]:
     if vector:
         x = x.squeeze(-1)
         x = fresh(_alone(turned(x)) if x.ndim > 1 else x)  # PyTorch lays out a batch of vectors as if it were a matrix
-    return x, info
+    return x, _of_each(info, a)
+
+
+def _of_each(info: Tensor, a: Tensor) -> Tensor:
+    """Return what is said of each of the matrices a, from what is said of each after their batch was broadcast (or of the only one)."""
+    batch = a.shape[:-2]
+    if info.shape == batch:
+        return info
+    if not info._layout.size:  # nothing to solve: they are looked at for themselves
+        return _factors(a.detach())[2] if a._layout.size else new_full(batch, 0, info.dtype)
+    while info.ndim > len(batch):
+        info = info.select(0, 0)
+    for d, n in enumerate(batch[len(batch) - info.ndim :]):
+        if n == 1:
+            info = info.narrow(d, 0, 1)
+    return info.reshape(batch).clone()
 
 
 def _unsolvable(k: int) -> str:
