@@ -121,5 +121,6 @@ def test_blocks_of_nothing_keep_their_gradients():
 @pytest.mark.parametrize("shape", ("()", "(1,)", "(0,)", "(2, 0)", "(2, 1)", "(3,)"))
 def test_running_sums_of_truth_values(shape):
     """They are refused where there is something to add."""
-    calls = [f"x.{name}{end}" for name in ("cumsum", "cumprod") for end in ("_(0)", "_(-1)", "(0)", "(0, dtype=t.bool)", "_(0, dtype=t.bool)", "_(0, dtype=t.int64)")]
+    ends = ("_(0)", "_(-1)", "(0)", "(0, dtype=t.bool)", "_(0, dtype=t.bool)", "_(0, dtype=t.int64)")
+    calls = [f"x.{name}{end}" for name in ("cumsum", "cumprod") for end in ends]
     check({f"{call} of {values}": f"x = t.{values}({shape}, dtype=t.bool); r = {call}, x" for call in calls for values in ("ones", "zeros")})
