@@ -472,6 +472,14 @@ def zeros(size: int, d: np.dtype) -> np.ndarray | None:
     return np.zeros(size, d) if size * d.itemsize < BIG and not _observing else None
 
 
+def promised(size: int, d: np.dtype) -> np.ndarray:
+    """Return a flat array of zeros of which the operating system has only promised the memory: it takes none until somebody writes."""
+    try:
+        return np.zeros(size, d)
+    except (MemoryError, ValueError):
+        raise RuntimeError(f"Storage size calculation overflowed with {size} elements of {d.name}: no memory is as large") from None
+
+
 def _empty_big(size: int, d: np.dtype) -> np.ndarray:
     global _pooled
     n = _rounded(size * d.itemsize)

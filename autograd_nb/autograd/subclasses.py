@@ -105,6 +105,7 @@ def _redefined(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 asked.redefined = _redefined
 above.subclassed = _subclassed
+asked.meta = lambda: import_module(f"{__package__}.meta")
 TensorMeta.mro = _mro  # type: ignore[method-assign, assignment]
 Tensor.__torch_function__ = classmethod(_torch_function)  # type: ignore[attr-defined]
 Tensor.as_subclass = as_subclass  # type: ignore[method-assign, assignment]

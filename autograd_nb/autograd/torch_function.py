@@ -308,7 +308,7 @@ def made(cls: type) -> None:
     if "shape" not in vars(Redefining):
         for name, own in attributes_of_tensors().items():
             setattr(Redefining, name, _attribute(own))
-    if redefines(cls):
+    if redefines(cls) and not hasattr(cls, "counted"):
         met(cls)
 
 

@@ -89,6 +89,10 @@ DISTANT: dict[str, Absent] = {
     "distributed.launch": _module("PyTorch's older launcher.", each(_LAUNCH, "main launch")),
     "distributed.utils": _module("Helpers of models in parts.", each(_FSDP, "_sync_module_states _replace_by_prefix")),
     "distributed.constants": _module("Limits of time.", {"default_pg_timeout": At("compat.small:DEFAULT_TIMEOUT")}),
+    "_higher_order_ops": _module("Functions that take functions.", {
+        name: At("compat.control_flow:" + name) for name in ("associative_scan", "cond", "map", "scan", "while_loop")}),
+    **{f"_higher_order_ops.{module}": _module("A function that takes functions.", {name: At("compat.control_flow:" + name)}) for module, name in (
+        ("associative_scan", "associative_scan"), ("cond", "cond"), ("map", "map"), ("scan", "scan"), ("while_loop", "while_loop"))},
     "_dynamo._trace_wrapped_higher_order_op": _module("Indices of functions that are compiled.", {"TransformGetItemToIndex": Sets()}),
     "_dynamo.exc": _module("Errors of PyTorch's compiler.", each(
         At("compat.small:CompilerError"), "Unsupported TorchDynamoException TensorifyScalarRestartAnalysis UserError "

@@ -6,6 +6,11 @@ from typing import Any, NoReturn
 from autograd_nb.autograd.pytree import tree_flatten as _tree_flatten
 from autograd_nb.autograd.pytree import tree_map as _tree_map
 from autograd_nb.autograd.pytree import tree_unflatten as _tree_unflatten
+from autograd_nb.compat.control_flow import associative_scan as _associative_scan
+from autograd_nb.compat.control_flow import cond as _cond
+from autograd_nb.compat.control_flow import map as _map
+from autograd_nb.compat.control_flow import scan as _scan
+from autograd_nb.compat.control_flow import while_loop as _while_loop
 from autograd_nb.compat.convolutions import conv1d_input as _conv1d_input
 from autograd_nb.compat.convolutions import conv1d_weight as _conv1d_weight
 from autograd_nb.compat.convolutions import conv2d_input as _conv2d_input
@@ -1080,6 +1085,14 @@ class nested:
     def nested_tensor_from_jagged(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
     def masked_select(*args: Any, **kwargs: Any) -> NoReturn: ...
+
+class _higher_order_ops:
+    """Functions that take functions."""
+    associative_scan = _associative_scan
+    cond = _cond
+    map = _map
+    scan = _scan
+    while_loop = _while_loop
 
 class _functorch:
     """Transforms as PyTorch has them inside."""

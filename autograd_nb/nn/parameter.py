@@ -10,6 +10,7 @@ from typing import Any, Self
 from ..autograd.subclasses import Redefining, _disabled_torch_function_impl, machinery
 from ..dtypes import as_dtype, get_default_dtype
 from ..graph import noted
+from ..ops.core.foreign import asked
 from ..ops.core.recording import tensor_type
 from ..ops.creation.create import new_empty
 from ..shapes import as_shape
@@ -41,6 +42,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             raise TypeError(f"Parameter(): argument 'data' must be a Tensor, not {type(data).__name__}")
         other = isinstance(data, Redefining) or data.is_sparse or data.is_sparse_csr
         if cls is Parameter and other and not issubclass(type(data), Parameter):  # it stays of its class
+            if data.is_meta:
+                return asked.meta().parameter(data, requires_grad)  # type: ignore[no-any-return]
             _ParameterMeta.__instancecheck__ = _is_parameter  # type: ignore[method-assign]
             t = data.detach().requires_grad_(requires_grad)
             t._is_param = True
@@ -86,7 +89,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Self:
         if data is None:
             data = new_empty((0,), get_default_dtype())
-        t = adopt(Tensor, data.detach())
+        t = data.detach() if data.is_meta else adopt(Tensor, data.detach())
         set_requires_grad(t, data.requires_grad)
         t.persistent = persistent
         t._is_buffer = True
@@ -238,8 +241,8 @@ def get_overwrite_module_params_on_conversion() -> bool:
 
 
 def converted(p: Any, new: Tensor) -> Any:
-    """Return the parameter (or gradient) with the data ``new``: itself, unless it is to be overwritten or the data are of another layout."""
-    if not _overwrites[0] and new.layout is p.layout:
+    """Return the parameter (or gradient) with the data ``new``: itself, unless it is to be overwritten or the data are of another layout or device."""
+    if not _overwrites[0] and new.layout is p.layout and new.is_meta is p.is_meta:
         p.data = new
         return p
     return Parameter(new, p.requires_grad) if isinstance(p, Parameter) else new.requires_grad_(p.requires_grad)

@@ -218,3 +218,8 @@ def test_sparse_gradients_by_frequency_are_refused_when_they_are_asked_for():
     }
     for then in ("", "; y.sum().backward()"):
         check_snippets({name: f"{weight}{call}{then}; r = y" for name, call in calls.items()}, kinds=True)
+
+
+@pytest.mark.parity
+def test_a_product_by_its_old_name():
+    check_snippets({"dsmm": "r = t.dsmm(t.tensor([[0., 2.], [1., 0.]]).to_sparse(), t.arange(6.).reshape(2, 3))"}, "")

@@ -70,15 +70,16 @@ def table(mode, n_in, n_out, scale, aligned, taps, count, index, weight):
             center = step * (weight.dtype.type(o) + half)  # as PyTorch, also with aligned corners
             low = max(int(center - support + 0.5), 0)
             used = min(max(min(int(center + support + 0.5), n_in) - low, 0), taps)
-            total = 0.0
+            total = zero
+            narrow = one / wide
             for k in range(used):
-                w = filtered(mode, (k + low - center + 0.5) / wide)
+                w = weight.dtype.type(filtered(mode, weight.dtype.type((k + low - center + 0.5) * narrow)))  # (each rounded as PyTorch does)
                 total += w
                 index[at + k] = low + k
                 weight[at + k] = w
             if total != 0:
                 for k in range(used):
-                    weight[at + k] = weight[at + k] / weight.dtype.type(total)
+                    weight[at + k] = weight[at + k] / total
             count[o] = used
             continue
         place = step * weight.dtype.type(o) if aligned else step * (weight.dtype.type(o) + half) - half

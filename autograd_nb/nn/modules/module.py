@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar
 from ... import dtypes, launch
 from ...errors import check_keywords, refuse_keywords
 from ...graph.modes import no_grad
-from ...ops.creation.cast import as_device, refuse_flag
+from ...ops.core.foreign import asked
+from ...ops.creation.cast import as_device, is_meta, refuse_flag
 from ...ops.creation.create import new_empty
 from ...tensor import Tensor
 from ..foreseen import note_module
@@ -468,8 +469,10 @@ class Module(Tree, StateDict):
                 device = a
             else:
                 raise TypeError(f"to() received an invalid argument {a!r}: expected a dtype, a device or a Tensor")
-        if device is not None:
-            as_device(device)
+        if device is not None and is_meta(device):
+            self._apply(asked.meta().on_meta)
+        elif device is not None and asked.meta_used:
+            self._apply(lambda t: t.to(device))
         if memory_format is not None:
             self._apply(lambda t: t.to(memory_format=memory_format) if t.ndim in (4, 5) else t)
         if dtype is None:
@@ -509,9 +512,8 @@ class Module(Tree, StateDict):
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
         """Give parameters and buffers fresh memory with undefined contents; the module."""
-        if device is not None:
-            as_device(device)
-        return self._apply(lambda t: new_empty(t.shape, t.dtype), recurse)
+        away = device is not None and is_meta(device)
+        return self._apply(lambda t: asked.meta().on_meta(t) if away else new_empty(t.shape, t.dtype), recurse)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Let calls of the module go through `compile` with these options."""

@@ -7,7 +7,8 @@ from itertools import repeat
 from typing import Any
 
 from ...dtypes import as_dtype, get_default_dtype
-from ...ops.creation.cast import as_device
+from ...ops.core.foreign import asked
+from ...ops.creation.cast import is_meta
 from ...ops.creation.create import new_empty
 from ...shapes import as_ints, check_sizes
 from ..parameter import Parameter
@@ -16,11 +17,11 @@ from .module import Module
 
 def parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Parameter:
     """Return a parameter with undefined contents, which ``reset_parameters`` fills."""
-    if device is not None:
-        as_device(device)
+    away = device is not None and is_meta(device)
     shape = as_ints(shape, "size", "empty")
     check_sizes(shape)
-    return Parameter(new_empty(shape, get_default_dtype() if dtype is None else as_dtype(dtype)))
+    made = new_empty(shape, get_default_dtype() if dtype is None else as_dtype(dtype))
+    return Parameter(asked.meta().on_meta(made) if away or (device is None and asked.meta_used and asked.meta().is_around()) else made)
 
 
 def sizes(value: Any, n: int, name: str) -> tuple[int, ...]:

@@ -80,7 +80,7 @@ def fuse_linear_bn_eval(linear: Module, bn: Module) -> Module:
 
 
 def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
-    """Return a module whose first weights do not matter. (They are drawn all the same: there is no device without memory.)
+    """Return a module whose weights are not drawn: it is made on the device "meta" and then given memory.
 
     Errors: RuntimeError unless it is a Module class with an argument ``device``.
 
@@ -91,4 +91,5 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    return module_cls(*args, **kwargs)
+    device = kwargs.pop("device", "cpu")
+    return module_cls(*args, device="meta", **kwargs).to_empty(device=device)

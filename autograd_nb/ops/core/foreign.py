@@ -17,6 +17,8 @@ class Asked:
     redefined: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
     sparse = False  #: whether a program has ever made a sparse tensor
     begin_sparse: Callable[[], None]
+    meta: Callable[[], Any]  #: the module of tensors without numbers
+    meta_used = False  #: whether a program has ever named the device "meta"
     embedding: Callable[..., Any]  #: rows of a table whose gradient is sparse
 
 

@@ -15,6 +15,7 @@ from ...errors import DeviceError
 from ...shapes import Layout, is_expanded
 from ...tensor import Tensor, make
 from ..core.calls import inplace_call, unary_call
+from ..core.foreign import asked
 from ..core.inplace import counted, is_same_memory
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.pointwise import Pointwise
@@ -290,6 +291,14 @@ def as_device(value: Any) -> None:
     raise DeviceError(name)
 
 
+def is_meta(value: Any) -> bool:
+    """Return whether a device is "meta", where tensors have no numbers; False for the CPU, RuntimeError for any other."""
+    if str(value).partition(":")[0] == "meta":
+        return True
+    as_device(value)
+    return False
+
+
 def refuse_flag(args: tuple[Any, ...]) -> None:
     """Raise TypeError where ``to()`` gets a flag where a dtype stands: no signature of it has one right behind a device."""
     if len(args) > 1 and isinstance(args[1], bool) and (args[0] is None or type(args[0]).__name__ in ("str", "device")):
@@ -318,14 +327,14 @@ def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, me
         elif isinstance(a, bool):
             flags.append(a)  # non_blocking, copy
         elif isinstance(a, (str, int)) or hasattr(a, "type") or a is None:
-            as_device(a)
+            device = a
         else:
             raise TypeError(f"to() received an invalid argument {a!r}: expected a dtype, a device or a Tensor")
     copy = copy or (len(flags) > 1 and flags[1])
-    if device is not None:
-        as_device(device)
     target = x.dtype if dtype is None else dtypes.as_dtype(dtype)
     y = cast(x, target)
+    if device is not None and is_meta(device):
+        return asked.meta().on_meta(y)
     name = format_name(memory_format)
     if name != "preserve_format" and ((copy and y is x) or strides.suggested(y._layout) != name):
         return _clones[name](y)

@@ -20,13 +20,14 @@ from ...graph.versions import FIXED
 from ...shapes import Layout, Size, as_shape, check_sizes, contiguous_strides, layout_of
 from ...tensor import Tensor, above, make, set_requires_grad, wrap
 from ..core.call_path import shortcut, tensor_lines, written_lines
+from ..core.foreign import asked
 from ..core.memo import Memo
 from ..core.numbers import number_argument, number_as, plain_number, scalar_tensor
 from ..core.recording import check_output, fit_output, made_in, mark_inference
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from . import nested
-from .cast import as_device, cast, format_name
+from .cast import as_device, cast, format_name, is_meta
 
 _dtype = dtype
 
@@ -316,8 +317,14 @@ COPY = [
     *tensor_lines("layout"),
     "return _finish(t, requires_grad) if requires_grad or _modes.inference_used else t",
 ]
-_COPY_NAMES: dict[str, Any] = {"_modes": modes, "_finish": _finish, "_as_device": as_device}
-_ON_DEVICE = ["if device is not None:", "    _as_device(device)"]
+
+
+def on_meta(t: Tensor) -> Any:
+    """Return a tensor like this on the device "meta" (see `autograd.meta`)."""
+    return asked.meta().on_meta(t)
+
+
+_COPY_NAMES: dict[str, Any] = {"_modes": modes, "_finish": _finish, "_is_meta": is_meta, "_on_meta": on_meta}
 
 
 def _keep_pattern(memo: Memo, key: tuple[Any, ...], t: Tensor, blank: bool) -> None:
@@ -347,7 +354,8 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
         first=[
             "if options:",
             "    return _function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)",
-            *_ON_DEVICE,
+            "if device is not None and _is_meta(device):",
+            "    return _on_meta(_function(*args, dtype=dtype, requires_grad=requires_grad))",
         ],
         function=function, **_COPY_NAMES, _function=function, _miss=miss,
     )  # fmt: skip
@@ -390,7 +398,8 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
         "input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False", "input._layout, dtype",
         COPY, ["return _like(input, dtype=dtype, device=device, requires_grad=requires_grad)"], memo=memo,
         first=[
-            *_ON_DEVICE,
+            "if device is not None and _is_meta(device):",
+            "    return _on_meta(_like(input, dtype=dtype, requires_grad=requires_grad))",
             "if memory_format is not None:",
             "    return _like(input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)",
         ],

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ...tensor import Tensor
+from ..core.foreign import asked
 from ..core.registry import OPS, public
-from .cast import as_device
+from .cast import as_device, is_meta
 
 _KINDS = ("cpu", "cuda", "mps", "xpu", "xla", "meta", "hpu", "mtia")
 
 
 class device:
     """``device("cpu")``. Other kinds can be named and compared, but no tensor can be put there.
+
+    On ``device("meta")`` tensors have a shape and a dtype, and no numbers. Inside ``with torch.device("meta")`` they are made there.
 
     Source: https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device
 
@@ -56,12 +59,14 @@ class device:
         return hash((self.type, self.index))
 
     def __enter__(self) -> device:
-        """Return the device that factories use inside: the CPU. RuntimeError for any other."""
-        as_device(self)
+        """Return the device that factories use inside: the CPU, or "meta". RuntimeError for any other."""
+        if is_meta(self):
+            asked.meta().OnMeta().__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        return None
+        if self.type == "meta":
+            asked.meta().leave()
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}'" + (")" if self.index is None else f", index={self.index})")

@@ -31,8 +31,8 @@ from ..core.numbers import float_argument
 from ..core.recording import made_in, not_for_barebone, store, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
-from ..creation.cast import as_device, cast, format_name
-from ..creation.create import _finish, new_empty
+from ..creation.cast import as_device, cast, format_name, is_meta
+from ..creation.create import _finish, new_empty, on_meta
 from .generator import default_generator, stream
 
 _dtype = dtype
@@ -215,13 +215,13 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
         "*size, generator=None, names=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw",
         "key, dtype", _DRAWING, ["return _miss(key, size, generator, None, dtype, requires_grad, kw)"], memo=memo,
         first=[
-            "if device is not None:",
-            "    _as_device(device)",
+            "if device is not None and _is_meta(device):",
+            "    return _on_meta(_miss(None, size, generator, None, dtype, requires_grad, kw))",
             "if out is not None or kw:",
             "    return _miss(None, size, generator, out, dtype, requires_grad, kw)",
         ],
         before=written_lines("size"),
-        _miss=miss, _as_device=as_device, _default_generator=default_generator, _stream=stream, _modes=modes, _finish=_finish,
+        _miss=miss, _is_meta=is_meta, _on_meta=on_meta, _default_generator=default_generator, _stream=stream, _modes=modes, _finish=_finish,
     )  # fmt: skip
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = doc, __name__
