@@ -173,7 +173,7 @@ class Compiled(Generic[P, R]):
                 self._check -= 1
                 return compared(variant, leaves, args, kwargs)
             self._last = variant if len(key) == 3 and key[0] is given and variant.state.call is not None else None
-            return variant.run(leaves) if watching is None else watching.program(self.__name__, variant.run, leaves)
+            return variant.serve(leaves) if watching is None else watching.program(self.__name__, variant.serve, leaves)
         except Refused:  # a value was refused before anything had changed: say so as the function itself does
             return self._function(*args, **kwargs)
 

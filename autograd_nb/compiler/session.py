@@ -138,6 +138,7 @@ class Session:
             decided=[(s, s.__class__.__mro__[2](s.read())) for s in capture.decided if id(s) in decided], stores=stores, carried=carried,
             carried_leaves=len(tensors_in([value for _, value in self.given])), gradients=gradients, versions=versions,
             initial=InitialGradients(held, expects_none, expects_some, self.before.state_roots), state=RunState(changes),
+            touched=frozenset([id(g.leaf) for g in (*gradients, *held)]),
         )  # fmt: skip
         variant.state.serves = build_test(variant)
         build_fast_path(variant, self.live_entries)

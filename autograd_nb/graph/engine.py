@@ -234,6 +234,8 @@ class Pass:
             return
         if g is not None:
             with ownership.leaves:
+                if ownership.programs:
+                    ownership.wait(frozenset((id(leaf),)))
                 grad = leaf._grad
                 if grad is None:
                     leaf._grad = own(g, leaf, self.create_graph)

@@ -18,7 +18,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
+
+from ..overriding import whole
 
 OURS = -1  #: stands where the history count of a user's tensor is 0 or more
 
@@ -34,15 +37,44 @@ tensor: Any = None  #: the class of plain tensors, set by it
 
 #: held by a thread from when it looks at a leaf's gradient until its own is added: passes of several threads may end at one leaf
 leaves: Any = threading.RLock()
+_left = threading.Condition(leaves)
+#: compiled programs under way that read or leave gradients, where there are other threads: (thread, the leaves' ids)
+programs: list[tuple[int, frozenset[int]]] = []
 
 
 def _after_fork() -> None:
+    global _left
     if not leaves._is_owned():  # another thread of the parent may have held it
         leaves._at_fork_reinit()
+    _left = threading.Condition(leaves)
+    programs.clear()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def wait(mine: frozenset[int]) -> None:
+    """Wait, with the lock `leaves` in hand, until no other thread's program works on the gradients of these leaves."""
+    me = threading.get_ident()
+    while any(thread != me and not theirs.isdisjoint(mine) for thread, theirs in programs):
+        _left.wait()
+
+
+@whole
+def alone(mine: frozenset[int], function: Callable[..., Any], *args: Any) -> Any:
+    """Return ``function(*args)``, meanwhile no other thread adds to the gradients of the leaves with these ids."""
+    entry = threading.get_ident(), mine
+    with leaves:
+        wait(mine)
+        programs.append(entry)
+    try:
+        return function(*args)
+    finally:
+        with leaves:
+            with suppress(ValueError):  # a fork in between has cleared it
+                programs.remove(entry)
+            _left.notify_all()
 
 
 def share(g: Any) -> None:

@@ -86,12 +86,12 @@ class Root:
     def run(self, root: Any, g: Any, consumer: Any) -> bool:
         """Do what the pass would do, where one like it was noted, and return whether it was.
 
-        It is not where a pass of another thread is at the gradients of leaves.
+        It is not where another thread is at the gradients of leaves.
         """
         if not self.replays or not ownership.leaves.acquire(False):
             return False
         try:
-            for i, replay in enumerate(self.replays):
+            for i, replay in enumerate(() if ownership.programs else self.replays):
                 if replay(root, g, consumer):
                     if i:
                         self.replays.insert(0, self.replays.pop(i))
@@ -106,7 +106,7 @@ class Root:
         if self.missed < self.due or not ownership.leaves.acquire(False):
             return False
         try:
-            return self._note(root, g, nodes, again)
+            return not ownership.programs and self._note(root, g, nodes, again)
         finally:
             ownership.leaves.release()
 

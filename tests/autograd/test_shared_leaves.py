@@ -60,3 +60,27 @@ def test_every_gradient_arrives(size: int, passes: int, begun: bool, first: int,
 
         together(work)
         assert float(w.grad.min()) == float(w.grad.max()) == 2.0 * THREADS * passes
+
+
+@pytest.mark.parametrize("kind", ["one program", "a program for each", "programs and passes"])
+def test_every_gradient_of_compiled_steps_arrives(kind: str) -> None:
+    for _ in range(4):
+        w = torch.ones(100_000, requires_grad=True)
+        w.grad = torch.zeros(100_000)
+
+        def step(w: torch.Tensor = w) -> None:
+            (w * 2.0).sum().backward()
+
+        steps: list[Callable] = [torch.compile(lambda: step()) for _ in range(1 if kind == "one program" else THREADS)]
+        for f in steps:
+            f()
+        w.grad.zero_()
+        if kind == "programs and passes":
+            steps[::2] = [step] * (THREADS // 2)
+
+        def work(number: int, steps: list[Callable] = steps) -> None:
+            for _ in range(100):
+                steps[number % len(steps)]()
+
+        together(work)
+        assert float(w.grad.min()) == float(w.grad.max()) == 200.0 * THREADS

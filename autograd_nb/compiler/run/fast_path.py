@@ -6,6 +6,7 @@ the last run left it is not done again: numbers that are read anew, gradients th
 
 from __future__ import annotations
 
+import _thread
 from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import numpy as np
 
 from ... import launch
 from ...graph.node import written
+from ...graph.ownership import alone
 from ...ops.core.call_path import tensor_lines
 from ...overriding import whole
 from ...tensor import Tensor, blank, make
@@ -75,7 +77,11 @@ def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> None:
     test, used = test_lines(variant, "return OTHER")
     around, thread = around_lines(variant, "return OTHER")
     head = [*around, f"if {' or '.join(fits)}:", "    return OTHER", *test]
-    variant.state.call = whole(written("call", "variant, args", head + lines, __file__, OTHER=OTHER, Tensor=Tensor, **(thread | used | names)))
+    names = thread | used | names
+    if variant.touched:  # where there are other threads, none of them adds to those gradients meanwhile
+        head = ["if not held and _threads():", "    return _alone(_touched, variant.state.call, variant, args, True)", *head]
+        names |= {"_threads": _thread._count, "_alone": alone, "_touched": variant.touched}
+    variant.state.call = whole(written("call", "variant, args, held=False", head + lines, __file__, OTHER=OTHER, Tensor=Tensor, **names))
 
 
 def _is_common(variant: Any) -> bool:

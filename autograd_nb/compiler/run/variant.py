@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import launch
-from ...graph import markup, modes
+from ...graph import markup, modes, ownership
 from ...graph.node import place
 from ...ops.core.history import share_view
 from ...overriding import whole
@@ -22,7 +23,7 @@ from ..guards.holders import KeptGradient, alone
 from ..guards.reach import Reach
 from ..ir import address, root
 from ..live_numbers import _Slot
-from ..lower.executable import Executable
+from ..lower.executable import Executable, Refused
 from ..nested import rebuild
 from .again import Before, Changes
 from .backward import Back
@@ -101,6 +102,7 @@ class Variant:
     # gradients and versions
     initial: InitialGradients
     gradients: list[KeptGradient]
+    touched: frozenset[int]  #: ids of the leaves whose gradients it reads or leaves
     versions: list[tuple[Any, int]]  #: (counter, how much it grows)
 
     state: RunState = field(default_factory=RunState)
@@ -200,6 +202,17 @@ class Variant:
                 if r is not roots[j] or address(t._data) - address(leaves[j]._data) != between or (t is leaves[j]) is not same:
                     return f"arguments {i} and {j} no longer share memory as they did"
         return ""
+
+    def serve(self, leaves: list[Tensor]) -> Any:
+        """Return the results of a call that this program serves. Refused where it does so no more, as another thread has changed a gradient."""
+        if self.touched and _thread._count():
+            return ownership.alone(self.touched, self._still, leaves)
+        return self.run(leaves)
+
+    def _still(self, leaves: list[Tensor]) -> Any:
+        if self.refuses(leaves):
+            raise Refused
+        return self.run(leaves)
 
     def run(self, leaves: list[Tensor]) -> Any:
         """Return the results of a call that this program serves."""
