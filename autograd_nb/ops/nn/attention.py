@@ -17,8 +17,8 @@ from ...launch import Kernel
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, contiguous_strides, layout_of, numel, overlaps_itself, view_strides
 from ...tensor import Tensor, make
-from ..core.call_path import planned
-from ..core.recording import fresh, guarded, scalar_type
+from ..core.call_path import known, planned
+from ..core.recording import fresh, guarded, mark_inference, scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, in_float32
@@ -241,7 +241,52 @@ def _check_operands(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, op: str) 
         )
 
 
+class _KnownPlan:
+    """A call without mask and dropout, of which nothing is recorded: one launch."""
+
+    __slots__ = ("carrier", "entry", "layout", "nothing", "numbers", "size")
+
+    def __init__(self, entry: Any, numbers: tuple[Any, ...], layout: Layout):
+        self.entry, self.numbers, self.layout = entry, numbers, layout
+        self.size, self.carrier, self.nothing = layout.size, layout.dtype.carrier, _nothing(layout.dtype)
+
+
+def _plan_known(checked: bool, q: Any, k: Any, v: Any, mask: Any, dropout_p: Any, causal: Any, scale: Any) -> _KnownPlan | None:
+    """Return the plan of calls like one that went through, on few elements."""
+    if not checked or mask is not None or dropout_p or not (scale is None or scale.__class__ is float):
+        return None
+    layouts, d = (q._layout, k._layout, v._layout), q._layout.dtype
+    (*batch, length, width), (source, value_width) = q._layout.shape, v._layout.shape[-2:]
+    if any(list(at.shape[:-2]) != batch for at in layouts) or d.is_half or not numel(batch) * length * source * width:
+        return None
+    steps = [_walk(at) for at in layouts]
+    count, entry = numel(batch), _FORWARD.entry((d, d.carrier))
+    few = count == 1 or count * length * source * (width + value_width) < threads.WORTH
+    if any(at is None or at[3] != 1 for at in steps) or entry is None or not few:
+        return None
+    shape = (*batch, length, value_width)
+    layout = _beside(q._layout, value_width) if len(batch) == 2 and width == value_width else layout_of(shape, None, d)
+    sizes = (length, source, width, value_width, 1.0 / math.sqrt(width) if scale is None else scale, causal, 0, 0.0, False, _BLOCK)
+    numbers = (0, count, batch[-1] if batch else 1, *sizes, *[at[:3] for at in steps], (0, 0, 0, 0), _walk(layout)[:3])
+    return _KnownPlan(entry, numbers, layout)
+
+
+def _run_known(plan: _KnownPlan, q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: Any, causal: bool, scale: Any) -> Tensor:
+    if state.grad and (q.requires_grad or k.requires_grad or v.requires_grad):
+        return _attention_of(q, k, v, mask, dropout_p, causal, scale, False)
+    data = launch.empty(plan.size, plan.carrier)
+    plan.entry(*plan.numbers, q._data, k._data, v._data, plan.nothing, plan.nothing, data)
+    y = make(data, plan.layout, [0, 0])
+    if state.inference:
+        mark_inference(y)
+    return y
+
+
 @public(method=False, namespaces=("nn.functional",))
+@known(
+    "query._layout, key._layout, value._layout, attn_mask is None, dropout_p, is_causal, scale, scale.__class__", _plan_known, _run_known,
+    takes=("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"),
+)  # fmt: skip
 def scaled_dot_product_attention(
     query, key, value: Tensor, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
 ):
@@ -257,6 +302,11 @@ def scaled_dot_product_attention(
     >>> torch.nn.functional.scaled_dot_product_attention(torch.zeros(1, 2), torch.ones(2, 2), torch.tensor([[1.0], [3.0]]))
     tensor([[2.]])
     """
+    return _attention_of(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+
+
+def _attention_of(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: Any, is_causal: Any, scale: Any, enable_gqa: Any) -> Tensor:
+    """Return `scaled_dot_product_attention`."""
     op = "scaled_dot_product_attention"
     q, k, v = tensor_argument(query, op, "query"), tensor_argument(key, op, "key"), tensor_argument(value, op, "value")
     _check_operands(q, k, v, dropout_p, op)

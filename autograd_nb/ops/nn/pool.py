@@ -10,6 +10,7 @@ from typing import Any
 from ... import dtypes, launch, strides
 from ...shapes import as_int, layout_of, numel
 from ...tensor import Tensor, make
+from ..core.call_path import known
 from ..core.jumps import by_jumps, jumping
 from ..core.numbers import bool_argument
 from ..core.recording import need_floats, scalar_type, store
@@ -383,6 +384,31 @@ def _offer(name: str, function: Any, doc: str, example: str, also: bool = False)
         public(method=False, namespaces=("torch",), name=name)(function)
 
 
+def _adaptive_average(n: int) -> Any:
+    """Return the function for ``n`` dims; of one part it is a mean, which calls that come again go to straight away."""
+
+    def plan_adaptive(checked: bool, input: Any, output_size: Any) -> Any:
+        if not checked or output_size is None or strides.looks_channels_last(input._layout):
+            return None
+        if output_size in (1, (1,) * n):
+            return tuple(range(input._layout.ndim - n, input._layout.ndim))
+        return None
+
+    @known(
+        "input._layout, output_size if output_size.__class__ is int else output_size.__class__ is tuple and _are_ints(map(type, output_size)) "
+        "and output_size or None", plan_adaptive, lambda plan, input, output_size: OPS["mean"].call(input, plan, True),
+    )  # fmt: skip
+    def adaptive_avg_pool(input, output_size):
+        x, y = _parts(f"adaptive_avg_pool{n}d", n, input, output_size)
+        if any(size != 1 for size in y):
+            return jumping(_adaptive(x, y, n), x)
+        if x.dtype.category == 2 and strides.looks_channels_last(x._layout):  # and so is the result
+            return _adaptive(x, y, n)
+        return OPS["mean"].call(x, tuple(range(x.ndim - n, x.ndim)), keepdim=True)  # as in PyTorch
+
+    return adaptive_avg_pool
+
+
 def _declare(n: int) -> None:
     def max_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         return _max(f"max_pool{n}d", n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
@@ -402,13 +428,7 @@ def _declare(n: int) -> None:
             y = _avg(f"avg_pool{n}d", n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
             return y if out is None else store(out, y, f"avg_pool{n}d")
 
-    def adaptive_avg_pool(input, output_size):
-        x, y = _parts(f"adaptive_avg_pool{n}d", n, input, output_size)
-        if any(size != 1 for size in y):
-            return jumping(_adaptive(x, y, n), x)
-        if x.dtype.category == 2 and strides.looks_channels_last(x._layout):  # and so is the result
-            return _adaptive(x, y, n)
-        return OPS["mean"].call(x, tuple(range(x.ndim - n, x.ndim)), keepdim=True)  # as in PyTorch
+    adaptive_avg_pool = _adaptive_average(n)
 
     def adaptive_max_pool(input, output_size, return_indices=False):
         x, y = _max_parts(f"adaptive_max_pool{n}d", n, input, output_size)
