@@ -532,6 +532,7 @@ def histograms(tensors: Any, path: Any = None, bins: int = 40) -> Any:
             if shown is not None:
                 values = _numbers(shown).reshape(-1)
                 axes.hist(values[np.isfinite(values)], bins=bins)
+                axes.ticklabel_format(axis="x", scilimits=(-3, 4))  # small gradients: 2.5 and below the axis ×10⁻⁴
     return _finished(figure, path)
 
 
@@ -573,17 +574,16 @@ def time_map(profile: Any, path: Any = None, most: int = 20) -> Any:
     """Return a figure of where the time of a compiled program goes: a bar for each kernel, above them all steps one behind the other.
 
     Args:
-        profile: what ``variant.profile`` of a compiled function's program gave: ``by_name()`` and ``times``. most: kernels that are shown.
+        profile: what `profile` of a compiled function gave. most: kernels that are shown.
 
-    Errors: ImportError without matplotlib.
+    Errors: ImportError without matplotlib, TypeError for profiles of another kind.
 
     Example:
         step = torch.compile(training_step)
-        step(x)
-        figure = torch.viz.time_map(profile(lambda: step(x), step.programs[0]), "times.svg")
-
-        where ``from autograd_nb.compiler.run.profile import profile``.
+        torch.viz.time_map(step.profile(x), "times.svg")
     """
+    if not hasattr(profile, "by_name"):
+        raise TypeError(f"time_map(): argument 'profile' must be what step.profile(...) of a compiled function gives, not {type(profile).__name__}")
     rows = profile.by_name()[:most]
     colours = {name: f"C{k % 10}" for k, (name, _, _) in enumerate(rows)}
     figure = _figure("time_map", 8, 1.5 + 0.25 * len(rows))

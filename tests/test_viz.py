@@ -153,8 +153,6 @@ def test_a_compiled_function_in_the_graph():
 
 def test_figures_of_training(tmp_path):
     pytest.importorskip("matplotlib", reason="needs the package matplotlib")
-    from autograd_nb.compiler.run.profile import profile
-
     model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
     x = torch.rand(8, 2)
     model(x).sum().backward()
@@ -165,7 +163,9 @@ def test_figures_of_training(tmp_path):
     viz.histograms(model, tmp_path / "histograms.png")
     viz.histograms(viz.activations(model, x), tmp_path / "activations.svg")
     viz.confusion(model(x), torch.arange(8) % 2, path=tmp_path / "confusion.png")
-    viz.time_map(profile(lambda: step(x), step.programs[0], calls=2), tmp_path / "time.png")
+    viz.time_map(step.profile(x), tmp_path / "time.png")
+    with pytest.raises(TypeError, match=r"'profile' must be what step\.profile"):
+        viz.time_map(torch.profiler.profile())
     assert all((tmp_path / name).stat().st_size > 1000 for name in ("curves.png", "histograms.png", "activations.svg", "confusion.png", "time.png"))
     assert not any(m._forward_hooks for m in model.modules())
 

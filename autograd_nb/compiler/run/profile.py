@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from statistics import median
 from time import perf_counter_ns
 from typing import Any
@@ -38,14 +39,14 @@ class Profile:
         return "\n".join([*lines, f"{self.total:9.1f} µs in {len(self.times)} steps"])
 
 
-def profile(call: Callable[[], Any], variant: Any, calls: int = 20) -> Profile:
-    """Return the times of a captured call's steps while ``call()`` runs it ``calls`` times, for real: what it updates is updated."""
+@contextmanager
+def _timed(variant: Any) -> Iterator[dict[int, int]]:
+    """Let a captured call's steps be timed while the context is open: step -> nanoseconds, which the reader clears."""
     program: Executable = variant.program
     table = program.table
     record = {place: k for k, place in enumerate(table.places)}
     state = variant.state
     fast_path, quick, state.fast_path, state.call = state.fast_path, state.call, None, None
-    seen: dict[int, list[int]] = {i: [] for i in table.steps}
     spent: dict[int, int] = {}
 
     def drive(start: int, words: int) -> None:
@@ -59,12 +60,28 @@ def profile(call: Callable[[], Any], variant: Any, calls: int = 20) -> Profile:
 
     program.drive = drive  # type: ignore[method-assign]
     try:
-        for _ in range(calls):
-            spent.clear()
-            call()
-            for i, t in spent.items():
-                seen[i].append(t)
+        yield spent
     finally:
         del program.drive
         state.fast_path, state.call = fast_path, quick
-    return Profile(program, {i: median(t) / 1000 for i, t in seen.items() if t})
+
+
+def profile(call: Callable[[], Any], *variants: Any, calls: int = 20) -> Profile:
+    """Return the times of a captured call's steps while ``call()`` runs it ``calls`` times, for real: what it updates is updated.
+
+    Of several ``variants`` it is the first that runs. RuntimeError where none does.
+    """
+    with ExitStack() as stack:
+        watched = [(variant, stack.enter_context(_timed(variant))) for variant in variants]
+        seen: dict[Any, dict[int, list[int]]] = {variant: {} for variant in variants}
+        for _ in range(calls):
+            for _, spent in watched:
+                spent.clear()
+            call()
+            for variant, spent in watched:
+                for i, t in spent.items():
+                    seen[variant].setdefault(i, []).append(t)
+    ran = next((variant for variant in variants if seen[variant]), None)
+    if ran is None:
+        raise RuntimeError("this call runs no program: it runs eagerly, and print(step) says why; torch.profiler.profile() times what runs eagerly")
+    return Profile(ran.program, {i: median(t) / 1000 for i, t in sorted(seen[ran].items())})
