@@ -345,6 +345,8 @@ def test_kill_9_leaves_a_whole_file(path):
     [
         (b"", "it is empty"),
         (pickle.dumps([1], 2), "it is a bare pickle"),
+        (b"\x80\0\0\0\0\0\0\0{" + b" " * 126 + b"}", r"it is a safetensors file, which serialization\.load_safetensors\(\) reads"),
+        (b"\x93NUMPY\x01\0v\0" + b" " * 118, r"from_numpy\(numpy\.load"),
         (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", "is damaged"),
     ],
 )

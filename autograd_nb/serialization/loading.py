@@ -111,6 +111,10 @@ def _other_format(file: Any) -> str:
         return ""
     if not start:
         return "it is empty"
+    if start[8:9] == b"{" and start[7:8] == b"\0":  # the length of a header of JSON, and the header
+        return "it is a safetensors file, which serialization.load_safetensors() reads"
+    if start[:6] == b"\x93NUMPY":
+        return "it is an array of NumPy: from_numpy(numpy.load(...))"
     if start[:1] == b"\x80":
         return "it is a bare pickle"
     return ""
