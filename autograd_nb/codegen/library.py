@@ -52,13 +52,6 @@ class Code(JITCodeLibrary):
         return tuple(v.name for v in self._final_module.global_variables if lookup_environment(v.name) is not None)
 
 
-class Simple(Code):
-    """That of entry points, which has no loops."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-
 class Part(JITCodeLibrary):
     """Code that waits to be linked into a kernel."""
 

@@ -6,27 +6,26 @@ until it returns; so an entry point here takes them from where the interpreter h
 reads the address and the size of each array.
 
 The code that does so depends on the types of the arguments alone, and all kernels of the same types share it: it finds the
-kernel in the object that Python hands to a built-in function as its ``self``.
+kernel in the object that Python hands to a built-in function as its ``self``. It is written as LLVM's text, of which there is nothing
+to optimise, and calls functions that all entry points share (`_SHARED`) for what is long or rare: an eighth of what Numba's builder and
+LLVM's passes took for each.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from types import SimpleNamespace
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
-from numba.core import cgutils
-from numba.core.callwrapper import PyCallWrapper
+from numba.core.callconv import excinfo_ptr_t
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from ..arrays import Arrays
-from ..library import Simple
 from .linking import Code
 
-_WORD, _BYTE = ir.IntType(64), ir.IntType(8)
 # where CPython and NumPy keep, in bytes from the start of an object, what their public structs declare
 _VALUE = object.__basicsize__  # behind the head of any object: the length of a tuple
 _TYPE, _ITEMS = _VALUE - 8, tuple.__basicsize__
@@ -36,207 +35,321 @@ _BYTES = bytes.__basicsize__ - 1  # the first one of a bytes object
 #: elements of all arrays together from which a call lets other threads run Python: to let go and take hold costs 50 ns
 SMALL = 2048
 
+#: whether an object's type is ``wanted`` or derived from it; ``int(obj)``, and whether that is a number of 64 bits; the table of the arrays in
+#: a list, whose elements are counted (-1: there is something else in it); the error for arguments of other types
+_SHARED = f"""
+define i1 @is_NAME(ptr %kind, ptr %wanted) {{
+  %same = icmp eq ptr %kind, %wanted
+  br i1 %same, label %yes, label %ask
+yes:
+  ret i1 1
+ask:
+  %found = call i32 @PyType_IsSubtype(ptr %kind, ptr %wanted)
+  %within = icmp ne i32 %found, 0
+  ret i1 %within
+}}
+define {{ i64, i1 }} @int_NAME(ptr %obj) {{
+  %at = getelementptr i8, ptr %obj, i64 {_TYPE}
+  %kind = load ptr, ptr %at
+  %known = icmp eq ptr %kind, @PyLong_Type
+  br i1 %known, label %read, label %other
+other:
+  %number = call ptr @PyNumber_Long(ptr %obj)
+  %none = icmp eq ptr %number, null
+  br i1 %none, label %bad, label %convert
+convert:
+  %converted = call i64 @PyLong_AsLongLong(ptr %number)
+  call void @Py_DecRef(ptr %number)
+  br label %test
+read:
+  %direct = call i64 @PyLong_AsLongLong(ptr %obj)
+  br label %test
+test:
+  %value = phi i64 [ %converted, %convert ], [ %direct, %read ]
+  %suspect = icmp eq i64 %value, -1
+  br i1 %suspect, label %doubt, label %good
+doubt:
+  %error = call ptr @PyErr_Occurred()
+  %wrong = icmp ne ptr %error, null
+  br i1 %wrong, label %bad, label %good
+good:
+  %found = insertvalue {{ i64, i1 }} {{ i64 0, i1 1 }}, i64 %value, 0
+  ret {{ i64, i1 }} %found
+bad:
+  ret {{ i64, i1 }} {{ i64 -1, i1 0 }}
+}}
+define i64 @table_NAME(ptr %list, i64 %count, ptr %ndarray, ptr %table) {{
+  %items_at = getelementptr i8, ptr %list, i64 {_VALUE + 8}
+  %items = load ptr, ptr %items_at
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %i1, %put ]
+  %elements = phi i64 [ 0, %0 ], [ %more, %put ]
+  %through = icmp eq i64 %i, %count
+  br i1 %through, label %done, label %look
+look:
+  %item_at = getelementptr ptr, ptr %items, i64 %i
+  %item = load ptr, ptr %item_at
+  %kind_at = getelementptr i8, ptr %item, i64 {_TYPE}
+  %kind = load ptr, ptr %kind_at
+  %is = call i1 @is_NAME(ptr %kind, ptr %ndarray)
+  br i1 %is, label %dims, label %wrong
+dims:
+  %ndim_at = getelementptr i8, ptr %item, i64 {_NDIM}
+  %ndim = load i32, ptr %ndim_at
+  %flat = icmp eq i32 %ndim, 1
+  br i1 %flat, label %put, label %wrong
+put:
+  %data_at = getelementptr i8, ptr %item, i64 {_DATA}
+  %data = load i64, ptr %data_at
+  %shape_at = getelementptr i8, ptr %item, i64 {_SHAPE}
+  %shape = load ptr, ptr %shape_at
+  %size = load i64, ptr %shape
+  %i2 = shl i64 %i, 1
+  %first = getelementptr i64, ptr %table, i64 %i2
+  store i64 %data, ptr %first
+  %second = getelementptr i64, ptr %first, i64 1
+  store i64 %size, ptr %second
+  %more = add i64 %elements, %size
+  %i1 = add i64 %i, 1
+  br label %next
+wrong:
+  ret i64 -1
+done:
+  ret i64 %elements
+}}
+@message_NAME = internal constant [43 x i8] c"an argument of a kernel is not of its type\\00"
+define ptr @wrong_NAME() {{
+  call void @PyErr_SetString(ptr @PyExc_TypeError, ptr @message_NAME)
+  ret ptr null
+}}
+@PyLong_Type = external global i8
+@PyExc_TypeError = external global i8
+declare i32 @PyType_IsSubtype(ptr, ptr)
+declare ptr @PyNumber_Long(ptr)
+declare i64 @PyLong_AsLongLong(ptr)
+declare void @Py_DecRef(ptr)
+declare ptr @PyErr_Occurred()
+declare void @PyErr_SetString(ptr, ptr)
+"""
 
-class Wrapper(PyCallWrapper):
-    """The function that an entry point calls: (addresses of the type of arrays and of a kernel in a bytes object, pointer to
-    the arguments, their number)."""
-
-    api: Any  # of Numba
-    builder: Any  # of llvmlite, as are the values and blocks below
-    ndarray: Any
-    wrong: Any
-    failed: Any
-    listed: Any
-
-    def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
-        self.api, self.builder = api, builder
-        kinds, convention = self.fndesc.argtypes, self.context.call_conv
-        self.ndarray = self._field(closure, _BYTES, api.pyobj)
-        kernel = self._field(closure, _BYTES + 8, convention.get_function_type(types.none, kinds).as_pointer())
-        self.wrong, self.failed = (builder.append_basic_block(name) for name in ("wrong", "failed"))
-        with builder.goto_block(self.wrong):
-            api.err_set_string("PyExc_TypeError", "an argument of a kernel is not of its type")
-            builder.branch(self.failed)
-        with builder.goto_block(self.failed):
-            builder.ret(api.get_null_object())
-        self._unless(builder.icmp_unsigned("==", builder.ptrtoint(kws, _WORD), _WORD(len(kinds))), self.wrong)
-        self.count: Any = None  # of the arrays in each list
-        self.listed = cgutils.alloca_once_value(builder, _WORD(0))  # their elements
-        sizes: list[Any] = []
-        given = []
-        for i, kind in enumerate(kinds):
-            value = self._read(self._field(args, 8 * i, api.pyobj), kind)
-            given.append(value)
-            if isinstance(kind, types.Array):
-                sizes.append(builder.extract_value(builder.extract_value(value, 5), 0))
-        total: Any = builder.load(self.listed)
-        for size in sizes:
-            total = builder.add(total, size)
-        large = builder.icmp_signed(">=", total, _WORD(SMALL))
-        state = cgutils.alloca_once_value(builder, ir.Constant(api.voidptr, None))
-        with builder.if_then(large):
-            builder.store(api.save_thread(), state)
-        status, _ = convention.call_function(builder, kernel, types.none, kinds, given)
-        with builder.if_then(large):
-            api.restore_thread(builder.load(state))
-        with builder.if_then(status.is_ok, likely=True):
-            api.return_none()
-        convention.raise_error(builder, api, status)
-        builder.ret(api.get_null_object())
-
-    def _call(self, name: str, result: Any, *args: Any) -> Any:
-        function = self.api._get_function(ir.FunctionType(result, [a.type for a in args]), name=name)
-        return self.builder.call(function, args)
-
-    def _field(self, base: Any, offset: int, kind: Any) -> Any:
-        place = self.builder.gep(self.builder.bitcast(base, _BYTE.as_pointer()), [_WORD(offset)])
-        return self.builder.load(self.builder.bitcast(place, kind.as_pointer()))
-
-    def _unless(self, holds: Any, target: Any) -> None:
-        with cgutils.if_unlikely(self.builder, self.builder.not_(holds)):
-            self.builder.branch(target)
-
-    def _is(self, obj: Any, kind: Any) -> Any:
-        return self.builder.icmp_unsigned("==", self._field(obj, _TYPE, self.api.pyobj), kind)
-
-    def _must_be(self, obj: Any, kind: Any) -> None:
-        with cgutils.if_unlikely(self.builder, self.builder.not_(self._is(obj, kind))):
-            within = self._call("PyType_IsSubtype", ir.IntType(32), self._field(obj, _TYPE, self.api.pyobj), kind)
-            self._unless(cgutils.is_not_null(self.builder, within), self.wrong)
-
-    def _read(self, obj: Any, kind: Any) -> Any:
-        """Return the native value of an argument."""
-        if isinstance(kind, types.Array):
-            return self._array(obj, kind)
-        if isinstance(kind, Arrays):
-            return self._arrays(obj, kind)
-        if isinstance(kind, types.UniTuple) and kind.dtype is types.int64:
-            return self._tuple(obj, kind)
-        if kind is types.int64:
-            return self._int(obj)
-        if kind is types.float64:
-            return self._float(obj)
-        native = self.api.to_native_value(kind, obj)
-        self._unless(self.builder.not_(native.is_error), self.failed)
-        return native.value
-
-    def _array(self, obj: Any, kind: Any) -> Any:
-        builder = self.builder
-        size = self._size(obj)
-        array = self.context.make_array(kind)(self.context, builder)
-        width = self.context.get_abi_sizeof(self.context.get_data_type(kind.dtype))
-        array.meminfo = ir.Constant(array.meminfo.type, None)
-        array.parent = ir.Constant(array.parent.type, None)
-        array.nitems, array.itemsize = size, _WORD(width)
-        array.data = self._field(obj, _DATA, array.data.type)
-        array.shape = cgutils.pack_array(builder, [size])
-        array.strides = cgutils.pack_array(builder, [_WORD(width)])
-        return array._getvalue()
-
-    def _size(self, obj: Any) -> Any:
-        """Return how many elements there are in what must be a flat array."""
-        self._must_be(obj, self.ndarray)
-        flat = self.builder.icmp_unsigned("==", self._field(obj, _NDIM, ir.IntType(32)), ir.IntType(32)(1))
-        self._unless(flat, self.wrong)
-        return self._field(self._field(obj, _SHAPE, _WORD.as_pointer()), 0, _WORD)
-
-    def _arrays(self, obj: Any, kind: Any) -> Any:
-        """Return the table of a list of arrays, on the stack, as long as every other list of the call."""
-        builder = self.builder
-        self._must_be(obj, self.api.get_c_object("PyList_Type"))
-        count = self._field(obj, _VALUE, _WORD)
-        items = self._field(obj, _VALUE + 8, self.api.pyobj.as_pointer())
-        if self.count is not None:
-            self._unless(builder.icmp_unsigned("==", count, self.count), self.wrong)
-        self.count = count
-        table = builder.alloca(_WORD, builder.shl(count, _WORD(1)))
-        with cgutils.for_range(builder, count) as loop:
-            array = builder.load(builder.gep(items, [loop.index]))
-            size = self._size(array)
-            place = builder.gep(table, [builder.shl(loop.index, _WORD(1))])
-            builder.store(self._field(array, _DATA, _WORD), place)
-            builder.store(size, builder.gep(place, [_WORD(1)]))
-            builder.store(builder.add(builder.load(self.listed), size), self.listed)
-        listed = cgutils.create_struct_proxy(kind)(self.context, builder)
-        listed.table, listed.count = table, count
-        return listed._getvalue()
-
-    def _tuple(self, obj: Any, kind: Any) -> Any:
-        self._must_be(obj, self.api.get_c_object("PyTuple_Type"))
-        self._unless(self.builder.icmp_unsigned("==", self._field(obj, _VALUE, _WORD), _WORD(kind.count)), self.wrong)
-        items = [self._int(self._field(obj, _ITEMS + 8 * i, self.api.pyobj)) for i in range(kind.count)]
-        return self.context.make_tuple(self.builder, kind, items)
-
-    def _int(self, obj: Any) -> Any:
-        """Return the native value of ``int(obj)``, read by a function of the module's own, as kernels take many integers."""
-        builder, module = self.builder, self.builder.module
-        function = module.globals.get("read_int")
-        place = cgutils.alloca_once(builder, _WORD)
-        if function is None:
-            function = ir.Function(module, ir.FunctionType(ir.IntType(1), [self.api.pyobj, place.type]), "read_int")
-            function.linkage = "internal"
-            function.attributes.add("noinline")
-            self._write_int(function)
-        self._unless(builder.call(function, [obj, place]), self.failed)
-        return builder.load(place)
-
-    def _write_int(self, function: Any) -> None:
-        obj, place = function.args
-        builder = ir.IRBuilder(function.append_basic_block("entry"))
-        api = self.context.get_python_api(builder)
-        outer, self.builder, self.api = (self.builder, self.api), builder, api
-        known, other, done, good, bad = (function.append_basic_block(n) for n in ("known", "other", "done", "good", "bad"))
-        builder.cbranch(self._is(obj, api.get_c_object("PyLong_Type")), known, other)
-        builder.position_at_end(known)
-        first = api.long_as_longlong(obj)
-        builder.branch(done)
-        builder.position_at_end(other)
-        number = api.number_long(obj)
-        is_number, read = cgutils.is_not_null(builder, number), function.append_basic_block("read")
-        builder.cbranch(is_number, read, bad)
-        builder.position_at_end(read)
-        second = api.long_as_longlong(number)
-        api.decref(number)
-        builder.branch(done)
-        builder.position_at_end(done)
-        value = builder.phi(_WORD)
-        value.add_incoming(first, known)
-        value.add_incoming(second, read)
-        builder.store(value, place)
-        suspect = function.append_basic_block("suspect")
-        builder.cbranch(builder.icmp_signed("==", value, _WORD(-1)), suspect, good)
-        builder.position_at_end(suspect)
-        builder.cbranch(cgutils.is_not_null(builder, api.err_occurred()), bad, good)
-        builder.position_at_end(good)
-        builder.ret(ir.IntType(1)(1))
-        builder.position_at_end(bad)
-        builder.ret(ir.IntType(1)(0))
-        self.builder, self.api = outer
-
-    def _float(self, obj: Any) -> Any:
-        builder = self.builder
-        value = self._call("PyFloat_AsDouble", ir.DoubleType(), obj)
-        with builder.if_then(builder.fcmp_ordered("==", value, ir.DoubleType()(-1.0)), likely=False):
-            self._unless(cgutils.is_null(builder, self.api.err_occurred()), self.failed)
-        return value
+#: what the text of an entry point begins with
+_DECLARED = """
+@PyTuple_Type = external global i8
+@PyList_Type = external global i8
+@_Py_NoneStruct = external global i8
+declare i1 @is_NAME(ptr, ptr)
+declare { i64, i1 } @int_NAME(ptr)
+declare i64 @table_NAME(ptr, i64, ptr, ptr)
+declare ptr @wrong_NAME()
+declare ptr @raise_NAME(i32, ptr)
+declare i32 @PyObject_IsTrue(ptr)
+declare double @PyFloat_AsDouble(ptr)
+declare i32 @numba_complex_adaptor(ptr, ptr)
+declare ptr @PyErr_Occurred()
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare void @Py_IncRef(ptr)
+"""
 
 
-_shared: dict[tuple, tuple[str, bytes]] = {}  # by the types of the arguments: symbol, object code
+class _Text:
+    """The LLVM text of the entry point ``name`` to kernels whose arguments are of ``kinds``: (address of a bytes object with the addresses of the
+    type of arrays and of a kernel, pointer to the arguments, their number)."""
+
+    def __init__(self, name: str, kinds: tuple[Any, ...]):
+        self.kinds = kinds
+        self.lines = [f"define ptr @{name}(ptr %self, ptr %args, i64 %count) {{"]
+        self._values = 0
+        self.ndarray = self.field("%self", _BYTES, "ptr")
+        self.kernel = self.field("%self", _BYTES + 8, "ptr")
+        self.retptr, self.excinfo = self.new("alloca ptr"), self.new("alloca ptr")
+        self.lines += [f"store ptr null, ptr {self.retptr}", f"store ptr null, ptr {self.excinfo}"]
+        self.unless(self.new(f"icmp ne i64 %count, {len(kinds)}"), "wrong", "objects")
+        self.objects = [self.field("%args", 8 * i, "ptr") for i in range(len(kinds))]
+        self._containers()
+        total = self._given()
+        self._called(total)
+        self.passed = [g.split()[0] for g in self.given]  #: the types of what the kernel gets
+        self.lines += ["wrong:", "%e1 = call ptr @wrong_NAME()", "ret ptr null", "failed:", "ret ptr null", "}"]
+
+    def new(self, text: str) -> str:
+        """Return the name of what an instruction gives."""
+        self._values += 1
+        self.lines.append(f"%v{self._values} = {text}")
+        return f"%v{self._values}"
+
+    def field(self, base: str, offset: int, kind: str) -> str:
+        """Return what lies so many bytes behind an address."""
+        return self.new(f"load {kind}, ptr {self.new(f'getelementptr i8, ptr {base}, i64 {offset}')}")
+
+    def unless(self, condition: str, target: str, otherwise: str) -> None:
+        """Go on at the new block ``otherwise``, or at ``target`` where the condition holds."""
+        self.lines += [f"br i1 {condition}, label %{target}, label %{otherwise}", f"{otherwise}:"]
+
+    def any(self, conditions: list[str]) -> str:
+        """Return whether one of the conditions holds."""
+        found = conditions[0]
+        for c in conditions[1:]:
+            found = self.new(f"or i1 {found}, {c}")
+        return found
+
+    def _containers(self) -> None:
+        """Make sure that arrays are flat arrays, and tuples and lists are such and as long as they must be."""
+        wanted = {types.Array: self.ndarray, types.UniTuple: "@PyTuple_Type", Arrays: "@PyList_Type"}
+        found = [(o, k, self.field(o, _TYPE, "ptr")) for o, k in zip(self.objects, self.kinds, strict=True) if type(k) in wanted]
+        if not found:
+            return
+        self.unless(self.any([self.new(f"icmp ne ptr {kind}, {wanted[type(k)]}") for _, k, kind in found]), "derived", "look")
+        lists = [self.field(o, _VALUE, "i64") for o, k, _ in found if isinstance(k, Arrays)]
+        self.listed = lists[0] if lists else ""
+        differ = [self.new(f"icmp ne i64 {other}, {self.listed}") for other in lists[1:]]
+        for o, k, _ in found:
+            if isinstance(k, types.Array):
+                differ.append(self.new(f"icmp ne i32 {self.field(o, _NDIM, 'i32')}, 1"))
+            elif isinstance(k, types.UniTuple):
+                differ.append(self.new(f"icmp ne i64 {self.field(o, _VALUE, 'i64')}, {k.count}"))
+        if differ:
+            self.unless(self.any(differ), "wrong", "read")
+        self._derived = [f"{kind}, ptr {wanted[type(k)]}" for _, k, kind in found]
+
+    def _given(self) -> str:
+        """Read all arguments into ``given``, as Numba passes them; return how many elements arrays have together."""
+        self.given: list[str] = []
+        self.sizes: list[str] = []
+        self.doubts: list[str] = []
+        for o, k in zip(self.objects, self.kinds, strict=True):
+            self._read(o, k)
+        if self.doubts:
+            self.unless(self.any(self.doubts), "doubt", "go")
+        total = self.sizes[0] if self.sizes else "0"
+        for size in self.sizes[1:]:
+            total = self.new(f"add i64 {total}, {size}")
+        return total
+
+    def _read(self, o: str, k: Any) -> None:
+        if isinstance(k, types.Array):
+            size, width = self.field(self.field(o, _SHAPE, "ptr"), 0, "i64"), _width(k.dtype)
+            data = self.field(o, _DATA, "ptr")
+            self.given += ["ptr null", "ptr null", f"i64 {size}", f"i64 {width}", f"ptr {data}", f"i64 {size}", f"i64 {width}"]
+            self.sizes.append(size)
+        elif isinstance(k, Arrays):
+            table = self.new(f"alloca i64, i64 {self.new(f'shl i64 {self.listed}, 1')}")
+            size = self.new(f"call i64 @table_NAME(ptr {o}, i64 {self.listed}, ptr {self.ndarray}, ptr {table})")
+            self.unless(self.new(f"icmp slt i64 {size}, 0"), "wrong", f"listed{len(self.given)}")
+            self.given += [f"ptr {table}", f"i64 {self.listed}"]
+            self.sizes.append(size)
+        elif isinstance(k, types.UniTuple) and k.dtype is types.int64:
+            for i in range(k.count):
+                self._int(self.field(o, _ITEMS + 8 * i, "ptr"))
+        elif k is types.int64:
+            self._int(o)
+        elif k is types.boolean:
+            value = self.new(f"call i32 @PyObject_IsTrue(ptr {o})")
+            self.doubts.append(self.new(f"icmp slt i32 {value}, 0"))
+            self.given.append(f"i8 {self.new(f'trunc i32 {value} to i8')}")
+        elif k is types.float64:
+            value = self.new(f"call double @PyFloat_AsDouble(ptr {o})")
+            self.doubts.append(self.new(f"fcmp oeq double {value}, -1.0"))
+            self.given.append(f"double {value}")
+        elif k is types.complex128:
+            place = self.new("alloca { double, double }")
+            done = self.new(f"call i32 @numba_complex_adaptor(ptr {o}, ptr {place})")
+            self.doubts.append(self.new(f"icmp eq i32 {done}, 0"))
+            self.given += [f"double {self.field(place, 8 * i, 'double')}" for i in range(2)]
+        else:
+            raise TypeError(f"a kernel takes no {k}")
+
+    def _int(self, o: str) -> None:
+        pair = self.new(f"call {{ i64, i1 }} @int_NAME(ptr {o})")
+        good = self.new(f"extractvalue {{ i64, i1 }} {pair}, 1")
+        self.doubts.append(self.new(f"xor i1 {good}, true"))
+        self.given.append(f"i64 {self.new(f'extractvalue {{ i64, i1 }} {pair}, 0')}")
+
+    def _called(self, total: str) -> None:
+        """Call the kernel, without the interpreter's lock where there is much to do, and return None or raise what it raises."""
+        call = f"call i32 {self.kernel}({', '.join([f'ptr {self.retptr}', f'ptr {self.excinfo}', *self.given])})"
+        large = self.new(f"icmp sge i64 {total}, {SMALL}")
+        self.unless(large, "free", "hold")
+        self.lines += [f"%s1 = {call}", "br label %after", "free:", "%state = call ptr @PyEval_SaveThread()", f"%s2 = {call}"]
+        self.lines += ["call void @PyEval_RestoreThread(ptr %state)", "br label %after"]
+        self.lines += ["after:", "%status = phi i32 [ %s1, %hold ], [ %s2, %free ]"]
+        self.lines.append("switch i32 %status, label %raises [ i32 0, label %good i32 -2, label %good ]")  # 0 or None
+        self.lines.append("good:")
+        self.lines += ["call void @Py_IncRef(ptr @_Py_NoneStruct)", "ret ptr @_Py_NoneStruct"]
+        self.lines += ["raises:", f"%why = load ptr, ptr {self.excinfo}", "%e2 = call ptr @raise_NAME(i32 %status, ptr %why)", "ret ptr %e2"]
+        if self.doubts:
+            self.lines += ["doubt:", "%error = call ptr @PyErr_Occurred()"]
+            self.lines += ["%certain = icmp ne ptr %error, null", "br i1 %certain, label %failed, label %go"]
+        if hasattr(self, "_derived"):
+            self.lines.append("derived:")
+            good = [self.new(f"call i1 @is_NAME(ptr {pair})") for pair in self._derived]
+            self.lines.append(f"br i1 {self.any([self.new(f'xor i1 {g}, true') for g in good])}, label %wrong, label %look")
+
+
+def _width(kind: Any) -> int:
+    """Return the bytes of an element."""
+    context = cpu_target.target_context
+    return int(context.get_abi_sizeof(context.get_data_type(kind)))
+
+
+def _as_passed(kinds: tuple[Any, ...]) -> list[str]:
+    """Return the types of a kernel's arguments as Numba's calling convention has them, behind the two that stand for its result."""
+    passed = cpu_target.target_context.call_conv.get_function_type(types.none, kinds).args[2:]
+    return ["ptr" if isinstance(p, ir.PointerType) else str(p) for p in passed]
+
+
+@functools.cache
+def _target_machine() -> Any:
+    """Return what makes machine code as it stands: of calls and checks it is made in a fifth of the time, and runs 4 ns longer."""
+    codegen = cpu_target.target_context.codegen()
+    options: dict[str, Any] = {"opt": 0}
+    codegen._customize_tm_options(options)
+    return binding.Target.from_triple(codegen._tm.triple).create_target_machine(**options)
+
+
+def _object_code(module: Any) -> bytes:
+    """Return the machine code of an LLVM module."""
+    machine = _target_machine()
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    return bytes(machine.emit_object(module))
+
+
+@functools.cache
+def _support() -> tuple[str, bytes]:
+    """Return what tells the names of the functions that entry points call from others, and their object code."""
+    context = cpu_target.target_context
+    module = context.create_module("raise")
+    # whatever a kernel raises becomes Python's error: (what it returned, where it has left what it raises)
+    kind = ir.FunctionType(ir.IntType(8).as_pointer(), [ir.IntType(32), excinfo_ptr_t])
+    function = ir.Function(module, kind, "raise_NAME")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    api, convention = context.get_python_api(builder), context.call_conv
+    convention.raise_error(builder, api, convention._get_return_status(builder, *function.args))
+    builder.ret(api.get_null_object())
+    raising = str(module)
+    name = hashlib.sha256((raising + _SHARED).encode()).hexdigest()[:16]
+    linked = binding.parse_assembly(raising.replace("NAME", name))
+    linked.link_in(binding.parse_assembly(_SHARED.replace("NAME", name)))
+    return name, _object_code(linked)
+
+
+_shared: dict[tuple[Any, ...], tuple[str, bytes]] = {}  # by the types of the arguments: symbol, object code
 
 
 def shared(kinds: tuple[Any, ...]) -> tuple[str, bytes]:
     """Return the code that entry points to kernels of these types share: its symbol and object code."""
     known = _shared.get(kinds)
     if known is None:
-        name = "entry_" + hashlib.sha256(repr(kinds).encode()).hexdigest()[:32]
-        context = cpu_target.target_context
-        library = Simple(context.codegen(), name)
-        module = context.create_module(name)
-        with global_compiler_lock, context.push_code_library(library):
-            about = SimpleNamespace(llvm_cpython_wrapper_name=name, argtypes=kinds)
-            Wrapper(context, module, None, about, None, None, False).build()
-            library.add_ir_module(module)
-            known = _shared[kinds] = (name, library.object_code())
+        with global_compiler_lock:
+            support = _support()[0]
+            text = _Text("entry_NAME", kinds)
+            if text.passed != _as_passed(kinds):
+                raise RuntimeError(f"this version of Numba passes arguments of the types {kinds} in another way")
+            lines = "\n".join([_DECLARED, *text.lines]).replace("_NAME", f"_{support}")
+            name = "entry_" + hashlib.sha256(lines.encode()).hexdigest()[:32]
+            known = _shared[kinds] = (name, _object_code(binding.parse_assembly(lines.replace(f"entry_{support}", name))))
     return known
 
 
@@ -246,4 +359,5 @@ def code_of(result: Any) -> Code:
     assert result.signature.return_type is types.none, f"{name}: a kernel returns nothing, as its outputs are arguments"
     library = result.library
     entry = shared(tuple(result.signature.args))
-    return Code(name, entry, (result.fndesc.llvm_func_name, library.object_code()), library.environments())
+    support, code = _support()
+    return Code(name, (f"int_{support}", code), entry, (result.fndesc.llvm_func_name, library.object_code()), library.environments())

@@ -34,7 +34,8 @@ class Code(NamedTuple):
     """A kernel's machine code, as it is kept on disk: plain values alone."""
 
     name: str  #: as Python shows it
-    entry: tuple[str, bytes]  #: symbol and object code of what Python calls, which kernels of the same types share
+    support: tuple[str, bytes]  #: symbol and object code of what all entry points call
+    entry: tuple[str, bytes]  #: of what Python calls, which kernels of the same types share
     kernel: tuple[str, bytes]  #: its own
     environments: tuple[str, ...]  #: symbols of the places that hold Numba's environments
 
@@ -48,7 +49,7 @@ class Linked(NamedTuple):
 
 
 _engine: Any = None
-_entries: dict[str, int] = {}  # addresses of what Python calls, by symbol
+_addresses: dict[str, int] = {}  # of what many kernels share, by symbol
 _environments: dict[str, Any] = {}  # what machine code refers to
 _methods: dict[str, _Method] = {}  # of functions written as LLVM text, by name
 
@@ -56,18 +57,19 @@ _methods: dict[str, _Method] = {}  # of functions written as LLVM text, by name
 def link(code: Code) -> Linked:
     """Return a kernel, linked. OSError where its code defines no such kernel."""
     symbol, machine_code = code.kernel
-    entry = entry_of(*code.entry)
+    _linked_once(*code.support)
+    entry = _linked_once(*code.entry)
     address = _add(machine_code, symbol)
     for name in code.environments:
         _set_environment(name)
     return Linked(code.name, entry, address)
 
 
-def entry_of(symbol: str, machine_code: bytes) -> int:
-    """Return the address of what Python calls, linked if it is not."""
-    found = _entries.get(symbol)
+def _linked_once(symbol: str, machine_code: bytes) -> int:
+    """Return the address of what many kernels share, linked if it is not."""
+    found = _addresses.get(symbol)
     if found is None:
-        found = _entries[symbol] = _add(machine_code, symbol)
+        found = _addresses[symbol] = _add(machine_code, symbol)
     return found
 
 
