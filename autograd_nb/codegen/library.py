@@ -1,7 +1,7 @@
 """How the code of kernels and of the functions that they call goes through LLVM.
 
 Numba optimises every function as a whole and makes machine code of it, and again as a part of whatever it is linked into. What
-kernels call is never called from anywhere else, so here it is only simplified, and the rest is done in the kernel.
+kernels call is never called from anywhere else, so here all is done once, in the kernel.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from .frontend import Passes
 from .translate.front import Front, Lowering
 
 
-class Code(JITCodeLibrary):
+class _Library(JITCodeLibrary):
+    """A code library whose functions go through LLVM's passes only once, with the kernel that they are part of."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+
+class Code(_Library):
     """The code library of one kernel, whose machine code is taken from it: it is linked elsewhere (`build.linking`)."""
 
     _object = b""
 
     def _optimize_final_module(self) -> None:
-        """Run Numba's two rounds of passes, but the second one at LLVM's first level.
-
-        Every function has been through the third one by itself. What is left to do is done by all levels: to inline, to vectorise, and
-        to clean up behind both.
-        """
-        codegen = self._codegen
-        cheap = {"loop_vectorize": codegen._loopvect, "slp_vectorize": False, "opt": codegen._opt_level, "cost": "cheap"}
-        for options in (cheap, {"opt": min(int(config.OPT), 1)}):
-            passes, builder = codegen._module_pass_manager(**options)
-            passes.run(self._final_module, builder)
+        """Run LLVM's passes at its first level, which inlines, vectorises and cleans up behind both. More of them gain nothing: loops are written
+        as they are to run."""
+        passes, builder = self._codegen._module_pass_manager(opt=min(int(config.OPT), 1))
+        passes.run(self._final_module, builder)
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -52,7 +53,7 @@ class Code(JITCodeLibrary):
         return tuple(v.name for v in self._final_module.global_variables if lookup_environment(v.name) is not None)
 
 
-class Part(JITCodeLibrary):
+class Part(_Library):
     """Code that waits to be linked into a kernel."""
 
     def _optimize_final_module(self) -> None:

@@ -155,34 +155,49 @@ def fill_within(dims, n, value, index, out):
                         out[np.uintp(p + a0 * t0 + j * t1)] = value
 
 
-def gather(dims, steps, count, x, index, out):
-    """out[b, k, a] = x[b, index[b, k, a], a] for k < count; ``steps``: strides of the index by b, k and a, the last 0 or 1."""
-    n0, n1, m0, m1, s0, s1, step, t0, t1 = dims
-    by_b, by_k, by_a = steps
+@helper
+def _gather_lines(dims, steps, count, x, index, out):
+    """Do what `gather` does where there is no dim behind that of the index."""
+    one_copy()  # a function of its own has registers enough for the loop
+    n0, n1, _, _, s0, s1, step, _, _ = dims
+    by_b, by_k, _ = steps
     k = 0
     first = 0
     for b0 in range(n0):
         for b1 in range(n1):
             base = b0 * s0 + b1 * s1
-            if m0 * m1 == 1:
-                line = row(out, k, count, 1)
-                for i in range(count):
-                    line[i] = x[np.uintp(base + index[np.uintp(first + i * by_k)] * step)]
-                k += count
-            else:
-                for i in range(count):
-                    q = first + i * by_k
-                    p = base + index[np.uintp(q)] * step if by_a == 0 else base
-                    for _ in range(m0):
-                        line = row(out, k, m1, 1)
-                        if by_a == 0:
-                            _pick_row(x, p, t1, line, m1)
-                        else:
-                            for j in range(m1):
-                                line[j] = x[np.uintp(p + index[np.uintp(q + j)] * step + j * t1)]
-                        k += m1
-                        p += t0
-                        q += m1
+            line = row(out, k, count, 1)
+            for i in range(count):
+                line[i] = x[np.uintp(base + index[np.uintp(first + i * by_k)] * step)]
+            k += count
+            first += by_b
+
+
+def gather(dims, steps, count, x, index, out):
+    """out[b, k, a] = x[b, index[b, k, a], a] for k < count; ``steps``: strides of the index by b, k and a, the last 0 or 1."""
+    n0, n1, m0, m1, s0, s1, step, t0, t1 = dims
+    by_b, by_k, by_a = steps
+    if m0 * m1 == 1:
+        _gather_lines(dims, steps, count, x, index, out)
+        return
+    k = 0
+    first = 0
+    for b0 in range(n0):
+        for b1 in range(n1):
+            base = b0 * s0 + b1 * s1
+            for i in range(count):
+                q = first + i * by_k
+                p = base + index[np.uintp(q)] * step if by_a == 0 else base
+                for _ in range(m0):
+                    line = row(out, k, m1, 1)
+                    if by_a == 0:
+                        _pick_row(x, p, t1, line, m1)
+                    else:
+                        for j in range(m1):
+                            line[j] = x[np.uintp(p + index[np.uintp(q + j)] * step + j * t1)]
+                    k += m1
+                    p += t0
+                    q += m1
             first += by_b
 
 
