@@ -746,6 +746,35 @@ def test_entry_points_take_what_they_were_built_for():
         entry(a, 1 << 70, *good[2:])
 
 
+def test_entry_points_take_lists_and_complex_numbers_and_raise_what_kernels_raise():
+    text = (
+        "from autograd_nb.codegen.arrays import count, nth\n"
+        "def listed(a, b, z, out):\n"
+        "    if count(a) != 2:\n        raise IndexError('two are wanted')\n"
+        "    for k in range(count(a)):\n"
+        "        x = nth(a, k)\n        y = nth(b, k)\n"
+        "        for i in range(x.size):\n            out[k] += x[i] * y[i]\n"
+        "    out[2] = z.real\n    out[3] = z.imag\n"
+    )
+    entry = compilation.build(text, "listed", ("[float64]", "[float64]", "complex128", "float64[:]"))
+    a, b, out = [np.arange(3.0), np.arange(2.0)], [np.ones(3), np.full(2, 2.0)], np.zeros(4)
+    for z in (1 - 2j, np.complex64(1 - 2j)):
+        out[:] = 0
+        entry(a, b, z, out)
+        assert out.tolist() == [3.0, 2.0, 1.0, -2.0]
+    with pytest.raises(IndexError, match="two are wanted"):
+        entry(a + a, b + b, 1j, out)
+    large = [np.ones(4000), np.ones(4000)]
+    with pytest.raises(IndexError, match="two are wanted"):  # raised where other threads may have run
+        entry(large + large, large + large, 1j, out)
+    out[:] = 0
+    entry(large, large, 1j, out)
+    assert out.tolist() == [4000.0, 4000.0, 0.0, 1.0]
+    for wrong in ((a, b[:1], 1j, out), (a, (b[0], b[1]), 1j, out), (a, [b[0], None], 1j, out), (a, [b[0], np.ones((2, 1))], 1j, out), (a, b, "z", out)):
+        with pytest.raises(TypeError):
+            entry(*wrong)
+
+
 def test_what_the_interpreter_reads_of_a_function_is_never_freed(monkeypatch):
     """It looks for garbage once more at its end, after modules have been emptied: a function whose description was freed crashes it."""
     made = []
