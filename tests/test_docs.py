@@ -73,7 +73,7 @@ def test_the_readme_is_one_screen_and_its_figures_are_those_of_the_benchmarks():
     assert len(shown) > 4
     assert [(case, ratios[case], ratios[f"{case}, compiled"]) for case, _, _ in shown] == shown
     assert re.search(r"Machine: (\w+ \w+)", measured)[1] in text
-    assert [link for link in re.findall(r"\]\((?!http)([^)#]+)\)", text) if not (ROOT / link).exists()] == []
+    assert [link for link in re.findall(r"""(?:\]\(|src=")(?!http)([^)"#]+)[)"]""", text) if not (ROOT / link).exists()] == []
 
 
 def test_commands_and_files_that_the_pages_name_are_there():
