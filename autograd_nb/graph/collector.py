@@ -82,7 +82,7 @@ def living(kind: type) -> list[Any]:
     Where the program has set objects aside since the last time, everything is brought back, looked through and set aside again.
     (No object is asked for anything: a dead weak proxy would answer with an error.)
     """
-    global _witness
+    global _aside, _witness
     kinds = [kind]
     for known in kinds:
         kinds += type.__subclasses__(known)
@@ -93,11 +93,12 @@ def living(kind: type) -> list[Any]:
 
     found = seen()
     if not any(o is _witness for o in found):
-        _aside.clear()
+        aside: list[weakref.ref[Any]] = []  # (other threads may be reading what there was)
         if gc.get_freeze_count():
             gc.unfreeze()
-            _aside.extend([weakref.ref(o) for o in seen() if o is not _witness])
+            aside = [weakref.ref(o) for o in seen() if o is not _witness]
             gc.freeze()
+        _aside = aside
         _witness = _Witness()
     return [o for o in found if o is not _witness] + [o for o in (known() for known in _aside) if o is not None]
 
