@@ -42,7 +42,8 @@ def reduction(name: str, op: Any, tensor: Tensor) -> RedOpType:
     if not isinstance(op, RedOpType):
         raise TypeError(f"{name}(): incompatible function arguments: op must be a ReduceOp, not {op!r}")
     if tensor.dtype.is_complex and not supports_complex(op):
-        raise ValueError(f"{name} does not support {op} on complex tensors")
+        refusal = ValueError if name == "all_reduce" else RuntimeError  # as PyTorch's Python and C++ do
+        raise refusal(f"{name} does not support {op} on complex tensors")
     if op in BITS and (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
     if op == ReduceOp.AVG and tensor.dtype.name == "bool":

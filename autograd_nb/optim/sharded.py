@@ -95,8 +95,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         for members in shares.values():
             flat, parts = self._joined(members)
             if self.parameters_as_bucket_view:
-                for p, part in parts:
-                    p.data = wrap(part, p.dtype)
+                for p, place in parts:
+                    p.data = wrap(place, p.dtype)
             self._messages.append((wrap(flat, members[0].dtype), self._elements(members), parts))
 
     def _joined(self, members: Sequence[Tensor]) -> tuple[np.ndarray, list[tuple[Tensor, np.ndarray]]]:

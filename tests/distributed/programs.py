@@ -352,6 +352,7 @@ def check_bad_arguments_send_nothing():
         (TypeError, "Expected parameter `tensor` of type torch.Tensor", lambda: dist.all_reduce([t])),
         (TypeError, "incompatible function arguments", lambda: dist.all_reduce(t, "x")),
         (ValueError, "does not support RedOpType.MAX on complex tensors", lambda: dist.all_reduce(t.to(torch.complex64), dist.ReduceOp.MAX)),
+        (RuntimeError, "does not support RedOpType.MAX on complex tensors", lambda: dist.reduce(t.to(torch.complex64), 0, dist.ReduceOp.MAX)),
         (RuntimeError, "Cannot use ReduceOp.BAND with non-integral dtype", lambda: dist.all_reduce(t, dist.ReduceOp.BAND)),
         (RuntimeError, "invalid root rank: 9", lambda: dist.broadcast(t, 9)),
         (TypeError, "Expected parameter `tensor_list` of type List[torch.Tensor]", lambda: dist.all_gather(t, t)),

@@ -117,3 +117,10 @@ def test_ranks_that_were_not_started_are_refused():
     ended = python("import autograd_nb.distributed as dist; dist.init_process_group('gloo', rank=0, world_size=4)")
     assert "world_size is 4, but MPI started 1 process; start the program with `python -m autograd_nb run -n 4 program.py`" in ended.stderr
     assert os.environ.get("WORLD_SIZE") is None
+
+
+def test_the_old_name_of_the_reductions():
+    with pytest.warns(FutureWarning, match="ReduceOp"):
+        assert dist.reduce_op.SUM is dist.ReduceOp.SUM
+    with pytest.raises(AttributeError, match="TOTAL"):
+        dist.reduce_op.TOTAL
