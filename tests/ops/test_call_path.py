@@ -112,6 +112,7 @@ def test_a_new_shape_takes_few_python_calls(name, counted):
 
 
 SQUARE, AT, PLANE, HEADS = torch.ones(8, 8), torch.arange(8) % 5, torch.ones(1, 2, 6, 6), torch.ones(2, 2, 4, 8)
+WIDE = torch.ones(100, 100)
 
 #: a call that is known, and the Python calls that it may come to; each is a tenth of a microsecond
 KNOWN = {
@@ -121,6 +122,8 @@ KNOWN = {
     "adaptive_avg_pool2d": (lambda: F.adaptive_avg_pool2d(PLANE, 1), 16),
     "padded with zeros": (lambda: F.pad(SQUARE, (1, 1)), 12),
     "padded by reflection": (lambda: F.pad(PLANE, (2, 2, 2, 2), mode="reflect"), 22),
+    "softmax of 40 kB": (lambda: WIDE.softmax(1), 2),
+    "log-softmax of 40 kB": (lambda: WIDE.log_softmax(0), 2),
     "attention": (lambda: F.scaled_dot_product_attention(HEADS, HEADS, HEADS), 8),
 }
 

@@ -133,9 +133,6 @@ def _along(op: Any, name: str, input: Any, dim: Any, axis: Any, dtype: Any, out:
     return y if out is None else store(out, y, name)
 
 
-SMALL = launch.BIG // 16  #: elements, of whatever dtype, whose memory does not come from the pool
-
-
 class _KnownPlan:
     """The kernel of a call along dim ``d``, with the numbers that it is given."""
 
@@ -151,7 +148,9 @@ def _known_softmax(op: Any, kernel: RowKernel) -> Any:
 
     def plan(checked: bool, input: Any, dim: Any) -> _KnownPlan | None:
         layout = input._layout
-        if dim.__class__ is not int or not -layout.ndim <= dim < layout.ndim or not layout.contiguous or not 0 < layout.size < SMALL:
+        if dim.__class__ is not int or not -layout.ndim <= dim < layout.ndim or not layout.contiguous:
+            return None
+        if not 0 < layout.size * layout.dtype.itemsize < launch.BIG:  # more comes from the pool
             return None
         if layout.dtype is not dtypes.float32 and layout.dtype is not dtypes.float64:
             return None
