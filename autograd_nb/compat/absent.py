@@ -98,7 +98,24 @@ def top(name: str) -> Any:
 def besides(places: tuple[str, ...], name: str, module: str) -> Any:
     """Return what stands for a name in a module of this library, which is at PyTorch's ``places``; `NOT_THERE` if the table has none."""
     answers = (names[name] for place in places if name in (names := BESIDE.get(place, {})))
-    return next((made(name, answer, module) for answer in answers), NOT_THERE)
+    found = next((made(name, answer, module) for answer in answers), NOT_THERE)
+    return _documented(places, name, module) if found is NOT_THERE else found
+
+
+def _documented(places: tuple[str, ...], name: str, module: str) -> Any:
+    """Return what stands for a name that only the last of the tables has, which is read when it is wanted first."""
+    from .documented import answers
+
+    return next((made(name, found[name], module) for place in places if name in (found := answers(place))), NOT_THERE)
+
+
+def _absent(name: str) -> Absent | None:
+    """Return the module of this name below the package, None where no table has it."""
+    if name in MODULES:
+        return MODULES[name]
+    from . import documented
+
+    return documented.absent(name) if name in documented.MODULES else None
 
 
 class AbsentModule(ModuleType):
@@ -109,6 +126,9 @@ class AbsentModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__") and importlib.util.find_spec(f"{self.__name__}.{name}") is not None:
             return importlib.import_module(f"{self.__name__}.{name}")
+        place = self.__name__.partition(".")[2]
+        if not name.startswith("__") and (found := _documented((place,), name, self.__name__)) is not NOT_THERE:
+            return found
         if self._absent.also_of_package and not name.startswith("_"):
             return getattr(sys.modules[PACKAGE], name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
@@ -123,13 +143,14 @@ class AbsentFinder:
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         """Return the spec of a module of the table, None for all others: the import system asks for it."""
         package, _, name = fullname.partition(".")
-        if package != PACKAGE or name not in MODULES:
+        if package != PACKAGE or _absent(name) is None:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """Return the empty module."""
-        absent = MODULES[spec.name.partition(".")[2]]
+        absent = _absent(spec.name.partition(".")[2])
+        assert absent is not None
         module = AbsentModule(spec.name, absent.doc)
         module._absent = absent
         return module
