@@ -770,7 +770,7 @@ def test_entry_points_take_lists_and_complex_numbers_and_raise_what_kernels_rais
     out[:] = 0
     entry(large, large, 1j, out)
     assert out.tolist() == [4000.0, 4000.0, 0.0, 1.0]
-    for wrong in ((a, b[:1], 1j, out), (a, (b[0], b[1]), 1j, out), (a, [b[0], None], 1j, out), (a, [b[0], np.ones((2, 1))], 1j, out), (a, b, "z", out)):
+    for wrong in ((a, b[:1], 1j, out), (a, (b[0], b[1]), 1j, out), (a, [b[0], None], 1j, out), (a, [b[0], np.ones((2, 1))], 1j, out), (a, b, object(), out)):
         with pytest.raises(TypeError):
             entry(*wrong)
 
