@@ -37,7 +37,7 @@ def _select_backward(x, shape, d, index):
 
 @public()
 @memoized_view
-def select(input, dim, index):
+def select(input, dim, index: int):
     """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range; select([[1, 2], [3, 4]], 0, 1) = [3, 4]."""
     x = tensor_argument(input, "select")
     if x.ndim == 0:

@@ -303,7 +303,7 @@ def _into_view(name: str, x: Tensor, src: Any, look: Any, *args: Any) -> Tensor:
 
 
 @public()
-def select_scatter(input, src, dim, index):
+def select_scatter(input, src, dim, index: int):
     """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``; select_scatter([[1, 2], [3, 4]], [8, 9], 0, 0) = [[8, 9], [3, 4]]."""
     x = tensor_argument(input, "select_scatter")
     d = wrap_dim(dim, x.ndim)

@@ -618,7 +618,7 @@ class TensorMethods:
         """Return `linalg.cross` along ``dim``, the first dim of size 3 if not given."""
 
     def cuda(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """Raise RuntimeError: there is no cuda device here."""
+        """Raise RuntimeError: there is no cuda device here (but see `compat.gpus`)."""
 
     def cummax(self, dim: _int, *, out: Tensor | None = None) -> _return_types.cummax:
         """Return (values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
@@ -1387,13 +1387,13 @@ class TensorMethods:
         """Move dims to other places, the rest keeping their order."""
 
     def mps(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """Raise RuntimeError: there is no mps device here."""
+        """Raise RuntimeError: there is no mps device here (but see `compat.gpus`)."""
 
     def msort(self, *, out: Tensor | None = None) -> Tensor:
         """Return the values sorted along the first dim."""
 
     def mtia(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """Raise RuntimeError: there is no mtia device here."""
+        """Raise RuntimeError: there is no mtia device here (but see `compat.gpus`)."""
 
     def mul(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """Product: y = a·b, dy/da = b, dy/db = a."""
@@ -1763,10 +1763,10 @@ class TensorMethods:
     ) -> Tensor:
         """Return where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value)."""
 
-    def select(self, dim: _int, index: Tensor) -> Tensor:
+    def select(self, dim: _int, index: _int) -> Tensor:
         """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
 
-    def select_scatter(self, src: Tensor, dim: _int, index: Tensor) -> Tensor:
+    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
         """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
 
     def set_(
@@ -2184,7 +2184,7 @@ class TensorMethods:
         """Compute `xlogy` in place and return the tensor."""
 
     def xpu(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """Raise RuntimeError: there is no xpu device here."""
+        """Raise RuntimeError: there is no xpu device here (but see `compat.gpus`)."""
 
     def zero_(self) -> Tensor:
         """Compute `zero` in place and return the tensor."""

@@ -1894,13 +1894,13 @@ def segment_reduce(
 ) -> Tensor:
     """Reduce runs of ``lengths`` (or between ``offsets``) along ``axis``: 'sum', 'mean', 'prod', 'max', 'min'."""
 
-def select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
+def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
 
 def select_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """Return what `select` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
 
-def select_scatter(input: Tensor, src: Tensor, dim: _int, index: Tensor) -> Tensor:
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
     """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
 
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
