@@ -177,7 +177,8 @@ def main(path: str) -> None:
         warnings.simplefilter("error", RuntimeWarning)  # a compiled kernel gives none
         for name, function, arrays in cases():
             try:
-                found[name] = results(function, arrays)
+                for _ in range(3):  # what has been called before goes a shorter way
+                    found[name] = results(function, arrays)
             except Exception as error:
                 found[name] = f"{type(error).__name__}: {error}"
     with open(path, "wb") as file:

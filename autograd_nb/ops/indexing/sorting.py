@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch, return_types
+from ...codegen.build import compilation
 from ...graph.modes import state
 from ...launch import Kernel
 from ...overriding import overridable
@@ -139,7 +140,7 @@ def _topk(x, d, k, largest, ordered):
 class _Chosen:
     """A call that finds places along the last dim, by three kernels: keys of the elements, their places, the values there."""
 
-    __slots__ = ("args", "carrier", "count", "find", "index", "keys", "numbers", "of_keys", "op", "size", "sizes", "take", "values")
+    __slots__ = ("args", "bits", "carrier", "count", "find", "index", "keys", "numbers", "of_keys", "op", "size", "sizes", "take", "values")
 
     def __init__(self, op: Any, args: tuple[Any, ...], layout: Layout, k: int, flip: bool, find: Kernel, numbers: tuple[Any, ...]):
         self.op, self.args = op, args
@@ -149,11 +150,12 @@ class _Chosen:
         self.count, self.size, self.carrier = layout.size, self.values.size, d.carrier
         self.of_keys, self.numbers, self.sizes = (*_key_numbers(d), flip), (n, *numbers), (layout.size // n, n, 1, k)
         self.keys, self.find, self.take = _keys.entry(d.itemsize), find.entry(0), TAKE.entry(d.carrier)
+        self.bits = f"u{d.itemsize}" if compilation.disabled() else ""
 
     def __call__(self, x: Tensor, maker: Any) -> Any:
         data, key = x._data, launch.empty(self.count, _KEY)
         places, chosen = launch.empty(self.size, _INT), launch.empty(self.size, self.carrier)
-        self.keys(data, *self.of_keys, key)  # (which reads their bits)
+        self.keys(data.view(self.bits) if self.bits else data, *self.of_keys, key)  # (which reads their bits, whatever they are said to be)
         self.find(key, *self.numbers, places)
         self.take(*self.sizes, data, places, chosen)
         values, index = make(chosen, self.values, [0, 0]), make(places, self.index, [0, 0])
