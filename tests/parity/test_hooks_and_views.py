@@ -473,3 +473,15 @@ def test_leaves_that_are_results_by_now_take_no_gradient():
         f"{m}, {c}, {e}": f"{m}; u = t.ones(4, requires_grad=True); y = (v * 2 + u).sum()\nwith t.enable_grad():\n    " + c.replace("\n", "\n    ") + f"\n{e}"
         for m in made for c in changes for e in ends
     }, "w = t.ones(4, requires_grad=True)")  # fmt: skip
+
+
+@pytest.mark.parametrize("call", (
+    "t.as_strided_scatter(x, s, (2, 2), (1, 2), 0)", "t.slice_scatter(x, s, 0, 0, 2)", "t.select_scatter(x, s[0], 0, 0)", "t.diagonal_scatter(x, s[0])",
+))  # fmt: skip
+def test_no_gradient_is_lost_in_a_copy_of_integers(call):
+    """What takes a source of another dtype refuses one that requires grad, where the result cannot."""
+    check({
+        f"{x}, {s}, {after}, {mode}": f"x = t.ones(2, 2).to(t.{x}); s = (t.ones(2, 2) * 2).to(t.{s}){after}\nwith t.{mode}(): r = {call}"
+        for x in ("int64", "bool", "uint8", "float32") for s in ("float64", "float32", "int32") for after in ("", ".requires_grad_()")
+        if not (s == "int32" and after) for mode in ("enable_grad", "no_grad", "inference_mode")
+    })  # fmt: skip

@@ -233,6 +233,12 @@ def not_for_complex(name: str) -> NotImplementedError:
     return NotImplementedError(f'"{name}" not implemented for complex tensors (ComplexFloat, ComplexDouble)')
 
 
+def not_for_lost(name: str, x: Tensor, src: Tensor) -> None:
+    """Refuse to put values that require grad into a copy of integers or truth values, by which their gradient would be lost."""
+    if state.grad and src.requires_grad and x.dtype.category < 2:
+        raise RuntimeError(f"Autograd not support dtype: {scalar_type(x.dtype)} ({name} of src={src.dtype} that requires grad): detach() src, or convert input")
+
+
 def no_complex_derivative(name: str, *operands: Tensor) -> None:
     """Raise RuntimeError for complex operands of which one requires grad, where PyTorch has derivatives of real ones only.
 

@@ -14,7 +14,7 @@ from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.inplace import in_place
 from ..core.numbers import several_argument
-from ..core.recording import fresh, need_numbers, no_complex_derivative, not_for_barebone, store
+from ..core.recording import fresh, need_numbers, no_complex_derivative, not_for_barebone, not_for_lost, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again
@@ -299,6 +299,7 @@ def _into_view(name: str, x: Tensor, src: Any, look: Any, *args: Any) -> Tensor:
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(shape)} "
             f"({name})"
         )
+    not_for_lost(name, x, src)
     return _write_view(x, cast(src, x.dtype), look, args)
 
 

@@ -10,6 +10,7 @@ from ...dtypes import int64
 from ...overriding import overridable
 from ...shapes import Layout, as_int, as_shape, is_expanded, layout_of, numel, overlaps_itself, wrap_dim
 from ...tensor import Tensor, _storage, above, make
+from ..core.recording import not_for_lost
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..core.views import geometry
@@ -340,6 +341,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)} "
             "(as_strided_scatter)"
         )
+    not_for_lost("as_strided_scatter", x, src)
     return scatter_strided(x, src, shape, strides, storage_offset)
 
 
