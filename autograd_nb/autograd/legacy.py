@@ -132,7 +132,7 @@ def set_default_tensor_type(t: Any) -> None:
     >>> torch.ones(1).dtype
     torch.float32
     """
-    name = t if isinstance(t, str) else f"torch.{t.__name__}"
+    name = t if isinstance(t, str) else f"torch.{getattr(t, '__name__', t)}"
     found = _TYPES.get(name.removeprefix("torch."))
     if found is None:
         raise TypeError(f"invalid type object: {t!r}; one of {', '.join(_NAMES.values())}")

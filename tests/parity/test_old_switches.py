@@ -205,3 +205,37 @@ def test_what_functionals_say_of_functions(name, bad, strict):
         except Exception as error:
             said.append((RuntimeError if isinstance(error, RuntimeError) else type(error), str(error)[:110].partition(" has type")[0]))
     assert said[0] == said[1]
+
+
+def said(call):
+    """Return the beginning of an error's message, and its class."""
+    try:
+        return call()
+    except Exception as error:
+        return (RuntimeError if isinstance(error, RuntimeError) else type(error)), str(error)
+
+
+def test_what_errors_and_warnings_say():
+    for lib in (ours, torch):
+        x = lib.ones(3)
+        assert said(lambda x=x: x.as_strided((1, 1), (2, -1)))[1].startswith(
+            "as_strided: Negative strides are not supported at the moment, got strides: [2, -1]"
+        )
+        images, weights = lib.ones(1, 1, 2, 2), lib.ones(1, 1, 1, 1)
+        for conv in (lib.nn.functional.conv2d, lib.nn.functional.conv_transpose2d):
+            for a, b, names in ((images.long(), weights.double(), "Long.*Double"), (images, weights.double(), "Float.*Double")):
+                with pytest.raises(RuntimeError, match=f"expected scalar type {names.replace('.*', ' but found ')}"):
+                    conv(a, b)
+        for wrong in (lib.float32, 3, int):
+            assert said(lambda lib=lib, wrong=wrong: lib.set_default_tensor_type(wrong))[0] is TypeError
+        for shape in ((1, 49), (51,)):
+            out = lib.zeros(shape)
+            with pytest.warns(UserWarning, match=r"The out tensor will be resized to a tensor of shape \(50,\)"):
+                assert lib.arange(50, out=out) is out
+            assert out.tolist() == list(range(50))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "float64", "complex64"])
+def test_tensors_of_complex_numbers_in_lists(dtype):
+    for data in ([1j, 0], [[0j]], [1.5, 2j], 2j, [True, 0j]):
+        same(lambda t, data=data: t.tensor(data, dtype=getattr(t, dtype)))

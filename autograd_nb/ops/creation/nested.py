@@ -48,7 +48,7 @@ def read(data: Any, d: dtype | None) -> tuple[np.ndarray, dtype]:
     if array.dtype.kind == "O":
         raise ValueError(_OVERFLOW)
     d = d or _inferred(array)
-    if array.dtype.kind == "c" and not d.is_complex:
+    if array.dtype.kind == "c" and not d.is_complex and d is not dtypes.bool_:
         raise TypeError(f"must be real number, not complex (dtype={d!r})")
     return array, d
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -92,9 +93,18 @@ def arange(
         integral = True
     kind = int if integral else float
     t = _ramp(int(n), kind(start), kind(step), d)
-    if out is not None:
-        return _stored_in_order(out, t, "arange")
-    return _finish(t, requires_grad)
+    if out is None:
+        return _finish(t, requires_grad)
+    if isinstance(out, Tensor) and out._layout.size not in (0, t._layout.size):
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out._layout.size} which does not match the computed number "
+            f"of elements {int(n)}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
+            f"({int(n)},).",
+            UserWarning,
+            stacklevel=2,
+        )
+        OPS["resize_"].call(out, int(n))
+    return _stored_in_order(out, t, "arange")
 
 
 @public(method=False)

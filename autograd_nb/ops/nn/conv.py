@@ -306,6 +306,7 @@ def _prepare(
         )
     if other is not None:
         text = f"Input type ({x.dtype}) and {'weight' if other is w else 'bias'} type ({other.dtype}) should be the same"
+        text = f"expected scalar type {scalar_type(x.dtype)} but found {scalar_type(other.dtype)}: {text}"
         if x.dtype.category < 2:  # which PyTorch sees first, or not
             raise NotImplementedError(f"\"{op}\" not implemented for '{scalar_type(x.dtype)}'; {text}")
         raise RuntimeError(f"{text} ({op}())")

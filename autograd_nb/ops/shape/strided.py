@@ -240,9 +240,11 @@ def look_strided(x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], st
     if own or base.size != x._layout.extent:
         launch.escapes("as_strided() of a part, which may look at the memory around it")
     offset = own if storage_offset is None else as_int(storage_offset, "storage_offset")
-    if offset < 0 or any(s < 0 for s in strides) or any(n < 0 for n in shape):
+    if any(s < 0 for s in strides):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)} (use flip())")
+    if offset < 0 or any(n < 0 for n in shape):
         raise RuntimeError(
-            f"as_strided: negative sizes, strides and offsets are not supported (size={list(shape)}, stride={list(strides)})"
+            f"as_strided: negative sizes and offsets are not supported (size={list(shape)}, storage_offset={offset})"
         )
     extent = layout_of(shape, strides, x.dtype).extent + offset if numel(shape) else 0
     if extent > base.size:
