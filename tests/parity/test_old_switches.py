@@ -239,3 +239,39 @@ def test_what_errors_and_warnings_say():
 def test_tensors_of_complex_numbers_in_lists(dtype):
     for data in ([1j, 0], [[0j]], [1.5, 2j], 2j, [True, 0j]):
         same(lambda t, data=data: t.tensor(data, dtype=getattr(t, dtype)))
+
+
+BASES = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor"]
+OPERATORS = ["lt", "le", "gt", "ge", "eq", "ne", "rmatmul", *(p + b for b in BASES for p in ("", "r", "i") if p + b != "rtruediv")]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "complex64"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_leave_to_python_what_they_do_not_know(name, dtype):
+    class Unknown:
+        pass
+
+    def program(t):
+        x = t.ones(2, 2).to(getattr(t, dtype))
+        return [getattr(x, f"__{name}__")(other) is NotImplemented for other in (Unknown(), "a", None, [1])], x
+
+    same(program)
+
+
+def test_in_place_operators_ask_the_other_operand():
+    class Answers:
+        def __radd__(self, x):
+            return "asked"
+
+        __rmul__ = __rtruediv__ = __ror__ = __radd__
+
+    def program(t):
+        found = []
+        for op in ("__iadd__", "__imul__", "__itruediv__", "__ior__"):
+            x = t.ones(2).bool() if op == "__ior__" else t.ones(2)
+            scope = {"x": x, "y": Answers()}
+            exec({"__iadd__": "x += y", "__imul__": "x *= y", "__itruediv__": "x /= y", "__ior__": "x |= y"}[op], scope)
+            found.append(scope["x"])
+        return found
+
+    same(program)

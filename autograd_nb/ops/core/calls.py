@@ -352,11 +352,13 @@ def call_of_many(op: Pointwise) -> Callable[..., Any]:
     return _named(call, op.name)
 
 
-def inplace_call(op: Pointwise) -> Callable[..., Any]:
-    """Return the function ``<name>_`` of an op."""
+def inplace_call(op: Pointwise, operator: bool = False) -> Callable[..., Any]:
+    """Return the function ``<name>_`` of an op; as an ``operator`` it leaves operands that are not ours to Python."""
     n = len(op.params)
 
-    def first(*args: Any) -> Tensor:
+    def first(*args: Any) -> Any:
+        if operator and not (acceptable(args[1]) or is_foreign(args[1])):
+            return NotImplemented
         if n == 2 and op.numbers == "none":
             only_tensors(op.name + "_", *args)
         return op.inplace(args)

@@ -7,11 +7,10 @@ from typing import Any
 from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...codegen.formula.symbols import libm
-from ...tensor import Tensor
 from ..core.calls import only_tensors
 from ..core.pointwise import pointwise
 from ..core.recording import kind_among, scalar_type, store
-from ..core.registry import OPS, public, register
+from ..core.registry import public, register
 from ..core.structured import tensor_argument
 from .comparison import logical_not
 
@@ -110,8 +109,3 @@ gcd: Any = _integers_only("gcd", _gcd, "none", "[3, 1]", samples=(1, 20))
 lcm: Any = _integers_only("lcm", _lcm, "none", "[6, 5]", samples=(1, 20))
 bitwise_left_shift: Any = _integers_only("bitwise_left_shift", _shift_left, "either", "[48, 10]", samples=(0, 5))
 bitwise_right_shift: Any = _integers_only("bitwise_right_shift", _shift_right, "either", "[0, 2]", samples=(0, 5))
-for _name, _function in (("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift)):
-    _inplace = OPS[_function.__name__ + "_"].call
-    setattr(Tensor, f"__{_name}__", _function)
-    setattr(Tensor, f"__r{_name}__", lambda self, other, f=_function: f(other, self))
-    setattr(Tensor, f"__i{_name}__", lambda self, other, f=_inplace: f(self, other))

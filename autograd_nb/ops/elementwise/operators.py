@@ -15,8 +15,9 @@ from ...graph.ownership import OURS
 from ...shapes import Layout, broadcast_shapes, is_expanded
 from ...tensor import Tensor, make
 from ..core.call_path import shortcut
-from ..core.calls import acceptable, operator_of
+from ..core.calls import acceptable, inplace_call, operator_of
 from ..core.entries import PointwiseKernel
+from ..core.foreign import is_foreign
 from ..core.memo import Memo
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
@@ -40,25 +41,18 @@ from .arithmetic import (
     sub,
 )
 from .comparison import eq, ge, gt, le, lt, ne
-from .integers import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
+from .integers import bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor
 
 
-def _wrapped(function: Any) -> Any:
-    """Return a function as an operator method: NotImplemented for operands that are not ours."""
-
-    def method(self, other):
-        tensor_argument(self, function.__name__)
-        return function(self, other) if acceptable(other) else NotImplemented
-
-    return method
+def _taken(other: Any) -> bool:
+    """Return whether an in-place operator takes this operand, or leaves it to the operand's own method."""
+    return acceptable(other) or is_foreign(other)
 
 
-def _swapped(function: Any) -> Any:
-    def method(self, other):
-        tensor_argument(self, function.__name__)
-        return function(other, self) if acceptable(other) else NotImplemented
-
-    return method
+def _operated(function: Any, left: Any, right: Any, other: Any) -> Any:
+    """Return what an operator gives: NotImplemented where the ``other`` operand is not ours."""
+    tensor_argument(right if left is other else left, function.__name__)
+    return function(left, right) if acceptable(other) else NotImplemented
 
 
 def _power(self: Tensor, other: Any) -> Tensor:
@@ -86,15 +80,20 @@ def _install() -> None:
         "and": bitwise_and,
         "or": bitwise_or,
         "xor": bitwise_xor,
+        "lshift": bitwise_left_shift,
+        "rshift": bitwise_right_shift,
     }.items():
-        setattr(Tensor, f"__{name}__", _wrapped(function))
-        setattr(Tensor, f"__r{name}__", _swapped(function))
+        setattr(Tensor, f"__{name}__", lambda self, other, f=function: _operated(f, self, other, other))
+        setattr(Tensor, f"__r{name}__", lambda self, other, f=function: _operated(f, other, self, other))
     Tensor.__rtruediv__ = Tensor.__rdiv__ = reversed_div  # type: ignore[assignment]
-    Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[assignment]
-    inplace = {"add": add.inplace, "sub": sub.inplace, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": remainder_,
-               "pow": pow_, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call, "xor": OPS["bitwise_xor_"].call}  # fmt: skip
+    Tensor.__pow__, Tensor.__rpow__ = _power, lambda self, other: _operated(pow, other, self, other)  # type: ignore[assignment]
+    for name, function in {"add": add, "sub": sub, "mul": mul}.items():
+        setattr(Tensor, f"__i{name}__", inplace_call(function.op, operator=True))
+    inplace = {"truediv": div_, "floordiv": floor_divide_, "mod": remainder_, "pow": pow_, "lshift": OPS["bitwise_left_shift_"].call,
+               "rshift": OPS["bitwise_right_shift_"].call, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call,
+               "xor": OPS["bitwise_xor_"].call}  # fmt: skip
     for name, function in inplace.items():
-        setattr(Tensor, f"__i{name}__", function)
+        setattr(Tensor, f"__i{name}__", lambda self, other, f=function: f(self, other) if _taken(other) else NotImplemented)
     Tensor.__neg__ = neg  # type: ignore[assignment]
     Tensor.__abs__ = _abs  # type: ignore[assignment]
     Tensor.__invert__ = _invert  # type: ignore[assignment]
