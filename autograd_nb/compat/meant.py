@@ -40,7 +40,7 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     return found
 
 
-def _converted(module: Any, kinds: tuple[type, ...], memory_format: Any) -> Any:
+def _converted(module: Any, kinds: tuple[Any, ...], memory_format: Any) -> Any:
     for m in module.modules():
         if isinstance(m, kinds):
             m.weight.data = m.weight.detach().clone().contiguous(memory_format=memory_format)
@@ -62,10 +62,10 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     for key in list(state_dict):
         if key.startswith(prefix):
             state_dict[key.removeprefix(prefix)] = state_dict.pop(key)
-    metadata = getattr(state_dict, "_metadata", None)
-    for key in list(metadata or ()):
+    metadata: dict[str, Any] = getattr(state_dict, "_metadata", None) or {}
+    for key in list(metadata):
         if key and (key == prefix.replace(".", "") or key.startswith(prefix)):
-            metadata[key[len(prefix) :]] = metadata.pop(key)  # type: ignore[index]
+            metadata[key[len(prefix) :]] = metadata.pop(key)
 
 
 class Container(Module):
