@@ -18,8 +18,8 @@ from . import ownership
 from .collector import living
 from .node import written
 
-ELEMENTS = 1 << 15  #: of an array at most: kernels of larger ones take longer than Python does, and may run on several threads
-BYTES = 1 << 21  #: memory in between that is kept for one
+ELEMENTS: int = 1 << 15  #: of an array at most: kernels of larger ones take longer than Python does, and may run on several threads
+BYTES: int = 1 << 21  #: memory in between that is kept for one
 
 
 class Unfit(Exception):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from .. import dtypes
 from ..autograd.batching.vmap import vmap
@@ -23,8 +23,8 @@ __all__ = [
 ]  # fmt: skip
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
-FlexKernelOptions = dict[str, Any]  #: options of PyTorch's kernels, without effect here
-MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+FlexKernelOptions: TypeAlias = dict[str, Any]  #: options of PyTorch's kernels, without effect here
+MaskMod: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 class AuxRequest(NamedTuple):
@@ -106,10 +106,22 @@ class BlockMask:
     list; ``full_kv_num_blocks`` and ``full_kv_indices`` those that are kept whole; ``q_…`` the same by columns. ``BLOCK_SIZE`` is (Q, KV).
     """
 
+    seq_lengths: tuple[int, int]
+    BLOCK_SIZE: tuple[int, int]
+    mask_mod: MaskMod
+    kv_num_blocks: Tensor
+    kv_indices: Tensor
+    full_kv_num_blocks: Tensor | None
+    full_kv_indices: Tensor | None
+    q_num_blocks: Tensor | None
+    q_indices: Tensor | None
+    full_q_num_blocks: Tensor | None
+    full_q_indices: Tensor | None
+
     def __init__(
         self, seq_lengths: tuple[int, int], kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None,
         full_kv_indices: Tensor | None, BLOCK_SIZE: tuple[int, int], mask_mod: MaskMod, compute_q_blocks: bool = True,
-    ):  # fmt: skip
+    ) -> None:  # fmt: skip
         if kv_indices.ndim < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
