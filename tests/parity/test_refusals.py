@@ -684,3 +684,19 @@ def test_an_index_that_selects_is_looked_at_before_the_leaf(shape):
 @pytest.mark.parity
 def test_tiles_of_no_dims():
     check({x: f"r = t.tile({x}, ()), {x}.tile(()), {x}.repeat(())" for x in ("t.tensor(2.)", "t.ones(())")})
+
+
+@pytest.mark.parametrize("dtype", ("complex64", "int64", "bool", "float32"))
+def test_which_fault_of_a_cross_entropy_is_told(dtype):
+    """A dtype is refused before a size, and targets that would be probabilities before both."""
+    shapes = (((2, 3), (2,)), ((2, 3, 3), (2,)), ((2, 3), (3,)), ((3,), ()), ((2, 3), (2, 3)), ((2, 3, 3), (2, 3, 3)), ((), ()), ((3,), (2,)),
+              ((2, 3, 3), (1, 3)), ((2, 3, 3), ()))  # fmt: skip
+    for x, t in shapes:
+        found = []
+        for lib in (torch, autograd_nb):
+            try:
+                lib.nn.functional.cross_entropy(lib.ones(x).to(getattr(lib, dtype)), lib.zeros(t, dtype=lib.int64))
+                found.append("taken")
+            except Exception as error:
+                found.append(next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"))
+        assert found[0] == found[1], (x, t, found)

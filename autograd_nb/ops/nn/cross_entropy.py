@@ -456,7 +456,11 @@ def cross_entropy(
     label_smoothing = float_argument(label_smoothing, "cross_entropy", "label_smoothing")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if t.shape == x.shape and not t.dtype.is_floating_point:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {t.dtype} (a target of input's shape is one: use .float())")
     _floating(x, "cross_entropy")
+    if x.dtype.is_complex:
+        raise not_for_complex("cross_entropy")
     if t.shape == x.shape and x.ndim:
         return _soft_cross_entropy(x, t, weight, ignore_index, reduction, label_smoothing)
     if x.ndim == 1:
@@ -470,8 +474,6 @@ def cross_entropy(
 
 def _soft_cross_entropy(x: Tensor, t: Tensor, weight: Any, ignore: int, reduction: str, eps: float) -> Tensor:
     """Return the target given as probabilities."""
-    if not t.dtype.is_floating_point:
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {t.dtype} (a target of input's shape is one: use .float())")
     if ignore >= 0:
         raise RuntimeError(f"ignore_index is not supported for floating point target (ignore_index={ignore})")
     d = 0 if x.ndim == 1 else 1
