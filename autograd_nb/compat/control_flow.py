@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..autograd.batching.vmap import vmap
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_unflatten
@@ -42,6 +43,11 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
             raise RuntimeError(f"body_fn should return as many elements as carried_inputs ({len(carried)}), but got {len(following)}")
         carried = following
     return carried
+
+
+def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable[..., Any]:
+    """Return what `torch.func.vmap` does, which lets results of None pass in any case."""
+    return vmap(func, in_dims, out_dims)
 
 
 def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:

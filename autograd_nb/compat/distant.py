@@ -97,6 +97,8 @@ DISTANT: dict[str, Absent] = {
     "_dynamo.exc": _module("Errors of PyTorch's compiler.", each(
         At("compat.small:CompilerError"), "Unsupported TorchDynamoException TensorifyScalarRestartAnalysis UserError "
         "BackendCompilerFailed InternalTorchDynamoError TorchRuntimeError")),
+    "_vmap_internals": _module("The transform that was before `torch.func.vmap`.", {
+        "vmap": At("autograd.batching.vmap:vmap"), "_vmap": At("compat.control_flow:_vmap")}),
     "_functorch": _module("Transforms as PyTorch has them inside.", {}, "vmap"),
     "_functorch.vmap": _module("How `vmap` takes arguments apart.", {
         **each(_lacks("the inside of vmap"), "_add_batch_dim _broadcast_to_and_flatten _get_name _remove_batch_dim _validate_and_get_batch_size"),

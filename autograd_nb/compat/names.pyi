@@ -3,9 +3,11 @@
 from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any, NoReturn
+from autograd_nb.autograd.batching.vmap import vmap as _vmap
 from autograd_nb.autograd.pytree import tree_flatten as _tree_flatten
 from autograd_nb.autograd.pytree import tree_map as _tree_map
 from autograd_nb.autograd.pytree import tree_unflatten as _tree_unflatten
+from autograd_nb.compat.control_flow import _vmap as __vmap
 from autograd_nb.compat.control_flow import associative_scan as _associative_scan
 from autograd_nb.compat.control_flow import cond as _cond
 from autograd_nb.compat.control_flow import map as _map
@@ -1093,6 +1095,11 @@ class _higher_order_ops:
     map = _map
     scan = _scan
     while_loop = _while_loop
+
+class _vmap_internals:
+    """The transform that was before `torch.func.vmap`."""
+    vmap = _vmap
+    _vmap = __vmap
 
 class _functorch:
     """Transforms as PyTorch has them inside."""

@@ -103,10 +103,17 @@ class SparseTensor(Tensor):
 
     @property
     def T(self) -> Any:
-        """Return the transpose."""
-        return HANDLERS["t"](self)
+        """Return the tensor with its dims in reverse order."""
+        return HANDLERS["permute"](self, *range(self.ndim)[::-1])
 
-    mT = H = T
+    @property
+    def mT(self) -> Any:
+        """Return the tensor with its last two dims exchanged. RuntimeError where there is one alone."""
+        if self.ndim == 1:
+            raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
+        return HANDLERS["transpose"](self, -2, -1) if self.ndim else self
+
+    H = T
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         """Return a copy with places and values of its own. RuntimeError for what is no leaf."""

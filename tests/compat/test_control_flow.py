@@ -52,3 +52,11 @@ def test_branches_and_loops():
     carry, ys = scan(lambda c, t: (c + t["a"], c * t["a"]), torch.zeros(2), {"a": torch.arange(6.0).reshape(3, 2)})
     assert carry.tolist() == [6.0, 9.0] and ys.tolist() == [[0.0, 0.0], [0.0, 3.0], [8.0, 20.0]]
     assert mapped(lambda t, k: {"r": t * k}, torch.ones(3, 2), 4.0)["r"].tolist() == [[4.0, 4.0]] * 3
+
+
+def test_names_that_packages_take_from_inside():
+    from autograd_nb._vmap_internals import _vmap
+    from autograd_nb.utils.tensorboard.writer import SummaryWriter
+
+    assert torch.equal(_vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2)), torch.full((3,), 2.0))
+    assert SummaryWriter is torch.utils.tensorboard.SummaryWriter and not isinstance(torch.ones(1), torch.masked.MaskedTensor)

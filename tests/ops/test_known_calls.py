@@ -137,3 +137,14 @@ def test_capture_sees_what_a_replay_would_do():
     for k in range(3):
         assert torch.equal(compiled(t + k), function(t + k))
     assert torch.equal(compiled(t), want)
+
+
+@pytest.mark.parametrize("number", [np.int64, np.int32, int, torch.tensor], ids=["int64", "int32", "int", "tensor"])
+@pytest.mark.parametrize("sequence", [tuple, list])
+def test_paddings_of_all_kinds_of_numbers_are_told_apart(number, sequence):
+    """Calls are known by what they ask for: two with numbers of NumPy, which no key holds, were taken for one."""
+    x = torch.arange(1.0, 10.0).reshape(1, 3, 3)
+    for _ in range(2):
+        for before in (0, 2, 4, 1):
+            y = F.pad(x, sequence(number(n) for n in (before, 5 - before, 5 - before, before)))
+            assert tuple(y.shape) == (1, 8, 8) and torch.equal(y[0, 5 - before : 8 - before, before : before + 3], x[0]) and y.sum() == x.sum()

@@ -223,3 +223,8 @@ def test_sparse_gradients_by_frequency_are_refused_when_they_are_asked_for():
 @pytest.mark.parity
 def test_a_product_by_its_old_name():
     check_snippets({"dsmm": "r = t.dsmm(t.tensor([[0., 2.], [1., 0.]]).to_sparse(), t.arange(6.).reshape(2, 3))"}, "")
+
+
+@pytest.mark.parity
+def test_transposes_of_batches():
+    check_snippets({name: f"s = t.arange(24.).reshape(2, 3, 4).to_sparse(); r = s.{name}.to_dense()" for name in ("mT", "transpose(-1, 0)")}, "")

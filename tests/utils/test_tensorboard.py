@@ -14,7 +14,8 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
     for name in [n for n in sys.modules if n.partition(".")[0] == "tensorboard"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    monkeypatch.delitem(sys.modules, "autograd_nb.utils.tensorboard", raising=False)
+    for name in ("autograd_nb.utils.tensorboard", "autograd_nb.utils.tensorboard.writer"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(ImportError, match=r"pip install tensorboard \(or autograd_nb\[tensorboard\]\)"):
         importlib.import_module("autograd_nb.utils.tensorboard")
 

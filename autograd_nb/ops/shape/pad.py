@@ -138,7 +138,9 @@ def _lengths(x: Tensor, pad: Any) -> list[int]:
 def _plan_known(checked: bool, input: Any, pad: Any, mode: Any, value: Any) -> tuple[Any, ...] | None:
     """Return (op, its arguments, whether its gradient is recorded as one that jumps) of calls like one that went through."""
     layout = input._layout
-    if not checked or not pad or pad.__class__ is not tuple or not layout.contiguous or suggested(layout) != "contiguous_format":
+    if not checked or not pad or pad.__class__ is not tuple or set(map(type, pad)) != {int}:  # the key has no others
+        return None
+    if not layout.contiguous or suggested(layout) != "contiguous_format":
         return None
     pairs = tuple(zip(pad[::2], pad[1::2], strict=True))
     if mode != "constant" and not (mode == "circular" and min(pad) < 0):

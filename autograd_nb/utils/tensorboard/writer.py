@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..tensor import Tensor
+from ...tensor import Tensor
 
 try:
     from tensorboard.compat.proto import event_pb2, summary_pb2
@@ -18,7 +18,7 @@ try:
     from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-    from .hyperparameters import summaries
+    from ..hyperparameters import summaries
 except ImportError:
     raise ImportError("autograd_nb.utils.tensorboard needs the tensorboard package: pip install tensorboard (or autograd_nb[tensorboard])") from None
 
@@ -185,7 +185,7 @@ class SummaryWriter:
         """
         if input_to_model is None:
             raise ValueError("add_graph(): input_to_model is missing; give a tensor, or a tuple of arguments, that the model takes")
-        from .event_graphs import graph_of
+        from ..event_graphs import graph_of
 
         graph = graph_of(model, input_to_model if isinstance(input_to_model, tuple) else (input_to_model,))
         if verbose:

@@ -1,0 +1,5 @@
+"""Files that TensorBoard shows: `SummaryWriter`."""
+
+from .writer import SummaryWriter
+
+__all__ = ["SummaryWriter"]
