@@ -14,8 +14,10 @@ from transformers import (
 
 from ..helpers import fill, integers, numbers, train
 
-SIZES = dict(vocab_size=50, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32,
-             decoder_ffn_dim=32, dropout=0.0, attention_dropout=0.0, activation_dropout=0.0, max_position_embeddings=32)
+SIZES = {
+    "vocab_size": 50, "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0, "max_position_embeddings": 32,
+}  # fmt: skip
 
 
 def run():
