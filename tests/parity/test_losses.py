@@ -1,6 +1,7 @@
 """Losses against PyTorch over their options: values, first and second derivatives, errors."""
 
 import itertools
+import math
 import warnings
 
 import numpy as np
@@ -201,3 +202,14 @@ def test_kl_div_of_targets_that_are_none(reduction):
             found.append([g.numpy() for g in library.autograd.grad(getattr(y, end)().sum(), [x, t])])
     for theirs, mine in zip(found[:3], found[3:], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ("nll_loss", "cross_entropy"))
+def test_weights_of_classes(name):
+    """Of images PyTorch counts the numbers that are given alone; of samples they stand in one dim."""
+    sizes = (((2, 3), (2,)), ((3,), ()), ((2, 3, 2), (2, 2)), ((2, 3, 2, 2), (2, 2, 2)), ((0, 3, 2, 2), (0, 2, 2)))
+    check({
+        f"{x}, {w}, {reduction}": f"x = t.arange({math.prod(x)}.).reshape({x}).requires_grad_(); w = t.arange(1., {1 + math.prod(w)}).reshape({w})\n"
+        f"y = F.{name}(x, t.ones({y}, dtype=t.int64), weight=w, reduction='{reduction}'); y.sum().backward(); r = y, x.grad"
+        for x, y in sizes for w in ((3,), (3, 1), (1, 3), (1,), (), (4,), (3, 0)) for reduction in ("none", "mean")
+    })  # fmt: skip

@@ -407,7 +407,7 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
         raise RuntimeError(f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(t.shape)}")
     if weight is not None:
         tensor_argument(weight, name, "weight")
-        if weight.ndim != 1 or weight.shape[0] != x.shape[1]:
+        if weight._layout.size != x.shape[1] or (weight.ndim != 1 and x.ndim < 3):  # of images PyTorch counts the numbers alone
             raise RuntimeError(
                 f"weight tensor should be defined either for all {x.shape[1]} classes or no classes but got weight tensor "
                 f"of shape: {list(weight.shape)}"
@@ -467,6 +467,7 @@ def cross_entropy(
         weight = constant("nll_loss_forward", "weight", weight)
     x, t, alone = _batched(x, t, weight, "cross_entropy")
     weight = constant("nll_loss_forward", "weight", weight)
+    weight = weight if weight is None or weight.ndim == 1 else weight.reshape(-1)
     t, _ = _checked_indices(t, x.shape[1], ignore_index)
     y = _cross_entropy_indices(x, t, weight, ignore_index, reduction, label_smoothing)
     return y.reshape(()) if alone and reduction == "none" else y
@@ -518,6 +519,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
         weight = constant("nll_loss_forward", "weight", weight)
     x, t, alone = _batched(x, t, weight, "nll_loss")
     weight = constant("nll_loss_forward", "weight", weight)
+    weight = weight if weight is None or weight.ndim == 1 else weight.reshape(-1)
     t, ignored = _checked_indices(t, x.shape[1], ignore_index)
     factor = None
     with unrecorded():
