@@ -24,9 +24,10 @@ from .parallel_records import shared
 
 
 def _in_python(step: Step) -> bool:
-    """Return whether Python calls a kernel: that of another library, or one of complex numbers, for which a cell has no room."""
+    """Return whether Python calls a kernel: that of another library, one of complex numbers, for which a cell has no room, or any where none
+    is compiled."""
     entry = step.call.entry
-    return getattr(entry, "foreign", False) or "complex128" in driver.compilation.native(entry)[1]
+    return getattr(entry, "foreign", False) or driver.compilation.disabled() or "complex128" in driver.compilation.native(entry)[1]
 
 
 class Refused(Exception):
