@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import binding
 from numba import _dynfunc, config
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import DefaultPassBuilder, _LowerResult
@@ -17,6 +18,8 @@ from numba.core.typed_passes import AnnotateTypes, NativeLowering
 
 from .frontend import Passes
 from .translate.front import Front, Lowering
+
+LEVEL: int = 1 if binding.llvm_version_info >= (22,) else 2  #: LLVM 20 vectorises nothing at the first one
 
 
 class _Library(JITCodeLibrary):
@@ -32,9 +35,9 @@ class Code(_Library):
     _object = b""
 
     def _optimize_final_module(self) -> None:
-        """Run LLVM's passes at its first level, which inlines, vectorises and cleans up behind both. More of them gain nothing: loops are written
+        """Run LLVM's passes at the first level that inlines, vectorises and cleans up behind both. More of them gain nothing: loops are written
         as they are to run."""
-        passes, builder = self._codegen._module_pass_manager(opt=min(int(config.OPT), 1))
+        passes, builder = self._codegen._module_pass_manager(opt=min(int(config.OPT), LEVEL))
         passes.run(self._final_module, builder)
 
     def _finalize_final_module(self) -> None:
