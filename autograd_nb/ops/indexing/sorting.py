@@ -142,14 +142,14 @@ class _Chosen:
 
     __slots__ = ("args", "bits", "carrier", "count", "find", "index", "keys", "numbers", "of_keys", "op", "size", "sizes", "take", "values")
 
-    def __init__(self, op: Any, args: tuple[Any, ...], layout: Layout, k: int, flip: bool, find: Kernel, numbers: tuple[Any, ...]):
+    def __init__(self, op: Any, args: tuple[Any, ...], layout: Layout, k: int, flip: bool, kernels: tuple[Any, ...], numbers: tuple[Any, ...]):
         self.op, self.args = op, args
         n, d = layout.shape[-1], layout.dtype
         shape = (*layout.shape[:-1], k)
         self.values, self.index = layout_of(shape, None, d), layout_of(shape, None, dtypes.int64)
         self.count, self.size, self.carrier = layout.size, self.values.size, d.carrier
         self.of_keys, self.numbers, self.sizes = (*_key_numbers(d), flip), (n, *numbers), (layout.size // n, n, 1, k)
-        self.keys, self.find, self.take = _keys.entry(d.itemsize), find.entry(0), TAKE.entry(d.carrier)
+        self.keys, self.find, self.take = kernels
         self.bits = f"u{d.itemsize}" if compilation.disabled() else ""
 
     def __call__(self, x: Tensor, maker: Any) -> Any:
@@ -173,19 +173,25 @@ def _last(layout: Layout, dim: Any) -> bool:
     return bool(dim.__class__ is int and layout.ndim and dim in (-1, layout.ndim - 1) and layout.contiguous and layout.size)
 
 
+def _chosen(op: Any, args: tuple[Any, ...], layout: Layout, k: int, flip: bool, find: Kernel, numbers: tuple[Any, ...]) -> _Chosen | None:
+    """Return the call, once all of its kernels are there."""
+    kernels = _keys.entry(layout.dtype.itemsize), find.entry(0), TAKE.entry(layout.dtype.carrier)
+    return None if None in kernels else _Chosen(op, args, layout, k, flip, kernels, numbers)
+
+
 def _plan_sort(checked: bool, input: Any, dim: Any, descending: Any) -> _Chosen | None:
     layout = input._layout
     if not checked or not _last(layout, dim):
         return None
     d, n = layout.ndim - 1, layout.shape[-1]
-    return _Chosen(_sort, (d, descending), layout, n, descending, _argsort, (_bits(layout.dtype),))
+    return _chosen(_sort, (d, descending), layout, n, descending, _argsort, (_bits(layout.dtype),))
 
 
 def _plan_topk(checked: bool, input: Any, k: Any, dim: Any, largest: Any, sorted: Any) -> _Chosen | None:
     layout = input._layout
     if not checked or not _last(layout, dim) or k.__class__ is not int or not k:
         return None
-    return _Chosen(_topk, (layout.ndim - 1, k, largest, sorted), layout, k, largest, _top, (k, sorted))
+    return _chosen(_topk, (layout.ndim - 1, k, largest, sorted), layout, k, largest, _top, (k, sorted))
 
 
 def _pair(maker: Any, values: Tensor, indices: Tensor, out: Any, name: str, reads: tuple[Tensor, ...] = ()) -> Any:
