@@ -144,8 +144,9 @@ GRAPH = (
     Explained(
         "inputs of nodes",
         "Which inputs a node has, and in what order, is the library's own business: PyTorch has none for numbers and masks. So are its results: "
-        "a cell of a recurrent net is one node here, with the next state and others that nothing may come of.",
-        lambda c: (c.kind == "raised" and "'NoneType' object has no attribute 'clone'" in c.mine and "for g in go)" in c.before and "Cell(" in c.before)
+        "a cell of a recurrent net, or an attention, is one node here, with others that nothing may come of.",
+        lambda c: (c.kind == "raised" and "'NoneType' object has no attribute 'clone'" in c.mine and "for g in go)" in c.before
+         and re.search(r"Cell\(|scaled_dot_product_attention\(", c.before))
         or (c.kind == "value" and (held := c.name.partition("[")[0]) and f"{held}.append((len(gi)," in c.before),
     ),
     Explained(
