@@ -201,7 +201,8 @@ def look(t: Any, deep: bool = True) -> Any:
         return t if isinstance(t, (bool, int, float, str, tuple, type(None))) and not _tensors(t) else None
     try:
         grad = t.grad if deep and (t.is_leaf or t.retains_grad) else None
-        data = np.array(t.detach().numpy(force=True))
+        whole = t.detach()
+        data = np.array((whole.cfloat() if str(t.dtype) == "torch.complex32" else whole).numpy(force=True))  # (NumPy has no half of those)
         leaf, history = t.is_leaf, t.grad_fn is not None
     except RuntimeError:  # one of several views whose base has been changed, or a batch that left its vmap by a hook
         return UNREADABLE
