@@ -386,21 +386,22 @@ def _is_zipfile(f: Any) -> bool:
 
 def _nested_map(condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None) -> Callable[[Any], Any]:
     """Return a function that calls ``fn`` on what meets the condition in lists, tuples and dicts; None stays. ValueError for anything else."""
+    return functools.partial(_nested, condition, fn, condition_msg)
 
-    def mapped(x: Any) -> Any:
-        if condition(x):
-            return fn(x)
-        if x is None:
-            return None
-        if isinstance(x, (list, tuple)):
-            found = [mapped(v) for v in x]
-            return type(x)(*found) if hasattr(x, "_fields") else type(x)(found)
-        if isinstance(x, dict):
-            return {k: mapped(v) for k, v in x.items()}
-        expected = f". Accepted types: {condition_msg}, or lists/tuples of them" if condition_msg else ""
-        raise ValueError(f"Auto nesting doesn't know how to process an input object of type {type(x).__name__}{expected}")
 
-    return mapped
+def _nested(condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None, x: Any) -> Any:
+    if condition(x):
+        return fn(x)
+    if x is None:
+        return None
+    again = functools.partial(_nested, condition, fn, condition_msg)
+    if isinstance(x, (list, tuple)):
+        found = [again(v) for v in x]
+        return type(x)(*found) if hasattr(x, "_fields") else type(x)(found)
+    if isinstance(x, dict):
+        return {k: again(v) for k, v in x.items()}
+    expected = f". Accepted types: {condition_msg}, or lists/tuples of them" if condition_msg else ""
+    raise ValueError(f"Auto nesting doesn't know how to process an input object of type {type(x).__name__}{expected}")
 
 
 def get_numerical_jacobian(fn: Callable[[Any], Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> list[Tensor]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from ..overriding import whole
@@ -40,14 +39,16 @@ leaves: Any = threading.RLock()
 _left = threading.Condition(leaves)
 #: compiled programs under way that read or leave gradients, where there are other threads: (thread, the leaves' ids)
 programs: list[tuple[int, frozenset[int]]] = []
+_waiting = 0  #: threads that wait for one of them to end
 
 
 def _after_fork() -> None:
-    global _left
+    global _left, _waiting
     if not leaves._is_owned():  # another thread of the parent may have held it
         leaves._at_fork_reinit()
     _left = threading.Condition(leaves)
     programs.clear()
+    _waiting = 0
 
 
 if hasattr(os, "register_at_fork"):
@@ -56,9 +57,14 @@ if hasattr(os, "register_at_fork"):
 
 def wait(mine: frozenset[int]) -> None:
     """Wait, with the lock `leaves` in hand, until no other thread's program works on the gradients of these leaves."""
+    global _waiting
     me = threading.get_ident()
     while any(thread != me and not theirs.isdisjoint(mine) for thread, theirs in programs):
-        _left.wait()
+        _waiting += 1
+        try:
+            _left.wait()
+        finally:
+            _waiting -= 1
 
 
 @whole
@@ -66,15 +72,17 @@ def alone(mine: frozenset[int], function: Callable[..., Any], *args: Any) -> Any
     """Return ``function(*args)``, meanwhile no other thread adds to the gradients of the leaves with these ids."""
     entry = threading.get_ident(), mine
     with leaves:
-        wait(mine)
+        if programs:
+            wait(mine)
         programs.append(entry)
     try:
         return function(*args)
     finally:
         with leaves:
-            with suppress(ValueError):  # a fork in between has cleared it
+            if entry in programs:  # a fork in between has cleared it
                 programs.remove(entry)
-            _left.notify_all()
+            if _waiting:
+                _left.notify_all()
 
 
 def share(g: Any) -> None:

@@ -7,7 +7,7 @@ reads the address and the size of each array.
 
 The code that does so depends on the types of the arguments alone, and all kernels of the same types share it: it finds the
 kernel in the object that Python hands to a built-in function as its ``self``. It is written as LLVM's text, of which there is nothing
-to optimise, and calls functions that all entry points share (`_SHARED`) for what is long or rare: an eighth of what Numba's builder and
+to optimise, and calls functions that all entry points share (`_SHARED`) for what is long or rare: a tenth of what Numba's builder and
 LLVM's passes took for each.
 """
 

@@ -394,10 +394,6 @@ def _adaptive_average(n: int) -> Any:
             return tuple(range(input._layout.ndim - n, input._layout.ndim))
         return None
 
-    @known(
-        "input._layout, output_size if output_size.__class__ is int else output_size.__class__ is tuple and _are_ints(map(type, output_size)) "
-        "and output_size or None", plan_adaptive, lambda plan, input, output_size: OPS["mean"].call(input, plan, True),
-    )  # fmt: skip
     def adaptive_avg_pool(input, output_size):
         x, y = _parts(f"adaptive_avg_pool{n}d", n, input, output_size)
         if any(size != 1 for size in y):
@@ -406,7 +402,12 @@ def _adaptive_average(n: int) -> Any:
             return _adaptive(x, y, n)
         return OPS["mean"].call(x, tuple(range(x.ndim - n, x.ndim)), keepdim=True)  # as in PyTorch
 
-    return adaptive_avg_pool
+    adaptive_avg_pool.__qualname__ = f"adaptive_avg_pool{n}d"
+    key = (
+        "input._layout, output_size if output_size.__class__ is int else output_size.__class__ is tuple and _are_ints(map(type, output_size)) "
+        "and output_size or None"
+    )
+    return known(key, plan_adaptive, lambda plan, input, output_size: OPS["mean"].call(input, plan, True))(adaptive_avg_pool)
 
 
 def _declare(n: int) -> None:

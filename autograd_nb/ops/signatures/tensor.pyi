@@ -79,16 +79,13 @@ class TensorMethods:
     def __iadd__(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `add` in place and return the tensor."""
 
-    def __iand__(self, other: Tensor | Number | _complex) -> Tensor:
-        """Compute `bitwise_and` in place and return the tensor."""
+    def __iand__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
-    def __ifloordiv__(self, other: Tensor | Number | _complex) -> Tensor:
-        """Compute `floor_divide` in place and return the tensor."""
+    def __ifloordiv__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __ilshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
-    def __imod__(self, other: Tensor | Number | _complex) -> Tensor:
-        """Compute `remainder` in place and return the tensor."""
+    def __imod__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __imul__(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `mul` in place and return the tensor."""
@@ -99,11 +96,9 @@ class TensorMethods:
 
     def __invert__(self) -> Tensor: ...
 
-    def __ior__(self, other: Tensor | Number | _complex) -> Tensor:
-        """Compute `bitwise_or` in place and return the tensor."""
+    def __ior__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
-    def __ipow__(self, exponent: Tensor | Number | _complex) -> Tensor:  # type: ignore[misc]
-        """Compute `pow` in place and return the tensor."""
+    def __ipow__(self, other: Tensor | Number | _complex) -> Tensor: ...  # type: ignore[misc]
 
     def __irshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
@@ -112,11 +107,9 @@ class TensorMethods:
 
     def __iter__(self) -> Iterator[Tensor]: ...
 
-    def __itruediv__(self, other: Tensor | Number | _complex) -> Tensor:
-        """Compute `div` in place and return the tensor."""
+    def __itruediv__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
-    def __ixor__(self, other: Tensor | Number | _complex) -> Tensor:
-        """Compute `bitwise_xor` in place and return the tensor."""
+    def __ixor__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __le__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
@@ -124,8 +117,7 @@ class TensorMethods:
 
     def __long__(self) -> Tensor: ...
 
-    def __lshift__(self, other: Tensor | Number | _complex) -> Tensor:
-        """Return the bitwise left shift of integers. RuntimeError for others."""
+    def __lshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __lt__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
@@ -182,8 +174,7 @@ class TensorMethods:
 
     def __rrshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
-    def __rshift__(self, other: Tensor | Number | _complex) -> Tensor:
-        """Return the bitwise right shift of integers. RuntimeError for others."""
+    def __rshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __rsub__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
