@@ -53,9 +53,10 @@ def single_lines(variant: Any, memories: list[Memory], names: dict[str, Any]) ->
 def call_lines(variant: Any, step: Step, memories: list[Memory], names: dict[str, Any], name: str) -> list[str] | None:
     """Return the lines that call a step's kernel by itself, and add what they use to ``names``, where all begins with ``name``.
 
-    None where an argument is no array that Python has or can make beforehand, or a list of arrays, and for a test of values, which has no kernel.
+    None where an argument is no array that Python has or can make beforehand, or a list of arrays, for a test of values, which has no kernel, and
+    where none is compiled.
     """
-    if step.check is not None:
+    if step.check is not None or driver.compilation.disabled():
         return None
     program, entry = variant.program, step.call.entry
     foreign = getattr(entry, "foreign", False)
