@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import weakref
 
 import pytest
@@ -78,6 +79,25 @@ def test_inputs_without_grad():
     assert w.grad.tolist() == [1, 1, 1]
     with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
         assert not checkpoint(lambda x: (x * w).sum(), torch.ones(3), use_reentrant=True).requires_grad
+
+
+@pytest.mark.parametrize("by_closure", [False, True])
+def test_reentrant_with_leaves_that_were_frozen_or_thawed(by_closure):
+    def gradients_of(library, checkpoint):
+        x, w, c = (library.tensor([n, 2.0], requires_grad=n < 3) for n in (1.0, 2.0, 3.0))
+        if by_closure:
+            y = checkpoint(lambda x: x * w.exp() * c, x, use_reentrant=True)
+        else:
+            y = checkpoint(lambda x, w, c: x * w.exp() * c, x, w, c, use_reentrant=True)
+        w.requires_grad_(False)
+        if not by_closure:
+            c.requires_grad_()
+        y.sum().backward()
+        return x.grad.tolist(), w.grad, c.grad, [t.requires_grad for t in (x, w, c)]
+
+    found, w, c, required = gradients_of(torch, checkpoint)
+    assert found == pytest.approx([3 * math.exp(2), 2 * math.exp(2)]) and w is c is None
+    assert required == [True, False, not by_closure]  # as they were left
 
 
 def test_differing_recomputation_is_noticed():

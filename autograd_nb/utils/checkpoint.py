@@ -59,8 +59,9 @@ def _described(node: Any) -> tuple[Any, ...]:
 class _Block:
     """One checkpointed call: how to run it again, and what its nodes had saved, for as long as they wait for it."""
 
-    def __init__(self, run: Callable[[], Any], check: str, debug: bool):
+    def __init__(self, run: Callable[[], Any], check: str, debug: bool, required: dict[Any, bool] | None):
         self.run, self.check, self.debug = run, check, debug
+        self.required = required  #: leaves, with whether they required grad the first time, which is looked at again where it is None
         self.expected: list[tuple[Any, ...]] = []
         self.arrays: dict[int, Any] | None = None
         self.lock = threading.RLock()
@@ -69,6 +70,8 @@ class _Block:
         """Forget what the nodes saved. They wait for the arguments instead, whose version counters are ``given``, with this sum: of others
         the function could not be run again."""
         self.expected = [_described(n) for n in nodes]
+        if self.required is not None:
+            self.required.update((e, True) for node in nodes for e in node.edges if e is not None and e.is_leaf_edge)
         for k, node in enumerate(nodes):
             saved = node.saved
             if saved:
@@ -90,7 +93,8 @@ class _Block:
 
     def _again(self) -> dict[int, Any]:
         after = sequence()
-        nodes = _nodes(self.run(), after)
+        with _requiring(self.required or {}):
+            nodes = _nodes(self.run(), after)
         found = [_described(n) for n in nodes]
         count, expected = sum(len(f[1]) for f in found), sum(len(f[1]) for f in self.expected)
         if count != expected or len(found) != len(self.expected):
@@ -134,6 +138,19 @@ class _Dropped(Sequence):
         if self.items is None:
             self.items = self.block.saved(self.k)
         return self.items
+
+
+@contextmanager
+def _requiring(required: dict[Any, bool]) -> Iterator[None]:
+    """Let leaves require grad or not as they did once."""
+    changed = [t for t, before in required.items() if t._edge is None and t.requires_grad is not before]
+    for t in changed:
+        t.requires_grad_(not t.requires_grad)
+    try:
+        yield
+    finally:
+        for t in changed:
+            t.requires_grad_(not t.requires_grad)
 
 
 @contextmanager
@@ -190,7 +207,8 @@ def checkpoint(
 
     preserve_rng_state (default True): the second computation draws the same random numbers. context_fn: gives two contexts, for
     the first and for the second computation. determinism_check: "default" compares the shapes and dtypes of the two, "none" does
-    not. use_reentrant: True gives no gradients unless an argument requires them, as PyTorch's older form.
+    not. use_reentrant: True gives no gradients unless an argument requires them, as PyTorch's older form; what was frozen or thawed
+    since is then taken as it was.
 
     Errors: CheckpointError where the second computation differs; ValueError for unknown arguments with ``use_reentrant=True``.
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint
@@ -232,9 +250,11 @@ def checkpoint(
     after = sequence()
     with first:
         result = function(*args, **kwargs)
-    if use_reentrant:  # which keeps its arguments once the function is done with them
+    required: dict[Any, bool] | None = None
+    if use_reentrant:  # which keeps its arguments once the function is done with them, and compares nothing
         stamp = sum(v[0] for v in given)
-    _Block(run, determinism_check, debug).drop(_nodes(result, after), given, stamp)
+        required = {a: a.requires_grad for a in args if isinstance(a, Tensor) and a._edge is None}
+    _Block(run, determinism_check, debug, required).drop(_nodes(result, after), given, stamp)
     return result
 
 

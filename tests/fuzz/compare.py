@@ -91,7 +91,8 @@ def differences(
         if any(s != t for s, t in pairs) and not expanded:
             return "strides", f"{name}: strides {mine.strides} instead of {theirs.strides}"
     if (mine.grad is None) != (theirs.grad is None):
-        return "grad none", f"{name}.grad is {'None' if mine.grad is None else 'a tensor'}"
+        grads = ["None" if g is None else short(g.values) for g in (mine.grad, theirs.grad)]
+        return "grad none", f"{name}.grad is {grads[0]} instead of {grads[1]}"
     if mine.grad is not None:
         found = differences(mine.grad, theirs.grad, f"{name}.grad", strides, coarse, exact, exact)  # (its version: as with `made` below)
         if found:

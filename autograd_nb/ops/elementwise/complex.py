@@ -157,6 +157,8 @@ def view_as_complex(input):
     """
     x = tensor_argument(input, "view_as_complex")
     layout = x._layout
+    if x.dtype is dtypes.float16:
+        raise RuntimeError("view_as_complex: there are no complex numbers of half precision; cast input to float32 first")
     if x.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(
             f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {x.dtype}"

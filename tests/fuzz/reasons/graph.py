@@ -55,6 +55,12 @@ GRAPH = (
         lambda c: re.search(r"(requires_grad|history|leaf)$", c.kind) and "use_reentrant=True" in c.before and "create_graph=True" in c.statement,
     ),
     Explained(
+        "nothing through a checkpoint",
+        "Where no gradient comes to a checkpoint with use_reentrant=True, PyTorch's goes back through it with zeros, which become the gradients "
+        "of leaves that have none here.",
+        lambda c: c.kind == "grad none" and "use_reentrant=True" in c.before and re.fullmatch(r"[-\[\], .0j]*", c.their_values),
+    ),
+    Explained(
         "what takes no part",
         "PyTorch's gradient of the largest and smallest counts the input among the ties also where include_self=False leaves it out "
         "(docs/design.md).",

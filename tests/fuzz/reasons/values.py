@@ -192,4 +192,11 @@ VALUES = (
         "From -3.2 to -2.09 PyTorch's airy_ai is off by up to 3e-6; SciPy's agrees with this one.",
         lambda c: c.kind == "value" and "airy_ai(" in c.statement,
     ),
+    Explained(
+        "complex numbers of half precision",
+        "No tensor has them here (docs/ops.md): what makes them of halves makes complex64, and a view of halves as complex numbers is refused.",
+        lambda c: (c.kind == "dtype" and c.what.endswith("complex64 instead of complex32"))
+        or (c.kind == "not refused" and "'ComplexHalf'" in c.theirs)
+        or (c.kind == "raised" and "view_as_complex: there are no complex numbers of half precision" in c.mine),
+    ),
 )
