@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from operator import attrgetter
 from types import SimpleNamespace
@@ -12,7 +13,8 @@ from ..graph.modes import recorded
 from ..ops.core.registry import functions
 from ..tensor import Tensor
 
-T = SimpleNamespace(**functions("torch"))
+#: the package itself: a program that replaces ``torch.rand``, say, is served by what draws here as it is by PyTorch
+T: Any = sys.modules[__package__.partition(".")[0]]
 F = SimpleNamespace(**functions("nn.functional"))
 
 
@@ -95,7 +97,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 
 def _standard_normal(shape: Any, dtype: Any, device: Any = None) -> Tensor:
     """Return standard normal numbers, as packages take them from PyTorch."""
-    return T.randn(tuple(shape), dtype=dtype)
+    return T.empty(tuple(shape), dtype=dtype).normal_()
 
 
 _sum_rightmost = sum_rightmost

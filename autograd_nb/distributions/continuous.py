@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import dtypes
+from ..graph.modes import no_grad
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from . import constraints
@@ -58,6 +59,11 @@ class Normal(_LocationScale, ExponentialFamily):
     @property
     def variance(self) -> Tensor:
         return self.scale.square()
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            shape = self._extended_shape(sample_shape)
+            return T.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -194,7 +200,7 @@ class Laplace(_LocationScale):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         info = dtypes.finfo(self.loc.dtype)
-        u = T.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype) * (2 - info.eps) - (1 - info.eps)
+        u = T.empty(self._extended_shape(sample_shape), dtype=self.loc.dtype).uniform_(info.eps - 1, 1)
         return self.loc - self.scale * u.sign() * T.log1p(-u.abs().clamp(max=1 - info.eps / 2))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -286,7 +292,7 @@ class VonMises(Distribution):
             f = (1 + r * z) / (r + z)
             c = k * (r - f)
             accept = ((c * (2 - c) - u[1]) > 0) | ((c / u[1]).log() + 1 - c >= 0)
-            x = T.where(accept & ~done, (u[2] - 0.5).sign() * f.clamp(min=-1, max=1).acos(), x)
+            x = T.where(accept, (u[2] - 0.5).sign() * f.clamp(min=-1, max=1).acos(), x)
             done = done | accept
         return ((x + math.pi + self.loc.detach()) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 

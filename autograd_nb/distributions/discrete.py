@@ -79,7 +79,7 @@ class Geometric(Binary):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             shape = self._extended_shape(sample_shape)
-            u = T.rand(shape, dtype=self.probs.dtype).clamp(min=dtypes.finfo(self.probs.dtype).tiny)
+            u = T.empty(shape, dtype=self.probs.dtype).uniform_(dtypes.finfo(self.probs.dtype).tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:

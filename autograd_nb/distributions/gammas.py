@@ -9,7 +9,7 @@ from .. import dtypes
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from . import constraints
-from .common import T, broadcast_all
+from .common import T, _standard_normal, broadcast_all
 from .distribution import Distribution, ExponentialFamily
 
 
@@ -206,7 +206,7 @@ class StudentT(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        x = T.randn(shape, dtype=self.df.dtype)
+        x = _standard_normal(shape, self.df.dtype)
         z = Chi2(self.df, validate_args=False).rsample(sample_shape)
         return self.loc + self.scale * x * T.rsqrt(z / self.df)
 

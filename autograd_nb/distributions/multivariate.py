@@ -9,7 +9,7 @@ from ..ops.core.registry import OPS
 from ..shapes import Size, broadcast_shapes
 from ..tensor import Tensor
 from . import constraints
-from .common import T, lazy_property
+from .common import T, _standard_normal, lazy_property
 from .distribution import Distribution, ExponentialFamily
 from .gammas import Beta
 
@@ -117,7 +117,7 @@ class MultivariateNormal(Distribution):
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand((*self._batch_shape, *self._event_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        eps = T.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        eps = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype)
         return self.loc + (self._unbroadcasted_scale_tril @ eps.unsqueeze(-1)).squeeze(-1)
 
     def _half_log_det(self) -> Tensor:
@@ -202,8 +202,8 @@ class LowRankMultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        w = T.randn((*shape[:-1], self.cov_factor.shape[-1]), dtype=self.loc.dtype)
-        d = T.randn(shape, dtype=self.loc.dtype)
+        w = _standard_normal((*shape[:-1], self.cov_factor.shape[-1]), self.loc.dtype)
+        d = _standard_normal(shape, self.loc.dtype)
         return self.loc + (self.cov_factor @ w.unsqueeze(-1)).squeeze(-1) + self.cov_diag.sqrt() * d
 
     def _log_det(self) -> Tensor:
@@ -290,10 +290,11 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         n = self._event_shape[0]
-        below = T.randn(shape, dtype=self._lower.dtype).tril(-1)
         halves = (self.df[..., None] - T.arange(n, dtype=self._lower.dtype)) / 2
-        chi = (2 * T._standard_gamma(halves.expand(shape[:-1]))).sqrt()
-        a = self._lower @ (below + T.diag_embed(chi))
+        noise = T.diag_embed((2 * T._standard_gamma(halves.expand(shape[:-1]))).sqrt())
+        rows, columns = T.tril_indices(n, n, -1)
+        noise[..., rows, columns] = T.randn((*shape[:-2], n * (n - 1) // 2), dtype=self._lower.dtype)
+        a = self._lower @ noise
         return a @ a.mT
 
     def _log_gamma(self, a: Tensor) -> Tensor:

@@ -93,8 +93,6 @@ def drawn_by_numpy(seed: int = 0) -> Iterator[None]:
     replaced = {"randn": randn, "rand": rand, "normal": normal, "bernoulli": bernoulli}
     replaced["randn_like"] = lambda x, **o: tensor(generator.standard_normal(tuple(x.shape)), o.get("dtype", x.dtype))
     replaced["rand_like"] = lambda x, **o: tensor(generator.random(tuple(x.shape)), o.get("dtype", x.dtype))
-    with mock.patch.multiple(torch, **replaced), mock.patch.multiple(
-        torch.Tensor, normal_=normal_, uniform_=uniform_, exponential_=exponential_
-    ), mock.patch.object(torch.distributions.normal, "_standard_normal", lambda shape, dtype, device: randn(tuple(shape), dtype=dtype)), \
-            torch.no_grad(), torch.enable_grad():
+    methods = {"normal_": normal_, "uniform_": uniform_, "exponential_": exponential_}
+    with mock.patch.multiple(torch, **replaced), mock.patch.multiple(torch.Tensor, **methods), torch.no_grad(), torch.enable_grad():
         yield

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -356,3 +358,48 @@ def test_vectors_of_triangular_matrices():
         np.testing.assert_array_equal(got.numpy(), want.numpy())
         back, there = (lib.distributions.utils.vec_to_tril_matrix(v, diag) for lib, v in ((ag, got), (torch, want)))
         np.testing.assert_array_equal(back.numpy(), there.numpy())
+
+
+def _replaced(lib):
+    """Let ``lib``'s functions that draw give NumPy's numbers; those of uniform, normal and exponential numbers and what is drawn from parameters."""
+    g = np.random.default_rng(5)
+
+    def tensor(values, d=None):
+        return lib.from_numpy(np.asarray(values, np.float64)).to(d or lib.get_default_dtype())
+
+    def shape(size):
+        return tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+
+    def of_parameters(draw):
+        return lambda p, *more, **_: tensor(draw(*[np.asarray(x.detach(), np.float64) for x in (p, *more) if not isinstance(x, (int, bool))]), p.dtype)
+
+    functions = {
+        "rand": lambda *size, dtype=None, **_: tensor(g.random(shape(size)), dtype),
+        "randn": lambda *size, dtype=None, **_: tensor(g.standard_normal(shape(size)), dtype),
+        "normal": of_parameters(g.normal), "bernoulli": of_parameters(lambda p: g.random(p.shape) < p), "poisson": of_parameters(g.poisson),
+        "_standard_gamma": of_parameters(g.standard_gamma), "_sample_dirichlet": of_parameters(lambda a: np.apply_along_axis(g.dirichlet, -1, a)),
+        "binomial": of_parameters(lambda n, p: g.binomial(n.astype(int), p)),
+        "multinomial": lambda p, n, *_: lib.from_numpy(g.integers(0, p.shape[-1], (*p.shape[:-1], n))),
+    }
+    methods = {
+        "normal_": lambda x, mean=0.0, std=1.0: x.copy_(tensor(g.normal(mean, std, tuple(x.shape)))),
+        "uniform_": lambda x, low=0.0, high=1.0: x.copy_(tensor(g.uniform(low, high, tuple(x.shape)))),
+        "exponential_": lambda x, rate=1.0: x.copy_(tensor(g.exponential(1 / rate, tuple(x.shape)))),
+        "cauchy_": lambda x: x.copy_(tensor(g.standard_cauchy(tuple(x.shape)))),
+    }
+    stack = contextlib.ExitStack()
+    stack.enter_context(mock.patch.multiple(lib, **functions))
+    stack.enter_context(mock.patch.multiple(lib.Tensor, **methods))
+    return stack
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - {"Wishart"}))  # PyTorch draws a Wishart's matrices again where they were good
+def test_programs_that_replace_the_functions_that_draw_are_served(name):
+    """What is drawn is drawn by the functions that PyTorch draws it by: with these replaced, samples are the same numbers."""
+    ours, torchs, *_ = both(name)
+    drawn = []
+    for lib, d in ((torch, torchs), (ag, ours)):
+        with _replaced(lib):
+            drawn.append([x.detach().numpy() for x in (d.sample((3,)), d.sample(), *([d.rsample((2,))] if d.has_rsample else []))])
+    for x, y in zip(*drawn, strict=True):
+        np.testing.assert_allclose(y, x, rtol=2e-4, atol=1e-5)

@@ -4,7 +4,7 @@ import pyro
 import pyro.distributions as dist
 import torch
 from pyro.infer import SVI, Predictive, Trace_ELBO, TraceMeanField_ELBO
-from pyro.infer.autoguide import AutoDiagonalNormal, AutoNormal
+from pyro.infer.autoguide import AutoDiagonalNormal, AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal
 
 from ..helpers import data, drawn_by_numpy, numbers
 
@@ -23,7 +23,9 @@ def run():
     x = data(20, 3)
     y = x @ torch.tensor([1.0, -2.0, 0.5]) + 0.3
     result = {}
-    for name, Guide, Loss in (("normal", AutoNormal, TraceMeanField_ELBO), ("diagonal", AutoDiagonalNormal, Trace_ELBO)):
+    guides = {"normal": AutoNormal, "diagonal": AutoDiagonalNormal, "full": AutoMultivariateNormal, "low rank": AutoLowRankMultivariateNormal}
+    for name, Guide in guides.items():
+        Loss = TraceMeanField_ELBO if name == "normal" else Trace_ELBO
         pyro.clear_param_store()
         with drawn_by_numpy():
             guide = Guide(model, init_loc_fn=pyro.infer.autoguide.init_to_value(values={
