@@ -6,6 +6,7 @@ import atexit
 import gc
 import sys
 import weakref
+from itertools import compress
 from typing import Any
 
 #: blocks of memory that a program has at most none of which is worth being looked for; NumPy's import leaves 75,000
@@ -86,10 +87,11 @@ def living(kind: type) -> list[Any]:
     kinds = [kind]
     for known in kinds:
         kinds += type.__subclasses__(known)
-    wanted = set(map(id, kinds))
+    wanted = {*map(id, kinds), id(_Witness)}.__contains__
 
-    def seen() -> list[Any]:
-        return [o for o in gc.get_objects() if id(type(o)) in wanted or o is _witness]
+    def seen() -> list[Any]:  # (by functions of C alone: there may be millions)
+        objects = gc.get_objects()
+        return [*compress(objects, map(wanted, map(id, map(type, objects))))]
 
     found = seen()
     if not any(o is _witness for o in found):

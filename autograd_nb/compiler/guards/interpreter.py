@@ -23,7 +23,7 @@ MANAGED, HAS_MANAGED = -24, 1 << 4  #: where its dict is, if the flags of its cl
 _SLOTS = ("_data", "_layout", "_rg", "_leaf_hook_set", "_grad", "_version_")
 #: what classes and functions have, beside a Tensor's slots
 PARTS = ("__mro__", "__code__", "__defaults__")
-_TIMES = 32  #: so often that the interpreter specialises what runs
+_TIMES = 16  #: so often that the interpreter specialises what runs
 
 _offsets: dict[str, int] | None = None
 

@@ -141,19 +141,20 @@ def _give_home(call: Callable[..., Any], name: str, namespaces: tuple[str, ...],
     call.__name__ = call.__qualname__.rpartition(".")[2]
 
 
+_NESTED = re.compile(r"\[[^\]]*\[")
+
+
 def _tensors(text: str, made: str) -> str:
     """Return the text with what stands in outermost brackets put into ``made(…)``."""
-    parts, depth = [], 0
-    for c in text:
-        if c == "[":
-            parts.append(f"{made}([" if not depth else c)
-            depth += 1
-        elif c == "]":
-            depth -= 1
-            parts.append("])" if not depth else c)
-        else:
-            parts.append(c)
-    return "".join(parts)
+    if not _NESTED.search(text):
+        return text.replace("[", f"{made}([").replace("]", "])")
+    whole, depth = text.split("]"), 0
+    for k, part in enumerate(whole[:-1]):
+        inside = depth > 0
+        depth += part.count("[") - 1
+        opened = part if inside else part.replace("[", f"{made}([", 1)
+        whole[k] = opened + ("]" if depth else "])")
+    return "".join(whole)
 
 
 def with_example(doc: str | None, name: str, namespaces: tuple[str, ...]) -> str | None:
