@@ -24,7 +24,7 @@ def sample(dtype, shape, seed=0):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(1,), (7,), (100,), (3, 40), (2, 3, 33), (20_000,)])
+@pytest.mark.parametrize("shape", [(1,), (7,), (100,), (3, 40), (2, 3, 33), (20_000,), (8, 2), (25, 200), (37, 65), (24, 201)])
 def test_sort(dtype, shape):
     a = sample(dtype, shape)
     for dim in (-1, 0):

@@ -5,7 +5,7 @@ Arrays are (outer, n, inner) in C order; an index array is (outer, k, inner) and
 
 import numpy as np
 
-from ...codegen.vectors import independent
+from ...codegen.vectors import independent, rolled
 
 SIDE = 64  #: short rows that are looked through side by side
 
@@ -62,6 +62,13 @@ def short_extremes(outer, n, least, x, best, index):
 
 def take_along(outer, n, inner, k, x, index, out):
     """out[r, j, i] = x[r, index[r, j, i], i]."""
+    if inner == 1:
+        for r in range(outer):
+            source = x[r * n : (r + 1) * n]
+            for j in range(r * k, (r + 1) * k):
+                rolled()
+                out[np.uintp(j)] = source[np.uintp(index[np.uintp(j)])]
+        return
     for r in range(outer):
         source = x[r * n * inner : (r + 1) * n * inner]
         for j in range(k):
@@ -69,6 +76,7 @@ def take_along(outer, n, inner, k, x, index, out):
             line = index[at : at + inner]
             row = out[at : at + inner]
             for i in range(row.size):
+                rolled()
                 row[i] = source[np.uintp(line[i] * inner + i)]
 
 
@@ -76,9 +84,11 @@ def put_along(outer, n, inner, k, g, index, out):
     """out = 0, then out[r, index[r, j, i], i] += g[r, j, i]."""
     for i in range(out.size):
         out[i] = 0
-    if inner == 1 and k == 1:
+    if inner == 1:
         for r in range(outer):
-            out[np.uintp(r * n + index[r])] += g[r]
+            target = out[r * n : (r + 1) * n]
+            for j in range(r * k, (r + 1) * k):
+                target[np.uintp(index[np.uintp(j)])] += g[np.uintp(j)]
         return
     for r in range(outer):
         target = out[r * n * inner : (r + 1) * n * inner]

@@ -4,7 +4,9 @@ argsort serves all of them."""
 import numpy as np
 
 from ...codegen.jit import helper
+from ...codegen.vectors import independent, rolled
 
+LANES = 8  #: rows of few elements that are sorted side by side
 TOGETHER = 256  #: searches that advance together
 SMALL = 32  #: rows up to this long are sorted by insertion
 
@@ -95,6 +97,40 @@ def argsort(key, n, bits, out):
             order[i] = i
             k[i] = key[r * n + i]
         _argsort_row(k, order, k2, order2, count, bits)
+
+
+def argsort_together(key, n, out):
+    """Write the stable order of each row of ``n`` keys of 32 bits; there are ``LANES`` rows or more.
+
+    Each key with its place makes one number, of which no two of a row are equal. `LANES` rows side by side are sorted by Batcher's
+    odd-even merge sort (1968), whose comparisons are the same for all rows.
+    """
+    x = np.empty(n * LANES, dtype=np.int64)
+    rows = out.size // n
+    for r in range(0, rows, LANES):
+        first = min(r, rows - LANES) * n
+        for i in range(n):
+            for lane in range(LANES):
+                rolled()
+                x[np.uintp(i * LANES + lane)] = (key[np.uintp(first + lane * n + i)] << np.uint64(31)) | np.uint64(i)
+        p = 1
+        while p < n:
+            k = p
+            while k:
+                for j in range(k if k < p else 0, n - k, 2 * k):
+                    if k == p or (j + k) & (2 * p - 1):
+                        low, high = np.uintp(j * LANES), np.uintp((j + k) * LANES)
+                        for i in range(min(k, n - k - j) * LANES):
+                            independent()
+                            u, v = x[low + np.uintp(i)], x[high + np.uintp(i)]
+                            x[low + np.uintp(i)] = min(u, v)
+                            x[high + np.uintp(i)] = max(u, v)
+                k >>= 1
+            p *= 2
+        for i in range(n):
+            for lane in range(LANES):
+                rolled()
+                out[np.uintp(first + lane * n + i)] = x[np.uintp(i * LANES + lane)] & np.int64(0x7FFFFFFF)
 
 
 def reorder(key, order, n, bits, out):
