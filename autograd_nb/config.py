@@ -42,14 +42,25 @@ def _default_threads() -> int:
     return max(1, min(_cores(), _quota()))
 
 
+def _processors() -> set[int]:
+    """Return the processors that the process may run on."""
+    try:
+        return os.sched_getaffinity(0)
+    except AttributeError:  # not on every system
+        return set(range(os.cpu_count() or 1))
+
+
 def _cores() -> int:
     """Return how many physical cores there are among the processors that the process may run on."""
-    try:
-        processors = os.sched_getaffinity(0)
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
-    cores = {_read(f"/sys/devices/system/cpu/cpu{n}/topology/thread_siblings_list") or str(n) for n in processors}
-    return len(cores)
+    return len({_read(f"/sys/devices/system/cpu/cpu{n}/topology/thread_siblings_list") or str(n) for n in _processors()})
+
+
+def allowance() -> tuple[set[int], str, int]:
+    """Return the processors that the process may run on, the name of its control group, and how many processors at once that grants it.
+
+    So processes of one machine find out whether they have a processor each.
+    """
+    return _processors(), _read("/proc/self/cgroup"), _quota()
 
 
 def _quota(root: str = "/sys/fs/cgroup", groups: str = "/proc/self/cgroup") -> int:

@@ -185,7 +185,10 @@ def _agreed(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...]) -> 
 
 
 def _run(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...], numbers: tuple[int, ...], x: np.ndarray, size: int) -> np.ndarray:
-    """Run a call once the group's ranks agree on its kind; the array that it writes."""
+    """Run a call once the group's ranks agree on its kind; the array that it writes. Of one rank all calls are what they are given."""
+    if group.size() == 1:
+        launch.check(_given_up, group.order._data, passes=((0, GIVEN_UP, 0, 0),))
+        return x
     out = launch.empty(size, x.dtype)
     kind = _kind(group, name, text, key)
     begin, *rest = (address(f) for f in (_FUNCTIONS[name], "MPI_Test", "sched_yield", "usleep"))
@@ -215,7 +218,7 @@ def _said(tensor: Tensor, op: str) -> str:
 
 
 def reduced(group: ProcessGroup, tensor: Tensor, op: RedOpType) -> Tensor:
-    """Return the reduction of all ranks' tensors, as a new one."""
+    """Return the reduction of all ranks' tensors; of one rank's, that rank's own tensor or a copy of it."""
     key = (tensor.dtype.name, tensor.numel(), int(op))
     out = _run(group, "all_reduce", _said(tensor, op.name), key, _handles(group, op), dense(tensor), tensor.numel())
     return make(out, tensor._layout.dense, [0, 0])
@@ -224,9 +227,10 @@ def reduced(group: ProcessGroup, tensor: Tensor, op: RedOpType) -> Tensor:
 def reduced_later(group: ProcessGroup, tensor: Tensor, op: RedOpType) -> Callable[[], Tensor]:
     """Begin the reduction of all ranks' tensors; what returns it, as a new one, and is called once, in the order of such calls.
 
-    ``tensor`` is the caller's own, and stays as it is meanwhile. Its kernels go on while the call travels, where a thread can make it.
+    ``tensor`` is the caller's own, and stays as it is meanwhile. Its kernels go on while the call travels, where a thread can make it: one that has a
+    core, or else what it takes is missing here.
     """
-    if tensor.numel() * tensor.dtype.itemsize < WORTH or not possible():
+    if tensor.numel() * tensor.dtype.itemsize < WORTH or group.size() == 1 or world.crowded or not possible():
         total = reduced(group, tensor, op)
         return lambda: total
     x, order = dense(tensor), group.order._data

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from .. import launch
+from ..config import allowance
 from ..kernels.order import BEGUN, DONE, GIVEN_UP, WORDS
 from ..ops.creation.cast import as_device
 from ..tensor import Tensor, wrap
-from . import mpi, rendezvous
+from . import mpi, rendezvous, waiting
 from .courier import Courier
 from .ending import end_together
 from .thread import communication, drain
@@ -58,6 +59,7 @@ class ProcessGroup:
         # comparisons and messages have their own, so that nothing meets what it is not meant for
         self.comm, self.agreement, self.messages = comm, comm.Dup(), comm.Dup()
         self.words = np.zeros(WORDS, np.int64)
+        waiting.set_patience(self.words, world.crowded)
         self.order = wrap(self.words)  # what compiled collectives write
         launch.orders.append(self.order)
         self.courier = None  # makes the calls that compiled programs hand over, from the first one on
@@ -145,6 +147,7 @@ class _World:
     groups: dict[str, ProcessGroup] = {}
     made = 0
     detail = False
+    crowded = False  #: whether this machine has more ranks than cores for them
 
 
 world: _World = _World()
@@ -235,9 +238,11 @@ def init_process_group(
     comm = MPI.COMM_WORLD.Split(0, own if own >= 0 else MPI.COMM_WORLD.Get_rank())
     if own not in (-1, comm.Get_rank()):
         raise ValueError(f"Error initializing: rank is {own}, but there are only {started} ranks, or another one has this number too")
-    local = mpi.launched()
-    near = comm.Split_type(MPI.COMM_TYPE_SHARED) if local is None else None
-    mpi.name_ranks(comm.Get_rank(), started, near.Get_rank() if near is not None else local[2] if local is not None else 0)
+    local, near = mpi.launched(), comm.Split_type(MPI.COMM_TYPE_SHARED)
+    mpi.name_ranks(comm.Get_rank(), started, near.Get_rank() if local is None else local[2])
+    world.crowded = _crowded(near)
+    waiting.set_patience(waiting.words, world.crowded)
+    near.Free()
     world.detail = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
     if holder.watch is None:
         holder.watch = Watch(MPI, comm.Dup())
@@ -245,6 +250,13 @@ def init_process_group(
     world.made += 1
     made = ProcessGroup(f"world {world.made}", range(started), comm.Get_rank(), name, limit, comm)
     world.groups[made.name] = GroupMember.WORLD = made
+
+
+def _crowded(near: Any) -> bool:
+    """Return whether the ranks of one machine, those of ``near``, are more than the processors that they may use, all together."""
+    every = near.allgather(allowance())
+    granted = sum({name: quota for _, name, quota in every}.values())
+    return len(every) > min(len(set().union(*[processors for processors, _, _ in every])), granted)
 
 
 def leave_all() -> None:

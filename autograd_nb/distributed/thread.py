@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import launch
-from ..kernels.order import ENDED, GIVEN_UP
+from ..kernels.order import ENDED, GIVEN_UP, PATIENT, SPIN
+from ..kernels.order import REST as REST_WORD
 from . import waiting
 from .failures import DistBackendError
 from .mpi import NATIVE, address, mpi
@@ -24,9 +25,6 @@ from .work import Task
 
 #: the longest rest between two looks at messages under way, in seconds; the first hundred looks follow at once
 REST, EAGER = 0.001, 100
-
-#: how many looks at a call on the program's own thread follow at once, and how many before it rests between two
-SPIN, PATIENT = 2000, 20_000
 
 _WAIT = launch.Kernel("collectives", "wait", outputs=2)
 
@@ -115,14 +113,15 @@ class CommunicationThread:
 
     def _looked(self, request: Any, task: Task | None) -> bool:
         """Look at a call on the program's own thread until it is through; return whether it is, and was not given up."""
-        looks = 0
+        looks, words = 0, waiting.words if task is None or task.group is None else task.group.words
+        spin, patient, rest = int(words[SPIN]), int(words[PATIENT]), 1e-6 * int(words[REST_WORD])
         while not request.Test():
             looks += 1
-            if looks > SPIN:
+            if looks > spin:
                 if task is not None and task.done:
                     return False
-                if looks > PATIENT:
-                    time.sleep(5e-5)
+                if looks > patient:
+                    time.sleep(rest)
                 elif hasattr(os, "sched_yield"):
                     os.sched_yield()
         return True

@@ -22,17 +22,27 @@ from .order import (
     LANDED,
     LANDING,
     MOST,
+    PATIENT,
     REQUEST,
+    REST,
     SLOTS,
+    SPIN,
     STATUS,
     WANTED,
     WIDTH,
 )  # fmt: skip
 
-#: looks at a call that follow at once, and those after which it rests between two
-SPIN, PATIENT, REST = 500, 20000, 50
 #: looks that follow at once while the program computes, and the microseconds between those after them
 EAGER, NAP = 200, 20
+
+
+@helper
+def _pause(looks, give_way, rest, order):
+    """Let others run before the next look at what has not happened yet, for longer the more looks there were."""
+    if looks > order[PATIENT]:
+        called(rest, order[REST])
+    elif looks > order[SPIN]:
+        called(give_way)
 
 
 @helper
@@ -41,10 +51,7 @@ def _enter(kind, landed, give_way, rest, order):
     looks = 0
     while (order[BEGUN] != order[ENDED] or order[LANDED] < landed) and order[GIVEN_UP] == 0:
         looks += 1
-        if looks > PATIENT:
-            called(rest, REST)
-        else:
-            called(give_way)
+        _pause(looks + order[SPIN], give_way, rest, order)
     if order[GIVEN_UP] != 0:
         return False
     order[KIND] = kind
@@ -63,10 +70,7 @@ def _leave(test, give_way, rest, order):
         if order[GIVEN_UP] != 0:
             return False
         looks += 1
-        if looks > PATIENT:
-            called(rest, REST)
-        elif looks > SPIN:
-            called(give_way)
+        _pause(looks, give_way, rest, order)
         called(test, address(order, REQUEST), address(order, FLAG), address(order, STATUS))
     order[DONE] += 1
     order[INSIDE] = 0
@@ -115,10 +119,7 @@ def hand_over(kind, begin, post, give_way, rest, dtype, op, comm, x, ticket, ord
     looks = 0
     while order[HANDED] - order[LANDED] >= MOST and order[GIVEN_UP] == 0:
         looks += 1
-        if looks > PATIENT:
-            called(rest, REST)
-        else:
-            called(give_way)
+        _pause(looks + order[SPIN], give_way, rest, order)
     if order[GIVEN_UP] == 0:
         at = SLOTS + order[HANDED] % MOST * WIDTH
         order[at], order[at + 1], order[at + 2], order[at + 3] = kind, begin, address(x, 0), address(out, 0)
@@ -152,10 +153,8 @@ def _land(test, give_way, rest, order):
         looks += 1
         if order[WANTED] == 0 and looks > EAGER:
             called(rest, NAP)
-        elif looks > PATIENT:
-            called(rest, REST)
-        elif looks > SPIN:
-            called(give_way)
+        else:
+            _pause(looks, give_way, rest, order)
         called(test, address(order, REQUEST), address(order, FLAG), address(order, STATUS))
     order[DONE] += 1
     order[INSIDE] = 0
@@ -185,10 +184,8 @@ def wait(test, give_way, rest, request, words, order):
         looks += 1
         if words[WANTED] == 0 and looks > EAGER:
             called(rest, NAP)
-        elif looks > PATIENT:
-            called(rest, REST)
-        elif looks > SPIN:
-            called(give_way)
+        else:
+            _pause(looks, give_way, rest, order)
         called(test, request, address(words, FLAG), address(words, STATUS))
 
 

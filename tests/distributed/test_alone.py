@@ -10,9 +10,10 @@ import pytest
 
 import autograd_nb as torch
 import autograd_nb.distributed as dist
+from autograd_nb.distributed.group import _crowded
 from tests.test_examples import is_error
 
-from .jobs import ROOT, environment, needs_mpi
+from .jobs import ROOT, environment, job, needs_mpi
 
 
 def python(code, **more):
@@ -86,6 +87,49 @@ def test_every_public_name_has_an_example():
     assert without == []
 
 
+@pytest.mark.parametrize(
+    ("allowances", "crowded"),
+    [
+        ([({0}, "", 99)], False),
+        ([({0, 1}, "", 99)] * 2, False),
+        ([({0, 1}, "", 99)] * 3, True),
+        ([({0}, "", 99), ({1}, "", 99)], False),  # each bound to a core of its own
+        ([({0}, "", 99), ({0}, "", 99)], True),
+        ([({0, 1, 2, 3}, "", 2)] * 3, True),  # of a container that is granted two
+        ([({0, 1, 2, 3}, "a", 1), ({0, 1, 2, 3}, "b", 1)], False),  # each has a control group of its own
+    ],
+)
+def test_whether_ranks_have_a_core_each(allowances, crowded):
+    class Near:
+        def allgather(self, own):
+            return allowances
+
+    assert _crowded(Near()) is crowded
+
+
+@needs_mpi
+def test_more_ranks_than_cores_rest_while_they_wait():
+    code = """
+import os
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import autograd_nb as torch, autograd_nb.distributed as dist
+from autograd_nb.distributed.group import world
+dist.init_process_group()
+words = dist.group.WORLD.words
+begin = os.times()
+if dist.get_rank():
+    import time; time.sleep(2)
+dist.barrier()
+print("waited", world.crowded, words[25] < 100, os.times().user - begin.user < 1)
+"""
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("this system binds no processes to cores")
+    for ranks, crowded in ((1, False), (2, True)):
+        ended = job(ranks, "-c", code)
+        assert ended.code == 0, ended.out
+        assert ended.out.count(f"waited {crowded} {crowded} True") == ranks
+
+
 @needs_mpi
 def test_one_process_is_a_group_of_one():
     code = """
@@ -124,3 +168,36 @@ def test_the_old_name_of_the_reductions():
         assert dist.reduce_op.SUM is dist.ReduceOp.SUM
     with pytest.raises(AttributeError, match="TOTAL"):
         dist.reduce_op.TOTAL
+
+
+@needs_mpi
+def test_a_compiled_step_on_one_rank_calls_nothing():
+    """Its gradients are the means already; a group that has ended is told all the same."""
+    code = """
+import autograd_nb as torch, autograd_nb.distributed as dist
+dist.init_process_group()
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(300, 300))
+def step(x):
+    model.zero_grad()
+    model(x).square().sum().backward()
+run = torch.compile(step, fullgraph=True)
+@torch.compile(fullgraph=True)
+def calls(x):
+    dist.all_reduce(y := x * 2, dist.ReduceOp.AVG)
+    dist.all_gather_into_tensor(every := torch.zeros(2), y)
+    return y, every
+x = torch.ones(2, 300)
+for i in range(6):
+    run(x * i)
+    found, _ = [p.grad for p in model.parameters()], step(x * i)
+    assert all(torch.allclose(a, p.grad) for a, p in zip(found, model.parameters()))
+    assert [t.tolist() for t in calls(torch.ones(2) * i)] == [[2.0 * i] * 2] * 2
+print("calls", int(dist.group.WORLD.words[0]), any(word in str(run.programs) for word in ("all_reduce", "hand_over")))
+dist.destroy_process_group()
+try:
+    calls(torch.ones(2))
+except dist.DistBackendError as error:
+    print(error)
+"""
+    ended = python(code)
+    assert ended.stdout == "calls 0 False\na collective was given up, or its group is destroyed\n", ended.stderr

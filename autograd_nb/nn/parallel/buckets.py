@@ -46,7 +46,7 @@ class Bucket:
             at += n
         self.pending = len(self.members)
         self.work: dist.Work | None = None
-        self.total: Callable[[], Tensor] | None = None  # returns the mean over all ranks, in a captured pass
+        self.total: Callable[[], Tensor | None] | None = None  # returns the mean over all ranks, in a captured pass
         self.future: Future | None = None
 
     def gradients(self) -> list[Tensor]:
@@ -228,11 +228,13 @@ class Reducer:
         with no_grad():
             bucket.future = hook(state, dist.GradBucket(index, bucket.tensor, bucket.gradients(), params, index == len(self.buckets) - 1))
 
-    def _mean(self, bucket: Bucket, last: bool) -> Callable[[], Tensor]:
+    def _mean(self, bucket: Bucket, last: bool) -> Callable[[], Tensor | None]:
         """Begin the mean of a bucket's gradients over all ranks, by kernels, which a captured program repeats; what returns it.
 
-        While the ``last`` bucket travels there is nothing else to do.
+        While the ``last`` bucket travels there is nothing else to do. One rank's gradients are the means: then None is returned.
         """
+        if dist.get_world_size(self.group) == 1:
+            return lambda: None
         with no_grad():
             parts = [new_full(p.shape, 0.0, p.dtype) if p._grad is None else p._grad.detach() for p in (self.params[i] for i in bucket.members)]
             flat = cat([part.reshape(-1) for part in parts])
@@ -242,12 +244,17 @@ class Reducer:
                 return lambda: total
             return compiled.reduced_later(self.group, whole, dist.ReduceOp.AVG)
 
-    def _hand_out(self, bucket: Bucket, taken: Callable[[], Tensor]) -> None:
+    def _hand_out(self, bucket: Bucket, taken: Callable[[], Tensor | None]) -> None:
         """Give the parameters the gradients of a captured pass."""
         at, bucket.total = 0, None
         with no_grad():
-            total = taken().to(bucket.tensor.dtype)
+            total = taken()
+            if total is not None:
+                total = total.to(bucket.tensor.dtype)  # type: ignore[attr-defined]
             for p in (self.params[i] for i in bucket.members):
+                if total is None:
+                    p.grad = new_full(p.shape, 0.0, p.dtype) if p._grad is None else p._grad
+                    continue
                 part = total[at : at + p.numel()].view(p.shape)
                 at += p.numel()
                 if p._grad is None:
