@@ -176,7 +176,7 @@ def test_a_compiled_step_on_one_rank_calls_nothing():
     code = """
 import autograd_nb as torch, autograd_nb.distributed as dist
 dist.init_process_group()
-model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(300, 300))
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(300, 300).double())
 def step(x):
     model.zero_grad()
     model(x).square().sum().backward()
@@ -186,7 +186,7 @@ def calls(x):
     dist.all_reduce(y := x * 2, dist.ReduceOp.AVG)
     dist.all_gather_into_tensor(every := torch.zeros(2), y)
     return y, every
-x = torch.ones(2, 300)
+x = torch.ones(2, 300).double()
 for i in range(6):
     run(x * i)
     found, _ = [p.grad for p in model.parameters()], step(x * i)
