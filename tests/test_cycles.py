@@ -140,6 +140,51 @@ def test_no_cycles(name):
         gc.enable()
 
 
+W = torch.linspace(-1, 1, 9).reshape(3, 3).requires_grad_()
+
+
+def refused_by_compile(x):
+    return x * 2 if x.sum().item() > 0 else x
+
+
+#: functions that are compiled anew; what each is for
+COMPILED = {
+    "a loop": lambda: (X * W[0]).sin().sum().backward(),
+    "a product with what follows it": lambda: ((X @ W).relu() * 3).sum().backward(),
+    "rows": lambda: F.layer_norm(F.softmax(X @ W, -1), (3,)).sum().backward(),
+    "factors that passes share": lambda: (F.gelu(X * W[0]) * F.tanh(X * W[0])).sum().backward(),
+    "reductions": lambda: (W.std(0) + W.amax(1)).sum().backward(),
+    "convolutions": lambda: F.conv2d(X.reshape(1, 1, 4, 3), W[None, None, :2, :2]).exp().sum().backward(),
+    "random numbers": lambda: (torch.rand(3) * W).sum().backward(),
+    "a kernel that Python calls": lambda: torch.fft.fft(X).abs().sum(),
+    "second order": second_order,
+    "a training step": train,
+    "what compile refuses": lambda: refused_by_compile(X),
+}
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("name", COMPILED)
+def test_no_cycles_for_a_compiled_function(name):
+    """Nor does a function that is compiled anew: its capture, its program and three calls."""
+    function = COMPILED[name]
+
+    def call():
+        step = torch.compile(lambda: function())
+        for _ in range(3):
+            step()
+
+    for _ in range(2):
+        call()
+    gc.collect()
+    gc.disable()
+    try:
+        call()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
 #: nested functions that may call themselves by name, as they are made once
 ONCE = {("ops/nn/interpolate.py", "resize"), ("compat/overriding.py", "call"), ("ops/core/registry.py", "renaming")}
 

@@ -108,7 +108,7 @@ class Session:
         self._unchanged(guard)
         capture.problems += [Problem(reason) for ask in capture.endings if (reason := ask())]
         if capture.problems:
-            raise capture.problems[0]
+            raise capture.problems.pop(0)  # (kept there it would be a cycle, by way of the frames that it passes)
         if stores:
             result = (result, tuple([k.get() for k in stores]))
         self.before.check_arguments(self.standing.changed)

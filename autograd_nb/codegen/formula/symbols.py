@@ -10,6 +10,7 @@ Every value has a concrete dtype, and every literal is typed: in Numba ``float32
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
 
@@ -60,6 +61,8 @@ class Trace:
     """The instructions that one formula (or several together) wrote, with common subexpressions shared.
 
     ``compute`` is the dtype in which literals without a typed partner are written ("float32", "float64", "int64"…).
+    A trace owns its symbols, which refer to it weakly, so that neither is left to the collector of cycles: who keeps symbols in order to
+    go on writing with them, or to write them once more, keeps their trace too.
     """
 
     def __init__(self, compute: str, prefix: str = "t"):
@@ -68,6 +71,7 @@ class Trace:
         self.instructions: list[Sym] = []
         self.tables: dict[str, tuple[Any, ...]] = {}
         self._known: dict[tuple[Any, ...], Sym] = {}
+        self._weak = weakref.ref(self)
 
     def input(self, name: str, dtype: str) -> Sym:
         """Return a value that the loop loads under ``name`` before the body runs."""
@@ -100,7 +104,7 @@ class Trace:
         if known is not None:
             return known
         name = args[0] if op == "input" else f"{self.prefix}{len(self.instructions)}"
-        sym = Sym(self, op, args, dtype, name)
+        sym = Sym(self._weak, op, args, dtype, name)
         self._known[key] = sym
         self.instructions.append(sym)
         return sym
@@ -158,16 +162,23 @@ class Trace:
 class Sym:
     """One scalar value in a formula that is being written down."""
 
-    __slots__ = ("args", "dtype", "name", "op", "trace")
+    __slots__ = ("_trace", "args", "dtype", "name", "op")
     __array_ufunc__ = None  # a NumPy scalar on the left must not swallow a symbol
     args: tuple[Any, ...]
     dtype: str
     name: str
     op: str
-    trace: Trace
+    _trace: weakref.ref[Trace]
 
-    def __init__(self, trace: Trace, op: str, args: tuple[Any, ...], dtype: str, name: str):
-        self.trace, self.op, self.args, self.dtype, self.name = trace, op, args, dtype, name
+    def __init__(self, trace: weakref.ref[Trace], op: str, args: tuple[Any, ...], dtype: str, name: str):
+        self._trace, self.op, self.args, self.dtype, self.name = trace, op, args, dtype, name
+
+    @property
+    def trace(self) -> Trace:
+        """Return the trace that the symbol was written in, which must still be held by somebody."""
+        trace = self._trace()
+        assert trace is not None, f"nobody holds the trace of {self} any more"
+        return trace
 
     def text(self, names: Sequence[str] | None = None) -> str:
         """Return the expression that computes the symbol from its arguments, which are called ``names`` there if those are given."""

@@ -114,7 +114,7 @@ class ObjectValues:
         pointer, size, values = id(self._dict) + _VALUES, self._size, list(self._dict.values())
         if word(pointer) != self._begin:
             return [pointer, 0, 1, word(pointer), address(_NOTHING), 0, size, *[0] * size], []
-        words = list((ctypes.c_int64 * size).from_address(self._begin))
+        words = [*memoryview(ctypes.string_at(self._begin, 8 * size)).cast("q")]
         if not {0, *map(id, values)}.issuperset(words[1:]):  # another thread has changed them meanwhile
             words = [-1] * size
         return [pointer, 0, 1, self._begin, pointer, 1, size, *words], [v for v in values if isinstance(v, tuple) or is_plain(v)]

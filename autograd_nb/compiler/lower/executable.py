@@ -22,6 +22,10 @@ from . import driver
 from .memory_plan import ALIGN, plan, verify_plan
 from .parallel_records import shared
 
+#: the bytes at an address (an array type of ctypes for each size would be a class, which only the collector of cycles frees)
+_memory = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)(("PyMemoryView_FromMemory", ctypes.pythonapi))
+_WRITABLE = 0x200  #: PyBUF_WRITE
+
 
 def _in_python(step: Step) -> bool:
     """Return whether Python calls a kernel: that of another library, one of complex numbers, for which a cell has no room, or any where none
@@ -287,8 +291,7 @@ class Executable:
         cell, offset = self._cell(use.buffer)
         if not use.size:
             return np.empty(0, use.dtype)
-        kind = ctypes.c_char * (use.size * use.dtype.itemsize)
-        memory: Any = kind.from_address(int(self.values[cell]) + offset + use.offset)
+        memory = _memory(int(self.values[cell]) + offset + use.offset, use.size * use.dtype.itemsize, _WRITABLE)
         return np.frombuffer(memory, use.dtype)
 
     def __str__(self) -> str:

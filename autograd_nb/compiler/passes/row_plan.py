@@ -29,6 +29,7 @@ class Value:
     parameters: tuple[str, ...] = ()
     result: Sym | None = None  #: of symbols named by the parameters; None: an operand of the kernel
     fold: Fold | None = None
+    trace: Trace | None = None  #: what ``result`` was written in
 
 
 def _same(x: Sym) -> Sym:
@@ -50,9 +51,9 @@ class Plan:
     def add(self, formula: Callable, parameters: Sequence[str], literals: str = "float32", fold: Fold | None = None) -> str:
         """Return the name of ``formula`` of values, or of its fold over the row. ``literals``: the dtype of numbers beside no value."""
         given = {p: self.values[p].dtype for p in parameters}
-        trace = Trace(literals)
-        known = {p: trace.input(p, dtype) for p, dtype in given.items()}
-        made = trace.as_sym(formula(*[known[p] for p in parameters]))
+        whole = Trace(literals)
+        known = {p: whole.input(p, dtype) for p, dtype in given.items()}
+        made = whole.as_sym(formula(*[known[p] for p in parameters]))
         if made.op == "input" and fold is None:
             return made.name
         read = {s.name for s in closure([made])}
@@ -69,7 +70,7 @@ class Plan:
             rows = fold is not None or all(v.rows for v in mine)
             dtype = result.dtype if fold is None else fold.accumulator(result.dtype)
             weight = 0 if rows else len(lines) + sum(v.weight for v in mine)
-            self.values[name] = Value(rows, dtype, phase, weight, tuple(used), result, fold)
+            self.values[name] = Value(rows, dtype, phase, weight, tuple(used), result, fold, trace)
         return name
 
     def passes(self, wanted: Sequence[str]) -> int:
