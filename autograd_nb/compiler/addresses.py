@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.build import linking
+from ..codegen.build import linking, llvm_text
 from .ir import address
 
 #: ``self`` is an array, of words: how many arrays come, where the values stand, for each array the number of its value and the bytes to take off
@@ -77,4 +77,4 @@ def writer(values: np.ndarray, cells: Sequence[int], shifts: Sequence[int]) -> C
 
         return write
     table = np.array([len(pairs), address(values), *(n for pair in pairs for n in pair)], np.int64)
-    return linking.bound_to(table, "write_addresses", _WRITE, linking.FASTCALL)
+    return llvm_text.bound_to(table, "write_addresses", _WRITE, linking.FASTCALL)

@@ -779,12 +779,12 @@ def test_what_the_interpreter_reads_of_a_function_is_never_freed(monkeypatch):
     """It looks for garbage once more at its end, after modules have been emptied: a function whose description was freed crashes it."""
     made = []
 
-    class Method(linking._Method):
+    class Method(linking.Method):
         def __init__(self, *fields):
             super().__init__(*fields)
             made.append(weakref.ref(self))
 
-    monkeypatch.setattr(linking, "_Method", Method)
+    monkeypatch.setattr(linking, "Method", Method)
     for table in ("_built", "_by_key", "_linked", "_alive"):
         monkeypatch.setattr(compilation, table, type(getattr(compilation, table))())
     entry = compilation.build("def kernel(x):\n    x[0] = 41.5\n", "kernel", ("float64[:]",))

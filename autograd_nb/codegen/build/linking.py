@@ -1,4 +1,4 @@
-"""Machine code in memory: object code and LLVM text, linked with what they call, and the functions by which Python calls them.
+"""Machine code in memory: object code, linked with what it calls, and the functions by which Python calls it.
 
 Whoever compiled object code, this process or another, it is linked here. That takes LLVM's linker (llvmlite) and two small libraries in C that Numba
 brings along, and not Numba: to import it takes longer than to link the kernels of a whole program.
@@ -11,15 +11,13 @@ import ctypes
 import os
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from .apart import apart
 
 NOARGS, FASTCALL = 4, 0x80  #: how Python calls a function in C: METH_NOARGS, METH_FASTCALL
 
@@ -51,7 +49,6 @@ class Linked(NamedTuple):
 _engine: Any = None
 _addresses: dict[str, int] = {}  # of what many kernels share, by symbol
 _environments: dict[str, Any] = {}  # what machine code refers to
-_methods: dict[str, _Method] = {}  # of functions written as LLVM text, by name
 
 
 def link(code: Code) -> Linked:
@@ -59,7 +56,7 @@ def link(code: Code) -> Linked:
     symbol, machine_code = code.kernel
     _linked_once(*code.support)
     entry = _linked_once(*code.entry)
-    address = _add(machine_code, symbol)
+    address = add(machine_code, symbol)
     for name in code.environments:
         _set_environment(name)
     return Linked(code.name, entry, address)
@@ -69,14 +66,15 @@ def _linked_once(symbol: str, machine_code: bytes) -> int:
     """Return the address of what many kernels share, linked if it is not."""
     found = _addresses.get(symbol)
     if found is None:
-        found = _addresses[symbol] = _add(machine_code, symbol)
+        found = _addresses[symbol] = add(machine_code, symbol)
     return found
 
 
-def _add(machine_code: bytes, symbol: str) -> int:
+def add(machine_code: bytes, symbol: str) -> int:
+    """Return the address of a function of object code, linked. OSError where there is none."""
     from llvmlite import binding
 
-    engine = _engine or _made_engine()
+    engine = ready()
     engine.add_object_file(binding.ObjectFileRef.from_data(machine_code))
     address = int(engine.get_function_address(symbol))
     if not address:
@@ -84,23 +82,18 @@ def _add(machine_code: bytes, symbol: str) -> int:
     return address
 
 
-def from_text(text: str, name: str) -> int:
-    """Return the address of a function of an LLVM module, given as text; call it in the thread of `apart`."""
-    from llvmlite import binding
-
-    engine = _engine or _made_engine()
-    module = binding.parse_assembly(text)
-    module.verify()
-    engine.add_module(module)
-    engine.finalize_object()
-    return int(engine.get_function_address(name))
+def global_variable(symbol: str) -> int:
+    """Return the address of a variable of machine code that is linked; 0 where there is none."""
+    return int(_engine.get_global_value_address(symbol))
 
 
-def _made_engine() -> Any:
+def ready() -> Any:
     """Return what links, made once: an engine that knows where the functions are that kernels call."""
     global _engine
     from llvmlite import binding
 
+    if _engine is not None:
+        return _engine
     with suppress(RuntimeError):  # new versions do it by themselves
         binding.initialize()
     binding.initialize_native_target()
@@ -148,7 +141,7 @@ def extension(name: str) -> Any:
 
 def _set_environment(symbol: str) -> None:
     """Tell machine code where the object is that a function refers to when it makes a message of numbers, or prints."""
-    place = _engine.get_global_value_address(symbol)
+    place = global_variable(symbol)
     if place:
         _environments[symbol] = found = _known_environment(symbol) or extension("numba._dynfunc").Environment({"__name__": __name__})
         ctypes.c_void_p.from_address(place).value = id(found)
@@ -163,18 +156,20 @@ def _known_environment(symbol: str) -> Any:
 # ------------------------------------------------------------------------------------------------ what Python calls
 
 
-class _Method(ctypes.Structure):
+class Method(ctypes.Structure):
+    """A built-in function as Python's own struct ``PyMethodDef`` describes it."""
+
     _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
-_new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
     ("PyCFunction_NewEx", ctypes.pythonapi)
 )
 
 
-def _described(name: str, address: int, flags: int) -> _Method:
+def described(name: str, address: int, flags: int) -> Method:
     """Return what Python's function objects refer to."""
-    method = _Method(name.encode(), address, flags, None)
+    method = Method(name.encode(), address, flags, None)
     # the interpreter reads it whenever it looks for garbage, even at its end, when modules have been emptied: it is never freed
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
     return method
@@ -183,22 +178,4 @@ def _described(name: str, address: int, flags: int) -> _Method:
 def function(linked: Linked) -> Any:
     """Return the function that Python calls for a kernel."""
     bound = struct.pack("@PP", id(np.ndarray), linked.address)
-    return _new_function(ctypes.addressof(_described(linked.name, linked.entry, FASTCALL)), bound, None)
-
-
-def bound_to(to: Any, name: str, text: str, flags: int = NOARGS) -> Callable[..., Any]:
-    """Return a function that calls the LLVM text's ``ptr @name(ptr %self, ptr %none)``, or with `FASTCALL` its
-    ``ptr @name(ptr %self, ptr %arguments, i64 %count)``.
-
-    ``self`` is the Python object ``to``; where that is an address, as an int, of words that the function works on, the caller keeps them
-    alive. Such a builtin costs a tenth of what ctypes takes to convert some arguments.
-    """
-    method = _methods.get(name) or apart(_compiled_method, name, text, flags)
-    made: Callable[..., Any] = _new_function(ctypes.addressof(method), to, None)
-    return made
-
-
-def _compiled_method(name: str, text: str, flags: int) -> _Method:
-    if name not in _methods:
-        _methods[name] = _described(name, from_text(text, name), flags)
-    return _methods[name]
+    return new_function(ctypes.addressof(described(linked.name, linked.entry, FASTCALL)), bound, None)

@@ -197,6 +197,24 @@ def load(key: str) -> Code | None:
     return _code(payload)
 
 
+def keep(content: str, code: bytes, name: str) -> None:
+    """Keep what is no kernel of Numba's, where other processes would look for it."""
+    if _named():
+        key = key_of(content)
+        store.save(key, code, {"name": name, "argtypes": [], "numba": numba_version(), "content": content, "made": made_here()})
+
+
+def kept(content: str) -> bytes | None:
+    """Return what `keep` has kept, in the cache or a pack; None where there is nothing."""
+    found = store.load(key_of(content)) if _named() else None
+    return packs.load(content) if found is None else found
+
+
+def _named() -> bool:
+    """Return whether names in the cache can be told, or else could only be by importing Numba."""
+    return "numba" in sys.modules or requests.find("machine") is not None
+
+
 def answer(*words: Any) -> Any:
     """Return what was noted of these words, in the cache or a pack; None where nothing was, or Numba is there to find it out."""
     found = requests.find(*words)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.build import linking
+from ...codegen.build import linking, llvm_text
 from ...codegen.build.apart import apart
 from ..ir import address
 from ..nested import is_plain
@@ -29,11 +29,12 @@ _COUNTS = np.zeros(1 << _BITS, np.int64)  #: of changes; a dict that shares its 
 _SPREAD = 0x9E3779B97F4A7C15  #: 2^64 over the golden ratio: the upper bits of its multiples differ
 _NOTHING = np.zeros(256, np.int64)  #: is compared where an object's values stand in it no longer
 
-_CHANGES = """
+_CHANGES = f"""
+@dict_counts = global ptr null
 define i32 @dict_changes(i32 %event, i64 %dict, ptr %key, ptr %value) {{
-  %mixed = mul i64 %dict, {factor}
-  %number = lshr i64 %mixed, {shift}
-  %counts = inttoptr i64 {counts} to ptr
+  %mixed = mul i64 %dict, {_SPREAD - (1 << 64)}
+  %number = lshr i64 %mixed, {64 - _BITS}
+  %counts = load ptr, ptr @dict_counts
   %at = getelementptr i64, ptr %counts, i64 %number
   %count = load i64, ptr %at
   %more = add i64 %count, 1
@@ -41,6 +42,13 @@ define i32 @dict_changes(i32 %event, i64 %dict, ptr %key, ptr %value) {{
   ret i32 0
 }}
 """
+
+
+def _changes() -> int:
+    """Return the address of what the interpreter calls, which counts in `_COUNTS`."""
+    found = llvm_text.address_of(_CHANGES, "dict_changes")
+    ctypes.c_int64.from_address(linking.global_variable("dict_counts")).value = address(_COUNTS)
+    return found
 
 
 class Way(Enum):
@@ -72,11 +80,10 @@ def _is_called() -> bool:
     global _watch
     api, integer = ctypes.pythonapi, ctypes.c_int
     if _watch is None and hasattr(api, "PyDict_AddWatcher"):
-        text = _CHANGES.format(factor=_SPREAD, shift=64 - _BITS, counts=address(_COUNTS))
         add = ctypes.PYFUNCTYPE(integer, ctypes.c_void_p)(("PyDict_AddWatcher", api))
         ask = ctypes.PYFUNCTYPE(integer, integer, ctypes.py_object)(("PyDict_Watch", api))
         try:
-            number = add(apart(linking.from_text, text, "dict_changes"))
+            number = add(apart(_changes))
         except RuntimeError:  # as others have taken all numbers
             return False
         # at the end modules are emptied, and machine code is gone

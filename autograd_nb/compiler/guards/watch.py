@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...codegen.build import linking
+from ...codegen.build import llvm_text
 from ..ir import address
 from .dict_marks import mark, object_values
 
@@ -108,8 +108,8 @@ class Watch:
         self.table: np.ndarray = np.array([begin + 1 + len(inner), *words, 0, 0, 1, 1 + len(inner), *inner], dtype=np.int64)
         self.table[begin - 3] = address(self.table) + 8 * begin
         self._begin = begin + 1
-        self.same: Callable[[], bool] = linking.bound_to(address(self.table), "unchanged", _UNCHANGED)
-        self._same_values: Callable[[], bool] = linking.bound_to(address(self.table) + 8 * begin, "unchanged", _UNCHANGED)
+        self.same: Callable[[], bool] = llvm_text.bound_to(address(self.table), "unchanged", _UNCHANGED)
+        self._same_values: Callable[[], bool] = llvm_text.bound_to(address(self.table) + 8 * begin, "unchanged", _UNCHANGED)
 
     def seen(self) -> Seen:
         """Return the words of the dicts as they are now."""
@@ -125,7 +125,7 @@ class Watch:
                 return []
             if self._trial is None:  # (not in the table itself: another thread may be reading that)
                 self._trial = self.table.copy()
-                self._trial_same = linking.bound_to(address(self._trial), "unchanged", _UNCHANGED)
+                self._trial_same = llvm_text.bound_to(address(self._trial), "unchanged", _UNCHANGED)
             self._trial[:] = self.table
             for k in found:
                 self._trial[4 + 4 * k] = seen.marks[k]

@@ -11,6 +11,7 @@ for a number its cell, for a tuple a cell each.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import struct
 from collections.abc import Callable
 from itertools import chain
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.build import compilation, linking
+from ...codegen.build import compilation, llvm_text
 
 _trampolines: dict[tuple[str, ...], int] = {}
 _driver: Any = None
@@ -187,8 +188,8 @@ def trampoline(argtypes: tuple[str, ...]) -> int:
 def _make_trampoline(argtypes: tuple[str, ...]) -> int:
     found = _trampolines.get(argtypes)
     if found is None:
-        name = f"trampoline{len(_trampolines)}"
-        found = _trampolines[argtypes] = linking.from_text(_trampoline_text(name, argtypes), name)
+        name = f"trampoline_{hashlib.sha256(repr(argtypes).encode()).hexdigest()[:16]}"
+        found = _trampolines[argtypes] = llvm_text.address_of(_trampoline_text(name, argtypes), name)
     return found
 
 
@@ -205,7 +206,7 @@ def driver() -> Any:
 def _make_driver() -> None:
     global _driver
     if _driver is None:
-        address = linking.from_text(_DRIVER, "drive")
+        address = llvm_text.address_of(_DRIVER, "drive")
         _driver = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
 
 
@@ -236,7 +237,7 @@ define ptr @run_records(ptr %self, ptr %none) {
 def runner(arguments: int) -> Callable[[], int]:
     """Return `driver` as a function of no arguments, which are three words at this address."""
     driver()
-    return linking.bound_to(arguments, "run_records", _RUN)
+    return llvm_text.bound_to(arguments, "run_records", _RUN)
 
 
 def _test_address() -> int:
@@ -247,7 +248,7 @@ def _test_address() -> int:
 def _make_test() -> int:
     found = _trampolines.get(("test",))
     if found is None:
-        found = _trampolines["test",] = linking.from_text(_TEST, "test")
+        found = _trampolines["test",] = llvm_text.address_of(_TEST, "test")
     return found
 
 

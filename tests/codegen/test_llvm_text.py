@@ -1,0 +1,49 @@
+"""Functions that are LLVM text are made once: later processes find their machine code in the cache or in a pack."""
+
+from __future__ import annotations
+
+from .test_build import kernels, python
+
+PROGRAM = """
+import autograd_nb as torch
+from autograd_nb.codegen.build import llvm_text
+texts = []
+make = llvm_text._object_code
+llvm_text._object_code = lambda text: texts.append(text) or make(text)
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+@torch.compile
+def step():
+    x.grad = None
+    loss = (x * x).sum()
+    loss.backward()
+    return loss
+for _ in range(3):
+    print(step().item(), x.grad.tolist())
+print(len(texts))
+"""
+RESULT = ["5.0 [2.0, 4.0]"] * 3
+
+
+def test_a_second_process_makes_none(tmp_path):
+    *first, count = python(tmp_path, PROGRAM).splitlines()
+    assert first == RESULT and int(count) > 3
+    assert python(tmp_path, PROGRAM).splitlines() == [*RESULT, "0"]
+
+
+def test_what_is_damaged_is_made_again(tmp_path):
+    python(tmp_path, PROGRAM)
+    for path in kernels(tmp_path):
+        path.write_bytes(path.read_bytes()[:-1])
+    *again, count = python(tmp_path, PROGRAM).splitlines()
+    assert again == RESULT and int(count) > 3
+
+
+def test_packs_have_them(tmp_path):
+    program, pack = tmp_path / "program.py", tmp_path / "some.pack"
+    program.write_text(PROGRAM)
+    python(tmp_path / "cache", f"""
+    from pathlib import Path
+    from autograd_nb.cache import packing
+    packing.write(Path({str(pack)!r}), programs=[{str(program)!r}])
+    """)
+    assert python(tmp_path / "empty", PROGRAM, AUTOGRAD_NB_PACK=str(pack)).splitlines() == [*RESULT, "0"]
