@@ -19,6 +19,8 @@ from autograd_nb.compat.convolutions import conv2d_input as _conv2d_input
 from autograd_nb.compat.convolutions import conv2d_weight as _conv2d_weight
 from autograd_nb.compat.convolutions import conv3d_input as _conv3d_input
 from autograd_nb.compat.convolutions import conv3d_weight as _conv3d_weight
+from autograd_nb.compat.older import DelayedError as _DelayedError
+from autograd_nb.compat.older import UndefinedGrad as _UndefinedGrad
 from autograd_nb.compat.older import get_enum as _get_enum
 from autograd_nb.compat.older import get_file_path as _get_file_path
 from autograd_nb.compat.older import get_file_path_2 as _get_file_path_2
@@ -498,8 +500,8 @@ class _C:
     class _functions:
         """Classes of nodes."""
         AccumulateGrad = _AccumulateGrad
-        class UndefinedGrad: ...
-        class DelayedError: ...
+        UndefinedGrad = _UndefinedGrad
+        DelayedError = _DelayedError
     Generator = _Generator
     _LinAlgError = _LinAlgError
     _infer_size = _infer_size

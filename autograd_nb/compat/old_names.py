@@ -53,7 +53,7 @@ OLD_MODULES: dict[str, Absent] = {
         **_older("get_file_path get_file_path_2 get_writable_path"), **each(_NONE, "prepare_multiprocessing_environment log_export_usage signpost_event"),
         **each(_NO, "justknobs_check is_fb_unit_test"), "USE_GLOBAL_DEPS": Value(True), "USE_RTLD_GLOBAL_WITH_LIBTORCH": Value(False),
     }),
-    "_C._functions": Absent("Classes of nodes.", {"AccumulateGrad": At("graph.node:AccumulateGrad"), **each(NoClass(_GRAPH), "UndefinedGrad DelayedError")}),
+    "_C._functions": Absent("Classes of nodes.", {"AccumulateGrad": At("graph.node:AccumulateGrad"), **_older("UndefinedGrad DelayedError")}),
     "nn.parallel._functions": Absent("What goes between devices, of which there is one.", each(NoClass(_GPU), "Broadcast Gather Scatter ReduceAddCoalesced")),
     "utils.collect_env": Absent("What a report of a fault tells.", {"get_pretty_env_info": Says("autograd_nb on the CPU"), "main": _NONE}),
     "utils.backcompat": Absent("Warnings of old programs' broadcasting, which can be set without effect.", {

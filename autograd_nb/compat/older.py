@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..autograd.function import Function
 from ..graph.versions import fix
 from ..nn import functional as F
 from ..ops.creation.storages import LEGACY, of_file
@@ -221,3 +222,55 @@ def get_file_path_2(*path_components: str) -> str:
 def get_writable_path(path: str) -> str:
     """Return the path where it can be written to, else a folder made for it."""
     return path if os.access(path, os.W_OK) else tempfile.mkdtemp(suffix=Path(path).name)
+
+
+class _Undefined(Function):
+    @staticmethod
+    def forward(ctx: Any, *inputs: Tensor) -> Any:
+        return tuple(x.detach() for x in inputs) if len(inputs) > 1 else inputs[0].detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return (None,) * len(grads)
+
+
+class _Raises(Function):
+    @staticmethod
+    def forward(ctx: Any, text: str, *inputs: Tensor) -> Any:
+        ctx.text = text
+        return tuple(x.detach() for x in inputs) if len(inputs) > 1 else inputs[0].detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError(ctx.text)
+
+
+class UndefinedGrad:
+    """A function of tensors that returns them, and no gradient for any: functions below see none.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> torch._C._functions.UndefinedGrad()(x * 2).backward()
+    >>> x.grad
+    tensor([0.])
+    """
+
+    def __call__(self, *inputs: Tensor) -> Any:
+        """Return the tensors, as outputs of a step that hands no gradient on."""
+        return _Undefined.apply(*inputs)
+
+
+class DelayedError:
+    """A function of ``num_inputs`` tensors that returns them; its backward pass raises RuntimeError with the text ``msg``.
+
+    >>> torch._C._functions.DelayedError("not differentiable", 1)(torch.ones(1)).requires_grad
+    False
+    """
+
+    def __init__(self, msg: str, num_inputs: int) -> None:
+        self._text, self._count = msg, num_inputs
+
+    def __call__(self, *inputs: Tensor) -> Any:
+        """Return the tensors, as outputs of a step through which no gradient goes. RuntimeError for another number of them."""
+        if len(inputs) != self._count:
+            raise RuntimeError(f"DelayedError: expected {self._count} tensors, but got {len(inputs)} (num_inputs={self._count})")
+        return _Raises.apply(self._text, *inputs)

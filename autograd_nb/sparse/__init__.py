@@ -14,6 +14,9 @@ from .create import (
     from_scipy as from_scipy,
 )  # fmt: skip
 from .create import (
+    made_of as _made_of,
+)
+from .create import (
     sparse_coo_tensor as sparse_coo_tensor,
 )
 from .create import (
@@ -79,11 +82,7 @@ def _typed(name: str) -> _Any:
     kind = getattr(_TYPES[name], "dtype", None)
 
     def construct(*args: _Any) -> _Any:
-        if args and all(isinstance(a, int) for a in args):
-            return sparse_coo_tensor(args, dtype=kind)
-        if not args:
-            return sparse_coo_tensor((0,), dtype=kind)
-        return sparse_coo_tensor(*args[:2], *(tuple(a) for a in args[2:]), dtype=kind) if len(args) > 1 else sparse_coo_tensor(tuple(args[0]), dtype=kind)
+        return _made_of(args, kind)
 
     construct.__name__ = construct.__qualname__ = name
     construct.__doc__ = f"Return `sparse_coo_tensor` of the dtype of {name}."

@@ -150,6 +150,15 @@ def sparse_mask(x: Tensor, mask: Any) -> Any:
     return like(mask, read_at(x, mask))
 
 
+def made_of(args: tuple[Any, ...], d: Any) -> Any:
+    """Return what the old constructors make: of sizes, of a size, or of places, values and maybe a size."""
+    if all(isinstance(a, int) for a in args):
+        return sparse_coo_tensor(args or (0,), dtype=d)
+    if len(args) == 1:
+        return sparse_coo_tensor(tuple(args[0]), dtype=d)
+    return sparse_coo_tensor(*args[:2], *(tuple(a) for a in args[2:]), dtype=d)
+
+
 def from_scipy(matrix: Any) -> Any:
     """Return SciPy's sparse matrix or array as a tensor: CSR as CSR, every other format by coordinates.
 

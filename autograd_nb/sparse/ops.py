@@ -7,9 +7,10 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.modes import no_grad
+from ..ops.core.recording import can_cast, scalar_type
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
-from .create import sparse_mask, to_sparse
+from .create import made_of, sparse_mask, to_sparse
 from .tensor import HANDLERS, SparseTensor, become, grouped, index_of, keys_of, places, refused, segment_sum, sparse_dims
 from .values import (
     add_sparse,
@@ -176,11 +177,21 @@ def _pointwise(name: str) -> Callable[..., Any]:
     return apply
 
 
+def _holds(name: str, computed: dtypes.dtype, kept: dtypes.dtype) -> None:
+    """Refuse to change a tensor in place to numbers of a dtype that its own cannot hold."""
+    if not can_cast(computed, kept):
+        kinds = f"Can't convert result type {scalar_type(computed)} to output {scalar_type(kept)} in {name} operation"
+        raise RuntimeError(f"{name}_(): {kinds}: result type {scalar_type(computed)} can't be cast to it (cast the tensor, or leave out the underscore)")
+
+
 def _in_place(name: str) -> Callable[..., Any]:
     def change(s: Any, *args: Any, **kwargs: Any) -> Any:
         found = HANDLERS[name](s, *args, **kwargs)
         if not _sparse(s):
             raise refused(name + "_", "a dense tensor cannot become sparse in place")
+        if found.dtype is not s.dtype:
+            _holds(name, found.dtype, s.dtype)
+            found = like(found, values_of(found).to(s.dtype))
         if s.requires_grad and s.is_leaf and found.requires_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         become(s, found)
@@ -242,7 +253,7 @@ def add(a: Any, b: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     if _sparse(a) and _sparse(b):
         return add_sparse(a, b, alpha)
     if _sparse(b) and isinstance(a, Tensor) and a.ndim == b.ndim:
-        return a + to_dense(b) * alpha if alpha != 1 else a + to_dense(b)
+        return OPS["add"].call(a, to_dense(b), alpha=alpha)
     if _sparse(a) and a._kind == "csr" and isinstance(b, Tensor):
         return to_dense(a) + b * alpha
     raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead. (or make the operand dense by .to_dense())")
@@ -267,13 +278,19 @@ def rsub(a: Any, b: Any) -> Any:
 def add_(a: Any, b: Any, *, alpha: Any = 1) -> Any:
     if _sparse(a):
         return _in_place("add")(a, b, alpha=alpha)
+    _holds("add", dtypes.promote_types(a.dtype, b.dtype), a.dtype)
     return a.index_put_(tuple(places(b).unbind(0)), values_of(b).to(a.dtype) * alpha, accumulate=True)
 
 
+@handles("mul_", "__imul__")
+def mul_(a: Any, b: Any) -> Any:
+    return _in_place("mul")(a, b) if _sparse(a) else a.mul_(to_dense(b))
+
+
 HANDLERS["sub_"] = HANDLERS["__isub__"] = lambda a, b, *, alpha=1: add_(a, b, alpha=-alpha)
-for _name in ("mul", "div", "neg", "abs", "pow", "sqrt", "sin", "tanh", "relu", "square", "floor", "ceil", "round", "trunc", "sign", "log1p", "expm1"):
+for _name in ("div", "neg", "abs", "pow", "sqrt", "sin", "tanh", "relu", "square", "floor", "ceil", "round", "trunc", "sign", "log1p", "expm1"):
     HANDLERS[_name + "_"] = _in_place(_name)
-HANDLERS["__imul__"], HANDLERS["__itruediv__"] = HANDLERS["mul_"], HANDLERS["div_"]
+HANDLERS["__itruediv__"] = HANDLERS["div_"]
 
 
 @handles("zero_")
@@ -293,6 +310,11 @@ def copy_(s: Any, source: Any, non_blocking: bool = False) -> Any:
         become(s, like(source, source._val.to(s.dtype).clone()))
     s._version_[0] += 1
     return s
+
+
+@handles("new")
+def new(s: Any, *args: Any, dtype: Any = None, device: Any = None) -> Any:
+    return made_of(args, dtype or s.dtype)
 
 
 @handles("zeros_like")

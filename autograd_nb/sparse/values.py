@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import torch_function
+from ..dtypes import promote_types
 from ..graph import engine, ownership
 from ..graph.modes import no_grad, state
 from ..graph.ownership import handed
@@ -128,7 +129,9 @@ def add_sparse(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor
     kind, both = a._kind, a._coalesced and b._coalesced
     x, y = parts(as_coo(a)), parts(as_coo(b))
     second = values_of(y)
-    values = OPS["cat"].call([values_of(x), second if alpha.__class__ is int and alpha == 1 else second * alpha])
+    if alpha.__class__ is not int or alpha != 1:  # in the dtype of the sum: the product of small integers goes round elsewhere
+        second = second.to(promote_types(a.dtype, b.dtype)) * alpha
+    values = OPS["cat"].call([values_of(x), second])
     index = OPS["cat"].call([x._index[0], y._index[0]], 1)
     if both:
         size = x.shape[: sparse_dims(x)]

@@ -120,7 +120,7 @@ class Meters:
     "code",
     [
         "torch.add(m, 1)", "torch.add(x, m)", "x + m", "x * m", "torch.exp(m)", "torch.sum(m)", "torch.mean(m, 0)", "torch.matmul(x, m)",
-        "F.softmax(m, -1)", "torch.cumsum(m, dim=0)",
+        "F.softmax(m, -1)", "torch.cumsum(m, dim=0)", "torch.cat([m, m])", "torch.stack([m, m], dim=1)", "torch.concat([m], 1)",
     ],
 )  # fmt: skip
 def test_objects_that_are_no_tensors_are_asked_the_first_time(code):

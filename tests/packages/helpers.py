@@ -26,7 +26,7 @@ def fill(module: torch.nn.Module, seed: int = 0, scale: float = 0.1) -> torch.nn
             if p.ndim > 1:
                 p.copy_(torch.from_numpy(generator.standard_normal(tuple(p.shape)) * scale))
             elif not bool((p == 1).all()):
-                p.copy_(torch.from_numpy(generator.standard_normal(tuple(p.shape)) * 0.01))
+                p.copy_(torch.from_numpy(np.asarray(generator.standard_normal(tuple(p.shape)) * 0.01)))
     return module
 
 

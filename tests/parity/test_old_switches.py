@@ -74,6 +74,29 @@ def test_hooks_of_all_modules_can_be_set_anew():
     same(program)
 
 
+def test_steps_without_a_gradient_and_with_an_error():
+    def program(t):
+        made, seen, x = t._C._functions, [], t.ones(2, requires_grad=True)
+
+        class Sees(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, zeros):
+                ctx.set_materialize_grads(zeros)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                seen.append(None if g is None else g.tolist())
+                return g, None
+
+        for zeros in (True, False):
+            made.UndefinedGrad()(Sees.apply(x, zeros)).sum().backward()
+        y = made.DelayedError("not yet", 1)(x * 3)
+        return seen, y.tolist(), y.requires_grad, outcome(lambda _: y.sum().backward(), t)
+
+    same(program)
+
+
 def test_helpers():
     def nested(t):
         f = place(t, "autograd.function")._nested_map(lambda x: isinstance(x, int), lambda x: x + 1, "ints")

@@ -51,6 +51,7 @@ PROGRAMS = {
     "shapes": "s.t(), s.transpose(0, 1), b.transpose(0, 1), s.unsqueeze(0), s[1], b[0], torch.cat([s, s]), torch.cat([s, s], 1), s.T",
     "casts": "s.double(), s.to(torch.float64), s.long(), s.clone(), s.detach(), s.type(), torch.zeros_like(s), s.float(), s.dtype, s.shape, s.numel()",
     "masks": "x.sparse_mask(s.coalesce()), x.sparse_mask(c)",
+    "new": "s.new(torch.tensor(I), torch.tensor(V)), s.new(torch.tensor(I), torch.tensor(V), (2, 4)), s.new(2, 3), s.double().new(2, 3)",
     "legacy": "torch.sparse.FloatTensor(torch.tensor(I), torch.tensor(V), torch.Size([2, 3])), torch.sparse.FloatTensor(2, 3)",
     "made": "torch.sparse_coo_tensor(I, V), torch.sparse_coo_tensor((2, 3)), torch.sparse_coo_tensor(I, [1, 2, 3, 4], (2, 4), dtype=torch.float64)",
     "in place": "s.clone().mul_(3), s.clone().zero_(), x.clone().add_(s, alpha=-2), s.clone().add_(s), s.clone().copy_(s * 2)",
@@ -228,3 +229,26 @@ def test_a_product_by_its_old_name():
 @pytest.mark.parity
 def test_transposes_of_batches():
     check_snippets({name: f"s = t.arange(24.).reshape(2, 3, 4).to_sparse(); r = s.{name}.to_dense()" for name in ("mT", "transpose(-1, 0)")}, "")
+
+
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "add_", "sub_", "mul_", "div_"])
+@pytest.mark.parametrize("first", ["uint8", "int16", "int64", "float32", "float64"])
+def test_two_dtypes(op, first):
+    """Promoted as dense ones, before anything is computed; in place the dtype stays, and what it cannot hold is refused."""
+
+    def outcome(lib, second, sparse):
+        a = lib.tensor([[1, 0, 3], [2, 250, 0]]).to(getattr(lib, first))
+        b = lib.tensor([[1, 2, 0], [5, 250, 0]]).to(getattr(lib, second))
+        a, b = a.to_sparse() if sparse[0] else a, b.to_sparse() if sparse[1] else b
+        if op == "div_":
+            b = lib.tensor(2, dtype=getattr(lib, second))
+        try:
+            return plain(getattr(a.clone(), op)(b))
+        except (RuntimeError, TypeError) as error:
+            return type(error).__name__
+
+    for second in ("uint8", "int16", "int64", "float32", "float64"):
+        for sparse in ((True, True), (False, True)):
+            if op != "div_" or sparse[0]:
+                mine, theirs = outcome(ours, second, sparse), outcome(torch, second, sparse)
+                assert mine == theirs, (second, sparse, mine, theirs)

@@ -64,10 +64,17 @@ class Global:
 class Holder(ModuleType):
     """The module in which PyTorch has these hooks, by names (``_global_forward_hooks``) that programs set to other dicts."""
 
-    _global_forward_hooks = property(lambda self: Global.forward, lambda self, hooks: setattr(Global, "forward", hooks))
-    _global_forward_pre_hooks = property(lambda self: Global.forward_pre, lambda self, hooks: setattr(Global, "forward_pre", hooks))
-    _global_backward_hooks = property(lambda self: Global.backward, lambda self, hooks: setattr(Global, "backward", hooks))
-    _global_backward_pre_hooks = property(lambda self: Global.backward_pre, lambda self, hooks: setattr(Global, "backward_pre", hooks))
+
+def _shared(part: str) -> property:
+    return property(lambda self: getattr(Global, part), lambda self, hooks: setattr(Global, part, hooks))
+
+
+for _name, _part in {
+    "forward_hooks": "forward", "forward_hooks_with_kwargs": "forward_with_kwargs", "forward_hooks_always_called": "forward_always",
+    "forward_pre_hooks": "forward_pre", "backward_hooks": "backward", "backward_pre_hooks": "backward_pre", "is_full_backward_hook": "full",
+    "parameter_registration_hooks": "parameter", "module_registration_hooks": "module", "buffer_registration_hooks": "buffer",
+}.items():  # fmt: skip
+    setattr(Holder, f"_global_{_name}", _shared(_part))
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Handle:

@@ -10,6 +10,7 @@ from ... import dtypes, launch, strides
 from ...graph.modes import state
 from ...shapes import Layout, Size, as_shape, layout_of, wrap_dim
 from ...tensor import Tensor, make
+from ..core.foreign import asked, foreign_among
 from ..core.recording import can_cast, check_output, fresh, scalar_type, store
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
@@ -82,6 +83,8 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         y = _cats.find(dim, tensors)
         if y is not None:
             return y
+    if foreign_among((tensors,)):
+        return asked.redefined(cat, (tensors, dim), {} if out is None else {"out": out})
     ts = tensors_argument(tensors, "cat")
     # PyTorch lets old-style empty tensors of shape (0,) join anything
     kept = [t for t in ts if tuple(t.shape) != (0,)] or [ts[0]]
@@ -141,6 +144,8 @@ def stack(tensors, dim=0, *, axis=None, out=None):
         y = _stacks.find(dim, tensors)
         if y is not None:
             return y
+    if foreign_among((tensors,)):
+        return asked.redefined(stack, (tensors, dim), {} if out is None else {"out": out})
     ts = tensors_argument(tensors, "stack")
     d = wrap_dim(dim, ts[0].ndim + 1)
     for i, t in enumerate(ts):
