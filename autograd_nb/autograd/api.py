@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from ..config import settings
 from ..errors import AutogradError
@@ -16,7 +16,13 @@ from ..tensor import Tensor, edge
 _TensorOrTensors = Any
 
 
-class GradientEdge:
+class _Edge(NamedTuple):
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+class GradientEdge(_Edge):
     """A place in the graph to start from or to differentiate by: a node and its output's index.
 
     >>> x = torch.ones(1, requires_grad=True)
@@ -24,17 +30,17 @@ class GradientEdge:
     0
     """
 
-    node: Any
-    output_nr: int
+    _known: Any = None  #: the layout of the tensor that it was asked of
 
-    __slots__ = ("node", "output_nr", "_edge", "_layout")
+    @property
+    def _edge(self) -> Any:
+        if isinstance(self.node, AccumulateGrad):
+            return self.node.variable
+        return Output(self.node, self.output_nr) if self.node.several else self.node
 
-    def __init__(self, node: Any, output_nr: int, ownership_token: Any = None, *, _edge: Any = None, _layout: Any = None):
-        if _edge is None and isinstance(node, AccumulateGrad):
-            _edge, _layout = node.variable, node.variable._layout
-        elif _edge is None:
-            _edge = Output(node, output_nr) if node.several else node
-        self.node, self.output_nr, self._edge, self._layout = node, output_nr, _edge, _layout
+    @property
+    def _layout(self) -> Any:
+        return self.node.variable._layout if isinstance(self.node, AccumulateGrad) else self._known
 
 
 def set_graph_reuse(mode: str) -> str:
@@ -64,7 +70,9 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if target is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node = target.node if target.__class__ is Output else tensor._accumulator if target.is_leaf_edge else target
-    return GradientEdge(node, tensor.output_nr, _edge=target, _layout=tensor._layout)
+    found = GradientEdge(node, tensor.output_nr)
+    found._known = tensor._layout
+    return found
 
 
 def _tensors(value: Any, name: str, function: str) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..ops.core.history import check_inplace
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
 
@@ -34,6 +35,9 @@ def _function(name: str) -> Callable[..., Any]:
         if number and len(args) > 2:  # PyTorch's take it by position too
             kwargs[number], args = args[2], args[:2]
         per_tensor = {k: v.tolist() if isinstance(v, Tensor) and v.ndim else v for k, v in kwargs.items()}
+        if inplace:  # before anything is changed
+            for i, t in enumerate(self):
+                check_inplace(t, *[_of(a, i) for a in args])
         results = [_call(plain, inplace, t, [_of(a, i) for a in args], {k: _of(v, i) for k, v in per_tensor.items()}) for i, t in enumerate(self)]
         return list(results) if inplace else tuple(results)
 

@@ -773,6 +773,31 @@ def test_strides_of_gradients(made):
     assert found[0] == found[1] == found[2]
 
 
+PASSED_ON = {
+    "stacked": lambda w: torch.stack([torch.ones(3, 4), w]).exp(),
+    "joined": lambda w: torch.cat([torch.ones(1, 4), w]).exp(),
+    "expanded": lambda w: w[:, None].expand(3, 2, 4) * 2,
+    "padded": lambda w: torch.nn.functional.pad(w, (1, 0)).exp(),
+    "selected": lambda w: w[1:, ::2].exp(),
+    "reduced": lambda w: w.exp().sum(1),
+    "turned": lambda w: w.mT.exp(),
+    "computed": lambda w: w.exp(),
+}
+
+
+@pytest.mark.parametrize("made", PASSED_ON)
+def test_strides_of_gradients_that_come_in_turned(made):
+    w = torch.arange(12.0).view(3, 4).requires_grad_()
+    eager = lambda: PASSED_ON[made](w)
+    compiled = torch.compile(eager, fullgraph=True)
+    found = []
+    for f in (eager, compiled, compiled):
+        r = f()
+        (g,) = torch.autograd.grad(r, w, torch.arange(1.0, r.numel() + 1).view(r.shape[::-1]).permute(*range(r.dim())[::-1]))
+        found.append((g.tolist(), g.stride()))
+    assert found[0] == found[1] == found[2]
+
+
 def test_a_program_that_is_only_a_test_of_values():
     """What the op gives is not used, but an index may be out of range."""
 

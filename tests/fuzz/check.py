@@ -14,7 +14,7 @@ from autograd_nb.compiler.run import again
 
 from . import explained, generate
 from .compare import Difference, first_difference
-from .program import Calls, Program, Seen, Step, call, is_tensor, looked, names_of, new_space, quiet, run, trace
+from .program import Calls, Program, Seen, Step, array_of, call, is_tensor, looked, names_of, new_space, quiet, run, trace
 from .shrink import shrink
 
 torch.set_num_threads(1)  # tensors are tiny
@@ -45,7 +45,7 @@ def rounded_before(program: Program, mine: list[Step], where: int) -> bool:
     moved = False
     for name, seen in mine[where - 1].state.items():
         t = space.get(name)
-        if is_tensor(t) and isinstance(seen, Seen) and t.is_floating_point() and t.detach().numpy(force=True).tobytes() != seen.values.tobytes():
+        if is_tensor(t) and isinstance(seen, Seen) and t.is_floating_point() and array_of(t).tobytes() != seen.values.tobytes():
             try:
                 t.data.copy_(torch.from_numpy(seen.values))
             except RuntimeError:  # several elements share memory

@@ -15,10 +15,8 @@ from .explained import Case, explanation
 from .program import UNREADABLE, Seen, Step
 
 #: relative to the largest value: how far rounding may take a result
-TOLERANCE = {"float32": 2e-3, "float64": 1e-6, "complex64": 2e-3, "complex128": 1e-6, "float16": 3e-2}
+TOLERANCE = {"float32": 2e-3, "float64": 1e-6, "complex64": 2e-3, "complex128": 1e-6, "float16": 3e-2, "bfloat16": 1e-1}
 
-#: after numbers of less precision have been met, what is computed from them is as rough
-COARSE = {"float64": "float32", "complex128": "complex64"}
 #: a backward pass in a statement, or several
 PASS = re.compile(r"\.backward\(|autograd\.grad\(|\bfor _[rp] in")
 #: whether a gradient that depends on nothing (a second derivative of zeros) has a history
@@ -65,9 +63,12 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float | None, exact: bool = F
 
 
 def differences(
-    mine: Any, theirs: Any, name: str, strides: bool = True, coarse: bool = False, own: bool = False, exact: bool = False,
+    mine: Any, theirs: Any, name: str, strides: bool = True, coarse: float = 0.0, own: bool = False, exact: bool = False,
 ) -> tuple[str, str] | None:
-    """(kind, what) in which two looks at a value differ. ``own``: both are this library's, so that versions are compared too."""
+    """(kind, what) in which two looks at a value differ. ``own``: both are this library's, so that versions are compared too.
+
+    ``coarse``: the tolerance of the roughest numbers that have been met, as what is computed from them is as rough.
+    """
     if not isinstance(mine, Seen) or not isinstance(theirs, Seen):
         if isinstance(mine, Seen) != isinstance(theirs, Seen):
             return "none", f"{name} is {'a tensor' if isinstance(mine, Seen) else mine} instead of {type(theirs).__name__}"
@@ -82,8 +83,8 @@ def differences(
         a, b = getattr(mine, kind), getattr(theirs, kind)
         if a != b:
             return kind, f"{name}: {kind} {a} instead of {b}"
-    precision = COARSE.get(theirs.dtype, theirs.dtype) if coarse else theirs.dtype
-    if not close(mine.values, theirs.values, TOLERANCE.get(precision), exact):
+    tolerance = TOLERANCE.get(theirs.dtype)
+    if not close(mine.values, theirs.values, None if tolerance is None else max(tolerance, coarse), exact):
         return "value", f"{name}: {short(mine.values)} instead of {short(theirs.values)}"
     if strides and theirs.values.size > 0:
         pairs = [(s, t) for s, t, n in zip(mine.strides, theirs.strides, mine.shape) if n > 1]
@@ -119,7 +120,7 @@ def first_difference(
     What is explained and changes nothing is added to ``trifles``.
     """
     trifles = [] if trifles is None else trifles
-    coarse = False
+    coarse = 0.0
     for k, (a, b) in enumerate(zip(mine, theirs)):
         statement = statements[k] if k < len(statements) else ""
         if (a.error is None) != (b.error is None):
@@ -130,7 +131,7 @@ def first_difference(
             case = Case(kind, statement, told(a.error), told(b.error), "", "\n".join(statements[:k]), known)
             why = explanation(case) or b.loose * explained.LOOSE
             return Difference(kind, k, f"{told(a.error)} instead of {told(b.error)}", why)
-        coarse = coarse or any(isinstance(s, Seen) and s.dtype in COARSE.values() for s in b.state.values())
+        coarse = max(coarse, *(TOLERANCE.get(s.dtype, 0.0) for s in b.state.values() if isinstance(s, Seen)), 0.0)
         if own and a.error is not None and any(text in str(a.error) for text in COMPILED):
             return Difference("limit", k, told(a.error), explained.LIMIT)
         if a.error is not None and b.error is not None and not issubclass(type(a.error), family(b.error)):

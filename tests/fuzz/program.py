@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from .further import FUNCTIONS
+
 HEADER = """\
 import numpy as np
 F = torch.nn.functional
@@ -124,6 +126,7 @@ class Dirty(torch.autograd.Function):
 
 # ---
 """
+HEADER = HEADER.replace("# ---\n", f"{FUNCTIONS.strip()}\n\n\n# ---\n")
 
 
 @dataclass(frozen=True)
@@ -195,14 +198,19 @@ def is_tensor(value: Any) -> bool:
     return hasattr(value, "requires_grad_") and hasattr(value, "storage_offset")
 
 
+def array_of(t: Any) -> np.ndarray:
+    """A copy of a tensor's values, in a wider dtype where NumPy has not the tensor's."""
+    wider = {"complex32": "cfloat", "bfloat16": "float"}.get(str(t.dtype).rsplit(".", 1)[-1])
+    return np.array((getattr(t.detach(), wider)() if wider else t.detach()).numpy(force=True))
+
+
 def look(t: Any, deep: bool = True) -> Any:
     """What a program can see of a value; None for what is no tensor or number."""
     if not is_tensor(t):
         return t if isinstance(t, (bool, int, float, str, tuple, type(None))) and not _tensors(t) else None
     try:
         grad = t.grad if deep and (t.is_leaf or t.retains_grad) else None
-        whole = t.detach()
-        data = np.array((whole.cfloat() if str(t.dtype) == "torch.complex32" else whole).numpy(force=True))  # (NumPy has no half of those)
+        data = array_of(t)
         leaf, history = t.is_leaf, t.grad_fn is not None
     except RuntimeError:  # one of several views whose base has been changed, or a batch that left its vmap by a hook
         return UNREADABLE

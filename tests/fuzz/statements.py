@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import ops
+from .further import FURTHER
 from .training import MODULE, OPTIMIZER
 from .wider import WIDER
 
@@ -462,7 +463,7 @@ family("numpy", 2, """
 {new} = torch.from_numpy(np.arange(6.0)[::2])
 """)
 
-for _name, (_weight, _text) in WIDER.items():
+for _name, (_weight, _text) in (WIDER | FURTHER).items():
     family(_name, _weight, _text)
 FAMILIES["op"] = 14, [[f"{{new}} = {t}" for t in found] for _, found in ops.templates()]
 FAMILIES["module"] = 4, MODULE

@@ -388,6 +388,8 @@ def test_functions_of_lists():
                f"values {end}": f"{LISTS}r = t._foreach_addcdiv{end}(a, b, c, [2.0, 3.0]), a",
                f"position {end}": f"{LISTS}r = t._foreach_addcdiv{end}(a, b, c, 3.0), a",
                f"no tensors {end}": f"t._foreach_add{end}([], 1)"}, kinds=True)  # fmt: skip
+    check({f"{op} of a leaf": f"a = [t.ones(2), t.ones(2) * 2]; b = [t.ones(2), t.ones(2).requires_grad_()]\ntry: t._foreach_{op}(b, a)\n"
+           "except RuntimeError: r = b" for op in ("add_", "mul_", "copy_", "maximum_")}, kinds=True)  # fmt: skip
     check({"norm": f"{LISTS}r = t._foreach_norm(a), t._foreach_norm(a, 1)", "max": f"{LISTS}r = t._foreach_max(a)",
         "copy_": f"{LISTS}t._foreach_copy_(a, b); r = a"})
     check({"groups": "from importlib import import_module as i\nf = i(t.__name__ + '.utils._foreach_utils')._group_tensors_by_device_and_dtype\n"

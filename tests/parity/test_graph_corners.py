@@ -28,6 +28,18 @@ def test_edges_made_of_nodes():
 
 
 @pytest.mark.parity
+def test_edges_are_tuples():
+    of = "f = t.autograd.graph.get_gradient_edge; y = x * 2; e = f(y)"
+    check({
+        "parts": f"{X}; {of}; r = isinstance(e, tuple), len(e), e._fields, e[0] is y.grad_fn, e[1], e.ownership_token",
+        "equal": f"{X}; {of}; r = e == f(y), e == f(x), len({{e, f(y), f(x)}})",
+        "taken apart": f"{X}; {of}; node, k, _ = e; E = t.autograd.graph.GradientEdge; r = t.autograd.grad((y * y).sum(), [E(node, k), e, x])",
+        "made by name": f"{X}; {of}; E = t.autograd.graph.GradientEdge; r = t.autograd.grad((y * y).sum(), E(node=e.node, output_nr=0))",
+        "exchanged": f"{X}; {of}; r = e._replace(output_nr=0) == e, t.autograd.grad((y * y).sum(), e._replace(output_nr=0))",
+    })  # fmt: skip
+
+
+@pytest.mark.parity
 def test_saved_tensors_that_come_back_in_memory_of_their_own():
     hooks = "with t.autograd.graph.saved_tensors_hooks(lambda v: {}, lambda v: {}):"
     calls = ["(x.expand(2, 3) ** 3).sum()", "(x[:, None].expand(3, 4) * x[:, None].expand(3, 4)).sum()", "x.sum().expand(4).exp().sum()", "(x ** 3).sum()"]

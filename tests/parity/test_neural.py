@@ -162,6 +162,19 @@ def test_multi_head_attention():
 
 
 @pytest.mark.parity
+def test_sequences_that_are_padded():
+    """The first says of which dtype and trailing sizes the result is; what comes back shares no memory."""
+    made = "R = t.nn.utils.rnn; x = t.arange(3.0).requires_grad_(); p = R.pad_sequence; "
+    lists = ("[x, t.ones(1).double()]", "[t.ones(2).double(), x]", "[t.ones(1).int() * 2, t.tensor([0.7, 1.7])]", "[t.ones(2).bool(), t.ones(3) * 2]",
+             "[x[:, None], t.ones(1)]", "[t.ones(2, 2), t.ones(1, 1), t.ones(3, 1)]", "[t.ones(2, 1), t.ones(1, 2)]", "[t.ones(2), t.ones(2, 1)]")
+    check({f"{given}, {more}": f"{made}y = p({given}, {more}); y.requires_grad and (y * y).sum().backward(); r = y, y.stride(), x.grad"
+           for given in lists for more in ("", "True", "True, 0.5", "padding_side='left'")}, kinds=True)
+    check({f"back {first}": f"{made}y = p([x, x[:1]], {first}); z = R.unpad_sequence(y, t.tensor([3, 1]), {first})\n"
+           "r = [(v, v.stride(), v._is_view()) for v in z]; z[0].mul_(2); (z[0].sum() + z[1].sum()).backward(); r = r, x.grad"
+           for first in ("True", "False")}, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parity
 def test_ctc_loss():
     for _ in range(80):
         steps, batch, classes, most = random.randint(1, 8), random.randint(1, 3), random.randint(2, 5), random.randint(1, 4)

@@ -10,7 +10,7 @@ from weakref import ref
 
 import numpy as np
 
-from ... import launch
+from ... import launch, strides
 from ...autograd.saved import unhooked
 from ...dtypes import get_default_dtype
 from ...graph.modes import state
@@ -188,7 +188,7 @@ class Call:
                 lying = None if graph is None else gradients(graph[key[0]], gs, create_graph=False)
             except Exception:  # it runs with values of now
                 return found
-            known[key] = None if lying is None else [None if g is None else g._layout for g in lying]
+            known[key] = None if lying is None else [None if g is None else strides.like(g._layout) for g in lying]
         layouts = known[key]
         if layouts is None:
             return found
@@ -266,8 +266,8 @@ class Call:
 
 
 def _relaid(g: Tensor | None, layout: Layout | None) -> Tensor | None:
-    """Return a gradient in a layout of its shape and dtype, where that has no gaps."""
-    if g is None or layout is None or g._layout is layout or layout.extent != layout.size or (layout.contiguous and g._layout.contiguous):
+    """Return a gradient in a layout of its shape and dtype."""
+    if g is None or layout is None or g._layout is layout or (layout.contiguous and g._layout.contiguous):
         return g
     if layout.shape != g.shape or layout.dtype is not g.dtype:
         return g

@@ -13,6 +13,7 @@ import numpy as np
 from ... import dtypes
 from ...ops.core.registry import OPS
 from ...ops.creation.create import new_empty, new_full
+from ...ops.creation.device import contiguous_format
 from ...tensor import Tensor
 
 __all__ = [
@@ -215,7 +216,9 @@ def pad_packed_sequence(
 def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
     """Stack tensors (length, …) of different lengths into one (longest, batch, …), or (batch, longest, …) if ``batch_first``.
 
-    Errors: RuntimeError for none, for other sizes than the first that differ, and for an unknown side.
+    The result has the dtype of the first, and the other sizes of it, to which those of the rest are expanded.
+
+    Errors: RuntimeError for none, for sizes that cannot be expanded, and for an unknown side.
 
     >>> torch.nn.utils.rnn.pad_sequence([torch.tensor([1, 2]), torch.tensor([3])], batch_first=True)
     tensor([[1, 2],
@@ -238,10 +241,15 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
     out = []
     for t in tensors:
         if t.shape[1:] != first.shape[1:]:
-            raise RuntimeError(
-                f"pad_sequence(): The size of tensor a {list(first.shape)} must match the size of tensor b {list(t.shape)} in all "
-                "dims but the first"
-            )
+            try:
+                t = t.expand(t.shape[0], *first.shape[1:])
+            except RuntimeError:
+                raise RuntimeError(
+                    f"pad_sequence(): The size of tensor a {list(first.shape)} must match the size of tensor b {list(t.shape)} in all "
+                    "dims but the first"
+                ) from None
+        if t.dtype is not first.dtype:
+            t = t.to(first.dtype)
         if t.shape[0] < longest:
             fill = new_full((longest - t.shape[0], *t.shape[1:]), padding_value, t.dtype)
             t = OPS["cat"].call([t, fill] if padding_side == "right" else [fill, t])
@@ -253,7 +261,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     """Return the sequences of a padded batch, each cut to its length: the inverse of `pad_sequence`."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [s[: int(n)] for s, n in zip(padded_sequences, lengths, strict=True)]
+    return [s[: int(n)].clone(memory_format=contiguous_format) for s, n in zip(padded_sequences, lengths, strict=True)]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:

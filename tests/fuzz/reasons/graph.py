@@ -34,6 +34,12 @@ def _behind_the_graph(case: Case) -> Any:
     return re.search(r"\.data[.\[]", case.before) and _computed_anew().search(case.before.lower().replace("_", ""))
 
 
+def _detached(statement: str) -> list[str]:
+    """The names that are detached in place, and those of a function's results where one of these is."""
+    found = re.findall(r"(v\d+)\.detach_\(", statement)
+    return found + (re.findall(r"v\d+", statement.partition("return ")[2].partition("\n")[0]) if "parts(found)[-1].detach_()" in statement else [])
+
+
 GRAPH = (
     Explained(
         "derivatives that PyTorch lacks",
@@ -59,6 +65,11 @@ GRAPH = (
         "Where no gradient comes to a checkpoint with use_reentrant=True, PyTorch's goes back through it with zeros, which become the gradients "
         "of leaves that have none here.",
         lambda c: c.kind == "grad none" and "use_reentrant=True" in c.before and re.fullmatch(r"[-\[\], .0j]*", c.their_values),
+    ),
+    Explained(
+        "histories of lists",
+        "If one tensor of a list requires grad, PyTorch's functions of lists say so of all results.",
+        lambda c: c.kind in ("requires_grad", "history", "leaf") and "torch._foreach_" in c.statement,
     ),
     Explained(
         "what takes no part",
@@ -90,7 +101,7 @@ GRAPH = (
         "so, may not be detached in place, and a hook of such a node is lost when the result is changed in place.",
         lambda c: (made := set(re.findall(rf"(v\d+)\b[^=\n]* = .*(?:{_VIEWS_INSIDE})", c.before)))
         and (
-            ("Can't detach views in-place" in c.theirs and made.intersection(re.findall(r"(v\d+)\.detach_\(", c.statement)))
+            ("Can't detach views in-place" in c.theirs and made.intersection(_detached(c.statement)))
             or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)\._is_view\(\)", c.statement)))
             or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)\.grad_fn\.register_(?:pre)?hook", c.before)))
         ),

@@ -67,7 +67,14 @@ def _tensors_that_are_swapped(case: Any) -> Any:
     return case.kind == "raised" and "Expected use_count" in case.mine and "swap_tensors(" in case.statement
 
 
+def _sequences_that_are_turned(case: Any) -> Any:
+    """PyTorch's unpad_sequence leaves the padded sequences that it is given transposed."""
+    given = re.search(r"unpad_sequence\((v\d+),", case.statement)
+    return given and ((case.kind in ("shape", "strides") and case.name == given[1]) or (case.kind == "not refused" and "a leaf Variable" in case.theirs))
+
+
 TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _integers_that_require_grad, _norms_of_nothing, _complex_numbers_over_zero, _kept_results_of_second_derivatives, _views_of_batches,
     _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped,
+    _sequences_that_are_turned,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from .case import Explained
 
 #: calls whose result lies in another order (tests/parity/strides.py says why of those of the op database)
 _ORDERS = re.compile(
-    r"fft\.\w+\(|(diagonal|select)_scatter\(|lu_solve\(|conv_transpose3d\(|(rrelu|RReLU|einsum)\("
+    r"fft\.\w+\(|distributions\.Beta\(|(diagonal|select)_scatter\(|lu_solve\(|conv_transpose3d\(|(rrelu|RReLU|einsum)\("
 )
 
 
@@ -54,6 +54,12 @@ VALUES = (
             or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
             or "use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs  # (it tells the one pass from the other)
         ),
+    ),
+    Explained(
+        "outputs that grow",
+        "Where an out= is resized to more than its memory holds, that grows in PyTorch for all tensors that share it; here out= gets memory of "
+        "its own (PyTorch warns that this will be refused).",
+        lambda c: c.kind == "value" and (out := re.search(r"out=(v\d+)\[", c.statement)) and c.name == out[1],
     ),
     Explained(
         "memory behind a loss",
@@ -196,6 +202,7 @@ VALUES = (
         "complex numbers of half precision",
         "No tensor has them here (docs/ops.md): what makes them of halves makes complex64, and a view of halves as complex numbers is refused.",
         lambda c: (c.kind == "dtype" and c.what.endswith("complex64 instead of complex32"))
+        or (c.kind == "dtype" and c.what.endswith("float32 instead of float16") and re.search(r"complex\(|1j", c.statement))
         or (c.kind == "not refused" and "'ComplexHalf'" in c.theirs)
         or (c.kind == "raised" and "view_as_complex: there are no complex numbers of half precision" in c.mine),
     ),
