@@ -131,7 +131,7 @@ stubs: $(VENV)/has-dev ## write the stubs of the ops anew, from the table of ops
 	@$(BIN)/python -m autograd_nb.ops.signatures
 	@$(BIN)/python -m autograd_nb.compat.stubs
 	@$(BIN)/python -m autograd_nb.nn.modules.stubs
-	@$(BIN)/python docs/_ext/observe.py
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python docs/_ext/observe.py
 
 lint: $(VENV)/has-dev ## ruff, mypy, the share of public symbols with a known type, and users' programs in strict mode (ARGS=--list: where the others are)
 	@$(BIN)/ruff check .

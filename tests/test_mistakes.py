@@ -90,3 +90,39 @@ def test_a_mistake_is_answered_with_a_remedy(what):
         call()
     said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
     assert [word for word in words if word not in said] == [], said
+
+
+@pytest.mark.parametrize("name", [
+    "equal", "is_complex", "is_floating_point", "is_inference", "is_nonzero", "is_same_size", "is_signed", "positive", "ravel", "detach_",
+    "as_strided_", "native_dropout", "nuclear_norm", "frobenius_norm", "result_type", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "bitwise_left_shift", "bitwise_right_shift", "nn.functional.lp_pool1d", "nn.functional.lp_pool2d", "nn.functional.linear", "conv_tbc",
+    "Tensor.view_as", "Tensor.reshape_as", "Tensor.expand_as", "Tensor.type_as",
+])  # fmt: skip
+def test_a_text_for_a_tensor_is_a_type_error(name):
+    """As in PyTorch, and not an AttributeError of whatever the function asks the text first, nor an error about complex numbers."""
+    function = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    more = {"native_dropout": (0.5, True), "lp_pool1d": (2.0, 2), "lp_pool2d": (2.0, 2), "as_strided_": ((1,), (1,)), "frobenius_norm": (0,)}
+    x = torch.ones(2, 2, dtype=torch.int64 if "bitwise" in name else torch.float32)
+    given = {1: ("text",), 2: (x, "text"), 3: (x, x, "text"), 4: (x[None], x[None], "text")}
+    count = 4 if name == "conv_tbc" else 3 if name.endswith("linear") else 2 if name.startswith(("bit", "equal", "is_same", "result", "Tensor")) else 1
+    with pytest.raises(TypeError, match="must be"):
+        function(*given[count], *more.get(name.rpartition(".")[2], ()))
+
+
+def test_a_layer_refuses_sizes_by_its_own_name():
+    with pytest.raises(TypeError, match=r"ZeroPad2d\(\): argument 'padding' must be tuple of ints.*padding='text'"):
+        nn.ZeroPad2d("text")
+    with pytest.raises(TypeError, match=r"Conv2d\(\): argument 'stride'"):
+        nn.Conv2d(1, 1, 2, stride="text")
+
+
+def test_gradients_are_clipped_by_one_number_only():
+    """A norm of several numbers was read by its first one, also where there is none."""
+    w = torch.ones(2, requires_grad=True)
+    w.sum().backward()
+    for wrong in (torch.ones(0), torch.ones(3)):
+        with pytest.raises(RuntimeError, match="scalar tensor expected to be 0 dim"):
+            nn.utils.clip_grads_with_norm_([w], 1.0, wrong)
+    assert w.grad.tolist() == [1.0, 1.0]

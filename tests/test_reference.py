@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from tests.test_examples import has_example, is_error
 
 @pytest.fixture(scope="module")
 def pages():
-    """The modules `walk` and, where Sphinx is installed, `reference` of the site."""
+    """The modules of the site that need no Sphinx, by their names."""
     folder = str(Path(__file__).parents[1] / "docs" / "_ext")
     sys.path.insert(0, folder)
     yield importlib.import_module
@@ -63,8 +65,7 @@ ALLOWED = {
 
 
 def test_what_the_reference_says_of_kinds_of_ops(pages):
-    pytest.importorskip("sphinx", reason="needs Sphinx (the extra docs)")
-    rules = pages("reference").rules
+    rules = pages("answers").rules
     tried = {"the operand's": 0, "operands are": 0, "the operand's without": 0}
     for name, op in OPS.items():
         said = rules(name).get("Shapes", "")
@@ -107,3 +108,38 @@ def test_what_the_reference_says_of_examples_is_so(pages):
     assert stale == [], "make stubs writes it anew"
     assert observe.observe("argmax")["nodes"] == [] and observe.observe("exp")["nodes"] == ["ExpBackward0"]
     assert observe.observe("positive")["same"] and observe.observe("addmm")["shapes"] == [["[1, 1]", "[1, 2]", "[2, 1]"], ["[1, 1]"]]
+
+
+#: what refuses nothing: it takes any object, or changes a switch, or does nothing with what it is given
+TAKES_ANYTHING = {
+    "Tensor.is_pinned", "Tensor.module_load", "Tensor.pin_memory", "Tensor.to_dense", "autograd.forward_ad.unpack_dual",
+    "distributed.batch_isend_irecv", "distributed.get_default_backend_for_device", "distributed.get_node_local_rank",
+    "distributed.get_process_group_ranks", "distributed.is_backend_available", "distributed.supports_complex", "distributions.biject_to",
+    "distributions.identity_transform", "distributions.transform_to", "errors.guess", "errors.shorten", "errors.with_guess",
+    "func.replace_all_batch_norm_modules_", "get_autocast_dtype", "is_autocast_enabled", "is_storage", "is_tensor", "nn.Identity",
+    "nn.UninitializedBuffer", "nn.UninitializedParameter", "nn.init.new_empty", "nn.init.new_full", "nn.init.ones_", "nn.init.show_examples",
+    "nn.init.zeros_", "nn.parallel.data_parallel", "nn.utils.parameters_to_vector", "nn.utils.parametrize.is_parametrized",
+    "nn.utils.parametrize.transfer_parametrizations_and_params", "nn.utils.parametrize.type_before_parametrizations",
+    "nn.utils.rnn.invert_permutation", "nn.utils.weight_norm", "profiler.tensorboard_trace_handler", "random.fork_rng", "save",
+    "serialization.compact", "serialization.reduce_tensor", "set_anomaly_enabled", "set_flush_denormal", "set_warn_always", "to_dlpack", "typename",
+    "utils.checkpoint.set_checkpoint_debug_enabled", "utils.checkpoint.set_checkpoint_early_stop", "utils.data.default_convert", "wait",
+}  # fmt: skip
+#: what overwrites a tensor's elements or memory, or gives no numbers
+WITHOUT_DERIVATIVE = {
+    "Tensor.apply_", "Tensor.cauchy_", "Tensor.cpu", "Tensor.exponential_", "Tensor.geometric_", "Tensor.log_normal_", "Tensor.map2_", "Tensor.map_",
+    "Tensor.random_", "Tensor.set_", "Tensor.share_memory_", "Tensor.uniform_", "alias_copy", "empty_permuted", "fill_diagonal_", "is_storage",
+    "randperm", "resize_", "set_rng_state", "slice_copy", "to_dlpack", "zero_",
+}  # fmt: skip
+
+
+def test_entries_say_what_they_refuse_and_ops_their_derivative(pages):
+    no_errors, no_derivative = pages("answers").without()
+    assert {name.removeprefix("autograd_nb.") for name in no_errors} == TAKES_ANYTHING
+    assert {name.removeprefix("autograd_nb.") for name in no_derivative} == WITHOUT_DERIVATIVE
+
+
+def test_what_the_reference_says_is_refused_is_so(pages):
+    refuse = pages("refuse")
+    assert len(refuse.written()) > 900
+    done = subprocess.run([sys.executable, refuse.__file__], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [], "make stubs writes it anew"

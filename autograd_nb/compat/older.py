@@ -13,6 +13,7 @@ from .. import dtypes
 from ..autograd.function import Function
 from ..graph.versions import fix
 from ..nn import functional as F
+from ..ops.core.structured import tensor_argument
 from ..ops.creation.storages import LEGACY, of_file
 from ..ops.nn.cross_entropy import legacy_reduction
 from ..shapes import Size
@@ -60,7 +61,7 @@ def binary_cross_entropy_with_logits(
 
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """Return √Σ|x|² over ``dim``."""
-    return input.norm("fro", dim, keepdim)
+    return tensor_argument(input, "frobenius_norm").norm("fro", dim, keepdim)
 
 
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
@@ -69,7 +70,7 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
     >>> torch.nuclear_norm(torch.eye(3))
     tensor(3.)
     """
-    return input.norm("nuc", dim, keepdim)
+    return tensor_argument(input, "nuclear_norm").norm("nuc", dim, keepdim)
 
 
 def detach_(input: Tensor) -> Tensor:
@@ -79,7 +80,7 @@ def detach_(input: Tensor) -> Tensor:
     >>> torch.detach_(x).requires_grad
     False
     """
-    return input.detach_()
+    return tensor_argument(input, "detach_").detach_()
 
 
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
@@ -88,7 +89,7 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | Non
     >>> torch.as_strided_(torch.arange(4), (2,), (2,))
     tensor([0, 2])
     """
-    return input.as_strided_(size, stride, storage_offset)
+    return tensor_argument(input, "as_strided_").as_strided_(size, stride, storage_offset)
 
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -149,7 +150,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     >>> torch.native_dropout(torch.ones(2), 0.0, True)
     (tensor([1., 1.]), tensor([True, True]))
     """
-    if train is False or input.numel() == 0:
+    if train is False or tensor_argument(input, "native_dropout").numel() == 0:
         return input.clone(), input.new_ones(input.shape, dtype=dtypes.bool_)
     kept = input.new_ones(input.shape).bernoulli_(1 - p)
     return input * kept * (1 / (1 - p) if p < 1 else 0.0), kept.bool()

@@ -11,8 +11,8 @@ import doctest
 import inspect
 import io
 import json
-import re
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -77,36 +77,74 @@ def of_call(op: Any, call: ast.Call, names: dict[str, Any]) -> dict[str, Any] | 
     if isinstance(receiver, torch.Tensor):
         args.insert(0, receiver)
     given = _tensors([*args, *options.values()])
-    if not given or "out" in options:
+    if "out" in options:
         return None
     with torch.enable_grad():
         result = op.call(*map(_watched, args), **{k: _watched(v) for k, v in options.items()})
     results = _tensors(result)
-    if not results:
-        return None
+    if not given or not results:
+        return {"none": "result" if given else "operand"}
     watched = any(t.is_floating_point() or t.is_complex() for t in given)
+    if not watched and op.differentiable:  # an example with integers, which many ops are shown with
+        return {"shapes": [list(map(_shape, given)), list(map(_shape, results))]} | _with_floats(op, args, options)
     seen = {"shapes": [list(map(_shape, given)), list(map(_shape, results))]}
     if watched and all(r.requires_grad and r.grad_fn is None for r in results):
         return seen | {"same": True}  # the operands themselves
     return seen | ({"nodes": _nodes(results)} if watched else {})
 
 
+def _with_floats(op: Any, args: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return what a call records whose first tensor is of floats, or all of them, in place of integers; nothing where it takes none."""
+    first = next((k for k, a in enumerate(args) if _tensors(a)), None)
+    for places in ([first], range(len(args))):
+        with contextlib.suppress(Exception), torch.enable_grad():
+            floats = [_watched(_float(a)) if k in places else a for k, a in enumerate(args)]
+            results = [r for r in _tensors(op.call(*floats, **options)) if r.is_floating_point()]
+            if all(r.requires_grad and r.grad_fn is None for r in results) and results:
+                return {"same": True}
+            return {"nodes": _nodes(results)}
+    return {}
+
+
+def _float(value: Any) -> Any:
+    """Return the value with floats in its tensors."""
+    if isinstance(value, torch.Tensor):
+        return value.float()
+    return type(value)(map(_float, value)) if type(value) in (list, tuple) else value
+
+
+@cache
+def _by_text() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, op in OPS.items():
+        found.setdefault(inspect.getdoc(op.call) or "", []).append(name)
+    return found
+
+
+def same_text(name: str) -> set[str]:
+    """Return what an example may call an op: the last parts of the names of all ops that have the same docstring."""
+    text = inspect.getdoc(OPS[name].call) or ""
+    return {other.rsplit(".", 1)[-1] for other in (name, *(_by_text()[text] if text else ()))}
+
+
 def observe(name: str) -> dict[str, Any] | None:
     """Return what the first call of an op in its example shows, or None."""
     op = OPS[name]
-    short = name.rsplit(".", 1)[-1]
+    shorts = sorted(same_text(name), key=lambda short: short != name.rsplit(".", 1)[-1])
     names: dict[str, Any] = {"torch": torch}
+    found: dict[str, Any] | None = None
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         for example in doctest.DocTestParser().get_examples(inspect.getdoc(op.call) or ""):
-            if re.search(rf"\b{re.escape(short)}\(", example.source):
+            for short in shorts:
                 for call in _calls(example.source, short):
                     with contextlib.suppress(Exception):  # a call that shows an error, or one that is made in place of a leaf
-                        if found := of_call(op, call, names):
-                            return found
+                        if (seen := of_call(op, call, names)) and "none" not in seen:
+                            return seen
+                        found = found or seen
             with contextlib.suppress(Exception):
                 exec(compile(example.source, "example", "single"), names)
-    return None
+    return found
 
 
 def everything() -> dict[str, Any]:
@@ -120,6 +158,12 @@ def everything() -> dict[str, Any]:
     return found
 
 
+@cache
+def written() -> dict[str, Any]:
+    """Return what was written of it."""
+    return json.loads(FILE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
 def text(found: dict[str, Any]) -> str:
     """Return the contents of the file, an op a line."""
     return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(seen)}" for name, seen in found.items()) + "\n}\n"
@@ -127,3 +171,6 @@ def text(found: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     FILE.write_text(text(everything()), encoding="utf-8")
+    import refuse  # which asks here what examples may call
+
+    refuse.FILE.write_text(refuse.text(refuse.everything()), encoding="utf-8")

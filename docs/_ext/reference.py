@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import answers
 import docstrings
 import observe
 import walk
 from sources import write
 from sphinx.util.inspect import stringify_signature
 
-from autograd_nb.ops.core.pointwise import Pointwise
-from autograd_nb.ops.core.reduction import ReductionOp
 from autograd_nb.ops.core.registry import DTYPES, OPS
 
 #: folder of ops -> what its pages are called, in the order of the reference
@@ -68,29 +66,10 @@ def _indented(lines: list[str], depth: int = 3) -> list[str]:
     return [" " * depth + line if line else "" for line in lines]
 
 
-def rules(name: str) -> dict[str, str]:
-    """Return what holds for an op because of its kind: of shapes, and of what is refused (`tests/test_reference.py` tries all of it)."""
-    rule = OPS[name].rule
-    if isinstance(rule, Pointwise):
-        if len(rule.params) == 1:
-            return {"Shapes": "the operand's", "Errors": "TypeError for what is no tensor"}
-        return {"Shapes": "operands are broadcast to one shape, the result's", "Errors": "RuntimeError for shapes that cannot be broadcast"}
-    if isinstance(rule, ReductionOp):
-        kept = "; ``keepdim`` keeps them, of size 1" if "keepdim" in inspect.signature(OPS[name].call).parameters else ""
-        shapes = f"the operand's without the dims of ``dim`` (all of them if it is None){kept}"
-        return {"Shapes": shapes, "Errors": "IndexError for a ``dim`` that there is not"}
-    return {}
-
-
-@cache
-def _observed() -> dict[str, Any]:
-    return json.loads(observe.FILE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
-
-
 def observed(name: str) -> str:
     """Return what the example of an op shows beside its numbers: shapes, and what a backward pass goes through; "" where it shows nothing."""
-    seen = _observed().get(name)
-    if seen is None:
+    seen = observe.written().get(name)
+    if seen is None or "none" in seen:
         return ""
     given, results = (f"{', '.join(s[:4])}{', …' if len(s) > 4 else ''}" for s in seen["shapes"])
     text = f"{'shapes' if len(seen['shapes'][0]) > 1 else 'shape'} {given} → {results}"
@@ -116,12 +95,15 @@ def _facts(entry: walk.Entry) -> list[str]:
         op = OPS[entry.op]
         if op.dtypes != DTYPES:  # all kinds are said of those, too, of which nobody has said what they take
             out.append(f":Numbers: {', '.join(KINDS.get(kind, kind) for kind in op.dtypes.split())}")
-        said = rules(entry.op)
-        out += [f":{fact}: {text}" for fact, text in said.items() if not re.search(rf"\b{fact[:-1]}s?:", entry.text)]
+        if (shapes := answers.rules(entry.op).get("Shapes")) and not re.search(r"\bShapes?:", entry.text):
+            out.append(f":Shapes: {shapes}")
         if not op.differentiable:
             out.append(":Gradient: none")
+        elif said := answers.derivative(entry):
+            out.append(f":Derivative: {said}")
         if shown := observed(entry.op):
             out.append(f":In the example: {shown}")
+    out += [f":{fact}: {text}" for fact, text in answers.errors(entry).items()]
     return ["", *out, ""] if out else []
 
 
@@ -275,8 +257,8 @@ def _indexes(grouped: dict[str, list[walk.Entry]]) -> dict[str, str]:
     names = [page for page in grouped if page.startswith("names/")]
     order += ["names/Tensor", "nn/index", *(page for page in names if page not in ("names/Tensor", "names/answers")), "names/answers"]
     count = sum(map(len, grouped.values()))
-    said = (f"{count} names. Each says what it computes (an op: its formula and its derivative, or what a backward pass goes through), of which shapes, and "
-            "what it refuses, and has an example that the tests run. In all of them ``torch`` stands for this "
+    said = (f"{count} names. Each says what it computes (an op: its formula and its derivative), of which shapes, and "
+            "what it refuses: these calls were tried. It has an example that the tests run. In all of them ``torch`` stands for this "
             "library: ``import autograd_nb as torch``. An op can also be unfolded: the "
             "few lines that declare it.")  # fmt: skip
     out["index"] = _toc("API reference", said, order)

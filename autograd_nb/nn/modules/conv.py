@@ -50,9 +50,9 @@ class _ConvNd(Spatial):
             raise ValueError(f"padding_mode must be one of {_PADDING_MODES}, but got padding_mode='{padding_mode}'")
         n = self.dims
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size, self.stride = several(kernel_size, n), sizes(stride, n, "stride")
-        self.padding = padding if isinstance(padding, str) else sizes(padding, n, "padding")
-        self.dilation, self.output_padding = sizes(dilation, n, "dilation"), sizes(output_padding, n, "output_padding")
+        self.kernel_size, self.stride = several(kernel_size, n), sizes(stride, n, "stride", self)
+        self.padding = padding if isinstance(padding, str) else sizes(padding, n, "padding", self)
+        self.dilation, self.output_padding = sizes(dilation, n, "dilation", self), sizes(output_padding, n, "output_padding", self)
         self.groups, self.padding_mode = groups, padding_mode
         filters = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
         self.weight = parameter((*filters, *self.kernel_size), dtype, device)

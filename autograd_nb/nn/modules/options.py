@@ -24,11 +24,11 @@ def parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Pa
     return Parameter(asked.meta().on_meta(made) if away or (device is None and asked.meta_used and asked.meta().is_around()) else made)
 
 
-def sizes(value: Any, n: int, name: str) -> tuple[int, ...]:
-    """Return what `several` does, of ints. TypeError for other numbers, here and not when the module is called."""
-    if not isinstance(value, Iterable):
+def sizes(value: Any, n: int, name: str, module: Module) -> tuple[int, ...]:
+    """Return what `several` does, of ints. TypeError for anything else, here and not when the module is called."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
         value = (value,) * n
-    return as_ints(value, name, "Module")
+    return as_ints(value, name, type(module).__name__)
 
 
 def several(value: Any, n: int) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ class _Pad(Module):
     def __init__(self, padding: Any) -> None:
         super().__init__()
         # one number for all sides; else left and right of the last dim first, as nn.functional.pad takes them
-        self.padding = sizes(padding, 2 * self.dims, "padding")
+        self.padding = sizes(padding, 2 * self.dims, "padding", self)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self.mode)

@@ -167,6 +167,8 @@ def _scale_all(grads: list[Tensor], factor: np.ndarray) -> None:
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
     """Scale the gradients by max_norm / (total_norm + 1e-6) where that is below 1.
 
+    Errors: RuntimeError for a total_norm that is not one number.
+
     >>> w = torch.ones(2, requires_grad=True)
     >>> w.sum().backward()
     >>> torch.nn.utils.clip_grads_with_norm_([w], 1., torch.tensor(4.))
@@ -174,6 +176,8 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, for
     tensor([0.2500, 0.2500])
     """
     norm = total_norm if isinstance(total_norm, Tensor) else scalar_tensor(float(total_norm), dtypes.float64)
+    if norm.ndim:
+        raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {norm.ndim} dimensions and {norm.numel()} elements (total_norm)")
     factor = np.empty(1, np.float64)
     _clip_factor(0, float(max_norm), dense(norm.detach().to(dtypes.float64)), factor)
     _scale_all(_gradients(parameters), factor)

@@ -360,7 +360,7 @@ for _name, _d in {
 @public()
 def type_as(input, other):
     """Return the tensor with the dtype of ``other``; [1, 2].type_as([0.5]) = [1., 2.]."""
-    return cast(input, other.dtype)
+    return cast(tensor_argument(input, "type_as"), tensor_argument(other, "type_as", "other").dtype)
 
 
 

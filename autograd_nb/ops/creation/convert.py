@@ -307,31 +307,31 @@ def data_ptr(input) -> int:
 @public()
 def is_floating_point(input) -> bool:
     """Return whether the dtype is a float; is_floating_point([1.]) = True."""
-    return input.dtype.is_floating_point
+    return tensor_argument(input, "is_floating_point").dtype.is_floating_point
 
 
 @public()
 def is_complex(input) -> bool:
     """Return whether the dtype is complex; is_complex([1.]) = False."""
-    return input.dtype.is_complex
+    return tensor_argument(input, "is_complex").dtype.is_complex
 
 
 @public()
 def is_signed(input) -> bool:
     """Return whether the dtype is signed; is_signed([1]) = True."""
-    return input.dtype.is_signed
+    return tensor_argument(input, "is_signed").dtype.is_signed
 
 
 @public()
 def is_same_size(input, other) -> bool:
     """Return whether the shapes are equal; is_same_size([1, 2], [3, 4]) = True."""
-    return input.shape == other.shape
+    return tensor_argument(input, "is_same_size").shape == tensor_argument(other, "is_same_size", "other").shape
 
 
 @public()
 def is_nonzero(input) -> bool:
     """Return whether the one element is not 0; is_nonzero([2.]) = True."""
-    if input._layout.size != 1:
+    if tensor_argument(input, "is_nonzero")._layout.size != 1:
         raise RuntimeError(
             f"Boolean value of Tensor with {'no values' if not input._layout.size else 'more than one value'} is ambiguous"
         )
@@ -341,7 +341,7 @@ def is_nonzero(input) -> bool:
 @public()
 def is_inference(input) -> bool:
     """Return whether the tensor was made in inference mode; is_inference([1.]) = False."""
-    return input._inference
+    return tensor_argument(input, "is_inference")._inference
 
 
 Tensor.itemsize = property(element_size, doc="Bytes of one element.")  # type: ignore[assignment]

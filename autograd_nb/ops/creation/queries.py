@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import dtypes
 from ...dtypes import as_dtype, get_default_dtype
+from ...errors import shorten
 from ...shapes import Size
 from ...shapes import broadcast_shapes as _broadcast
 from ...tensor import Tensor
@@ -64,6 +65,8 @@ def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> dtypes.dtyp
         if isinstance(x, Tensor):
             rank, d = (2 if x.ndim else 1), x.dtype
         else:
+            if not isinstance(x, (bool, int, float, complex, np.number, np.bool_)):
+                raise TypeError(f"result_type(): operands must be Tensors or numbers, not {type(x).__name__} (got {shorten(x)})")
             rank, d = 0, dtypes.of_scalar(type(x))
         ranks[rank] = d if rank not in ranks else dtypes.promote_types(ranks[rank], d)
     best: Any = None

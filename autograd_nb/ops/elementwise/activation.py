@@ -513,6 +513,7 @@ def _prelu(x, w):
 def prelu(input, weight):
     """Return x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1).
 
+    Derivative: dx = g for x > 0, else weight·g; dweight = the sum of g·x over x ≤ 0, for each of its elements.
     Errors: RuntimeError when ``weight`` has another number of elements.
 
     >>> torch.nn.functional.prelu(torch.tensor([-2., 3.]), torch.tensor([0.25]))

@@ -87,7 +87,10 @@ def _div(a, b):
 
 @public()
 def rsub(input, other, *, alpha=1):
-    """y = b − alpha·a; rsub([1., 2.], 3) = [2., 1.]."""
+    """y = b − alpha·a; rsub([1., 2.], 3) = [2., 1.].
+
+    Derivative: da = −alpha·g, db = g.
+    """
     only_tensors("rsub", input, other, "second")
     if input.dtype is dtypes.bool_ and not isinstance(other, (bool, Tensor)):
         _check_sub((other, input._layout))  # (the text that names one)
@@ -212,7 +215,10 @@ def _fmod(a, b):
 
 @public(samples=((-5, 5), (0.6, 2)))
 def remainder(input, other, *, out=None):
-    """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋; remainder([7, -7], 3) = [1, 2]."""
+    """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋; remainder([7, -7], 3) = [1, 2].
+
+    Derivative: da = g, db = −g·⌊a/b⌋.
+    """
     only_tensors("remainder", input, other, "either")
     _no_integer_zero(input, other, "remainder", "remainder_cpu")
     y = _remainder(input, other)
@@ -221,7 +227,10 @@ def remainder(input, other, *, out=None):
 
 @public(samples=((-5, 5), (0.6, 2)))
 def fmod(input, other, *, out=None):
-    """Remainder with the sign of the dividend: y = a − b·trunc(a/b); fmod([7, -7], 3) = [ 1, -1]."""
+    """Remainder with the sign of the dividend: y = a − b·trunc(a/b); fmod([7, -7], 3) = [ 1, -1].
+
+    Derivative: da = g, db = −g·trunc(a/b).
+    """
     only_tensors("fmod", input, other, "second")
     _no_integer_zero(input, other, "fmod", "fmod_cpu")
     y = _fmod(input, other)
@@ -359,7 +368,7 @@ def neg(x):
 @public("__pos__")
 def positive(input):
     """Return the tensor itself. RuntimeError for booleans; positive([1., -2.]) = [ 1., -2.]."""
-    if input.dtype is dtypes.bool_:
+    if tensor_argument(input, "positive").dtype is dtypes.bool_:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 

@@ -94,6 +94,7 @@ def logical_not(x):
 @public()
 def equal(input, other) -> bool:
     """Return whether two tensors have the same shape and elements; equal([1, 2], [1, 2]) = True."""
+    only_tensors("equal", input, other)
     return input.shape == other.shape and bool(eq(input, other).all())
 
 

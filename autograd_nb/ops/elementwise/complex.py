@@ -47,7 +47,7 @@ def conj(input):
 
 @public()
 def conj_physical(input, *, out=None):
-    """Return the complex conjugate in memory of its own; a real tensor is its own; conj_physical([1 + 2j]) = [1.-2.j]."""
+    """Return the complex conjugate in memory of its own; a real tensor is its own; dx = conj(g); conj_physical([1 + 2j]) = [1.-2.j]."""
     x = tensor_argument(input, "conj_physical")
     y = _conj_physical(x) if x.dtype.is_complex else x
     return y if out is None else store(out, y, "conj_physical", (), (input,))
@@ -149,6 +149,7 @@ def view_as_real(input):
 def view_as_complex(input):
     """Return pairs of real numbers as complex ones: […, 2] → […]; a view.
 
+    Derivative: the gradient's memory as real numbers.
     Errors: RuntimeError unless the last dim has size 2 and stride 1, and the other strides are even.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex.html
 
@@ -247,6 +248,7 @@ def _two_parts(name: str, a: Any, b: Any, names: tuple[str, str], out: Any) -> N
 def complex(real, imag, *, out=None):
     """Return the complex tensor real + i·imag; the operands broadcast and have one dtype.
 
+    Derivative: dreal = Re g, dimag = Im g.
     Errors: RuntimeError unless both are floats of one dtype.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.complex.html
 
@@ -262,6 +264,7 @@ def complex(real, imag, *, out=None):
 def polar(abs, angle, *, out=None):
     """Return the complex tensor abs·e^(i·angle); the operands broadcast and have one dtype.
 
+    Derivative: dabs = Re(g·e^(−i·angle)), dangle = Im(g·conj(y)).
     Errors: RuntimeError unless both are floats of one dtype.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.polar.html
 
@@ -347,7 +350,10 @@ def _vdot(a, b):
 
 @public()
 def vdot(input, other, *, out=None):
-    """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ; vdot([1j, 2], [1j, 3]) = tensor(7.+0.j)."""
+    """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ; vdot([1j, 2], [1j, 3]) = tensor(7.+0.j).
+
+    Derivative: da = conj(g)·b, db = g·a.
+    """
     a, b = tensor_argument(input, "vdot"), tensor_argument(other, "vdot", "other")
     y = _vdot(a, b)
     return y if out is None else store(out, y, "vdot")

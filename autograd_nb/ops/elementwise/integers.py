@@ -7,7 +7,7 @@ from typing import Any
 from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...codegen.formula.symbols import libm
-from ..core.calls import only_tensors
+from ..core.calls import acceptable, only_tensors
 from ..core.pointwise import pointwise
 from ..core.recording import kind_among, scalar_type, store
 from ..core.registry import public, register
@@ -81,7 +81,8 @@ def _integers_only(name: str, op: Any, numbers: str, shown: str, dtypes: str = "
 
     def check(*args: Any) -> None:
         kind = kind_among(args)
-        if kind.category > 1 or (kind.category == 0 and not booleans):
+        wrong = kind.category > 1 or (kind.category == 0 and not booleans)
+        if wrong and all(map(acceptable, args)):  # else the op refuses what is no number
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(kind)}'; it takes {kinds} only")
 
     def call(input, other, *, out=None):

@@ -227,6 +227,7 @@ def _mvlgamma(x, p):
 def mvlgamma(input, p: int, *, out=None):
     """Return the multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1.
 
+    Derivative: dy/dx = Σₖ ψ(x − k/2), k = 0 … p−1.
     Errors: RuntimeError unless p ≥ 1.
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.multigammaln
 

@@ -161,7 +161,7 @@ def clamp_min(input, min, *, out=None):
 
 @public()
 def clamp_max(input, max, *, out=None):
-    """Return x kept at or below ``max``; clamp_max([-1., 2.], 0.) = [-1., 0.]."""
+    """Return x kept at or below ``max``; dy/dx = 1 for x ≤ max, else 0; clamp_max([-1., 2.], 0.) = [-1., 0.]."""
     return clamp(input, max=max, out=out)
 
 

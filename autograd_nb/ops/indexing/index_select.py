@@ -219,7 +219,10 @@ def index_add_(input, dim, index, source, *, alpha=1):
 
 @public()
 def index_copy(input, dim, index, source, *, out=None):
-    """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]; index_copy([1, 2, 3], 0, [0], [9]) = [9, 2, 3]."""
+    """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]; index_copy([1, 2, 3], 0, [0], [9]) = [9, 2, 3].
+
+    Derivative: dsource = g[index]; dx = g with zeros in these slices.
+    """
     x, *rest = _slices_args(input, dim, index, source, "index_copy")
     return _stored(out, _with_source(_slices(_index_copy, contiguous(x), *rest, False), source), "index_copy", (index, source), (input,))
 
@@ -249,7 +252,10 @@ def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple
 
 @public()
 def index_fill(input, dim, index, value: Tensor | float):
-    """y = x with the slices y[index] along ``dim`` filled with a number or 0-d tensor; index_fill([1, 2, 3], 0, [0], 9) = [9, 2, 3]."""
+    """y = x with the slices y[index] along ``dim`` filled with a number or 0-d tensor; index_fill([1, 2, 3], 0, [0], 9) = [9, 2, 3].
+
+    Derivative: dx = g with zeros in these slices; dvalue = the sum of g over them.
+    """
     return fresh(_slices(_index_fill, *_fill_args(input, dim, index, value, "index_fill"), False))
 
 
@@ -324,7 +330,10 @@ def _flat_index(x: Tensor, index: Any, name: str) -> Tensor:
 
 @public()
 def take(input, index, *, out=None):
-    """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range; take([4, 5, 6], [0, 2]) = [4, 6]."""
+    """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range; take([4, 5, 6], [0, 2]) = [4, 6].
+
+    Derivative: g is added at the indices; those that are given twice add up.
+    """
     x = tensor_argument(input, "take")
     not_for_barebone("take_cpu", x.dtype)
     places = _flat_index(x, index, "take")
@@ -354,7 +363,10 @@ def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, T
 
 @public()
 def put(input, index, source, accumulate=False):
-    """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``; put([1, 2, 3], [1], [9]) = [1, 9, 3]."""
+    """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``; put([1, 2, 3], [1], [9]) = [1, 9, 3].
+
+    Derivative: dsource = g at the indices; dx = g, with zeros there unless ``accumulate``.
+    """
     x, places, values = _put_args(input, index, source, "put")
     y = fresh(reshape(_put(reshape(x, -1), places, values, (0,), 0, bool(accumulate)), x.shape))
     layout = strides.like(x._layout)
@@ -411,7 +423,7 @@ def take_along_dim(input, indices, dim: int | None = None, *, out=None):
 
 @public()
 def combinations(input, r=2, with_replacement=False):
-    """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order; combinations([1, 2, 3]) = [[1, 2], [1, 3], [2, 3]]."""
+    """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order. Gradients add up; combinations([1, 2, 3]) = [[1, 2], [1, 3], [2, 3]]."""
     x = tensor_argument(input, "combinations")
     if x.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")

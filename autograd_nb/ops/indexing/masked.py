@@ -66,6 +66,7 @@ def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple[Any
 def masked_fill(input, mask, value: Tensor | float):
     """y = value where the mask holds, x elsewhere; ``value`` a number or 0-d tensor, ``mask`` broadcasts.
 
+    Derivative: dx = g with zeros where the mask holds; dvalue = the sum of g there.
     Errors: RuntimeError unless the mask is boolean. Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill_.html
 
     >>> torch.masked_fill(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), 0)
@@ -101,6 +102,8 @@ def _fill_expanded(x: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_select(input, mask, *, out=None):
     """Return the elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean.
 
+    Derivative: g put back where the mask holds, zeros elsewhere.
+
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """
@@ -134,6 +137,8 @@ def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[
 @public()
 def masked_scatter(input, mask, source):
     """y = x with the elements where the mask holds replaced by those of ``source``, in order.
+
+    Derivative: dsource = the elements of g where the mask holds, in order; dx = g with zeros there.
 
     >>> torch.masked_scatter(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), torch.tensor([8, 9]))
     tensor([8, 2, 9])

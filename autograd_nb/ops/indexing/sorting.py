@@ -266,6 +266,7 @@ def msort(input, *, out=None):
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     """Return (values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest.
 
+    Derivative: g goes to the places in ``indices``, zeros elsewhere.
     Errors: RuntimeError when ``k`` does not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.topk.html
 
     >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
@@ -329,6 +330,8 @@ def _selected(op: Any, maker: Any, x: Tensor, d: int, k: int, keepdim: bool, out
 @public()
 def kthvalue(input, k, dim: int = -1, keepdim=False, *, out=None):
     """Return (values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit.
+
+    Derivative: g goes to the place in ``indices``, zeros elsewhere.
 
     >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2)
     torch.return_types.kthvalue(
@@ -563,7 +566,7 @@ def bucketize(input: Tensor | float, boundaries, *, out_int32=False, right=False
 
 @public()
 def bincount(input, weights=None, minlength=0):
-    """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise.
+    """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there; no gradient. RuntimeError otherwise.
 
     >>> torch.bincount(torch.tensor([0, 1, 1, 3]))
     tensor([1, 2, 0, 1])

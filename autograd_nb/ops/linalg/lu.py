@@ -175,6 +175,8 @@ def _zero_pivot(k: int) -> str:
 def lu_factor(A, *, pivot=True, out=None):
     """Return (LU, pivots) with A = P·L·U: both factors in one matrix (L without its diagonal of ones), and the row exchanges from 1.
 
+    Derivative: that of `linalg.lu`, dL and dU being the two triangles of the gradient.
+
     A: (…, m, n). Errors: RuntimeError when U has a zero on its diagonal, naming the batch element; for ``pivot=False``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_factor.html
 
@@ -228,6 +230,7 @@ def _lu(a):
 def lu(A, *, pivot=True, out=None):
     """Return (P, L, U) with A = P·L·U: P (…, m, m) a permutation, L (…, m, k) with ones on its diagonal, U (…, k, n), k = min(m, n).
 
+    Derivative: dA = P·L⁻ᴴ·(tril₋(Lᴴ·dL) + triu(dU·Uᴴ))·U⁻ᴴ for square A, tril₋ without the diagonal.
     Errors: RuntimeError for less than 2 dims and for ``pivot=False``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu.html
 

@@ -292,6 +292,8 @@ def scaled_dot_product_attention(
 ):
     """Return softmax(scale · Q·Kᵀ + mask)·V over the last two dims: (…, L, E), (…, S, E), (…, S, Eᵥ) → (…, L, Eᵥ).
 
+    Derivative: for P = softmax(scale · Q·Kᵀ + mask): dV = Pᵀ·g, dS = P∘(g·Vᵀ − rowsum(P∘(g·Vᵀ))), dQ = scale·dS·K, dK = scale·dSᵀ·Q; dmask = dS.
+
     attn_mask: broadcasts to (…, L, S); floats are added to the scores, bools say what may be seen. dropout_p: applied to the
     weights, always (pass 0 when not training). is_causal: position i sees positions ≤ i. scale: 1/√E by default. enable_gqa: key
     and value may have fewer heads (dim −3) than query, each then shared. A row of which all is masked gives zeros.

@@ -157,6 +157,8 @@ def batch_norm(
 ):
     """Return (x − mean)/√(var + eps)·weight + bias per channel (dim 1).
 
+    Derivative: for x̂ = (x − mean)/√(var + eps) and h = g·weight: dx = (h − mean(h) − x̂·mean(h·x̂))/√(var + eps) when training, else h/√(var +
+    eps); dweight = Σ g·x̂, dbias = Σ g.
     training: statistics of this batch, and ``running_mean`` and ``running_var`` are moved towards them by ``momentum`` (in place;
     the running variance is the unbiased one). Otherwise the running statistics are used.
 

@@ -550,9 +550,9 @@ def conv_tbc(input, weight, bias, pad: int = 0):
 
     Errors: RuntimeError naming the sizes that do not fit.
     """
-    x, w = tensor_argument(input, "conv_tbc"), tensor_argument(weight, "conv_tbc", "weight")
+    x, w, b = tensor_argument(input, "conv_tbc"), tensor_argument(weight, "conv_tbc", "weight"), tensor_argument(bias, "conv_tbc", "bias")
     if x.ndim != 3 or w.ndim != 3:
         raise RuntimeError(
             f"Input must have 3 dims: time, batch, in_channel, and weight 3 (got {list(x.shape)} and {list(w.shape)})"
         )
-    return convolution("conv_tbc", 1, x.permute(1, 2, 0), w.permute(2, 1, 0), bias, 1, pad, 1, 1).permute(2, 0, 1)
+    return convolution("conv_tbc", 1, x.permute(1, 2, 0), w.permute(2, 1, 0), b, 1, pad, 1, 1).permute(2, 0, 1)

@@ -98,6 +98,8 @@ def _default_corners(align_corners: Any) -> bool:
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """Return ``input`` (N, C, H, W) read at ``grid`` (N, Hₒ, Wₒ, 2) of (x, y) in [−1, 1]: (N, C, Hₒ, Wₒ); or with one dim more.
 
+    Derivative: dinput: g spread over the pixels that were read, with the same weights; dgrid: the slope of the image there.
+
     mode: "bilinear" (trilinear for volumes), "nearest", "bicubic" (images only). padding_mode: what stands outside, "zeros",
     "border" or "reflection". align_corners: ±1 are the centres of corner pixels, else their outer edges. Differentiable twice in
     both arguments; "nearest" gives the grid zeros.

@@ -215,6 +215,7 @@ def _row_arguments(input: Any, normalized_shape: Any, weight: Any, bias: Any, na
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     """Return (x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``.
 
+    Derivative: for x̂ = (x − mean)/√(var + eps) and h = g·weight: dx = (h − mean(h) − x̂·mean(h·x̂))/√(var + eps); dweight = Σ g·x̂, dbias = Σ g.
     Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
 

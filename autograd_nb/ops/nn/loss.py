@@ -436,6 +436,8 @@ def _gaussian_slope(d, v, eps):
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """Return (ln v + (x − t)²/v)/2, v the variance kept above ``eps``; ``full`` adds ln(2π)/2.
 
+    Derivative: dx = g·(x − t)/v, dv = g·(1/v − (x − t)²/v²)/2.
+
     var: of the input's shape, or without its last dim, or with 1 there, or a number.
 
     Errors: ValueError for negative variances or another shape.

@@ -309,6 +309,8 @@ def instance_norm(
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
     """Return (x − mean)/√(var + eps)·weight + bias, the statistics over each of ``num_groups`` groups of channels of a sample.
 
+    Derivative: for x̂ = (x − mean)/√(var + eps) and h = g·weight: dx = (h − mean(h) − x̂·mean(h·x̂))/√(var + eps) over each group; dweight = Σ g·x̂,
+    dbias = Σ g.
     Errors: RuntimeError when the channels do not divide into the groups, or sizes do not fit.
 
     >>> torch.nn.functional.group_norm(torch.tensor([[1., 3.]]), 1)

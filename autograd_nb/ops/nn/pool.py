@@ -445,7 +445,7 @@ def _declare(n: int) -> None:
             sign = 1 if norm_type > 0 else -1
             return sign * max_pool(sign * tensor_argument(input, f"lp_pool{n}d").abs(), kernel_size, stride, 0, 1, ceil_mode)
         k = tuple_of(kernel_size, n, "kernel_size", f"lp_pool{n}d")
-        mean = _avg(f"lp_pool{n}d", n, input.pow(norm_type), k, stride, 0, ceil_mode, True, None)
+        mean = _avg(f"lp_pool{n}d", n, tensor_argument(input, f"lp_pool{n}d").pow(norm_type), k, stride, 0, ceil_mode, True, None)
         relu = OPS["relu"].call
         return (mean.sign() * relu(mean.abs())).mul(float(numel(k))).pow(1.0 / norm_type)
 
@@ -466,11 +466,11 @@ def _offered(n: int, pools: dict[str, Any]) -> None:
         ("max_pool", "the largest element of each window (nan wins), to which the gradient goes", f"{pair}, {window}) = {two}"),
         ("max_pool_with_indices", "what `max_pool` does and the place of each maximum in its plane", f"{pair}, {window}) = ({two}, {place})"),
         ("avg_pool", "the mean of each window, which shares the gradient evenly", f"{pair}, {window}) = {mean}"),
-        ("adaptive_avg_pool", "the mean of each of ``output_size`` nearly equal parts", f"{pair}, 1) = {mean}"),
-        ("adaptive_max_pool", "the largest element of each of ``output_size`` nearly equal parts", f"{pair}, 1) = {two}"),
+        ("adaptive_avg_pool", "the mean of each of ``output_size`` nearly equal parts, which shares the gradient evenly", f"{pair}, 1) = {mean}"),
+        ("adaptive_max_pool", "the largest element of each of ``output_size`` nearly equal parts, to which the gradient goes", f"{pair}, 1) = {two}"),
         ("adaptive_max_pool_with_indices", "what `adaptive_max_pool` does and the places of the maxima", f"{pair}, 1) = ({two}, {place})"),
         ("lp_pool", "(Σ xᵖ)^(1/p) over each window", f"{pair}, 2, {window}) = {root}"),
-        ("max_unpool", "values put back where `max_pool` found them, zeros elsewhere", f"{two}, {place}, {window}) = {kept}"),
+        ("max_unpool", "values put back where `max_pool` found them, zeros elsewhere; the gradient is read there", f"{two}, {place}, {window}) = {kept}"),
     ):
         # PyTorch has these in both namespaces
         also = kind == "max_pool" or (n == 1 and kind in ("avg_pool", "adaptive_avg_pool", "adaptive_max_pool"))

@@ -327,14 +327,16 @@ def _declare(kind: str, formula: str) -> None:
     call.__name__ = call.__qualname__ = kind
     call.__doc__ = (
         f"Run layers of {formula}\n\n    ({kind}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or "
-        "packed: (data, batch_sizes, hx, …). input (steps, batch, features), hx (layers · directions, batch, hidden).\n\n"
+        "packed: (data, batch_sizes, hx, …). input (steps, batch, features), hx (layers · directions, batch, hidden). "
+        "The gradient goes back through all steps.\n\n"
         f"    >>> h, weights = torch.zeros(1, 1, 1), [torch.zeros({gates}, 1)] * 2\n"
         f"    >>> torch.{kind}(torch.ones(2, 1, 1), {'(h, h)' if states == 2 else 'h'}, weights, False, 1, 0.0, False, False, False)[0].flatten()\n"
         "    tensor([0., 0.])"
     )
     cell.__name__ = cell.__qualname__ = f"{kind}_cell"
     cell.__doc__ = (
-        f"Run one step of {formula}\n\n    input (batch, features), hx (batch, hidden), weights (gates · hidden, features or hidden).\n\n"
+        f"Run one step of {formula}\n\n    input (batch, features), hx (batch, hidden), weights (gates · hidden, features or hidden). "
+        "The gradient reaches all of them.\n\n"
         f"    >>> h, w = torch.zeros(1, 1), torch.zeros({gates}, 1)\n"
         f"    >>> torch.{kind}_cell(torch.ones(1, 1), {'(h, h), w, w)[0]' if states == 2 else 'h, w, w)'}\n    tensor([[0.]])"
     )

@@ -69,7 +69,10 @@ def _only_scaled(x: Tensor, y: Tensor, beta: Any) -> None:
 
 @public()
 def addmm(input, mat1, mat2, *legacy, beta=1, alpha=1, out=None):
-    """y = beta·input + alpha·A·B; addmm([[1.]], [[1., 2.]], [[3.], [4.]]) = [[12.]]."""
+    """y = beta·input + alpha·A·B; addmm([[1.]], [[1., 2.]], [[3.], [4.]]) = [[12.]].
+
+    Derivative: dinput = beta·g, dA = alpha·g·Bᵀ, dB = alpha·Aᵀ·g.
+    """
     if legacy:
         return scalars_first("addmm", (input, mat1, mat2, *legacy), legacy_options(beta=beta, alpha=alpha, out=out))
     y = mm(mat1, mat2)

@@ -67,7 +67,10 @@ def _fit(a: Tensor, b: Tensor) -> None:
 
 @public()
 def bmm(input, mat2, *, out=None):
-    """Products of two batches of matrices: y[i] = A[i]·B[i]; bmm([[[1., 2.]]], [[[3.], [4.]]]) = [[[11.]]]."""
+    """Products of two batches of matrices: y[i] = A[i]·B[i]; bmm([[[1., 2.]]], [[[3.], [4.]]]) = [[[11.]]].
+
+    Derivative: dA[i] = g[i]·B[i]ᵀ, dB[i] = A[i]ᵀ·g[i].
+    """
     a, b = tensor_argument(input, "bmm"), tensor_argument(mat2, "bmm", "mat2")
     if a.ndim != 3 or b.ndim != 3:
         raise RuntimeError(f"batch1 and batch2 must be 3D tensors (bmm() got {a.ndim}-D and {b.ndim}-D)")
@@ -130,7 +133,10 @@ def mv(input, vec, *, out=None):
 @public()
 @known_product("nn", {(1, 1): _dot})
 def dot(input, tensor, *, out=None):
-    """Inner product of two vectors: y = Σ aᵢbᵢ; dot([1., 2.], [3., 4.]) = tensor(11.)."""
+    """Inner product of two vectors: y = Σ aᵢbᵢ; dot([1., 2.], [3., 4.]) = tensor(11.).
+
+    Derivative: da = g·b, db = g·a.
+    """
     a, b = tensor_argument(input, "dot"), tensor_argument(tensor, "dot", "tensor")
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
@@ -401,6 +407,8 @@ def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
     if out is not None:
         return store(out, linear(input, weight, bias), "linear")
     x, w = tensor_argument(input, "linear"), tensor_argument(weight, "linear", "weight")
+    if bias is not None:
+        tensor_argument(bias, "linear", "bias")
     if w.ndim == 1:
         if bias is not None and x.ndim == 2:
             raise RuntimeError(f"mat2 must be a matrix, got 1-D tensor (linear(): a bias needs a weight of 2 dims, not {list(w.shape)})")
@@ -449,7 +457,10 @@ def _trilinear(x, z, w):
 
 @public(method=False, namespaces=("torch", "nn.functional"))
 def bilinear(input1, input2, weight, bias=None):
-    """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims; bilinear([1., 2.], [3.], [[[1.], [2.]]]) = [15.]."""
+    """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims; bilinear([1., 2.], [3.], [[[1.], [2.]]]) = [15.].
+
+    Derivative: dx₁ = Σₒ gₒ·W[o]·x₂, dx₂ = Σₒ gₒ·W[o]ᵀ·x₁, dW[o] = Σ gₒ·x₁·x₂ᵀ and db = Σ g over the batch.
+    """
     x, z, w = (tensor_argument(t, "bilinear", n) for t, n in ((input1, "input1"), (input2, "input2"), (weight, "weight")))
     if bias is not None:
         tensor_argument(bias, "bilinear", "bias")

@@ -180,6 +180,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 def pdist(input, p=2.0):
     """Return the distances ‖x[i] − x[j]‖ₚ of all pairs i < j of the rows of a matrix, in order: N rows give N(N−1)/2 numbers.
 
+    Derivative: dx[i] = Σⱼ g·sgn(d)·|d|ᵖ⁻¹/yᵖ⁻¹ for d = x[i] − x[j]; 0 where y is 0.
     Errors: RuntimeError for what is not a matrix of floating numbers, or negative p.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pdist.html
 

@@ -118,6 +118,7 @@ def normal(
 ):  # fmt: skip
     """Return normal numbers whose mean and standard deviation are tensors (broadcast), or numbers with a ``size``.
 
+    Derivative: 0 for both operands: the numbers are drawn anew.
     Errors: RuntimeError for a negative standard deviation.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.normal.html
 
@@ -226,6 +227,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 def poisson(input, generator=None):
     """Return Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates.
 
+    Derivative: 0: the numbers are drawn anew.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.poisson.html
 
     >>> torch.poisson(torch.tensor([0.]))

@@ -126,6 +126,8 @@ def vector_norm(
 def linalg_vector_norm(x, ord: float = 2, dim=None, keepdim=False, *, dtype=None, out=None):
     """Return (Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|; 0 is the subgradient at 0.
 
+    Derivative: dx = g·sgn(x)·|x|^(ord−1)/y^(ord−1); of ±∞ g shared by the extremes.
+
     Errors: RuntimeError for integers, and for ±∞ and negative orders over nothing.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vector_norm.html
 
@@ -169,13 +171,16 @@ def _dist(a, b, p):
 
 @public()
 def dist(input, other, p=2):
-    """Return the p-norm of input − other; dist([1., 2.], [4., 6.]) = tensor(5.)."""
+    """Return the p-norm of input − other; dist([1., 2.], [4., 6.]) = tensor(5.).
+
+    Derivative: dinput = g·sgn(d)·|d|ᵖ⁻¹/yᵖ⁻¹ for d = input − other, dother = −dinput; 0 where y is 0.
+    """
     return _dist(tensor_argument(input, "dist"), tensor_argument(other, "dist", "other"), p)
 
 
 @public(method=False)
 def norm_except_dim(v, pow: int = 2, dim=0):
-    """Return the norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all."""
+    """Return the norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all; the gradient is that of `linalg.vector_norm`."""
     x = tensor_argument(v, "norm_except_dim", "v")
     if dim == -1:
         return vector_norm(x, pow)
@@ -206,6 +211,7 @@ def _renorm(x, p, dims, most):
 def renorm(input, p, dim, maxnorm, *, out=None):
     """Return the slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it.
 
+    Derivative: that of x·min(1, maxnorm/‖x‖ₚ) in each slice.
     Errors: RuntimeError for fewer than 2 dims, p ≤ 0 or a negative maxnorm.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.renorm.html
 

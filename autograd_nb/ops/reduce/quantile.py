@@ -128,6 +128,7 @@ def _mode(x, d):
 def mode(input, dim: int = -1, keepdim=False, *, out=None):
     """Return (values, indices) of the most frequent value along ``dim``, the smallest of several; the index is that of its last place.
 
+    Derivative: g goes to the place in ``indices``, zeros elsewhere.
     Errors: IndexError for a dim out of range or of size 0.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.mode.html
 

@@ -210,6 +210,8 @@ def _cumulative(op: Any, name: str, input: Any, dim: Any, out: Any) -> Any:
 def cummax(input, dim, *, out=None):
     """Return (values, indices) of the maximum so far along ``dim``; the last index of several; nan wins.
 
+    Derivative: g added up at the places in ``indices``, which are where the maxima stood.
+
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0)
     torch.return_types.cummax(
     values=tensor([1, 3, 3]),
@@ -221,6 +223,8 @@ def cummax(input, dim, *, out=None):
 @public()
 def cummin(input, dim, *, out=None):
     """Return (values, indices) of the minimum so far along ``dim``; the last index of several; nan wins.
+
+    Derivative: g added up at the places in ``indices``, which are where the minima stood.
 
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0)
     torch.return_types.cummin(
@@ -264,7 +268,10 @@ def _logcumsumexp(x, d):
 
 @public()
 def logcumsumexp(input, dim, *, out=None):
-    """yₖ = ln(e^x₀ + … + e^xₖ) along ``dim``, without overflow; logcumsumexp([0., 0., 0.], 0) = [0.0000, 0.6931, 1.0986]."""
+    """yₖ = ln(e^x₀ + … + e^xₖ) along ``dim``, without overflow; logcumsumexp([0., 0., 0.], 0) = [0.0000, 0.6931, 1.0986].
+
+    Derivative: dxⱼ = Σₖ gₖ·e^(xⱼ − yₖ) over k ≥ j.
+    """
     x = tensor_argument(input, "logcumsumexp")
     if x.dtype.category < 2:
         raise NotImplementedError(f'"logcumsumexp" not implemented for {x.dtype}: it takes floating point tensors')

@@ -368,6 +368,8 @@ def _moments_arguments(
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None):
     """Return the variance over ``dim``: Σ(x − mean)²/(n − correction); correction 1 unless ``unbiased=False`` or given.
 
+    Derivative: dx = 2·g·(x − mean)/(n − correction).
+
     Two passes, the mean in float64. Errors: RuntimeError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.var.html
 

@@ -46,7 +46,10 @@ def mean(x):
 
 @reduction(SUM, grad=lambda g, x: OPS["where"].call(x.isnan(), 0.0, g), result="sum", accepts="real", typed=True)
 def nansum(x):
-    """Return the sum of the elements that are not nan; nansum([1., float("nan"), 2.]) = tensor(3.)."""
+    """Return the sum of the elements that are not nan; nansum([1., float("nan"), 2.]) = tensor(3.).
+
+    Derivative: dx = g where x is no nan, 0 elsewhere.
+    """
     return m.where(x != x, 0, x)
 
 

@@ -73,6 +73,7 @@ def _promoted(tensors: Sequence[Tensor]) -> dtypes.dtype:
 def cat(tensors, dim=0, *, axis=None, out=None):
     """Join tensors along ``dim``; other sizes must be equal. dtypes are promoted.
 
+    Derivative: each tensor gets its part of the gradient.
     Errors: RuntimeError for an empty list or sizes that differ. Source: https://docs.pytorch.org/docs/stable/generated/torch.cat.html
 
     >>> torch.cat((torch.ones(2, 1), torch.zeros(2, 2)), 1)
@@ -138,7 +139,10 @@ _stacks = Joins(_stack)
 
 @public(method=False)
 def stack(tensors, dim=0, *, axis=None, out=None):
-    """Join tensors of one shape along a new dim. RuntimeError when shapes differ; stack(([1, 2], [3, 4])) = [[1, 2], [3, 4]]."""
+    """Join tensors of one shape along a new dim. RuntimeError when shapes differ; stack(([1, 2], [3, 4])) = [[1, 2], [3, 4]].
+
+    Derivative: each tensor gets its slice of the gradient.
+    """
     dim = dim if axis is None else axis
     if out is None:
         y = _stacks.find(dim, tensors)

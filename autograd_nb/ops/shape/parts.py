@@ -140,6 +140,7 @@ def _parts_of(n: int, size: int) -> tuple[int, ...]:
 def split(tensor, split_size_or_sections: int | Sequence[int] | None = None, dim=0, **kw):
     """Return views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes.
 
+    Derivative: the gradient of each part stands in its place; parts that are not used give zeros.
     Errors: RuntimeError when the sizes do not add up.
 
     >>> [part.tolist() for part in torch.arange(5).split(2)]
@@ -256,7 +257,10 @@ def _stack_parts(grads: list[Any], shape: Sequence[int], d: int) -> Tensor:
 @public()
 @memoized_view
 def unbind(input, dim=0):
-    """Return a tuple of the slices along ``dim``, views; unbind([[1, 2], [3, 4]]) = ([1, 2], [3, 4])."""
+    """Return a tuple of the slices along ``dim``, views; unbind([[1, 2], [3, 4]]) = ([1, 2], [3, 4]).
+
+    Derivative: the gradient of each slice stands in its place; slices that are not used give zeros.
+    """
     x = tensor_argument(input, "unbind")
     if x.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -289,7 +293,10 @@ def _diagonal_backward(x, shape, offset, a, b):
 @public()
 @memoized_view
 def diagonal(input, offset=0, dim1=0, dim2=1):
-    """Return the diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim; diagonal([[1, 2], [3, 4]]) = [1, 4]."""
+    """Return the diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim; diagonal([[1, 2], [3, 4]]) = [1, 4].
+
+    Derivative: the gradient on that diagonal, zeros elsewhere.
+    """
     x = tensor_argument(input, "diagonal")
     a, b = wrap_dim(dim1, x.ndim, "dim1"), wrap_dim(dim2, x.ndim, "dim2")
     if a == b:

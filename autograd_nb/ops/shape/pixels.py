@@ -81,7 +81,7 @@ def pixel_unshuffle(input, downscale_factor):
 
 @public("native_channel_shuffle", method=False, namespaces=_WHERE)
 def channel_shuffle(input, groups):
-    """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it.
+    """Return the channels (dim 1) of ``groups`` groups, taken in turn; the gradient is put back. RuntimeError unless they divide by it.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ChannelShuffle.html
 

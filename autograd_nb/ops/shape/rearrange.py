@@ -60,7 +60,10 @@ def _flip(x, dims):
 
 @public()
 def flip(input, *axes, dims: int | Sequence[int] | None = None):
-    """Return the elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice; flip([1, 2, 3], (0,)) = [3, 2, 1]."""
+    """Return the elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice; flip([1, 2, 3], (0,)) = [3, 2, 1].
+
+    Derivative: the gradient, reversed along the same dims.
+    """
     x = tensor_argument(input, "flip")
     if not axes and dims is None:
         raise TypeError("flip() missing 1 required positional arguments: \"dims\"")
@@ -107,6 +110,8 @@ def _roll_flat(x, shift):
 @public()
 def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None):
     """Return the elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front.
+
+    Derivative: the gradient, moved back.
 
     Without ``dims`` on the flattened tensor. RuntimeError when their numbers differ.
 
@@ -180,7 +185,7 @@ def _tri(name: str, upper: bool) -> Any:
     call.__name__ = call.__qualname__ = name
     shown = "[[1, 2], [0, 4]]" if upper else "[[1, 0], [3, 4]]"
     example = f"{name}([[1, 2], [3, 4]]) = {shown}"
-    call.__doc__ = f"Return the matrices with zeros {'below' if upper else 'above'} the diagonal number ``diagonal``; {example}."
+    call.__doc__ = f"Return the matrices with zeros {'below' if upper else 'above'} the diagonal number ``diagonal``; the gradient too; {example}."
     public()(call)
 
     def inplace(input, diagonal=0):
@@ -224,7 +229,10 @@ triu_indices: Any = _tri_indices("triu_indices", True)
 
 @public()
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """Return matrices with the last dim on diagonal ``offset`` and zeros elsewhere; diag_embed([1, 2]) = [[1, 0], [0, 2]]."""
+    """Return matrices with the last dim on diagonal ``offset`` and zeros elsewhere; diag_embed([1, 2]) = [[1, 0], [0, 2]].
+
+    Derivative: the diagonal of the gradient.
+    """
     x = tensor_argument(input, "diag_embed")
     k = as_int(offset, "offset")
     a, b = wrap_dim(dim1, x.ndim + 1, "dim1"), wrap_dim(dim2, x.ndim + 1, "dim2")
@@ -305,7 +313,10 @@ def _into_view(name: str, x: Tensor, src: Any, look: Any, *args: Any) -> Tensor:
 
 @public()
 def select_scatter(input, src, dim, index: int):
-    """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``; select_scatter([[1, 2], [3, 4]], [8, 9], 0, 0) = [[8, 9], [3, 4]]."""
+    """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``; select_scatter([[1, 2], [3, 4]], [8, 9], 0, 0) = [[8, 9], [3, 4]].
+
+    Derivative: dsrc = the slice of g; dinput = g with zeros there.
+    """
     x = tensor_argument(input, "select_scatter")
     d = wrap_dim(dim, x.ndim)
     n, i = x.shape[d] if x.ndim else 0, as_int(index, "index")
@@ -318,7 +329,10 @@ def select_scatter(input, src, dim, index: int):
 
 @public()
 def slice_scatter(input, src, dim=0, start: int | None = None, end: int | None = None, step=1, *, out=None):
-    """Return a copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``; slice_scatter([1, 2, 3], [8, 9], 0, 1) = [1, 8, 9]."""
+    """Return a copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``; slice_scatter([1, 2, 3], [8, 9], 0, 1) = [1, 8, 9].
+
+    Derivative: dsrc = the slice of g; dinput = g with zeros there.
+    """
     x = tensor_argument(input, "slice_scatter")
     d = wrap_dim(dim, x.ndim)
     if step < 1:
@@ -330,7 +344,10 @@ def slice_scatter(input, src, dim=0, start: int | None = None, end: int | None =
 
 @public()
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
-    """Return a copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``; diagonal_scatter([[1, 2], [3, 4]], [8, 9]) = [[8, 2], [3, 9]]."""
+    """Return a copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``; diagonal_scatter([[1, 2], [3, 4]], [8, 9]) = [[8, 2], [3, 9]].
+
+    Derivative: dsrc = the diagonal of g; dinput = g with zeros there.
+    """
     x = tensor_argument(input, "diagonal_scatter")
     a, b = wrap_dim(dim1, x.ndim, "dim1"), wrap_dim(dim2, x.ndim, "dim2")
     if a == b:
@@ -447,7 +464,7 @@ def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
 
 @public(method=False)
 def cartesian_prod(*tensors):
-    """Return all combinations of the elements of 1-d tensors, one a row; cartesian_prod([1, 2], [3, 4]) = [[1, 3], [1, 4], [2, 3], [2, 4]]."""
+    """Return all combinations of the elements of 1-d tensors as rows. Gradients add up; cartesian_prod([1, 2], [3, 4]) = [[1, 3], [1, 4], [2, 3], [2, 4]]."""
     ts = _sequence(tensors, "cartesian_prod")
     for t in ts:
         if t.ndim != 1:

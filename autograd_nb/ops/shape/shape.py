@@ -150,13 +150,13 @@ def _reshape(x: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
 @public()
 def view_as(input, other):
     """Return ``view`` with the shape of ``other``; [1, 2].view_as([[3, 4]]) = [[1, 2]]."""
-    return view(input, other._layout.shape)
+    return view(input, tensor_argument(other, "view_as", "other")._layout.shape)
 
 
 @public()
 def reshape_as(input, other):
     """Return ``reshape`` with the shape of ``other``; [1, 2].reshape_as([[3, 4]]) = [[1, 2]]."""
-    return reshape(input, other.shape)
+    return reshape(input, tensor_argument(other, "reshape_as", "other").shape)
 
 
 @public()
@@ -179,7 +179,7 @@ def flatten(input, start_dim=0, end_dim=-1):
 @public()
 def ravel(input):
     """Return all elements in one dim, in C order: a view of a contiguous tensor, else a copy; ravel([[1, 2], [3, 4]]) = [1, 2, 3, 4]."""
-    return reshape(contiguous(input), -1)
+    return reshape(contiguous(tensor_argument(input, "ravel")), -1)
 
 
 @public()
@@ -248,7 +248,10 @@ def _t_of_batch(op, args, batch):
 @public()
 @memoized_view
 def permute(input, *axes, dims: int | Sequence[int] | None = None):
-    """Return the dims in another order, a view. RuntimeError unless ``dims`` names each dim once; permute([[1, 2, 3]], (1, 0)) = [[1], [2], [3]]."""
+    """Return the dims in another order, a view. RuntimeError unless ``dims`` names each dim once; permute([[1, 2, 3]], (1, 0)) = [[1], [2], [3]].
+
+    Derivative: the gradient with the dims in their first order.
+    """
     x = tensor_argument(input, "permute")
     if not axes and dims is None:
         raise TypeError('permute() missing 1 required positional arguments: "dims"')
@@ -266,7 +269,10 @@ def permute(input, *axes, dims: int | Sequence[int] | None = None):
 @public("swapaxes", "swapdims")
 @memoized_view
 def transpose(input, dim0, dim1):
-    """Swap two dims, a view; transpose([[1, 2, 3]], 0, 1) = [[1], [2], [3]]."""
+    """Swap two dims, a view; transpose([[1, 2, 3]], 0, 1) = [[1], [2], [3]].
+
+    Derivative: the gradient with the two dims swapped back.
+    """
     x = tensor_argument(input, "transpose")
     a, b = wrap_dim(dim0, x.ndim, "dim0"), wrap_dim(dim1, x.ndim, "dim1")
     return (_transpose, a, b) if x.ndim else (_alias,)
@@ -368,7 +374,7 @@ def expand(input, *sizes, size=None, implicit=False):
 @public()
 def expand_as(input, other):
     """Return ``expand`` to the shape of ``other``; [1, 2].expand_as([[3, 4], [5, 6]]) = [[1, 2], [1, 2]]."""
-    return expand(input, other.shape)
+    return expand(input, tensor_argument(other, "expand_as", "other").shape)
 
 
 @public()

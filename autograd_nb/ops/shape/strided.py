@@ -327,6 +327,8 @@ def _write_strided(x, src, own, x_strides, shape, strides, offset, total):
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """Return a copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides.
 
+    Derivative: dsrc = the elements of g that were overwritten; dinput = g with zeros there.
+
     ``storage_offset`` counts from the beginning of the storage (default: the tensor's own), all of which is copied.
 
     >>> torch.as_strided_scatter(torch.tensor([1, 2, 3]), torch.tensor([8, 9]), (2,), (2,))

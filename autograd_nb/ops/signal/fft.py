@@ -277,7 +277,8 @@ def _declare_one(name: str, compute: Any, doc: str) -> None:
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
         f"{doc}\n\n    n: the length, to which the input is cut or padded with zeros. norm: which direction is divided by n: "
-        '"backward" (the default), "forward", or "ortho": both by √n.\n    Errors: RuntimeError for n < 1.\n'
+        '"backward" (the default), "forward", or "ortho": both by √n.\n    Derivative: the transposed map of g, '
+        "conjugated: a transform in the other direction with the same factor.\n    Errors: RuntimeError for n < 1.\n"
         f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}.html"
     )
     public(method=False, namespaces=("fft",), name=f"fft.{name}")(call)
@@ -322,6 +323,7 @@ def _declare_many(name: str, compute: Any, doc: str, shown: str) -> None:
             f"Return {doc} over {'several dims (default all, or the last of ``s``)' if suffix == 'n' else 'two dims, the last by default'}; "
             f"{name}{suffix}([[1., 2.], [3., 4.]]){shown}."
             "\n\n    s: the lengths along them, −1 for the input's. norm: as in `fft`."
+            "\n    Derivative: the transposed map of g, conjugated: a transform in the other direction with the same factor."
             "\n    Errors: RuntimeError for repeated dims and lengths below 1.\n"
             f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}{suffix}.html"
         )

@@ -87,7 +87,7 @@ def stft(
     input: one signal or a batch of them. n_fft: points of a piece. hop_length: from one piece to the next (n_fft//4).
     win_length, window: the piece is multiplied with the window, which is centred in it. center: pieces are centred at m·hop,
     the signal being extended by ``pad_mode``. normalized: divide by √n_fft. onesided: only the frequencies up to the middle
-    (the default for real input). return_complex: False gives (real, imaginary) in a last dim.
+    (the default for real input). return_complex: False gives (real, imaginary) in a last dim. Derivative: that of `fft.rfft`, piece by piece.
     Errors: RuntimeError where ``return_complex`` is not given for real input, and for lengths that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.stft.html
     >>> torch.stft(torch.ones(8), 4, window=torch.ones(4), return_complex=True).shape
@@ -186,7 +186,8 @@ def istft(
 ):  # fmt: skip
     """Return the signal whose `stft` is given, with the same arguments: the least-squares one where none has it.
 
-    ``length``: how many points (zeros at the end where there are not so many). Errors: RuntimeError for real input, lengths
+    ``length``: how many points (zeros at the end where there are not so many).
+    Derivative: piece by piece, through `fft.irfft` and the window. Errors: RuntimeError for real input, lengths
     that do not fit, and a window whose overlapping pieces leave a point without weight.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.istft.html
 

@@ -18,22 +18,22 @@ from autograd_nb.tensor import Tensor
 from autograd_nb.types import Device, Number, _bool, _complex, _float, _int, _size, _str
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """Return the mean of each of ``output_size`` nearly equal parts."""
+    """Return the mean of each of ``output_size`` nearly equal parts, which shares the gradient evenly."""
 
 def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """Return the mean of each of ``output_size`` nearly equal parts."""
+    """Return the mean of each of ``output_size`` nearly equal parts, which shares the gradient evenly."""
 
 def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """Return the mean of each of ``output_size`` nearly equal parts."""
+    """Return the mean of each of ``output_size`` nearly equal parts, which shares the gradient evenly."""
 
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False] = False) -> Tensor:
-    """Return the largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts, to which the gradient goes."""
 @overload
 def adaptive_max_pool1d(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts, to which the gradient goes."""
 
 @overload
 def adaptive_max_pool1d_with_indices(
@@ -48,12 +48,12 @@ def adaptive_max_pool1d_with_indices(
 
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False] = False) -> Tensor:
-    """Return the largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts, to which the gradient goes."""
 @overload
 def adaptive_max_pool2d(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts, to which the gradient goes."""
 
 @overload
 def adaptive_max_pool2d_with_indices(
@@ -68,12 +68,12 @@ def adaptive_max_pool2d_with_indices(
 
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False] = False) -> Tensor:
-    """Return the largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts, to which the gradient goes."""
 @overload
 def adaptive_max_pool3d(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts, to which the gradient goes."""
 
 @overload
 def adaptive_max_pool3d_with_indices(
@@ -140,7 +140,7 @@ def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """Compute `celu` in place and return the tensor."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
+    """Return the channels (dim 1) of ``groups`` groups, taken in turn; the gradient is put back. RuntimeError unless they divide by it."""
 
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
@@ -514,19 +514,19 @@ def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding:
     _int | Sequence[_int] = 0, output_size: _int | Sequence[_int] | None = None
 ) -> Tensor:
-    """Return values put back where `max_pool` found them, zeros elsewhere."""
+    """Return values put back where `max_pool` found them, zeros elsewhere; the gradient is read there."""
 
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding:
     _int | Sequence[_int] = 0, output_size: _int | Sequence[_int] | None = None
 ) -> Tensor:
-    """Return values put back where `max_pool` found them, zeros elsewhere."""
+    """Return values put back where `max_pool` found them, zeros elsewhere; the gradient is read there."""
 
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding:
     _int | Sequence[_int] = 0, output_size: _int | Sequence[_int] | None = None
 ) -> Tensor:
-    """Return values put back where `max_pool` found them, zeros elsewhere."""
+    """Return values put back where `max_pool` found them, zeros elsewhere; the gradient is read there."""
 
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """Return x·t, t = tanh(softplus(x)); dy/dx = t + x·σ(x)·(1 − t²)."""
@@ -568,7 +568,7 @@ def multilabel_soft_margin_loss(
     """Return the mean over classes of the binary cross-entropy of logits: −t·ln σ(x) − (1 − t)·ln σ(−x), (N, C) → (N), reduced."""
 
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
+    """Return the channels (dim 1) of ``groups`` groups, taken in turn; the gradient is put back. RuntimeError unless they divide by it."""
 
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100,

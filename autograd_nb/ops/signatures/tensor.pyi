@@ -436,7 +436,7 @@ class TensorMethods:
         """Return the tensor as bfloat16."""
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
-        """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
+        """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there; no gradient. RuntimeError otherwise."""
 
     def bitwise_and(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return the bitwise and of integers and booleans. RuntimeError for others."""
@@ -531,7 +531,7 @@ class TensorMethods:
         """Compute `clamp` in place and return the tensor."""
 
     def clamp_max(self, max: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """Return x kept at or below ``max``."""
+        """Return x kept at or below ``max``; dy/dx = 1 for x ≤ max, else 0."""
 
     def clamp_max_(self, max: Tensor | Number | _complex) -> Tensor:
         """Compute `clamp_max` in place and return the tensor."""
@@ -555,13 +555,13 @@ class TensorMethods:
         """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
 
     def combinations(self, r: _int = 2, with_replacement: _bool = False) -> Tensor:
-        """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
+        """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order. Gradients add up."""
 
     def conj(self) -> Tensor:
         """Return the complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
 
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
-        """Return the complex conjugate in memory of its own; a real tensor is its own."""
+        """Return the complex conjugate in memory of its own; a real tensor is its own; dx = conj(g)."""
 
     def conj_physical_(self) -> Tensor:
         """Compute `conj_physical` in place and return the tensor."""
@@ -2011,13 +2011,13 @@ class TensorMethods:
         """Return (solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A."""
 
     def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-        """Return the matrices with zeros above the diagonal number ``diagonal``."""
+        """Return the matrices with zeros above the diagonal number ``diagonal``; the gradient too."""
 
     def tril_(self, diagonal: _int = 0) -> Tensor:
         """Compute `tril` in place and return the tensor."""
 
     def triu(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-        """Return the matrices with zeros below the diagonal number ``diagonal``."""
+        """Return the matrices with zeros below the diagonal number ``diagonal``; the gradient too."""
 
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """Compute `triu` in place and return the tensor."""

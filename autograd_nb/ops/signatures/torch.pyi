@@ -63,16 +63,16 @@ def acosh_(input: Tensor) -> Tensor:
     """Compute `acosh` in place and return the tensor."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
-    """Return the mean of each of ``output_size`` nearly equal parts."""
+    """Return the mean of each of ``output_size`` nearly equal parts, which shares the gradient evenly."""
 
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[False] = False) -> Tensor:
-    """Return the largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts, to which the gradient goes."""
 @overload
 def adaptive_max_pool1d(
     input: Tensor, output_size: _int | Sequence[_int], return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each of ``output_size`` nearly equal parts."""
+    """Return the largest element of each of ``output_size`` nearly equal parts, to which the gradient goes."""
 
 def add(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha."""
@@ -336,7 +336,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims."""
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
-    """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
+    """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there; no gradient. RuntimeError otherwise."""
 
 def binomial(count: _int, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Return binomial numbers: successes in ``count`` trials of probability ``prob`` (tensors that broadcast), of count's dtype."""
@@ -404,7 +404,7 @@ def can_cast(from_: _dtype, to: _dtype) -> _bool:
     """Return whether a result of one dtype may be written into a tensor of the other: kinds only go up (bool, integer, float, complex)."""
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Return all combinations of the elements of 1-d tensors, one a row."""
+    """Return all combinations of the elements of 1-d tensors as rows. Gradients add up."""
 
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
     """Join tensors along ``dim``; other sizes must be equal. dtypes are promoted."""
@@ -428,7 +428,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """Return the product of matrices in the order of fewest multiplications: the older form of `linalg.multi_dot`."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
+    """Return the channels (dim 1) of ``groups`` groups, taken in turn; the gradient is put back. RuntimeError unless they divide by it."""
 
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return `linalg.cholesky`, its older name."""
@@ -454,7 +454,7 @@ def clamp_(
     """Compute `clamp` in place and return the tensor."""
 
 def clamp_max(input: Tensor, max: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """Return x kept at or below ``max``."""
+    """Return x kept at or below ``max``; dy/dx = 1 for x ≤ max, else 0."""
 
 def clamp_max_(input: Tensor, max: Tensor | Number | _complex) -> Tensor:
     """Compute `clamp_max` in place and return the tensor."""
@@ -483,7 +483,7 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
     """Join as columns, 1-d tensors as one each."""
 
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
-    """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
+    """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order. Gradients add up."""
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the complex tensor real + i·imag; the operands broadcast and have one dtype."""
@@ -498,7 +498,7 @@ def conj(input: Tensor) -> Tensor:
     """Return the complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the complex conjugate in memory of its own; a real tensor is its own."""
+    """Return the complex conjugate in memory of its own; a real tensor is its own; dx = conj(g)."""
 
 def conj_physical_(input: Tensor) -> Tensor:
     """Compute `conj_physical` in place and return the tensor."""
@@ -1517,7 +1517,7 @@ def native_batch_norm(
     """Return (`nn.functional.batch_norm`, the means, the reciprocal deviations; these are empty unless ``training``)."""
 
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """Return the channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it."""
+    """Return the channels (dim 1) of ``groups`` groups, taken in turn; the gradient is put back. RuntimeError unless they divide by it."""
 
 def native_group_norm(
     input: Tensor, weight: Tensor, bias: Tensor, N: _int, C: _int, HxW: _int, group: _int, eps: _float
@@ -1581,7 +1581,7 @@ def norm(
     """Return (Σ |x|ᵖ)^(1/p) over ``dim`` (default all); 'fro' is p = 2. 'nuc' is the sum of the singular values of a matrix."""
 
 def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
-    """Return the norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all."""
+    """Return the norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all; the gradient is that of `linalg.vector_norm`."""
 
 def normal(
     mean: Tensor | _float = 0.0, std: Tensor | _float = 1.0, size: _int | _size | None = None, *, generator: Generator | None =
@@ -2183,7 +2183,7 @@ def triangular_solve(
     """Return (solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A."""
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Return the matrices with zeros above the diagonal number ``diagonal``."""
+    """Return the matrices with zeros above the diagonal number ``diagonal``; the gradient too."""
 
 def tril_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: _dtype = ..., device: Device = None, layout: _layout | None = None
@@ -2197,7 +2197,7 @@ def triplet_margin_loss(
     """Return max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`: (N, n) → (N), reduced."""
 
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Return the matrices with zeros below the diagonal number ``diagonal``."""
+    """Return the matrices with zeros below the diagonal number ``diagonal``; the gradient too."""
 
 def triu_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: _dtype = ..., device: Device = None, layout: _layout | None = None
