@@ -17,6 +17,7 @@ from types import FunctionType
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.autograd import handlers
 from autograd_nb.autograd.handlers import _is_users
 from autograd_nb.graph.modes import state, unrecorded
 from autograd_nb.overriding import whole
@@ -516,6 +517,32 @@ def test_handlers_within_ops_find_the_users_mode(monkeypatch):
                 torch.nanmedian(x)
                 torch.cdist(x[None], x[None])
             assert seen and set(seen) == {mode}
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_signals_faster_than_they_are_handled(monkeypatch):
+    """Each would interrupt what finds out where the one before has come, until there is no stack left; they are one, as the system's are."""
+    seen = []
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(torch.is_grad_enabled()))
+    send, is_users = Sent(signal.SIGUSR1), handlers._is_users
+
+    def sending(code, names):
+        _ = send.now
+        return is_users(code, names)
+
+    try:
+        with torch.no_grad():
+            with monkeypatch.context() as m:
+                m.setattr(handlers, "_is_users", sending)
+                _ = send.now
+                for _ in range(10):
+                    pass
+            assert seen == [False]
+            _ = send.now
+            for _ in range(10):
+                pass
+        assert seen == [False, False]
     finally:
         signal.signal(signal.SIGUSR1, before)
 

@@ -121,31 +121,39 @@ def _later(number: int) -> None:
 
 
 class _Handler:
-    """A user's handler. ``since``: when a signal began to wait."""
+    """A user's handler. ``since``: when a signal began to wait. ``deciding``: whether one has come and is not handled yet."""
 
-    __slots__ = ("function", "since")
+    __slots__ = ("deciding", "function", "since")
 
     def __init__(self, function: Callable[..., Any]):
-        self.function, self.since = function, 0.0
+        self.function, self.since, self.deciding = function, 0.0, False
 
-    def _waits(self, number: int) -> bool:
-        """Send the signal again, unless it has waited for long."""
+    def _may_wait(self) -> bool:
+        """Return whether a signal has not waited for long."""
         now = time.thread_time()
         self.since = self.since or now
-        if now - self.since > PATIENCE:
-            return False
+        return now - self.since <= PATIENCE
+
+    def _send_again(self, number: int) -> None:
+        """Send the signal again, so that Python asks at its next opportunity."""
         if sys.gettrace() or sys.getprofile():  # Python 3.11 asks before each instruction that is traced, and would do nothing else
             _thread.start_new_thread(_later, (number,))
-            return True
+            return
         wakes = _Descriptor(signal.set_wakeup_fd(-1))  # who waits for signals there has been told of this one
         _ = _Number(number).sent
         _ = wakes.restored
-        return True
 
     def __call__(self, number: int, frame: FrameType | None) -> Any:
-        mode, inside = _standing(frame)
-        if inside and self._waits(number):
+        if self.deciding:  # two signals of a number that wait are one, to the system too; else each of many would interrupt the one before
             return None
+        self.deciding = True
+        try:
+            mode, inside = _standing(frame)
+            waits = inside and self._may_wait()
+        finally:
+            self.deciding = False
+        if waits:
+            return self._send_again(number)
         self.since = 0.0
         now, watching = state.grad, launch.observer()
         if mode is None and watching is None:
