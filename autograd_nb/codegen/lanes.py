@@ -8,7 +8,6 @@ import itertools
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import config
 from numba.core import types
 from numba.extending import intrinsic
@@ -34,35 +33,41 @@ def _given(context: Any, builder: Any, signature: Any, args: Any, first: int, la
 
 
 @intrinsic(prefer_literal=True)
-def _multiply_tile(typingctx, vectors, weights, x, offsets, out, w, first, count, rows, start, o, ld):
+def _multiply_tile(typingctx, vectors, weights, bias, x, terms, out, w, apart, last, b, first, count, rows, start, o, ld):
     columns = vectors.literal_value
 
     def codegen(context, builder, signature, args):
-        vec, (weights, x, offsets, out), (w, first, count, rows, start, o, ld) = _given(context, builder, signature, args, 1, 5)
+        vec, (weights, bias, x, terms, out), ints = _given(context, builder, signature, args, 1, 6)
+        w, apart, last, b, first, count, rows, start, o, ld = ints
         at, load = vec.at, builder.load
         sums = vec.sums(ROWS * columns)
         targets = [at(out, o, vec.times(ld, r), v * vec.lanes) for r in range(ROWS) for v in range(columns)]
         with builder.if_then(vec.less(0, first)):
             for own, target in zip(sums, targets, strict=True):
                 builder.store(vec.load(target), own)
-        weights, offsets = at(weights, w, vec.times(first, ROWS)), at(offsets, first)
+        weights, terms = at(weights, w), at(terms, first, first)
+        lines = [vec.least(r, last) for r in range(ROWS)]  # those beyond the last are the last once more
+        steps = [vec.times(line, apart) for line in lines]
         with vec.loop(count) as i:
-            source = at(x, start, load(at(offsets, i)))
+            pair = at(terms, i, i)
+            source, term = at(x, start, load(pair)), load(at(pair, 1))
             row = [vec.load(at(source, v * vec.lanes)) for v in range(columns)]
             for r in range(ROWS):
-                weight = vec.spread(load(at(weights, vec.times(i, ROWS), r)))
+                weight = vec.spread(load(at(weights, steps[r], term)))
                 for v in range(columns):
                     vec.add_product(sums[r * columns + v], weight, row[v])
-        last = builder.icmp_signed("==", builder.add(first, count), rows)
-        for r in range(ROWS):
-            bias = load(at(weights, vec.times(count, ROWS), r))
-            bias = vec.spread(builder.select(last, bias, ir.Constant(bias.type, 0.0)))
-            for v in range(columns):
-                place = r * columns + v
-                vec.store(builder.fadd(load(sums[place]), bias), targets[place])
+        done = builder.icmp_signed("==", builder.add(first, count), rows)
+        with builder.if_then(builder.and_(done, vec.less(-1, b))):
+            for r in range(ROWS):
+                value = vec.spread(load(at(bias, b, lines[r])))
+                for place in sums[r * columns : (r + 1) * columns]:
+                    builder.store(builder.fadd(load(place), value), place)
+        for place, target in zip(sums, targets, strict=True):
+            vec.store(load(place), target)
         return context.get_dummy_value()
 
-    return types.none(vectors, weights, x, offsets, out, w, first, count, rows, start, o, ld), codegen
+    given = w, apart, last, b, first, count, rows, start, o, ld
+    return types.none(vectors, weights, bias, x, terms, out, *given), codegen
 
 
 @intrinsic
@@ -147,20 +152,19 @@ def _part(array, start, size, step=1):
     return array[start : start + (size - 1) * step + 1 : step]
 
 
-def multiply_tile(vectors, weights, x, offsets, out, w, first, count, rows, start, o, ld):
-    """out[o + r·ld + j] = Σ weights[w + i·ROWS + r] · x[start + offsets[i] + j] over i < rows, + weights[w + rows·ROWS + r].
+def multiply_tile(vectors, weights, bias, x, terms, out, w, apart, last, b, first, count, rows, start, o, ld):
+    """out[o + r·ld + j] = Σ weights[w + r·apart + terms[2i + 1]] · x[start + terms[2i] + j] over i < rows, + bias[b + r] where b ≥ 0.
 
-    For r < ROWS and all j of ``vectors`` vectors, BROAD or NARROW. Of the terms only those of first ≤ i < first + count, the others before
-    them being in ``out``; the last summand with the last of them.
+    For r < ROWS, where those beyond ``last`` are that one once more, and all j of ``vectors`` vectors, BROAD or NARROW. Of the terms only those
+    of first ≤ i < first + count, the others before them being in ``out``; the bias with the last of them.
     """
     width = vectors * BYTES // x.itemsize
-    tile = _part(weights, w, (rows + 1) * ROWS).reshape(rows + 1, ROWS)
     for r in range(ROWS):
-        target = _part(out, o + r * ld, width)
-        line = target.copy() if first else np.zeros_like(target)
+        target, line = _part(out, o + r * ld, width), min(r, last)
+        sums = target.copy() if first else np.zeros_like(target)
         for i in range(first, first + count):
-            line += tile[i, r] * _part(x, start + offsets[i], width)
-        target[:] = line + (tile[rows, r] if first + count == rows else 0)
+            sums += _part(weights, w + line * apart + terms[2 * i + 1], 1) * _part(x, start + terms[2 * i], width)
+        target[:] = sums + (_part(bias, b + line, 1) if b >= 0 and first + count == rows else 0)
 
 
 def dot_tile(a, b, lefts, rights, out, left, right, start, size, a_step, b_step, count):

@@ -12,20 +12,25 @@ _multiply_tile, _dot_tile, _copy_lines = plain.multiply_tile, plain.dot_tile, pl
 
 
 @helper
-def multiply_tile(vectors, weights, x, offsets, out, w, first, count, rows, start, o, ld):
-    if (vectors != BROAD and vectors != NARROW) or first < 0 or count < 0 or first + count > rows:
+def multiply_tile(vectors, weights, bias, x, terms, out, w, apart, last, b, first, count, rows, start, o, ld):
+    if (vectors != BROAD and vectors != NARROW) or first < 0 or count < 0 or first + count > rows or last < 0:
         raise IndexError("a kernel of a file reaches beyond its memory")
     same(weights, x)
     same(weights, out)
+    same(weights, bias)
     width = vectors * (BYTES // x.itemsize)
-    block(weights, w, rows + 1, ROWS, ROWS, 1)
+    lines = min(ROWS, last + 1)
     block(out, o, ROWS, ld, width, 1)
+    block(terms, 2 * first, count, 2, 2, 1)
+    if b >= 0:
+        block(bias, b, 1, 0, lines, 1)
     for i in range(first, first + count):
-        block(x, start + offsets[i], 1, 0, width, 1)
+        block(x, start + terms[2 * i], 1, 0, width, 1)
+        block(weights, w + terms[2 * i + 1], lines, apart, 1, 1)
     if vectors == BROAD:
-        _multiply_tile(BROAD, weights, x, offsets, out, w, first, count, rows, start, o, ld)
+        _multiply_tile(BROAD, weights, bias, x, terms, out, w, apart, last, b, first, count, rows, start, o, ld)
     else:
-        _multiply_tile(NARROW, weights, x, offsets, out, w, first, count, rows, start, o, ld)
+        _multiply_tile(NARROW, weights, bias, x, terms, out, w, apart, last, b, first, count, rows, start, o, ld)
 
 
 @helper

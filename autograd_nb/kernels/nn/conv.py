@@ -44,8 +44,8 @@ def lay_lines(x, source, step, out, target, pitch, width, low, high, begin, end,
 
 
 @helper
-def place_weights(geometry, channels, tall, pitch, offsets):
-    """offsets[row] = where in ``wide`` the weight of that row begins; ``pitch``: elements from line to line."""
+def place_weights(geometry, channels, tall, pitch, step, offsets):
+    """offsets[step·row] = where in ``wide`` the weight of that row begins; ``pitch``: elements from line to line."""
     kd, kh, kw, sh, dh = geometry[6], geometry[7], geometry[8], geometry[10], geometry[16]
     per = tall // min(sh, (kh - 1) * dh + 1)
     row = 0
@@ -55,9 +55,9 @@ def place_weights(geometry, channels, tall, pitch, offsets):
             line = (b * dh - down * sh) * per + down
             for e in range(kw):
                 rolled()
-                offsets[np.uintp(row)] = ((c * kw + e) * tall + line) * pitch
+                offsets[np.uintp(row * step)] = ((c * kw + e) * tall + line) * pitch
                 row += 1
-    for i in range(row, offsets.size):
+    for i in range(row * step, offsets.size):
         rolled()
         offsets[np.uintp(i)] = offsets[np.uintp(row - 1)]
 
@@ -117,45 +117,26 @@ def images_together(images, positions, line, rows, size, room):
 
 
 @helper
-def pack(w, group, taps, inputs, outputs, begin, end, flipped, bias, packed, to):
-    """Lay ROWS outputs side by side, row after row of weights, then their biases, for outputs from ``begin`` to ``end``, then zeros:
-    the weights of a ``group``, into ``packed`` from ``to`` on.
+def find_weights(inputs, outputs, taps, flipped, terms):
+    """terms[2·row + 1] = how far from an output's first weight that of the row is.
 
     ``flipped``: w is (inputs, outputs, taps), and the taps are taken from last to first.
     """
-    zero = packed.dtype.type(0)
-    rows = inputs * taps
-    step = taps if flipped else rows  # from one output's weights to the next's
-    base, by_input, by_tap = (taps - 1, outputs * taps, -1) if flipped else (0, taps, 1)
-    base += group * outputs * rows
-    for first in range(begin, end, ROWS):
-        j = to + (first - begin) * (rows + 1)
-        count = min(ROWS, end - first)
-        for i in range(j if count < ROWS else j + rows * ROWS, j + (rows + 1) * ROWS):
+    row = 0
+    for c in range(inputs):
+        for t in range(taps):
             rolled()
-            packed[np.uintp(i)] = zero
-        for k in range(count if bias.size else 0):
-            rolled()
-            packed[np.uintp(j + rows * ROWS + k)] = bias[np.uintp(group * outputs + first + k)]
-        for c in range(inputs):
-            for t in range(taps):
-                start = base + c * by_input + t * by_tap + first * step
-                if count == ROWS:
-                    for k in range(ROWS):
-                        packed[np.uintp(j + k)] = w[np.uintp(start + k * step)]
-                else:
-                    for k in range(count):
-                        rolled()
-                        packed[np.uintp(j + k)] = w[np.uintp(start + k * step)]
-                j += ROWS
+            terms[np.uintp(2 * row + 1)] = c * outputs * taps + taps - 1 - t if flipped else row
+            row += 1
 
 
 @helper
-def multiply(memory, packed, offsets, rows, outputs, out, to, count, room, ld):
+def multiply(memory, weights, bias, terms, w, apart, b, rows, outputs, written, out, to, count, room, ld):
     """out[to + k·ld + q] = the sums of output k at position q, for k < outputs and q < count.
 
-    ``memory`` begins with room for a tile, then comes ``wide``, and from ``packed`` on are the weights. Positions from ``count`` up to
-    ``room`` are scratch. Of ``wide`` up to a tile more than the positions is read.
+    ``memory`` begins with room for a tile, then comes ``wide``. The weights of the first output are found from ``w`` on, those of the next
+    ``apart`` from them, biases from ``b`` on (negative: none). Positions from ``count`` up to ``room`` and outputs up to ``written`` are
+    scratch. Of ``wide`` up to a tile more than the positions is read.
     """
     lanes = BYTES // out.itemsize
     q = 0
@@ -166,18 +147,22 @@ def multiply(memory, packed, offsets, rows, outputs, out, to, count, room, ld):
         for first in range(0, max(rows, 1), NEAR):
             for k in range(0, outputs, ROWS):
                 rolled()
-                weights = packed + k * (rows + 1)
-                whole = q + width <= room and k + ROWS <= outputs
+                whole = q + width <= room and k + ROWS <= written
                 if first > 0 and not whole:
                     continue
-                terms = min(NEAR, rows - first) if whole else rows
+                own, last, biases = w + k * apart, outputs - 1 - k, b + k if b >= 0 else b
+                some = min(NEAR, rows - first) if whole else rows
                 target = out if whole else memory
                 into, step = (to + k * ld + q, ld) if whole else (0, width)
                 start = ROWS * BROAD * lanes + q
                 if broad:
-                    multiply_tile(BROAD, memory, memory, offsets, target, weights, first, terms, rows, start, into, step)
+                    multiply_tile(
+                        BROAD, weights, bias, memory, terms, target, own, apart, last, biases, first, some, rows, start, into, step
+                    )  # fmt: skip
                 else:
-                    multiply_tile(NARROW, memory, memory, offsets, target, weights, first, terms, rows, start, into, step)
+                    multiply_tile(
+                        NARROW, weights, bias, memory, terms, target, own, apart, last, biases, first, some, rows, start, into, step
+                    )  # fmt: skip
                 if not whole:
                     n, there = min(width, count - q), min(ROWS, outputs - k)
                     copy_lines(1, memory, out, 0, width, to + k * ld + q, ld, n, 0, n, 0, there, there, 1, 0, 0)
@@ -216,16 +201,17 @@ def correlate(images, groups, inputs, outputs, begin, end, geometry, flipped, x,
     lines, tall, planes = block_of(geometry, inputs, room)
     together = images_together(images, n_out, wo, rows, planes * tall * wo, room) if lines == ho else 1
     pitch = together * wo
-    # one piece of memory: a tile, widened images, packed weights, and the outputs of images side by side
+    # one piece of memory: a tile, widened images, and the outputs of images side by side
     wide = ROWS * BROAD * lanes
-    packed = wide + planes * tall * pitch + BROAD * lanes
-    side = packed + blocks * (rows + 1) * ROWS
+    side = wide + planes * tall * pitch + BROAD * lanes
     ld = lines * pitch + BROAD * lanes
     memory = np.empty(side + (blocks * ROWS * ld if together > 1 else 0), dtype=y.dtype)
-    offsets = np.empty(rows, dtype=np.int64)
-    place_weights(geometry, inputs, tall, pitch, offsets)
+    terms = np.empty(2 * rows, dtype=np.int64)
+    place_weights(geometry, inputs, tall, pitch, 2, terms)
+    find_weights(inputs, outputs, taps, flipped, terms)
+    apart = taps if flipped else rows
     for g in range(groups):
-        pack(w, g, taps, inputs, outputs, begin, end, flipped, bias, memory, packed)
+        first_weight, first_bias = g * outputs * rows + begin * apart, g * outputs + begin if bias.size else -1
         for i in range(0, images, together):
             own = ((i * groups + g) * outputs + begin) * n_out
             some = min(together, images - i)
@@ -237,9 +223,11 @@ def correlate(images, groups, inputs, outputs, begin, end, geometry, flipped, x,
                     place = own + (z * ho + first) * wo
                     if together == 1:
                         count = min(lines, ho - first) * wo
-                        multiply(memory, packed, offsets, rows, here, y, place, count, count, n_out)
+                        multiply(memory, w, bias, terms, first_weight, apart, first_bias, rows, here, here, y, place, count, count, n_out)
                         continue
-                    multiply(memory, packed, offsets, rows, blocks * ROWS, memory, side, lines * pitch, ld, ld)
+                    multiply(
+                        memory, w, bias, terms, first_weight, apart, first_bias, rows, here, blocks * ROWS, memory, side, lines * pitch, ld, ld
+                    )  # fmt: skip
                     for j in range(some):
                         rolled()
                         lay_lines(memory, side + j * wo, pitch, y, place, wo, wo, ZERO, wo, ZERO, ho, ho, here, ld, n_out)
@@ -296,7 +284,7 @@ def by_weight(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
             for i in range(0, images, count):
                 here = min(count, images - i)
                 pitch = here * wo if beside else wo
-                place_weights(geometry, channels, tall, pitch, rights)
+                place_weights(geometry, channels, tall, pitch, 1, rights)
                 for z in range(depths):
                     for first in range(0, ho, lines):
                         for j in range(here):
