@@ -98,11 +98,11 @@ def living(kind: type) -> list[Any]:
         aside: list[weakref.ref[Any]] = []  # (other threads may be reading what there was)
         if gc.get_freeze_count():
             gc.unfreeze()
-            aside = [weakref.ref(o) for o in seen() if o is not _witness]
+            aside = [weakref.ref(o) for o in seen() if type(o) is not _Witness]
             gc.freeze()
         _aside = aside
         _witness = _Witness()
-    return [o for o in found if o is not _witness] + [o for o in (known() for known in _aside) if o is not None]
+    return [o for o in found if type(o) is not _Witness] + [o for o in (known() for known in _aside) if o is not None]
 
 
 @atexit.register
