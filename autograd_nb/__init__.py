@@ -90,12 +90,12 @@ else:
 globals().update(_TYPES)
 
 # modules come after the ops that they are written with
-from . import compiler as compiler, fft as fft, linalg as linalg, nn as nn, optim as optim, special as special
+from . import compiler as compiler, fft as fft, linalg as linalg, special as special
 from .compiler import compile as compile  # noqa: A004
 
 if _typing.TYPE_CHECKING:  # what is imported when it is asked for
     from . import (
-        distributed as distributed, distributions as distributions, func as func, masked as masked,
+        distributed as distributed, distributions as distributions, func as func, masked as masked, nn as nn, optim as optim,
         profiler as profiler, serialization as serialization, signal as signal, sparse as sparse, testing as testing, types as types,
         utils as utils, viz as viz,
     )
@@ -128,7 +128,7 @@ _LAZY = {
     "numba_callable": "compiler.trace.numba_function", "memory": "viz",
     **dict.fromkeys(("TypedStorage", "UntypedStorage", "Storage", *_STORAGES), "ops.creation.storages"),
     **dict.fromkeys(
-        ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "distributed", "profiler", "futures",
+        ("nn", "optim", "serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "distributed", "profiler", "futures",
          "fx", "masked", "signal", "sparse", "types", "viz", "storage"), "",
     ),
 }  # fmt: skip

@@ -98,15 +98,20 @@ def top(name: str) -> Any:
 def besides(places: tuple[str, ...], name: str, module: str) -> Any:
     """Return what stands for a name in a module of this library, which is at PyTorch's ``places``; `NOT_THERE` if the table has none."""
     answers = (names[name] for place in places if name in (names := BESIDE.get(place, {})))
-    found = next((made(name, answer, module) for answer in answers), NOT_THERE)
-    return _documented(places, name, module) if found is NOT_THERE else found
+    answer = next(answers, None)
+    return _documented(places, name, module) if answer is None else _kept(name, answer, module)
+
+
+def _kept(name: str, answer: Answer, module: str) -> Any:
+    """Return what stands for an answer, the same each time: it is the module's from now on."""
+    return sys.modules[module].__dict__.setdefault(name, made(name, answer, module))
 
 
 def _documented(places: tuple[str, ...], name: str, module: str) -> Any:
     """Return what stands for a name that only the last of the tables has, which is read when it is wanted first."""
     from .documented import answers
 
-    return next((made(name, found[name], module) for place in places if name in (found := answers(place))), NOT_THERE)
+    return next((_kept(name, found[name], module) for place in places if name in (found := answers(place))), NOT_THERE)
 
 
 def _absent(name: str) -> Absent | None:

@@ -20,7 +20,9 @@ NAMES = [(module, name) for module, names in BESIDE.items() for name in names]
 
 @pytest.mark.parametrize(("module", "name"), NAMES)
 def test_answers(module, name):
-    answer, made = BESIDE[module][name], getattr(importlib.import_module(f"autograd_nb.{module}"), name)
+    answer, home = BESIDE[module][name], importlib.import_module(f"autograd_nb.{module}")
+    made = getattr(home, name)
+    assert getattr(home, name) is made
     match answer:
         case Says(value):
             assert made() == value
