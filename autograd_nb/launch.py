@@ -218,6 +218,9 @@ def cleared(tensor: Any) -> None:
 #: tensors that kernels write so as to stay in order (see `kernels.collectives`): every captured function may use them
 orders: list[Any] = []
 
+#: what is called when a captured program ends early, behind a kernel that writes one of them: each ends what such kernels have begun
+interrupted: list[Callable[[], None]] = []
+
 
 class Kernel:
     """A hand-written kernel: ``Kernel("nn.conv", "conv2d")(key, *args)`` runs ``autograd_nb.kernels.nn.conv.conv2d``.

@@ -72,6 +72,8 @@ class Session:
         watched = watching(self.capture, live, self.reach.codes)
         with self.standing, watching_passes(self.capture, self.before.began), watched as self.live_entries:
             result = self.function(*args, **kwargs)
+            for leave in self.capture.leaving:
+                leave()
         numbers: list[Any] = []
         slots_in(result, numbers)
         for n in numbers:

@@ -224,34 +224,77 @@ def reduced(group: ProcessGroup, tensor: Tensor, op: RedOpType) -> Tensor:
     return make(out, tensor._layout.dense, [0, 0])
 
 
-def reduced_later(group: ProcessGroup, tensor: Tensor, op: RedOpType) -> Callable[[], Tensor]:
-    """Begin the reduction of all ranks' tensors; what returns it, as a new one, and is called once, in the order of such calls.
+def _worth(group: ProcessGroup, tensor: Tensor) -> bool:
+    """Return whether a call is to be handed over: it is large enough, and a thread can make it that has a core."""
+    return tensor.numel() * tensor.dtype.itemsize >= WORTH and group.size() > 1 and not world.crowded and possible()
 
-    ``tensor`` is the caller's own, and stays as it is meanwhile. Its kernels go on while the call travels, where a thread can make it: one that has a
-    core, or else what it takes is missing here.
+
+def reduced_later(group: ProcessGroup, tensor: Tensor, op: RedOpType) -> Callable[[], Tensor]:
+    """Begin the reduction of all ranks' tensors; what returns it, as a new one, and is called once.
+
+    ``tensor`` is the caller's own, and stays as it is meanwhile. Its kernels go on while the call travels, where that is worth its while.
     """
-    if tensor.numel() * tensor.dtype.itemsize < WORTH or group.size() == 1 or world.crowded or not possible():
-        total = reduced(group, tensor, op)
-        return lambda: total
+    if _worth(group, tensor):
+        return _handed_over(group, "all_reduce", tensor, op, tensor)
+    total = reduced(group, tensor, op)
+    return lambda: total
+
+
+def _handed_over(group: ProcessGroup, name: str, tensor: Tensor, op: RedOpType, like: Tensor) -> Callable[[], Tensor]:
+    """Give a reduction to the group's courier; what returns its result, a new tensor ``like`` that one, and is called once."""
     x, order = dense(tensor), group.order._data
-    ticket, out = launch.empty(1, np.dtype(np.int64)), launch.empty(x.size, x.dtype)
-    kind = _kind(group, "all_reduce", _said(tensor, op.name), (tensor.dtype.name, tensor.numel(), int(op)))
+    ticket, out = launch.empty(1, np.dtype(np.int64)), launch.empty(like.numel(), x.dtype)
+    kind = _kind(group, name, _said(like, op.name), (like.dtype.name, like.numel(), int(op)))
     if group.courier is None:
         group.courier = Courier(group.words)
-    begin, post, sleep, *rest = (address(f) for f in (_FUNCTIONS["all_reduce"], "sem_post", "sem_wait", "sched_yield", "usleep"))
+    begin, post, sleep, look, *rest = (address(f) for f in (_FUNCTIONS[name], "sem_post", "sem_wait", "sem_trywait", "sched_yield", "usleep"))
     *handles, divisor = _handles(group, op)
     _HAND_OVER(str(x.dtype), kind, begin, post, *rest, _dtype(x), *handles, x, ticket, order, out)
+    group.courier.keep(ticket, x, out)
 
     def take() -> Tensor:
-        _TAKE(str(x.dtype), sleep, divisor, ticket, x, order, out)
+        _TAKE(str(x.dtype), sleep, look, divisor, ticket, x, order, out)
         launch.check(_given_up, order, passes=((0, GIVEN_UP, 0, 0),))
-        return make(out, tensor._layout.dense, [0, 0])
+        return make(out, like._layout.dense, [0, 0])
 
     return take
 
 
+class _Travelling(Work):
+    """A call that travels while a function is captured: its result is taken by whoever asks for it first, or by the function's end."""
+
+    def __init__(self, task: Task, outputs: Any, take: Callable[[], None]):
+        self._ended, self._outputs, self._source = task, outputs, None
+        self._take: Callable[[], None] | None = take
+
+    @property
+    def _task(self) -> Task:  # type: ignore[override]
+        self.land()
+        return self._ended
+
+    def land(self) -> None:
+        """Take what has come of it, once."""
+        take, self._take = self._take, None
+        if take is not None:
+            take()
+
+
+def _under_way(group: ProcessGroup, name: str, output: Tensor, taken: Callable[[], Tensor]) -> Work:
+    """Return the work of a call that travels, which writes ``output`` when it is waited for."""
+
+    def take() -> None:
+        with no_grad():
+            copy_(output, taken())
+
+    work = _Travelling(_finished(group, name), [output], take)
+    launch.observer().leaving.append(work.land)
+    return work
+
+
 def all_reduce(group: ProcessGroup, tensor: Tensor, op: RedOpType, async_op: bool) -> Work | None:
     """Reduce in place."""
+    if async_op and _worth(group, tensor):
+        return _under_way(group, "all_reduce", tensor, _handed_over(group, "all_reduce", tensor, op, tensor))
     with no_grad():
         copy_(tensor, reduced(group, tensor, op))
     return _done(group, "all_reduce", [tensor]) if async_op else None
@@ -278,6 +321,8 @@ def all_gather(group: ProcessGroup, out: Tensor, tensor: Tensor, async_op: bool)
 
 def reduce_scatter(group: ProcessGroup, out: Tensor, tensor: Tensor, op: RedOpType, async_op: bool) -> Work | None:
     """Reduce the ranks' tensors, and give each its part."""
+    if async_op and _worth(group, tensor):
+        return _under_way(group, "reduce_scatter_tensor", out, _handed_over(group, "reduce_scatter", tensor, op, out))
     key = (out.dtype.name, out.numel(), int(op))
     with no_grad():
         found = _run(group, "reduce_scatter", _said(out, op.name), key, _handles(group, op), dense(tensor), out.numel())
@@ -285,8 +330,12 @@ def reduce_scatter(group: ProcessGroup, out: Tensor, tensor: Tensor, op: RedOpTy
     return _done(group, "reduce_scatter_tensor", [out]) if async_op else None
 
 
-def _done(group: ProcessGroup, name: str, outputs: Any) -> Work:
+def _finished(group: ProcessGroup, name: str) -> Task:
     task = Task(group, name, "", lambda: None, group.timeout)
-    task.order = communication().in_order
+    task.order = lambda call: call()  # what a program does next stands behind it already, and belongs to the program
     task.finish()
-    return Work(task, outputs)
+    return task
+
+
+def _done(group: ProcessGroup, name: str, outputs: Any) -> Work:
+    return Work(_finished(group, name), outputs)

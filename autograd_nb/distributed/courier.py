@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import sys
 import threading
 import time
@@ -17,8 +18,11 @@ import numpy as np
 
 from .. import launch
 from ..kernels.order import CALL, CLOSED, GIVEN_UP, HANDED, LANDED, LANDING
+from .failures import DistBackendError
 from .mpi import NATIVE, address
+from .thread import communication
 
+PATIENCE = 1.0  #: seconds that the calls of a program may take that has ended early
 _SERVE = launch.Kernel("collectives", "serve", outputs=1)
 
 
@@ -33,6 +37,8 @@ class Courier:
 
     def __init__(self, words: np.ndarray):
         self.words = words
+        launch.interrupted.append(self.interrupted)
+        self.travelling: list[tuple[np.ndarray, ...]] = []  # tickets and arrays of calls in functions that are being captured
         for sign in (CALL, LANDING):
             ctypes.CDLL(None).sem_init(ctypes.c_void_p(self._at(sign)), 0, 0)
         args = [address(name) for name in ("sem_wait", "sem_post", "MPI_Test", "sched_yield", "usleep")]
@@ -43,13 +49,27 @@ class Courier:
     def _at(self, word: int) -> int:
         return int(self.words.ctypes.data) + 8 * word
 
-    def settle(self) -> None:
-        """Wait until all that was handed over has landed, or is given up."""
-        while self.words[LANDED] < self.words[HANDED] and not self.words[GIVEN_UP]:
+    def settle(self, limit: float = math.inf) -> bool:
+        """Wait until all that was handed over has landed, or is given up; return whether it has after ``limit`` seconds."""
+        end = time.monotonic() + limit
+        while self.words[LANDED] < self.words[HANDED] and not self.words[GIVEN_UP] and time.monotonic() < end:
             time.sleep(1e-5)
+        return bool(self.words[LANDED] >= self.words[HANDED])
+
+    def interrupted(self) -> None:
+        """Let the calls of a program land that has ended early; where they do not, as the others are elsewhere, no more calls are made here."""
+        if not self.settle(PATIENCE) and not self.words[GIVEN_UP]:
+            communication().broken = DistBackendError("a compiled function ended by an error while its calls were under way")
+            self.words[GIVEN_UP] = 1
+
+    def keep(self, ticket: np.ndarray, *arrays: np.ndarray) -> None:
+        """Keep the arrays of a call while it travels: the function that is being captured may end by an exception."""
+        self.travelling = [kept for kept in self.travelling if kept[0][0] > self.words[LANDED]]
+        self.travelling.append((ticket, *arrays))
 
     def close(self) -> None:
         """Let the thread end, once it is through."""
         self.words[CLOSED] = 1
+        launch.interrupted.remove(self.interrupted)
         for sign in (CALL, LANDING):
             ctypes.CDLL(None).sem_post(ctypes.c_void_p(self._at(sign)))

@@ -112,7 +112,7 @@ def reduce_scatter(kind, begin, test, give_way, rest, dtype, op, comm, divisor, 
 
 
 def hand_over(kind, begin, post, give_way, rest, dtype, op, comm, x, ticket, order, out):
-    """Begin ``out`` = the ranks' x, reduced by MPI's ``op``, behind the calls before: the courier makes it while the program goes on.
+    """Begin ``out`` = the ranks' x, or this rank's part of it, reduced by MPI's ``op``, behind the calls before: the courier makes it meanwhile.
 
     ``ticket`` is for `take`. Who calls this says that it writes x too: then no pass lets anything else have its memory before `take`.
     """
@@ -123,19 +123,24 @@ def hand_over(kind, begin, post, give_way, rest, dtype, op, comm, x, ticket, ord
     if order[GIVEN_UP] == 0:
         at = SLOTS + order[HANDED] % MOST * WIDTH
         order[at], order[at + 1], order[at + 2], order[at + 3] = kind, begin, address(x, 0), address(out, 0)
-        order[at + 4], order[at + 5], order[at + 6], order[at + 7] = x.size, dtype, op, comm
+        order[at + 4], order[at + 5], order[at + 6], order[at + 7] = out.size, dtype, op, comm
         order[HANDED] += 1
         called(post, address(order, CALL))
     ticket[0] = order[HANDED]
 
 
-def take(sleep, divisor, ticket, x, order, out):
-    """Wait until the call of this ticket has landed; its result, over ``divisor``, is in ``out``. Each call is taken once, in their order."""
-    order[WANTED] = 1
-    called(sleep, address(order, LANDING))
-    while order[LANDED] < ticket[0] and order[GIVEN_UP] == 0:
-        called(sleep, address(order, LANDING))
-    order[WANTED] = 0
+def take(sleep, look, divisor, ticket, x, order, out):
+    """Wait until the call of this ticket has landed; its result, over ``divisor``, is in ``out``. Calls may be taken in any order.
+
+    There is one sign for each landing, which whoever waited for a later call may have had already.
+    """
+    if order[LANDED] >= ticket[0]:
+        called(look, address(order, LANDING))
+    else:
+        order[WANTED] = 1
+        while order[LANDED] < ticket[0] and order[GIVEN_UP] == 0:
+            called(sleep, address(order, LANDING))
+        order[WANTED] = 0
     if divisor != 1 and order[GIVEN_UP] == 0:
         for i in range(out.size):
             out[i] = out[i] / divisor

@@ -259,3 +259,74 @@ def check_calls_outside_keep_their_place_among_those_handed_over(monkeypatch):
         assert x[0].item() == i * size
         assert y[0].item() == size * (size - 1) / 2
         assert z[0].item() == size - 1
+
+
+def check_calls_travel_until_they_are_waited_for(monkeypatch):
+    """In any order, or by nobody; a second wait, a future and what it is followed by find what has come."""
+    rank, size = me()
+    monkeypatch.setattr(world, "crowded", False)
+    n, words, kept = 30_000 * size, dist.group.WORLD.words, []
+
+    def calls(x):
+        a, b, c, part = x * 2 + rank, x + rank, x - rank, torch.empty(n // size)
+        first = dist.all_reduce(a, async_op=True)
+        second = dist.all_reduce(b, dist.ReduceOp.AVG, async_op=True)
+        third = dist.reduce_scatter_tensor(part, c, async_op=True)
+        dist.all_reduce(d := x.clone(), async_op=True)
+        y = (x * x).sum()
+        assert second.wait()
+        assert third.wait()
+        assert first.is_completed()
+        assert first.wait()
+        assert first.exception() is None
+        tens = second.get_future().then(lambda f: f.value()[0] * 10).wait()
+        return a + 1, b, part, d, y, tens
+
+    compiled = torch.compile(calls, fullgraph=True)
+    for i in range(5):
+        x = torch.arange(float(n)) * i
+        handed = int(words[HANDED])
+        found = compiled(x)
+        assert words[HANDED] == words[LANDED] == handed + 4 * possible()
+        for a, b in zip(found, calls(x), strict=True):
+            assert torch.equal(a, b)
+
+    @torch.compile(fullgraph=True)
+    def left(x):
+        kept[:] = [dist.all_reduce(y := x * 2, async_op=True)]
+        return y
+
+    for i in range(3):
+        assert left(torch.full((n,), float(i)))[-1].item() == 2 * i * size
+        assert kept[0].wait()
+
+
+def check_an_error_behind_a_call_ends_a_program_there(monkeypatch):
+    """What was sent is not sent a second time, and what travels is not waited for in vain: other ranks see nothing of it."""
+    rank, size = me()
+    monkeypatch.setattr(world, "crowded", False)
+    table, words = torch.arange(50.0 if rank == 0 else 10.0), dist.group.WORLD.words
+
+    def pick(x, i):
+        y, i = x * 2, i.clone()
+        work = dist.all_reduce(y, async_op=True)
+        dist.all_reduce(i, dist.ReduceOp.MAX)
+        z = table[i].sum()
+        work.wait()
+        return y, z
+
+    compiled = torch.compile(pick, fullgraph=True)
+    for i in range(6):
+        before, x = dist.all_reduce(torch.ones(3), async_op=True), torch.full((30_000,), float(i))
+        done, beyond = int(words[0]), i in (2, 3)
+        for run in (compiled, pick):
+            if beyond and rank:
+                with pytest.raises(IndexError, match="index 20 is out of bounds for dimension 0 with size 10"):
+                    run(x, torch.tensor([1, 20]))
+            else:
+                y, z = run(x, torch.tensor([1, 20 if beyond else 2]))
+                assert y[7].item() == 2 * i * size
+                assert z.item() == (21 if beyond else 3)
+        before.wait()
+        assert words[0] == done + 2
+    dist.barrier()

@@ -215,6 +215,23 @@ def test_a_killed_rank_ends_others_whose_buckets_travel():
     assert "waited" not in out
 
 
+def test_an_exception_while_calls_travel_ends_all_at_once():
+    """In a function that is being captured, whose memory MPI still writes into, and in a program that refuses a value."""
+    capture = "torch.compile(lambda x: (dist.all_reduce(x * 2, async_op=True), 1 // (rank - 1))[0])(x)"
+    known = "dist.all_reduce(x)\ntable = torch.ones(1 + rank); run = torch.compile(lambda x, i: (dist.all_reduce(x * 2, async_op=True), table[i] * 2)[1])"
+    for program, error in (
+        (f"dist.all_reduce(x)\nif rank != 1: time.sleep(90)\n{capture}", "ZeroDivisionError"),
+        (
+            f"{known}\nfor _ in range(3): run(x, i := torch.zeros(1, dtype=torch.int64))\nif rank: time.sleep(90)\nrun(x, i + 1)",
+            "IndexError: index 1 is out of bounds",
+        ),
+    ):
+        out = run("from autograd_nb.distributed.group import world\nworld.crowded = False; x = torch.ones(100_000)\n" + program, limit=LONG)
+        assert "rank 0 ends all ranks by this exception" in out or "rank 1 ends all ranks by this exception" in out
+        assert error in out
+        assert "waited" not in out
+
+
 def test_compiled_calls_of_other_sizes_are_refused_at_once():
     out = run(COMPILED.replace("LIMIT", "100") + "total(x[:5 + rank])", ranks=2, limit=LONG)
     assert "waited" not in out

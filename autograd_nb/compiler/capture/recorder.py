@@ -38,6 +38,7 @@ class Capture:
         self.steps: list[Step] = []
         self.buffers: dict[int, Buffer] = {}
         self.problems: list[Problem] = []
+        self.leaving: list[Callable[[], None]] = []  # each is called when the function has returned, and is watched too
         self.endings: list[Callable[[], str]] = []  # each is asked when the run has ended, and returns a problem or ""
         self.settled: list[Callable[[Any], None]] = []  # each is told the function when its program is made
         self.forgotten: set[int] = set()  # ids of tensors whose gradient was set without being read

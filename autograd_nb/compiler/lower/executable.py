@@ -78,9 +78,12 @@ class Executable:
         self.segments: list[tuple[int, int] | list[tuple[int, int]] | Step] = []  # a list: ranges for threads to share
         self.writes = any(changes(s) for s in steps)  # to arguments or state
         self.starts_over = False  # whether a check that fails raises Refused
-        checked = max((i for i, s in enumerate(steps) if s.check is not None and not hasattr(s.check, "fatal")), default=0)
-        #: what has changed when a check fails
-        self.undone = {u.key(): u for s in steps[:checked] for u in written(s, kept)}
+        checks = [i for i, s in enumerate(steps) if s.check is not None and not hasattr(s.check, "fatal")]
+        told = next((i for i, s in enumerate(steps) if any(u.buffer.owner is o for u in written(s) for o in launch.orders)), len(steps))
+        self.final = {id(s) for s in steps[told:]}  # behind a call to others, which cannot be undone: a check that fails there ends the run
+        #: what has changed when a check fails that does not
+        self.undone = {u.key(): u for s in steps[: max((i for i in checks if i < told), default=0)] for u in written(s, kept)}
+        self.repeatable = not self.undone and all(i < told for i in checks)  # whether steps before a check that fails may run twice
         self.watched = False  # whether records test values
         self._holds: list[Any] = []
         start = 0
@@ -274,7 +277,10 @@ class Executable:
             try:
                 step.check(*operands)
             except Exception as error:
-                if not self.starts_over or hasattr(step.check, "fatal"):
+                if id(step) in self.final:
+                    for end in launch.interrupted:
+                        end()
+                if not self.starts_over or id(step) in self.final or hasattr(step.check, "fatal"):
                     raise
                 self._rewind()
                 raise Refused from error
