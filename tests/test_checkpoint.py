@@ -100,6 +100,17 @@ def test_reentrant_with_leaves_that_were_frozen_or_thawed(by_closure):
     assert required == [True, False, not by_closure]  # as they were left
 
 
+@pytest.mark.parametrize("hooks", [allow_mutation_on_saved_tensors, save_on_cpu, lambda: saved_tensors_hooks(lambda t: t * 2, lambda t: t)])
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_recomputation_where_hooks_are_set(hooks, use_reentrant):
+    """They are those of the pass, not of the function."""
+    x = torch.ones(3, requires_grad=True)
+    y = checkpoint(lambda x: (x * x).sin().exp(), x, use_reentrant=use_reentrant)
+    with hooks():
+        y.sum().backward()
+    assert x.grad.tolist() == pytest.approx([2 * math.cos(1) * math.exp(math.sin(1))] * 3)
+
+
 def test_differing_recomputation_is_noticed():
     calls = []
 

@@ -258,13 +258,18 @@ def igammac(a, x):
 
 
 # --------------------------------------------------------------------------------- orthogonal polynomials
-# A degree is truncated to an integer; of a negative one the polynomial is 0.
+# A degree is truncated to an integer; of a negative one, and of what is no integer of 64 bits, the polynomial is 0.
+
+
+@helper
+def degree(n):
+    """Return n truncated to an integer, -1 for what has no such."""
+    return int(n) if -9223372036854775808.0 <= n < 9223372036854775808.0 else -1
 
 
 @helper
 def chebyshev(x, n, slope, first):
     """p(0) = 1, p(1) = slope x + first, p(k + 1) = 2 x p(k) - p(k - 1): the four kinds."""
-    n = int(n)
     if n < 1:
         return 1.0 if n == 0 else 0.0
     p, q = 1.0, slope * x + first
@@ -287,45 +292,45 @@ def sine_ratio(k, theta):
 @helper
 def chebyshev_t(x, n):
     """Return the first kind: cos(n arccos x)."""
-    x = np.float64(x)
+    x, n = np.float64(x), degree(n)
     if abs(x) < 1.0 and n > 6:
-        return math.cos(math.floor(n) * math.acos(x))
+        return math.cos(n * math.acos(x))
     return chebyshev(x, n, 1.0, 0.0)
 
 
 @helper
 def chebyshev_u(x, n):
     """Second kind: sin((n + 1) t) / sin t, x = cos t."""
-    x = np.float64(x)
+    x, n = np.float64(x), degree(n)
     if abs(x) < 1.0 and n > 8:
-        return sine_ratio(math.floor(n) + 1.0, math.acos(x))
+        return sine_ratio(n + 1.0, math.acos(x))
     return chebyshev(x, n, 2.0, 0.0)
 
 
 @helper
 def chebyshev_v(x, n):
     """Third kind: cos((n + 1/2) t) / cos(t / 2), x = cos t."""
-    x = np.float64(x)
+    x, n = np.float64(x), degree(n)
     if abs(x) < 1.0 and n > 8:
         t = math.acos(x)
-        return math.cos((math.floor(n) + 0.5) * t) / math.cos(0.5 * t)
+        return math.cos((n + 0.5) * t) / math.cos(0.5 * t)
     return chebyshev(x, n, 2.0, -1.0)
 
 
 @helper
 def chebyshev_w(x, n):
     """Fourth kind: sin((n + 1/2) t) / sin(t / 2), x = cos t."""
-    x = np.float64(x)
+    x, n = np.float64(x), degree(n)
     if abs(x) < 1.0 and n > 8:
         t = math.acos(x)
-        return math.sin((math.floor(n) + 0.5) * t) / math.sin(0.5 * t)
+        return math.sin((n + 0.5) * t) / math.sin(0.5 * t)
     return chebyshev(x, n, 2.0, 1.0)
 
 
 @helper
 def hermite_h(x, n):
     """Physicists': p(k + 1) = 2 x p(k) - 2 k p(k - 1)."""
-    x, n = np.float64(x), int(n)
+    x, n = np.float64(x), degree(n)
     if n < 1:
         return 1.0 if n == 0 else 0.0
     p, q = 1.0, 2.0 * x
@@ -339,7 +344,7 @@ def hermite_h(x, n):
 @helper
 def hermite_he(x, n):
     """Probabilists': p(k + 1) = x p(k) - k p(k - 1)."""
-    x, n = np.float64(x), int(n)
+    x, n = np.float64(x), degree(n)
     if n < 1:
         return 1.0 if n == 0 else 0.0
     p, q = 1.0, x
@@ -353,7 +358,7 @@ def hermite_he(x, n):
 @helper
 def laguerre_l(x, n):
     """p(k + 1) = ((2 k + 1 - x) p(k) - k p(k - 1)) / (k + 1)."""
-    x, n = np.float64(x), int(n)
+    x, n = np.float64(x), degree(n)
     if n < 1:
         return 1.0 if n == 0 else 0.0
     p, q = 1.0, 1.0 - x
@@ -367,7 +372,7 @@ def laguerre_l(x, n):
 @helper
 def legendre_p(x, n):
     """p(k + 1) = ((2 k + 1) x p(k) - k p(k - 1)) / (k + 1)."""
-    x, n = np.float64(x), int(n)
+    x, n = np.float64(x), degree(n)
     if n < 1:
         return 1.0 if n == 0 else 0.0
     p, q = 1.0, x

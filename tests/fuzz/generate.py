@@ -58,12 +58,14 @@ class Draw:
         self.families = families or FAMILIES
         self.float32 = self.rng.random() < 0.3
         self.mixed = families is None and self.rng.random() < 0.3
+        self.extreme = families is None and self.rng.random() < 0.1  # whether infinities and nan take part
         self.statements: list[str] = []
         self.count = 0
         self.space = new_space(torch)
         #: programs that dwell on something find more than those that do of all a little
         self.weights = {k: w * self.rng.choice([0, 0.3, 1, 1, 3]) for k, (w, _) in self.families.items()}
-        self.fixed: set[str] = set()  # what may not be bound anew
+        if self.extreme:
+            self.weights["extreme"] = self.rng.choice([3, 6, 12])
 
     # ---------------------------------------------------------------------------------------- holes
 
@@ -176,9 +178,9 @@ class Draw:
         for n in names_of(self.space):
             t = self.space[n]
             if isinstance(t, torch.nn.Module):
-                if not all(_tame(p) for p in t.parameters()):
+                if not all(_tame(p, self.extreme) for p in t.parameters()):
                     return False
-            elif is_tensor(t) and not (_tame(t) and _tame_gradient(t)):
+            elif is_tensor(t) and not (_tame(t, self.extreme) and _tame_gradient(t, self.extreme)):
                 return False
         return True
 
@@ -242,14 +244,14 @@ def _holds_tensors(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and len(value) > 0 and all(is_tensor(v) for v in value)
 
 
-def _tame(t: torch.Tensor) -> bool:
+def _tame(t: torch.Tensor, extreme: bool) -> bool:
     try:
         t = t.detach()
     except RuntimeError:  # a batch that a hook has let out of its vmap
         return False
     if t.numel() > ELEMENTS or t.dim() > 5:
         return False
-    return not t.is_floating_point() or t.numel() == 0 or bool((t.abs() < LARGEST).all())
+    return not t.is_floating_point() or t.numel() == 0 or bool(((t.abs() < LARGEST) | (~t.isfinite() if extreme else False)).all())
 
 
 def program(seed: str, length: int | None = None) -> Program:
@@ -274,8 +276,8 @@ def _leaf(t: torch.Tensor) -> bool:
     return _readable(t) and t.is_leaf
 
 
-def _tame_gradient(t: torch.Tensor) -> bool:
-    return not _leaf(t) or t.grad is None or _tame(t.grad)
+def _tame_gradient(t: torch.Tensor, extreme: bool) -> bool:
+    return not _leaf(t) or t.grad is None or _tame(t.grad, extreme)
 
 
 # ------------------------------------------------------------------------------------------------ functions called a few times

@@ -35,6 +35,13 @@ def make(seed, shape, dtype="float64"):
     return torch.from_numpy(np.asarray(values, dtype=dtype))
 
 
+def extreme(seed, shape, dtype="float64"):
+    kind = "complex128" if "complex" in dtype else "float64" if dtype not in ("float32", "float16") else dtype
+    rng = np.random.default_rng(seed)
+    values = rng.choice([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.25, np.inf, -np.inf, np.nan], shape)
+    return torch.from_numpy(np.asarray(values if rng.random() < 0.7 else np.where(np.isnan(values), -0.25, values), dtype=kind))
+
+
 def fit(t, shape):
     # t in another shape: its values again and again, where they are too few a little moved so that none are equal
     n = int(np.prod(shape))

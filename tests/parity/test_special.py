@@ -43,6 +43,15 @@ def test_polynomials(name):
     np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials_of_degrees_that_are_none(name):
+    n = [float("nan"), float("inf"), -float("inf"), 1e30, -1e30, 2.0**63, -0.0, 2.9, -0.9, -1.0]
+    x = [[0.3], [1.0], [-2.5], [float("inf")]]  # (of nan PyTorch gives what nothing was written to)
+    theirs = getattr(torch.special, name)(torch.tensor(x, dtype=torch.float64), torch.tensor(n, dtype=torch.float64))
+    found = getattr(ag.special, name)(ag.tensor(x, dtype=ag.float64), ag.tensor(n, dtype=ag.float64))
+    np.testing.assert_allclose(found.numpy(), theirs.numpy(), rtol=1e-12)
+
+
 def test_promotion():
     for make in (lambda t, s: s.zeta(t.tensor([2, 3]), 2.0), lambda t, s: s.zeta(2.0, t.tensor([2.0], dtype=t.float64)),
                  lambda t, s: s.xlog1py(t.tensor([2]), t.tensor([2.0])), lambda t, s: s.chebyshev_polynomial_t(t.tensor([2]), 3),

@@ -73,8 +73,23 @@ def _sequences_that_are_turned(case: Any) -> Any:
     return given and ((case.kind in ("shape", "strides") and case.name == given[1]) or (case.kind == "not refused" and "a leaf Variable" in case.theirs))
 
 
+def _given_gradients_that_are_kept(case: Any) -> Any:
+    """PyTorch keeps the gradient that backward is given as a leaf's, a view of the leaf itself where that is given, and adds later ones to it."""
+    return case.kind == "value" and re.search(r"backward\((v\d+), \1[,)]", case.before)
+
+
+def _means_of_infinities(case: Any) -> Any:
+    """PyTorch's var_mean comes to nan by taking infinities off one another; its mean does not."""
+    return case.kind == "value" and re.search(r"(var|std)_mean\(", case.statement) and "inf" in case.what and "nan" in case.their_values
+
+
+def _distributions_of_nothing(case: Any) -> Any:
+    """PyTorch's distributions over vectors reshape parameters without elements in a way that is no shape."""
+    return case.kind in ("not refused", "error type") and "size -1 can be any value and is ambiguous" in case.theirs and "distributions." in case.statement
+
+
 TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _integers_that_require_grad, _norms_of_nothing, _complex_numbers_over_zero, _kept_results_of_second_derivatives, _views_of_batches,
     _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped,
-    _sequences_that_are_turned,
+    _sequences_that_are_turned, _given_gradients_that_are_kept, _means_of_infinities, _distributions_of_nothing,
 )  # fmt: skip
