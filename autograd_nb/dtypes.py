@@ -26,7 +26,7 @@ class dtype:
     """
 
     aliases: tuple[str, ...]
-    carrier: NumpyDtype
+    carrier: Any  # np.dtype: of that checkers do not know enough to call a class that names it known
     category: int
     is_barebone: bool
     is_complex: bool
@@ -36,7 +36,7 @@ class dtype:
     itemsize: int
     kernel: str
     name: str
-    np: NumpyDtype
+    np: Any  # np.dtype
     rank: int
 
     __slots__ = (

@@ -44,6 +44,12 @@ class PowerSGDState:
                 "first two iterations in DDP."
             )
         self.process_group, self.matrix_approximation_rank, self.start_powerSGD_iter = process_group, matrix_approximation_rank, start_powerSGD_iter
+        self.min_compression_rate: float
+        self.use_error_feedback: bool
+        self.warm_start: bool
+        self.orthogonalization_epsilon: float
+        self.rng: np.random.RandomState
+        self.iter: int
         self.min_compression_rate, self.use_error_feedback, self.warm_start = min_compression_rate, use_error_feedback, warm_start
         self.orthogonalization_epsilon, self.rng = orthogonalization_epsilon, np.random.RandomState(random_seed)
         self.error_dict: dict[int, np.ndarray] = {}

@@ -44,7 +44,7 @@ class Task:
         self.cancel: Callable[[], None] | None = None
         self.order: Callable[[Callable[[], None]], None] | None = None
         self.seq = 0
-        self.native = False  # whether a compiled program runs it
+        self.native: bool = False  # whether a compiled program runs it
         self.started = 0.0
         self.result: Any = None
         self.error: BaseException | None = None

@@ -19,6 +19,7 @@ class SequentialLR(LRScheduler):
     """One schedule after the other, changing at the epochs ``milestones``."""
 
     optimizer: Optimizer
+    last_epoch: int
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: list[int], last_epoch: int = -1

@@ -40,6 +40,10 @@ class Update(Kernel):
 
     __slots__ = ("counters", "derived", "names", "numbers", "states")
     derived: dict[str, Callable[[dict[str, Any]], Any]]
+    counters: Any
+    names: Any
+    numbers: Any
+    states: Any
 
     def __init__(self, name: str, **derived: Callable[[dict[str, Any]], Any]):
         super().__init__("optim", name)

@@ -48,7 +48,8 @@ class ReduceLROnPlateau(LRScheduler):
         if isinstance(min_lr, (list, tuple)):
             if len(min_lr) != len(groups):
                 raise ValueError(f"expected {len(groups)} min_lrs, got {len(min_lr)}")
-            self.default_min_lr, self.min_lrs = None, list(min_lr)
+            self.default_min_lr: float | None = None
+            self.min_lrs: list[float] = list(min_lr)
         else:
             self.default_min_lr, self.min_lrs = min_lr, [min_lr] * len(groups)
         self.patience, self.cooldown, self.eps = patience, cooldown, eps

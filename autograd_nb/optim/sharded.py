@@ -87,7 +87,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             for key, value in part.items():
                 if key != "params":
                     whole.setdefault(key, value)
-        self.defaults = self.optim.defaults
+        self.defaults: dict[str, Any] = self.optim.defaults
         self._messages: list[tuple[Tensor, list[int], list[tuple[Tensor, np.ndarray]]]] = []  # (all parameters, elements of each rank, parameters)
         shares: dict[str, list[Tensor]] = {}
         for p in sorted(self._owner, key=self._owner.__getitem__):

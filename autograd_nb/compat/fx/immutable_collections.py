@@ -12,7 +12,7 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
     )
 
 
-class immutable_list(list):  # type: ignore[type-arg]
+class immutable_list(list[Any]):
     """A list that cannot be changed."""
 
     append = extend = insert = pop = remove = clear = sort = reverse = _refuse  # type: ignore[assignment]
@@ -25,7 +25,7 @@ class immutable_list(list):  # type: ignore[type-arg]
         return (immutable_list, (tuple(self),))
 
 
-class immutable_dict(dict):  # type: ignore[type-arg]
+class immutable_dict(dict[Any, Any]):
     """A dict that cannot be changed."""
 
     clear = pop = popitem = setdefault = update = __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]

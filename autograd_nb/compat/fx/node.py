@@ -88,6 +88,11 @@ class Node:
             raise ValueError(f"Node [graph = {graph}, name = '{name}'] target {target} has type {type(target).__name__} but a Callable is expected")
         if op != "call_function" and not isinstance(target, str):
             raise ValueError(f"Node [graph = {graph}, name = '{name}'] target {target} has type {type(target).__name__} but a str is expected")
+        self.graph: Graph
+        self.name: str
+        self.op: str
+        self.target: Any
+        self.type: Any
         self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, return_type
         self.users: dict[Node, None] = {}
         self._input_nodes: dict[Node, None] = {}

@@ -82,7 +82,7 @@ class LazyLinear(_Lazy, Linear):
 
     in_features: Any
 
-    cls_to_become = Linear
+    cls_to_become: type | None = Linear
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(0, 0, False)

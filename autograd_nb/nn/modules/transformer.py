@@ -115,7 +115,7 @@ class TransformerEncoderLayer(_Layer):
     torch.Size([3, 1, 4])
     """
 
-    attentions = ("self_attn",)
+    attentions: tuple[str, ...] = ("self_attn",)
 
     @property
     def activation_relu_or_gelu(self) -> int:
@@ -146,7 +146,7 @@ class TransformerDecoderLayer(_Layer):
     torch.Size([3, 1, 4])
     """
 
-    attentions = ("self_attn", "multihead_attn")
+    attentions: tuple[str, ...] = ("self_attn", "multihead_attn")
 
     def forward(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,

@@ -43,7 +43,8 @@ class FileSystemWriter:
     path: Path
 
     def __init__(self, path: str | os.PathLike[str], single_file_per_rank: bool = True, sync_files: bool = True, thread_count: int = 1, **_: Any):
-        self.path, self.sync_files = Path(path), sync_files
+        self.path = Path(path)
+        self.sync_files: bool = sync_files
 
     def data(self, name: str, tensors: Mapping[str, Tensor], others: Mapping[str, Any]) -> dict[str, list[Any]]:
         """Write one rank's data file; return where each entry stands: [file, offset, bytes, dtype, shape, CRC-32], dtype "" for what is no tensor."""
