@@ -104,6 +104,7 @@ CASES: dict[str, tuple[Callable, list[tuple[int, ...]]]] = {
     "matrix and vector": (lambda x, v: x @ v, [(3000, 1501), (1501,)]),
     "convolution of small images": (conv(padding=1), [(71, 6, 8, 8), (10, 6, 3, 3), (10,)]),
     "convolution of large images": (conv(padding=1), [(6, 8, 60, 61), (12, 8, 3, 3), (12,)]),
+    "convolution of many channels": (conv(padding=1), [(3, 60, 6, 7), (130, 60, 3, 3), (130,)]),
     "convolution in groups": (conv(stride=2, groups=2), [(9, 8, 60, 61), (12, 4, 3, 3), (12,)]),
     "1 x 1 convolution": (conv(), [(6, 16, 40, 41), (20, 16, 1, 1), (20,)]),
     "transposed convolution": (lambda x, w: F.conv_transpose2d(x, w, stride=2), [(20, 8, 21, 20), (8, 12, 3, 3)]),

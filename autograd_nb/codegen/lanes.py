@@ -103,6 +103,19 @@ def _dot_tile(typingctx, a, b, lefts, rights, out, left, right, start, size, a_s
     return types.none(a, b, lefts, rights, out, left, right, start, size, a_step, b_step, count), codegen
 
 
+@intrinsic
+def _turn_lines(typingctx, x, offsets, out, first, count, o, pitch):
+    def codegen(context, builder, signature, args):
+        vec, (x, offsets, out), (first, count, o, pitch) = _given(context, builder, signature, args, 0, 3)
+        rows = [vec.at(x, builder.load(vec.at(offsets, first, r))) for r in range(vec.lanes)]
+        with vec.loop(count, vec.lanes) as p:
+            for j, column in enumerate(vec.transpose([vec.load(vec.at(row, p)) for row in rows])):
+                vec.store(column, vec.at(out, o, vec.times(builder.add(p, int64(j)), pitch)))
+        return context.get_dummy_value()
+
+    return types.none(x, offsets, out, first, count, o, pitch), codegen
+
+
 @intrinsic(prefer_literal=True)
 def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart):
     pairs = stride.literal_value == 2
@@ -179,6 +192,14 @@ def dot_tile(a, b, lefts, rights, out, left, right, start, size, a_step, b_step,
             out[i * RIGHT + j] = sum((x * y).sum() for x, y in pairs)
 
 
+def turn_lines(x, offsets, out, first, count, o, pitch):
+    """out[o + j·pitch + r] = x[offsets[first + r] + j] for r < lanes of a vector and j < count, which is rounded up to whole vectors."""
+    lanes = BYTES // x.itemsize
+    whole = -(-count // lanes) * lanes
+    for r in range(lanes):
+        _part(out, o + r, whole, pitch)[:] = _part(x, offsets[first + r], whole)
+
+
 def copy_lines(stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart):
     """out[target + k·apart + i·pitch + j] = x[source + k·far + (i − begin)·step + j·stride], where that is to be read, else 0.
 
@@ -193,4 +214,4 @@ def copy_lines(stride, x, out, source, step, target, pitch, width, low, high, be
 
 
 if not config.DISABLE_JIT:
-    multiply_tile, dot_tile, copy_lines = _multiply_tile, _dot_tile, _copy_lines
+    multiply_tile, dot_tile, turn_lines, copy_lines = _multiply_tile, _dot_tile, _turn_lines, _copy_lines

@@ -51,6 +51,11 @@ CASES = {
     "by planes, borders wider than the kernel": ((2, 2, 3, 2), (2, 1, 2, 3), {"groups": 2, "padding": 4}),
     "by planes, a line": ((2, 6, 30), (6, 1, 4), {"groups": 6, "stride": 3, "padding": 2, "dilation": 2}),
     "by planes, a volume": ((2, 2, 7, 9, 8), (2, 1, 3, 2, 3), {"groups": 2, "stride": (2, 1, 2), "padding": (1, 0, 1)}),
+    "few positions": ((3, 20, 4, 5), (41, 20, 3, 3), {"padding": 1}),
+    "few positions, more than a block of terms": ((5, 3, 8, 8), (44, 3, 3, 3), {"padding": 1}),
+    "few positions, more channels than a block": ((1, 500, 14, 14), (20, 500, 3, 3), {}),
+    "few positions, groups and strides": ((4, 8, 7, 9), (48, 4, 3, 2), {"groups": 2, "stride": (2, 3), "dilation": (1, 2)}),
+    "few positions, one depth": ((2, 3, 2, 5, 4), (20, 3, 2, 3, 3), {}),
     "no images": ((0, 2, 5, 5), (3, 2, 2, 2), {}),
     "shared by threads": ((9, 16, 24, 24), (24, 16, 3, 3), {"padding": 1}),
 }

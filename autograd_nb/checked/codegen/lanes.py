@@ -6,9 +6,9 @@ from ...codegen.vectors import BYTES
 from .bounds import block, same
 from .jit import helper
 
-__all__ = ["BROAD", "LEFT", "NARROW", "RIGHT", "ROWS", "copy_lines", "dot_tile", "multiply_tile"]
+__all__ = ["BROAD", "LEFT", "NARROW", "RIGHT", "ROWS", "copy_lines", "dot_tile", "multiply_tile", "turn_lines"]
 
-_multiply_tile, _dot_tile, _copy_lines = plain.multiply_tile, plain.dot_tile, plain.copy_lines
+_multiply_tile, _dot_tile, _turn_lines, _copy_lines = plain.multiply_tile, plain.dot_tile, plain.turn_lines, plain.copy_lines
 
 
 @helper
@@ -46,6 +46,18 @@ def dot_tile(a, b, lefts, rights, out, left, right, start, size, a_step, b_step,
     for j in range(RIGHT):
         block(b, rights[right + j], count, b_step, size, 1)
     _dot_tile(a, b, lefts, rights, out, left, right, start, size, a_step, b_step, count)
+
+
+@helper
+def turn_lines(x, offsets, out, first, count, o, pitch):
+    same(x, out)
+    lanes = BYTES // x.itemsize
+    whole = -(-count // lanes) * lanes
+    block(offsets, first, 1, 0, lanes, 1)
+    block(out, o, whole, pitch, lanes, 1)
+    for r in range(lanes):
+        block(x, offsets[first + r], 1, 0, whole, 1)
+    _turn_lines(x, offsets, out, first, count, o, pitch)
 
 
 @helper

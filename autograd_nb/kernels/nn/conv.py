@@ -15,9 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.jit import ONE, ZERO, helper
-from ...codegen.lanes import BROAD, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile
+from ...codegen.lanes import BROAD, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile, turn_lines
 from ...codegen.processor import Sized
+from ...codegen.tiles import WIDE as ACROSS
 from ...codegen.vectors import BYTES, REGISTERS, rolled
+from ..products.tiled import DEEP, GROUP, strip
 
 WIDE = 3 << 18  #: bytes of ``wide``, which stay in the second-level cache
 SIDE = 256  #: output positions of images side by side
@@ -305,3 +307,43 @@ def by_weight(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
                         add_dots(
                             side, wide, lefts, rights, sums, own[c * taps :], kept, some * taps, per, ZERO, n, ZERO, ZERO, ONE
                         )
+
+
+def by_weight_few(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
+    """Do `by_weight` where all images have few output positions together, one or more, at one depth: as a product, whose terms these are.
+
+    Sums over them in vectors, as there, would take as long to be added up over the lanes.
+    """
+    n_in, n_out = geometry[0] * geometry[1] * geometry[2], geometry[4] * geometry[5]
+    ho, wo, taps = geometry[4], geometry[5], geometry[6] * geometry[7] * geometry[8]
+    per, kept, pitch = inputs * taps, end - begin, images * wo
+    count = ho * pitch
+    lanes = BYTES // out.itemsize
+    across = ACROSS * lanes
+    _, tall, planes = block_of(geometry, 1, 1 << 60)
+    size = planes * tall * pitch
+    channels = max(1, min(inputs, WIDE // out.itemsize // size))
+    wide = np.empty(channels * size + lanes, dtype=out.dtype)
+    side = np.empty(kept * count, dtype=out.dtype)
+    panel = np.empty((count + lanes) * across, dtype=out.dtype)
+    rights = np.empty((channels * taps + across - 1) // across * across, dtype=np.int64)
+    place_weights(geometry, channels, tall, pitch, 1, rights)
+    for k in range(groups):
+        for j in range(images):
+            rolled()
+            start = ((j * groups + k) * outputs + begin) * n_out
+            lay_lines(g, start, wo, side, j * wo, pitch, wo, ZERO, wo, ZERO, ho, ho, kept, n_out, count)
+        for c in range(0, inputs, channels):
+            some = min(channels, inputs - c)
+            for j in range(images):
+                rolled()
+                widen(x, ((j * groups + k) * inputs + c) * n_in, geometry, some, 0, 0, tall, wide, j * wo, pitch)
+            for r in range(0, some * taps, across):
+                for v in range(0, across, lanes):
+                    rolled()
+                    turn_lines(wide, rights, panel, r + v, count, v, across)
+                place = (k * outputs + begin) * per + c * taps + r
+                width = min(across, some * taps - r)
+                for p in range(0, count, DEEP):
+                    terms, start = min(DEEP, count - p), p * across
+                    strip(kept, width, terms, side, p, count, 1, GROUP * count, panel, start, across, out, place, per, p > 0, panel, 0, 0, 0, 0)

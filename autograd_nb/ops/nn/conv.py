@@ -23,6 +23,7 @@ from ..shape.parts import _slice
 
 _CORRELATE = launch.Kernel("nn.conv", "correlate")
 _BY_WEIGHT = launch.Kernel("nn.conv", "by_weight")
+_BY_WEIGHT_FEW = launch.Kernel("nn.conv", "by_weight_few")
 _PLANES = launch.Kernel("nn.depthwise", "forward")
 _PLANES_BY_INPUT = launch.Kernel("nn.depthwise", "by_input")
 _PLANES_BY_WEIGHT = launch.Kernel("nn.depthwise", "by_weight")
@@ -239,10 +240,12 @@ def _conv_by_weight(y, x, w_shape, how):
         layout = layout_of(w_shape, None, d)
         out = make(launch.empty(layout.size, d.carrier), layout, [0, 0])
         args = (images, *sizes[:3], 0, sizes[2], sizes[3], gs, xs, out._data)
+        few = 0 < images * places <= min(MANY, 8 * sizes[2]) and sizes[3][3] == 1
+        kernel = _BY_WEIGHT_FEW if few else _BY_WEIGHT
         if images * places * size < LARGE:
-            _BY_WEIGHT(d, *args)
+            kernel(d, *args)
         else:
-            _BY_WEIGHT.split(d, args, _by_outputs)
+            kernel.split(d, args, _by_outputs)
         return out
     count = min(8, images, images * places // MANY) if images * places * size >= LARGE else 1
     step = -(-images // max(1, count))
