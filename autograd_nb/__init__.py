@@ -33,7 +33,7 @@ from .config import (
     get_deterministic_debug_mode as get_deterministic_debug_mode, get_float32_matmul_precision as get_float32_matmul_precision,
     get_num_interop_threads as get_num_interop_threads, get_num_threads as get_num_threads,
     is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
-    is_warn_always_enabled as is_warn_always_enabled, set_default_device as set_default_device,
+    is_warn_always_enabled as is_warn_always_enabled,
     set_deterministic_debug_mode as set_deterministic_debug_mode, set_float32_matmul_precision as set_float32_matmul_precision,
     set_flush_denormal as set_flush_denormal, set_num_interop_threads as set_num_interop_threads,
     set_num_threads as set_num_threads, set_warn_always as set_warn_always,
@@ -54,6 +54,7 @@ from .launch import release_memory as release_memory
 from .ops.core.guesses import install as _show_guesses
 from .ops.core.registry import functions as _functions
 from .ops.creation.device import (
+    set_default_device as set_default_device,
     channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format,
     device as device, layout as layout, memory_format as memory_format, preserve_format as preserve_format, strided as strided,
 )

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
-
-from .errors import DeviceError
 
 
 class _Settings:
@@ -184,15 +181,6 @@ def set_float32_matmul_precision(precision: str) -> None:
 def get_float32_matmul_precision() -> str:
     """Return what `set_float32_matmul_precision` was last given."""
     return settings.matmul_precision
-
-
-def set_default_device(device: Any) -> None:
-    """Accept the CPU; RuntimeError for any other device.
-
-    >>> torch.set_default_device("cpu")
-    """
-    if device is not None and str(device).split(":")[0] != "cpu":
-        raise DeviceError(str(device))
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -49,9 +49,8 @@ REFUSED: dict[str, tuple[Refuses, str, str]] = {
     "utils.checkpoint": (_INSIDE, "CheckpointFunction GraphExecGroup SelectiveCheckpointContext", "create_selective_checkpoint_contexts"),
     "utils.tensorboard": (_INSIDE, "FileWriter RecordWriter", ""),
     "utils.benchmark": (_INSIDE, (
-        "CallgrindStats Colorize Compare CopyIfCallgrind FunctionCount FunctionCounts FuzzedParameter FuzzedSparseTensor FuzzedTensor Fuzzer "
-        "Language Measurement ParameterAlias TaskSpec Timer"
-    ), "ordered_unique select_unit set_torch_threads timer trim_sigfig unit_to_english"),
+        "CallgrindStats Colorize CopyIfCallgrind FunctionCount FunctionCounts FuzzedParameter FuzzedSparseTensor FuzzedTensor Fuzzer ParameterAlias"
+    ), ""),
     "utils.hooks": (_INSIDE, "BackwardHook", ""),
     "utils.collect_env": (_TELLING, "SystemEnv", (
         "check_release_file get_cachingallocator_config get_clang_version get_cmake_version get_conda_packages get_cpu_info "
@@ -213,9 +212,6 @@ REFUSED: dict[str, tuple[Refuses, str, str]] = {
     "nn.quantizable": (_QUANTIZED, "LSTM LSTMCell MultiheadAttention", ""),
     "nn.cpp": (_EXTENSION, "ModuleWrapper OrderedDictWrapper", ""),
     "utils.data._utils": (_PIPES, "ExceptionWrapper", ""),
-    "optim.adam": (_INSIDE, "", "adam"),
-    "optim.sgd": (_INSIDE, "", "sgd"),
-    "optim.adamw": (_INSIDE, "", "adamw"),
     "utils.throughput_benchmark": (_INSIDE, "ExecutionStats ThroughputBenchmark", "format_time"),
     "utils.file_baton": (_INSIDE, "FileBaton", ""),
 }  # fmt: skip
@@ -231,6 +227,7 @@ _OUT = (
     "linalg_ldl_factor linalg_lstsq linalg_lu_factor_ex linalg_lu_factor linalg_lu linalg_qr linalg_slogdet linalg_solve_ex linalg_svd lu_unpack "
     "max median min mode nanmedian qr slogdet sort svd topk triangular_solve"
 )
+_UPDATES = ["adam", "adamw", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "rprop", "asgd", "sgd"]
 #: PyTorch's module -> its names that mean something here
 MEANT: dict[str, dict[str, Answer]] = {
     "nn": _at("compat.meant", "Container factory_kwargs"), "nn.modules": _at("compat.meant", "Container"),
@@ -267,6 +264,7 @@ MEANT: dict[str, dict[str, Answer]] = {
         **{name: Value(getattr(mp, name)) for name in ("AuthenticationError", "BufferTooShort", "ProcessError")},
         **{name: Value(getattr(mp, name)) for name in ("get_logger", "log_to_stderr", "set_executable", "set_forkserver_preload")},
         "allow_connection_pickling": Value(mp.allow_connection_pickling)},
+    **{f"optim.{name}": _at("optim.functional", name) for name in _UPDATES}, "optim._functional": _at("optim.functional", " ".join(_UPDATES)),
     "_tensor": _FUNCTIONS, "backends.mkl": {"VERBOSE_OFF": Value(0), "VERBOSE_ON": Value(1)},
     "__future__": {
         **each(Says(False), "get_overwrite_module_params_on_conversion get_swap_module_params_on_conversion"),
@@ -286,7 +284,7 @@ MODULES: dict[str, str] = {
     "mps.profiler": "Apple's profiler, which is not here.", "xpu.streams": "Streams of Intel's GPUs, which are not here.",
     "onnx.errors": "Errors of PyTorch's exporter.", "onnx.ops": "ONNX's ops in programs, which are not here.",
     "quantization.observer": "Observers of ranges, which are not here.", "compiler.config": "Switches of PyTorch's compiler, without effect.",
-    "nn.attention.bias": "Masks of attention that begin in a corner.", "utils.benchmark": "PyTorch's benchmarks, which are not here.",
+    "nn.attention.bias": "Masks of attention that begin in a corner.", "optim._functional": "Updates of optimizers as functions.",
     "utils.module_tracker": "Which modules are running.", "utils.mobile_optimizer": "Programs for phones, which are not here.",
     "utils.deterministic": "A switch of new memory: it can be set, and has no effect.", "utils.backend_registration": "Other devices, which are not here.",
     "cpu.amp": "The older place of mixed precision on the CPU.", "backends.opt_einsum": "The order of products in einsum.",

@@ -43,7 +43,7 @@ class SGD(Fused):
 
     def _update(self, group: dict[str, Any], params: list[Any]) -> None:
         if not group["momentum"]:
-            update(_plain, self._numbers(_plain)(group), [[p._grad for p in params], params])
+            self.descend(group, params, [p._grad for p in params], None)
             return
         begun = [self.state[p].get("momentum_buffer") is not None for p in params]
         for first in (True, False):
@@ -55,5 +55,11 @@ class SGD(Fused):
                 with no_grad():
                     for p, state in zip(chosen, states, strict=True):
                         state["momentum_buffer"] = zeros_of(p)
-            columns = [[p._grad for p in chosen], chosen, [state["momentum_buffer"] for state in states]]
-            update(_momentum, self._numbers(_momentum)(group, first=first), columns)
+            self.descend(group, chosen, [p._grad for p in chosen], [state["momentum_buffer"] for state in states], first)
+
+    def descend(self, group: dict[str, Any], params: list[Any], grads: list[Any], buffers: list[Any] | None, first: bool = False) -> None:
+        """Update parameters from their gradients, and the averages of these if there are ``buffers``; ``first``: for the first time."""
+        if buffers is None:
+            update(_plain, self._numbers(_plain)(group), [grads, params])
+        else:
+            update(_momentum, self._numbers(_momentum)(group, first=first), [grads, params, buffers])

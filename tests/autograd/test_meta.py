@@ -2,12 +2,14 @@
 
 import copy
 import gc
+import inspect
 import pickle
 
 import pytest
 
 import autograd_nb as torch
 from autograd_nb.autograd.torch_function import INTERCEPTION
+from autograd_nb.ops.core.registry import OPS
 
 MAKERS = {
     "empty": (2, 3), "zeros": (2, 3), "ones": (2, 3), "rand": (2, 3), "randn": (2, 3), "full": ((2, 3), 1.0),
@@ -32,6 +34,49 @@ def test_the_device_can_be_an_argument(name):
     like = getattr(torch, name + "_like")(torch.ones(4)) if name + "_like" in dir(torch) else t
     assert like is t or not like.is_meta
     assert torch.ones(2).to("meta").is_meta and torch.zeros_like(torch.ones(2), device="meta").is_meta
+
+
+X = torch.arange(6.0).reshape(2, 3)
+#: what makes tensors and takes a ``device``, with arguments
+CALLS = {
+    **dict.fromkeys(("empty", "zeros", "ones", "rand", "randn", "tril_indices", "triu_indices"), (2, 3)),
+    **dict.fromkeys(("eye", "arange", "randperm", "fft.fftfreq", "fft.rfftfreq"), (4,)),
+    **{name + "_window": (4,) for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")},
+    **{f"signal.windows.{name}": (4,) for name in (
+        "bartlett", "blackman", "cosine", "exponential", "gaussian", "hamming", "hann", "kaiser", "nuttall")},
+    "signal.windows.general_cosine": (4,), "signal.windows.general_hamming": (4,), "linspace": (0, 1, 4), "logspace": (0, 1, 4), "range": (0, 3),
+    "full": ((2, 3), 1.0), "full_like": (X, 1.0), "tensor": ([1.0, 2.0],), "as_tensor": ([1.0],), "asarray": ([1, 2],), "scalar_tensor": (2.0,),
+    "randint": (3, (2, 2)), "randint_like": (X, 3), "normal": (0.0, 1.0, (2,)), "empty_strided": ((2, 3), (1, 2)), "empty_permuted": ((2, 3), (1, 0)),
+    **{name + "_like": (X,) for name in ("empty", "zeros", "ones", "rand", "randn")}, "new_full_": (X, (2,), 1.0), "new_tensor": (X, [1.0]),
+    **{f"new_{name}": (X, (2,)) for name in ("empty", "zeros", "ones")}, "new_empty_strided": (X, (2,), (1,)), "new": (X, 2), "to": (X,),
+}  # fmt: skip
+#: what is about other devices
+ABOUT = {"cuda", "mps", "mtia", "xpu", "is_pinned", "pin_memory", "from_dlpack"}
+
+
+@pytest.mark.parametrize("name", [n for n, op in OPS.items() if "device" in inspect.signature(op.call).parameters and n not in ABOUT])
+def test_every_op_with_a_device_looks_at_it(name):
+    given = {"a": [0.5, 0.5]} if name.endswith("general_cosine") else {}
+    call, args = OPS[name].call, CALLS[name]
+    real, t = call(*args, **given), call(*args, device="meta", **given)
+    assert (t.is_meta, t.shape, t.dtype, real.is_meta) == (True, real.shape, real.dtype, False)
+    with pytest.raises(RuntimeError, match="not available"):
+        call(*args, device="mps", **given)
+
+
+def test_the_device_where_none_is_named():
+    try:
+        torch.set_default_device("meta")
+        made = [torch.ones(2), torch.nn.BatchNorm1d(3), torch.tensor([1.0])]
+        assert torch.get_default_device() == torch.device("meta")
+        assert all(t.is_meta for t in [made[0], made[2], *made[1].state_dict().values()])
+        assert not torch.ones(2, device="cpu").is_meta
+    finally:
+        torch.set_default_device(None)
+    assert not torch.ones(2).is_meta and torch.get_default_device() == torch.device("cpu")
+    assert all(t.is_meta for t in torch.nn.BatchNorm1d(3, device="meta").state_dict().values())
+    with pytest.raises(RuntimeError, match="not available"):
+        torch.set_default_device("mps")
 
 
 def test_ops_find_shapes_and_record_a_graph():

@@ -63,10 +63,10 @@ class _NormBase(_Scaled):
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
             self.register_parameter(name, parameter((num_features,), dtype, device) if wanted else None)
         if track_running_stats:
-            d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
-            self.register_buffer("running_mean", new_full((num_features,), 0, d))
-            self.register_buffer("running_var", new_full((num_features,), 1, d))
-            self.register_buffer("num_batches_tracked", scalar_tensor(0, dtypes.int64))
+            d, zeros, ones = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype), OPS["zeros"].call, OPS["ones"].call
+            self.register_buffer("running_mean", zeros(num_features, dtype=d, device=device))
+            self.register_buffer("running_var", ones(num_features, dtype=d, device=device))
+            self.register_buffer("num_batches_tracked", zeros((), dtype=dtypes.int64, device=device))
         else:
             for name in ("running_mean", "running_var", "num_batches_tracked"):
                 self.register_buffer(name, None)

@@ -299,6 +299,18 @@ def is_meta(value: Any) -> bool:
     return False
 
 
+def placed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a function that makes tensors: its ``device`` is looked at, and what is made on "meta" has no numbers."""
+
+    @wraps(function)
+    def there(*args: Any, device: Any = None, **options: Any) -> Any:
+        if device is None or not is_meta(device):
+            return function(*args, **options)
+        return asked.meta().on_meta(function(*args, **options))
+
+    return there
+
+
 def refuse_flag(args: tuple[Any, ...]) -> None:
     """Raise TypeError where ``to()`` gets a flag where a dtype stands: no signature of it has one right behind a device."""
     if len(args) > 1 and isinstance(args[1], bool) and (args[0] is None or type(args[0]).__name__ in ("str", "device")):

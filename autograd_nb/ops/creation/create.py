@@ -27,7 +27,7 @@ from ..core.recording import check_output, fit_output, made_in, mark_inference
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from . import nested
-from .cast import as_device, cast, format_name, is_meta
+from .cast import as_device, cast, format_name, is_meta, placed
 
 _dtype = dtype
 
@@ -196,8 +196,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     Errors: ValueError for ragged lists, TypeError for what are not numbers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.tensor.html
     """
-    if device is not None:
-        as_device(device)
+    if device is not None and is_meta(device):
+        return on_meta(tensor(data, dtype=dtype, requires_grad=requires_grad))
     d = None if dtype is None else as_dtype(dtype)
     t = _of_numbers(data, d)
     if t is None:
@@ -247,8 +247,8 @@ def from_numpy(ndarray: np.ndarray):
 @public(method=False)
 def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
     """Return ``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype); as_tensor((1, 2)) = [1, 2]."""
-    if device is not None:
-        as_device(device)
+    if device is not None and is_meta(device):
+        return on_meta(as_tensor(data, dtype, requires_grad=requires_grad))
     d = None if dtype is None else as_dtype(dtype)
     if isinstance(data, Tensor) and not copy:
         t = data if d is None else cast(data, d)
@@ -266,8 +266,8 @@ def legacy_tensor(*args: Any, **kw: Any) -> Tensor:
 
 def legacy(args: tuple[Any, ...], d: dtype | None, *, size: Any = None, device: Any = None) -> Tensor:
     """Return what PyTorch's old constructors make, ``d`` None for `Tensor`, which takes tensors of every dtype."""
-    if device is not None:
-        as_device(device)
+    if device is not None and is_meta(device):
+        return on_meta(legacy(args, d, size=size))
     if size is not None:
         args = (Size(size), *args)
     if len(args) == 1:
@@ -507,6 +507,7 @@ def new(self, *args, size=None, device=None):
 
 
 @public(method=False)
+@placed
 def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
     """Return uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size.
 
@@ -549,6 +550,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 
 @public(method=False, name="scalar_tensor")
+@placed
 def scalar_tensor_(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise; scalar_tensor(3.0) = tensor(3.)."""
     number = s.item() if isinstance(s, Tensor) else s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from ...tensor import Tensor
@@ -136,6 +137,39 @@ def _constant(kind: type, name: str) -> Any:
 def cpu(input, memory_format=None):
     """Return the tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims)."""
     return input if memory_format is None else OPS["to"].call(input, memory_format=memory_format)
+
+
+class _Default(threading.local):
+    """The device that `set_default_device` has set in this thread: None for the CPU."""
+
+    mode: Any = None
+
+
+_default: Any = _Default()
+
+
+def set_default_device(device: Any) -> None:
+    """Let tensors be made on a device where none is named: the CPU, or "meta", where they have no numbers; None for the CPU. In this thread.
+
+    Errors: RuntimeError for any other. Source: https://docs.pytorch.org/docs/stable/generated/torch.set_default_device.html
+
+    >>> torch.set_default_device("cpu")
+    >>> torch.get_default_device()
+    device(type='cpu')
+    """
+    wanted = device is not None and is_meta(device)
+    if _default.mode is not None and not wanted:
+        _default.mode.__exit__(None, None, None)
+        _default.mode = None
+    elif wanted and _default.mode is None:
+        _default.mode = asked.meta().OnMeta()
+        _default.mode.__enter__()
+
+
+@public(method=False)
+def get_default_device() -> device:
+    """Return where tensors are made if no device is named; get_default_device() = device(type='cpu')."""
+    return device("meta") if _default.mode is not None or (asked.meta_used and asked.meta().is_around()) else CPU
 
 
 def _elsewhere(kind: str) -> None:

@@ -14,9 +14,9 @@ from ...shapes import broadcast_shapes as _broadcast
 from ...tensor import Tensor
 from ..core.recording import made_in
 from ..core.registry import public
-from .cast import as_device
+from .cast import placed
 from .create import from_numpy, tensor
-from .device import CPU, device
+from .device import device
 from .dlpack import from_dlpack
 from .ranges import arange
 
@@ -100,6 +100,7 @@ def typename(obj) -> str:
 
 
 @public(method=False, name="range")
+@placed
 def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """Return `arange` of floats with the end included; PyTorch has deprecated it.
 
@@ -116,12 +117,6 @@ def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=N
     d = made_in(out, dtype) or dtypes.get_default_dtype()
     past = start + step * (count - 0.5 if d.category > 1 else count)
     return arange(start, past, step, out=out, dtype=d, device=device, requires_grad=requires_grad)
-
-
-@public(method=False)
-def get_default_device() -> device:
-    """Return the CPU; get_default_device() = device(type='cpu')."""
-    return CPU
 
 
 @public(method=False)
@@ -159,6 +154,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 
 
 @public(method=False)
+@placed
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """Return a tensor that shares the memory of ``obj`` where it can: a tensor, an array, a capsule, an object with Python's buffer protocol.
 
@@ -170,8 +166,6 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     >>> torch.asarray((1, 2))
     tensor([1, 2])
     """
-    if device is not None:
-        as_device(device)
     d = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, np.generic) and copy is False:
         raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")

@@ -17,7 +17,7 @@ from ..core.call_path import planned
 from ..core.numbers import number_argument, number_as
 from ..core.recording import made_in, not_for_barebone, store
 from ..core.registry import OPS, public
-from .cast import cast
+from .cast import cast, placed
 from .create import _finish, _options, new_empty, new_full, repeated
 
 
@@ -154,6 +154,7 @@ def _ends(start: Any, end: Any, dtype: Any, name: str) -> tuple[Any, Any]:
 
 
 @public(method=False)
+@placed
 def logspace(
     start: float | Tensor, end: float | Tensor, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False
 ):

@@ -31,7 +31,7 @@ from ..core.numbers import float_argument
 from ..core.recording import made_in, not_for_barebone, store, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
-from ..creation.cast import as_device, cast, format_name, is_meta
+from ..creation.cast import cast, format_name, is_meta, placed
 from ..creation.create import _finish, new_empty, on_meta
 from .generator import default_generator, stream
 
@@ -284,8 +284,8 @@ def _laid_as(x: Tensor, draws: Tensor, memory_format: Any, requires_grad: bool) 
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Return `rand` with the shape, dtype and order of dims of another tensor."""
     x = tensor_argument(input, "rand_like")
-    if device is not None:
-        as_device(device)
+    if device is not None and is_meta(device):
+        return on_meta(rand_like(x, dtype=dtype, requires_grad=requires_grad))
     y = rand(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator)
     return _laid_as(x, y, memory_format, requires_grad)
 
@@ -294,8 +294,8 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Return `randn` with the shape, dtype and order of dims of another tensor."""
     x = tensor_argument(input, "randn_like")
-    if device is not None:
-        as_device(device)
+    if device is not None and is_meta(device):
+        return on_meta(randn_like(x, dtype=dtype, requires_grad=requires_grad))
     y = randn(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator)
     return _laid_as(x, y, memory_format, requires_grad)
 
@@ -327,6 +327,7 @@ def _int_range(low: Any, high: Any, d: dtype) -> tuple[int, int]:
 
 
 @public(method=False)
+@placed
 def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
             pin_memory=False):  # fmt: skip
     """Return integers uniform on [low, high): ``randint(high, size)`` or ``randint(low, high, size)``; int64 unless ``dtype``.
@@ -351,7 +352,6 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
     if rest:
         raise TypeError(f"randint() takes low, high and size, but {len(args)} positional arguments were given")
     d = made_in(out, dtype) or dtypes.int64
-    as_device(device)
     low, high = _int_range(0 if low is None else low, high, d)
     shape = as_shape((size,))
     check_sizes(shape)
@@ -359,6 +359,7 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
 
 
 @public(method=False)
+@placed
 def randint_like(
     input, *args, low=None, high=None, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
     memory_format=None,
@@ -375,12 +376,12 @@ _WORDS = dtypes.int64
 
 
 @public(method=False)
+@placed
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a random order of the integers 0 … n-1; int64 unless ``dtype``."""
     n = as_int(n, "n")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}] (randperm needs n >= 0)")
-    as_device(device)
     d = made_in(out, dtype) or dtypes.int64
     not_for_barebone("randperm", d)
     most = 1 << 63 if d is dtypes.bfloat16 else _WHOLE.get(d.name) or _limits(d)[1]

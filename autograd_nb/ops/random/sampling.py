@@ -14,7 +14,7 @@ from ...tensor import Tensor
 from ..core.recording import check_output, fresh, made_in, not_for_barebone, store
 from ..core.registry import public
 from ..core.structured import Structured, structured, tensor_argument
-from ..creation.cast import cast, dense
+from ..creation.cast import cast, dense, placed
 from ..creation.create import _finish, new_empty
 from .draws import (
     _BERNOULLI,
@@ -112,6 +112,7 @@ def bernoulli(input, p: Tensor | float | None = None, *, generator=None, out=Non
 
 
 @public(method=False)
+@placed
 def normal(
     mean: Tensor | float = 0.0, std: Tensor | float = 1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
     device=None, requires_grad=False, pin_memory=False,

@@ -17,7 +17,7 @@ from ..core.numbers import several_argument
 from ..core.recording import fresh, need_numbers, no_complex_derivative, not_for_barebone, not_for_lost, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
-from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again
+from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again, placed
 from ..creation.create import as_tensor, new_empty, new_full
 from .cat import cat, check_joined, stack
 from .parts import _diagonal, _diagonal_backward, _select, _slice, tensor_split
@@ -220,7 +220,7 @@ def _tri_indices(name: str, upper: bool) -> Any:
     call.__name__ = call.__qualname__ = name
     shown = "[[0, 0, 1], [0, 1, 1]]" if upper else "[[0, 1, 1], [0, 0, 1]]"
     call.__doc__ = f"Return rows and columns of the {'upper' if upper else 'lower'} triangle of a ``row`` × ``col`` matrix, [2, n]; {name}(2, 2) = {shown}."
-    return public(method=False)(call)
+    return public(method=False)(placed(call))
 
 
 tril_indices: Any = _tri_indices("tril_indices", False)

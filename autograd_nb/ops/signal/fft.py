@@ -20,7 +20,7 @@ from ..core.numbers import several_argument, text_argument
 from ..core.recording import guarded, made_in, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense
+from ..creation.cast import cast, dense, placed
 from ..creation.create import new_full
 from ..creation.ranges import arange
 from ..elementwise.complex import real
@@ -360,7 +360,7 @@ def _frequencies(name: str, of: Any, doc: str, shown: str) -> None:
     call.__doc__ = (
         f"{doc}, for samples ``d`` apart; {name}(4) = {shown}.\n\n    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}.html"
     )
-    public(method=False, namespaces=("fft",), name=f"fft.{name}")(call)
+    public(method=False, namespaces=("fft",), name=f"fft.{name}")(placed(call))
 
 
 _frequencies(

@@ -18,7 +18,7 @@ from ...errors import refuse_keywords
 from ...shapes import as_int
 from ...tensor import Tensor
 from ..core.registry import OPS, public
-from ..creation.cast import cast
+from ..creation.cast import cast, placed
 from ..creation.create import new_full
 from ..creation.ranges import arange
 
@@ -83,7 +83,7 @@ def _declare(name: str, formula: Callable[..., Any], doc: str) -> None:
         "    Errors: RuntimeError for a negative length or a dtype that is not floating.\n"
         f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.{name}.html"
     )
-    public(method=False, name=name)(call)
+    public(method=False, name=name)(placed(call))
 
 
 _declare("hann_window", _cosines(HANN), "sin²(πi/n); hann_window(4) = [0.0000, 0.5000, 1.0000, 0.5000].")
@@ -92,6 +92,7 @@ _declare("bartlett_window", _bartlett, "a triangle from 0 up to 1 and down; bart
 
 
 @public(method=False)
+@placed
 def hamming_window(
     window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None, requires_grad=False,
     pin_memory=False,
@@ -109,6 +110,7 @@ def hamming_window(
 
 
 @public(method=False)
+@placed
 def kaiser_window(
     window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
@@ -149,7 +151,7 @@ def _signal(name: str, doc: str, formula: Callable[..., Callable[..., Any]], **o
     first, *rest, _ = inspect.signature(call).parameters.values()
     own = [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=v) for k, v in options.items()]
     call.__signature__ = inspect.Signature([first, *own, *rest])  # type: ignore[attr-defined]
-    public(method=False, namespaces=("signal.windows",), name=f"signal.windows.{name}")(call)
+    public(method=False, namespaces=("signal.windows",), name=f"signal.windows.{name}")(placed(call))
 
 
 def _fixed(formula: Callable[..., Any]) -> Callable[..., Any]:

@@ -906,7 +906,7 @@ def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
 
 def get_default_device() -> _device:
-    """Return the CPU."""
+    """Return where tensors are made if no device is named."""
 
 def get_device(input: Tensor) -> _int:
     """Return −1, which stands for the CPU."""
