@@ -20,6 +20,8 @@ ROWS, BROAD, NARROW = (Sized(n, __name__, REGISTERS) for n in ((8, 3, 2) if REGI
 #: a tile of `dot_tile`: left and right operands
 LEFT, RIGHT = (Sized(n, __name__, REGISTERS) for n in ((4, 6) if REGISTERS == 32 else (2, 6)))
 
+SHIFTED = Sized(6, __name__)  #: vectors of `add_taps`
+
 
 def _given(context: Any, builder: Any, signature: Any, args: Any, first: int, last: int) -> tuple[Vectors, list, list]:
     """Return the vectors of the arrays ``args[first:last]``, the addresses of these, and the ints after them."""
@@ -116,6 +118,28 @@ def _turn_lines(typingctx, x, offsets, out, first, count, o, pitch):
     return types.none(x, offsets, out, first, count, o, pitch), codegen
 
 
+@intrinsic
+def _add_taps(typingctx, w, starts, source, out, taps, count):
+    def codegen(context, builder, signature, args):
+        vec, (w, starts, source, out), (taps, count) = _given(context, builder, signature, args, 0, 4)
+        at, load = vec.at, builder.load
+        with vec.loop(count, SHIFTED * vec.lanes) as first:
+            lefts = [vec.minus(builder.sub(count, first), v * vec.lanes) for v in range(SHIFTED)]
+            targets = [at(out, first, v * vec.lanes) for v in range(SHIFTED)]
+            sums = vec.sums(SHIFTED)
+            for own, target, left in zip(sums, targets, lefts, strict=True):
+                builder.store(vec.load(target, vec.before(left)), own)
+            with vec.loop(taps) as t:
+                weight, place = vec.spread(load(at(w, t))), at(source, load(at(starts, t)), first)
+                for v, own in enumerate(sums):
+                    vec.add_product(own, weight, vec.load(at(place, v * vec.lanes)))
+            for own, target, left in zip(sums, targets, lefts, strict=True):
+                vec.store_first(load(own), target, left)
+        return context.get_dummy_value()
+
+    return types.none(w, starts, source, out, taps, count), codegen
+
+
 @intrinsic(prefer_literal=True)
 def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart):
     pairs = stride.literal_value == 2
@@ -200,6 +224,13 @@ def turn_lines(x, offsets, out, first, count, o, pitch):
         _part(out, o + r, whole, pitch)[:] = _part(x, offsets[first + r], whole)
 
 
+def add_taps(w, starts, source, out, taps, count):
+    """out[j] += Σ w[t] · source[starts[t] + j] over t < taps, for j < count; of ``source`` up to SHIFTED vectors more is read."""
+    for t in range(taps):
+        _part(source, starts[t], count + SHIFTED * BYTES // out.itemsize - 1)
+        _part(out, 0, count)[:] += w[t] * _part(source, starts[t], count)
+
+
 def copy_lines(stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart):
     """out[target + k·apart + i·pitch + j] = x[source + k·far + (i − begin)·step + j·stride], where that is to be read, else 0.
 
@@ -214,4 +245,4 @@ def copy_lines(stride, x, out, source, step, target, pitch, width, low, high, be
 
 
 if not config.DISABLE_JIT:
-    multiply_tile, dot_tile, turn_lines, copy_lines = _multiply_tile, _dot_tile, _turn_lines, _copy_lines
+    multiply_tile, dot_tile, turn_lines, add_taps, copy_lines = _multiply_tile, _dot_tile, _turn_lines, _add_taps, _copy_lines

@@ -1,14 +1,15 @@
 """`autograd_nb.codegen.lanes` with bounds checked: once for a tile, whose elements are then moved by the same instructions."""
 
 from ...codegen import lanes as plain
-from ...codegen.lanes import BROAD, LEFT, NARROW, RIGHT, ROWS
+from ...codegen.lanes import BROAD, LEFT, NARROW, RIGHT, ROWS, SHIFTED
 from ...codegen.vectors import BYTES
 from .bounds import block, same
 from .jit import helper
 
-__all__ = ["BROAD", "LEFT", "NARROW", "RIGHT", "ROWS", "copy_lines", "dot_tile", "multiply_tile", "turn_lines"]
+__all__ = ["BROAD", "LEFT", "NARROW", "RIGHT", "ROWS", "SHIFTED", "add_taps", "copy_lines", "dot_tile", "multiply_tile", "turn_lines"]
 
-_multiply_tile, _dot_tile, _turn_lines, _copy_lines = plain.multiply_tile, plain.dot_tile, plain.turn_lines, plain.copy_lines
+_multiply_tile, _dot_tile, _turn_lines = plain.multiply_tile, plain.dot_tile, plain.turn_lines
+_add_taps, _copy_lines = plain.add_taps, plain.copy_lines
 
 
 @helper
@@ -58,6 +59,20 @@ def turn_lines(x, offsets, out, first, count, o, pitch):
     for r in range(lanes):
         block(x, offsets[first + r], 1, 0, whole, 1)
     _turn_lines(x, offsets, out, first, count, o, pitch)
+
+
+@helper
+def add_taps(w, starts, source, out, taps, count):
+    same(source, w)
+    same(source, out)
+    block(w, 0, 1, 0, taps, 1)
+    block(starts, 0, 1, 0, taps, 1)
+    if count > 0:
+        block(out, 0, 1, 0, count, 1)
+        across = SHIFTED * BYTES // out.itemsize
+        for t in range(taps):
+            block(source, starts[t], 1, 0, -(-count // across) * across, 1)
+    _add_taps(w, starts, source, out, taps, count)
 
 
 @helper

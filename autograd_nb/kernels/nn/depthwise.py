@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.jit import FREE, helper
+from ...codegen.lanes import SHIFTED, add_taps
 from ...codegen.tiles import copy_rows
-from ...codegen.vectors import rolled
+from ...codegen.vectors import BYTES, rolled
 
 
 @helper
@@ -122,18 +123,9 @@ def spread(geometry, extents, y, places, start, back):
 
 
 @helper
-def add_shifted(w, starts, source, out):
-    """out[i] += Σ w[t]·source[starts[t] + i]."""
-    n = out.size
-    for t in range(0, w.size - 2, 3):
-        a, b, c = source[starts[t]:starts[t] + n], source[starts[t + 1]:starts[t + 1] + n], source[starts[t + 2]:starts[t + 2] + n]
-        x, y, z = w[t], w[t + 1], w[t + 2]
-        for i in range(out.size):
-            out[i] += x * a[i] + y * b[i] + z * c[i]
-    for t in range(w.size // 3 * 3, w.size):
-        a = source[starts[t]:starts[t] + n]
-        for i in range(out.size):
-            out[i] += w[t] * a[i]
+def beyond(x):
+    """Return how many elements beyond a run `add_taps` may read."""
+    return SHIFTED * BYTES // x.itemsize
 
 
 @helper
@@ -148,7 +140,7 @@ def forward(images, groups, inputs, outputs, geometry, x, w, bias, y):
     table = places(geometry, extents, taps)
     starts = table[2 * taps :]
     n_x, n_y = geometry[0] * geometry[1] * geometry[2], geometry[3] * geometry[4] * geometry[5]
-    phases = np.empty(extents[0] * extents[1] * extents[2] * geometry[9] * geometry[10] * geometry[11], x.dtype)
+    phases = np.empty(extents[0] * extents[1] * extents[2] * geometry[9] * geometry[10] * geometry[11] + beyond(x), x.dtype)
     out = np.empty(run_length(geometry, extents), x.dtype)
     own = np.empty(taps, x.dtype)
     fill(phases, x.dtype.type(0))
@@ -158,7 +150,7 @@ def forward(images, groups, inputs, outputs, geometry, x, w, bias, y):
             k = i % groups * outputs + o
             weights_of(k, taps, table, w, own)
             fill(out, bias[k] if bias.size else x.dtype.type(0))
-            add_shifted(own, starts, phases, out)
+            add_taps(own, starts, phases, out, taps, out.size)
             start = (i * outputs + o) * n_y
             spread(geometry, extents, y[start : start + n_y], out, 0, True)
 
@@ -177,7 +169,7 @@ def by_input(images, groups, inputs, outputs, geometry, y, w, x):
     for t in range(taps):
         starts[t] = last - starts[t]
     phases = np.empty(plane * geometry[9] * geometry[10] * geometry[11], x.dtype)
-    source = np.empty(last + plane, x.dtype)
+    source = np.empty(last + plane + beyond(x), x.dtype)
     own = np.empty(taps, x.dtype)
     fill(source, x.dtype.type(0))
     fill(x, x.dtype.type(0))
@@ -193,7 +185,7 @@ def by_input(images, groups, inputs, outputs, geometry, y, w, x):
                 end = first
                 while end < taps and table[taps + end] == phase:
                     end += 1
-                add_shifted(own[first:end], starts[first:end], source, phases[phase * plane : (phase + 1) * plane])
+                add_taps(own[first:], starts[first:], source, phases[phase * plane :], end - first, plane)
                 first = end
         move(geometry, extents, x[i * n_x : (i + 1) * n_x], phases, True)
 
