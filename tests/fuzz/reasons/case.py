@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Case:
@@ -31,6 +33,12 @@ class Case:
         """Whether a tensor without elements takes part, by name or written out."""
         named = (self.known.get(n) for n in re.findall(r"v\d+", self.statement))
         return bool(re.search(r"\(0,|, 0[,)]", self.statement)) or any(0 in getattr(s, "shape", ()) for s in named)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether a tensor with infinities or nan takes part."""
+        named = (getattr(self.known.get(n), "values", None) for n in re.findall(r"v\d+", self.statement))
+        return any(v is not None and v.dtype.kind in "fc" and not np.isfinite(v).all() for v in named)
 
     @property
     def tied(self) -> bool:

@@ -137,10 +137,10 @@ GRAPH = (
     ),
     Explained(
         "exchanged data",
-        "Where x.data = … comes between the forward and the backward pass, gradients are here those of the values that the forward pass "
+        "Where x.data = … (or a write to memory that x.set_(…) has taken) comes between the forward and the backward pass, gradients are here those of the values that the forward pass "
         "read; PyTorch reads the new ones, which is no derivative of anything, and forgets the leaf where its dtype was another.",
         lambda c: ("value" in c.kind or c.kind in ("raised", "not refused", "grad shape", "none", "grad none"))
-        and re.search(r"\.data = |vector_to_parameters", c.before)
+        and re.search(r"\.data = |\.set_\(v|vector_to_parameters", c.before)
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
@@ -155,7 +155,7 @@ GRAPH = (
         "the hook is called too early, or never.",
         lambda c: c.kind == "value"
         and (held := re.findall(r"register_multi_grad_hook\(\[(v\d+), (v\d+)\]", c.before))
-        and (begun := re.search(r"(v\d+)\.backward\(|autograd\.grad\(\[?(v\d+),", c.statement))
+        and (begun := re.search(r"(v\d+)\.backward\(|autograd\.(?:grad|backward)\(\[?(v\d+),", c.statement))
         and any(c.same(n, m) for pair in held for m in pair for n in begun.groups() if n),
     ),
     Explained(

@@ -88,8 +88,30 @@ def _distributions_of_nothing(case: Any) -> Any:
     return case.kind in ("not refused", "error type") and "size -1 can be any value and is ambiguous" in case.theirs and "distributions." in case.statement
 
 
+def _decompositions_of_infinities(case: Any) -> Any:
+    """What LAPACK's algorithms make of infinities and nan depends on which products with 0 they leave out, and in what order they go."""
+    return case.kind == "value" and case.unbounded and re.search(r"linalg\.|householder|lu_|cholesky|triangular|inverse|pinv|det\(|solve", case.statement)
+
+
+def _polynomials_of_nan(case: Any) -> Any:
+    """PyTorch's orthogonal polynomials of nan return what nothing was written to."""
+    return case.kind == "value" and case.unbounded and "_polynomial_" in case.statement
+
+
+def _sums_of_infinities(case: Any) -> Any:
+    """Which parts of a transform of infinities are nan depends on the algorithm; a convolution here multiplies the padding with its weights,
+    and an attention leaves out keys that are masked."""
+    return case.kind == "value" and case.unbounded and "nan" in case.what and re.search(r"fft\.|stft\(|(?i:conv|attention)", case.statement)
+
+
+def _planned_sums(case: Any) -> Any:
+    """The order of an einsum of three is planned by a package that PyTorch finds, with errors of its own."""
+    return case.kind == "error type" and "Einstein sum subscript" in case.theirs
+
+
 TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _integers_that_require_grad, _norms_of_nothing, _complex_numbers_over_zero, _kept_results_of_second_derivatives, _views_of_batches,
     _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped,
     _sequences_that_are_turned, _given_gradients_that_are_kept, _means_of_infinities, _distributions_of_nothing,
+    _decompositions_of_infinities, _polynomials_of_nan, _sums_of_infinities, _planned_sums,
 )  # fmt: skip
