@@ -10,7 +10,7 @@ from ..graph.modes import no_grad
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from . import constraints
-from .common import T, _standard_normal, broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from .common import F, T, _standard_normal, broadcast_all, clamp_probs, lazy_property, logits_to_probs
 from .distribution import Binary, Distribution, ExponentialFamily, all_hold
 
 EULER = 0.57721566490153286061
@@ -351,7 +351,7 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        return value * logits - T.logaddexp(logits, T.zeros_like(logits)) + self._log_norm()
+        return self._log_norm() - F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -43,7 +43,7 @@ class Bernoulli(Binary, ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        return -F.binary_cross_entropy_with_logits(logits, value.to(logits.dtype), reduction="none")
+        return -F.binary_cross_entropy_with_logits(logits, value if value.dtype.is_floating_point else value.to(logits.dtype), reduction="none")
 
     def entropy(self) -> Tensor:
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")

@@ -161,6 +161,8 @@ class Beta(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         a, b = self.concentration1, self.concentration0
+        if not a.dtype is b.dtype is value.dtype:  # also of numbers, which PyTorch stacks
+            a, b, value = (t.to(T.promote_types(T.promote_types(a.dtype, b.dtype), value.dtype)) for t in (a, b, value))
         return T.xlogy(a - 1.0, value) + T.xlogy(b - 1.0, 1.0 - value) + T.lgamma(a + b) - T.lgamma(a) - T.lgamma(b)
 
     def entropy(self) -> Tensor:

@@ -19,7 +19,7 @@ EXPLAINED = (
     Explained("trifles", "`reasons.trifling` says of each what it is.", lambda case: any(holds(case) for holds in TRIFLING)),
     *GRAPH, *TRANSFORMS, *NOTHING, *VALUES,
 )  # fmt: skip
-COPIED = ("exchanged data", "what nodes keep")  #: which `check.by_copies` looks at more closely
+COPIED = ("exchanged data", "what nodes keep", "saved on the CPU")  #: which `check.by_copies` looks at more closely
 #: found without a statement to test
 ATOMIC = "atomic errors"  # a backward pass that fails has changed no gradient here, in PyTorch it may have done a part
 ROUNDING = "rounding decides"  # PyTorch's own run differs as much if the numbers made are moved by a few units in the last place

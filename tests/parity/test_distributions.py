@@ -75,6 +75,28 @@ def close(x, y, what):
     np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-6, atol=1e-8, err_msg=what)
 
 
+def first(x):
+    return first(x[0]) if isinstance(x, list) else x
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", CASES)
+def test_dtypes_of_numbers_and_values(name):
+    """Parameters of one dtype, a value of another, either of them of no dims."""
+    args, value = CASES[name]
+    found = []
+    for lib, module in ((torch, theirs), (ag, mine)):
+        for given, kind, other in ((args, "float32", "float64"), (args, "float64", "float32"), (list(map(first, args)), "float64", "float32")):
+            for v in (value, first(value)):
+                try:
+                    made = [lib.tensor(a, dtype=getattr(lib, kind)) if isinstance(x, list) else x for a, x in zip(given, args, strict=True)]
+                    p = getattr(module, name)(*made).log_prob(lib.tensor(v, dtype=getattr(lib, other)))
+                    found.append((str(p.dtype), tuple(p.shape)))
+                except Exception as error:
+                    found.append(type(error).__mro__[-3].__name__)
+    assert found[len(found) // 2 :] == found[: len(found) // 2]
+
+
 @pytest.mark.parity
 @pytest.mark.parametrize("name", CASES)
 def test_a_distribution(name):

@@ -166,7 +166,8 @@ def test_sequences_that_are_padded():
     """The first says of which dtype and trailing sizes the result is; what comes back shares no memory."""
     made = "R = t.nn.utils.rnn; x = t.arange(3.0).requires_grad_(); p = R.pad_sequence; "
     lists = ("[x, t.ones(1).double()]", "[t.ones(2).double(), x]", "[t.ones(1).int() * 2, t.tensor([0.7, 1.7])]", "[t.ones(2).bool(), t.ones(3) * 2]",
-             "[x[:, None], t.ones(1)]", "[t.ones(2, 2), t.ones(1, 1), t.ones(3, 1)]", "[t.ones(2, 1), t.ones(1, 2)]", "[t.ones(2), t.ones(2, 1)]")
+             "[x[:, None], t.ones(1)]", "[t.ones(2, 2), t.ones(1, 1), t.ones(3, 1)]", "[t.ones(2, 1), t.ones(1, 2)]", "[t.ones(2), t.ones(2, 1)]",
+             "[x.sum(), x]", "[x, x.sum()]")
     check({f"{given}, {more}": f"{made}y = p({given}, {more}); y.requires_grad and (y * y).sum().backward(); r = y, y.stride(), x.grad"
            for given in lists for more in ("", "True", "True, 0.5", "padding_side='left'")}, kinds=True)
     check({f"back {first}": f"{made}y = p([x, x[:1]], {first}); z = R.unpad_sequence(y, t.tensor([3, 1]), {first})\n"
@@ -255,6 +256,28 @@ def test_modules():
         x = torch.randn(shape)
         close(mine(twins(x)), theirs(x), name, 1e-5)
         assert repr(mine) == repr(theirs)
+
+
+POOLS = {f"{kind}max_pool{n}d": n for n in (1, 2, 3) for kind in ("", "adaptive_", "fractional_") if (kind, n) != ("fractional_", 1)}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_the_largest_of_several_nan(name):
+    """The last of them, to which the gradient goes."""
+    n, rng = POOLS[name], np.random.default_rng(0)
+    for size in (2, 3):
+        x = np.round(rng.standard_normal((1, 2, *[5] * n)))
+        x[rng.random(x.shape) < 0.4] = np.nan
+        options = {"output_size": 2, "_random_samples": rng.random((1, 2, n))} if name.startswith("fractional") else {}
+        found = []
+        for lib in (torch, ours):
+            leaf = lib.tensor(x, requires_grad=True)
+            given = {k: lib.tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
+            y, index = getattr(lib.nn.functional, name)(leaf, size, return_indices=True, **given)
+            y.sum().backward()
+            found.append((y.detach().numpy(), index.numpy(), leaf.grad.numpy()))
+        for theirs, mine in zip(*found, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -286,7 +286,7 @@ def adaptive_max(planes, geometry, x, y, index):
                             for q in range(xa, xe):
                                 at = (z * hi + r) * wi + q
                                 v = plane[np.uintp(at)]
-                                if v > best or (v != v and best == best):
+                                if v > best or v != v:
                                     best = v
                                     found = at
                     y[np.uintp(position)] = best
@@ -326,7 +326,7 @@ def fractional(planes, n, sizes, samples, x, y, index):
                             for q in range(starts[do + ho + c], starts[do + ho + c] + kw):
                                 place = (z * hi + r) * wi + q
                                 v = plane[np.uintp(place)]
-                                if v > best or (v != v and best == best):
+                                if v > best or v != v:
                                     best = v
                                     found = place
                     y[np.uintp(position)] = best

@@ -236,6 +236,8 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
             raise TypeError(
                 f"pad_sequence(): expected Tensor as element {i} of argument 'sequences', but got {type(t).__name__}"
             )
+        if not t.ndim:  # (PyTorch's two kinds)
+            raise (IndexError if i else RuntimeError)(f"pad_sequence(): sequences have a length, but element {i} has no dims. Give it one: t.unsqueeze(0)")
     first = tensors[0]
     longest = max(t.shape[0] for t in tensors)
     out = []

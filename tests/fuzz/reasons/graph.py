@@ -67,6 +67,18 @@ GRAPH = (
         lambda c: c.kind == "grad none" and "use_reentrant=True" in c.before and re.fullmatch(r"[-\[\], .0j]*", c.their_values),
     ),
     Explained(
+        "passes to what is no leaf",
+        "backward(inputs=[…]) of a tensor that is no leaf runs its node in PyTorch, though no gradient goes on, and looks at what that has saved.",
+        lambda c: c.kind == "not refused" and "has been modified by an inplace operation" in c.theirs
+        and (asked := re.search(r"inputs=\[(v\d+)(?:, (v\d+))?\]", c.statement))
+        and any(n and getattr(c.known.get(n), "history", False) for n in asked.groups()),
+    ),
+    Explained(
+        "saved on the CPU",
+        "save_on_cpu keeps copies here; PyTorch's keeps the tensors of the CPU themselves, and reads what was written to them since.",
+        lambda c: "value" in c.kind and "save_on_cpu" in c.before and re.search(r"grad|backward", c.statement + c.kind),
+    ),
+    Explained(
         "histories of lists",
         "If one tensor of a list requires grad, PyTorch's functions of lists say so of all results.",
         lambda c: c.kind in ("requires_grad", "history", "leaf") and "torch._foreach_" in c.statement,
@@ -137,8 +149,9 @@ GRAPH = (
     ),
     Explained(
         "exchanged data",
-        "Where x.data = … (or a write to memory that x.set_(…) has taken) comes between the forward and the backward pass, gradients are here those of the values that the forward pass "
-        "read; PyTorch reads the new ones, which is no derivative of anything, and forgets the leaf where its dtype was another.",
+        "Where x.data = … (or a write to memory that x.set_(…) has taken) comes between the forward and the backward pass, gradients are here "
+        "those of the values that the forward pass read; PyTorch reads the new ones, which is no derivative of anything, and "
+        "forgets the leaf where its dtype was another.",
         lambda c: ("value" in c.kind or c.kind in ("raised", "not refused", "grad shape", "none", "grad none"))
         and re.search(r"\.data = |\.set_\(v|vector_to_parameters", c.before)
         and re.search(r"grad|backward", c.statement + c.kind),

@@ -62,12 +62,17 @@ VALUES = (
         lambda c: c.kind == "value" and (out := re.search(r"out=(v\d+)\[", c.statement)) and c.name == out[1],
     ),
     Explained(
+        "classes that there are not",
+        "PyTorch's ctc_loss does not look whether its targets are classes, and reads past its memory.",
+        lambda c: c.kind == "raised" and "ctc_loss: targets must be in" in c.mine,
+    ),
+    Explained(
         "memory behind a loss",
         "PyTorch's sum of some losses lies in memory as large as the operands', which as_strided shows: nothing was written to it.",
         lambda c: c.kind in ("raised", "value")
         and (of := re.search(r"(v\d+)\.as_strided", c.statement))
         and getattr(c.known.get(of[1]), "shape", None) == ()
-        and re.search(rf"{of[1]}\b[^=\n]* = .*(?:{_LOSSES})", c.before),
+        and re.search(rf"^.*(?:{_LOSSES}).*{of[1]}\b[^=\n]* = |{of[1]}\b[^=\n]* = .*(?:{_LOSSES})", c.before, re.M),
     ),
     Explained(
         "storages of losses",
