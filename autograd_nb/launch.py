@@ -32,8 +32,9 @@ MOST = 1024  #: arrays of a list: who calls a kernel holds their addresses on it
 
 _observing = 0
 _epoch = 0  # how often observation has begun
-_observers = threading.local()  # each thread's ``current`` observer, and the epoch in which it was last given an entry point
-_plans = threading.RLock()  # held while plans are kept or forgotten (a finalizer may come in between, in the same thread)
+# of each thread: its ``current`` observer, how many have ``begun``, and the epoch in which it was last given an entry point
+_observers = threading.local()
+_plans = threads.lock()  # held while plans are kept or forgotten (a finalizer may come in between, in the same thread)
 
 KEPT = 20_000  #: what the plans in all tables weigh together at most: a program with ever new shapes must not fill memory
 _order: deque[tuple[dict[Any, Any], Any, int]] = deque()  # (table, key, weight) of every plan, the oldest first
@@ -350,9 +351,10 @@ class Alike:
 def observe(observer: Callable[[_Observed, tuple[Any, ...]], None]) -> Iterator[None]:
     """Tell ``observer(call, args)`` of this thread's launches within the context; it must run ``call.entry(*args)``."""
     global _observing, _epoch
-    previous = getattr(_observers, "current", None)
+    previous, begun = getattr(_observers, "current", None), getattr(_observers, "begun", 0)
     _observing += 1
     try:  # an interrupt may come at any moment
+        _observers.begun = begun + 1
         with _plans:
             _epoch += 1
             forget()
@@ -360,7 +362,7 @@ def observe(observer: Callable[[_Observed, tuple[Any, ...]], None]) -> Iterator[
         _observers.current = observer
         yield
     finally:
-        _observers.current = previous
+        _observers.current, _observers.begun = previous, begun
         with _plans:
             _observing -= 1
             if not _observing:
@@ -394,13 +396,12 @@ BIG = 1 << 17  #: bytes from which memory is pooled: from there malloc may give 
 _POOL_LIMIT = 1 << 30  #: bytes kept at most
 _pool: dict[int, list[_Block]] = {}
 _pooled = 0
-_lock = threading.RLock()  # a signal handler may want memory in the midst of what it guards
+_lock = threads.lock()  # a signal handler may want memory in the midst of what it guards
 
 
 def _after_fork() -> None:
-    global _lock, _plans
-    _plans = threading.RLock()
-    _lock = threading.RLock()  # another thread of the parent may have held it
+    global _observing
+    _observing = getattr(_observers, "begun", 0)  # (other threads of the parent may have watched)
 
 
 if hasattr(os, "register_at_fork"):

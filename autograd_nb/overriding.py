@@ -13,18 +13,19 @@ when no signal comes.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import _GeneratorContextManager, contextmanager
 from functools import wraps
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
+from . import threads
+
 __all__ = ["DECOMPOSED", "WHOLE", "Overrides", "overridable", "whole"]
 
 Function = TypeVar("Function", bound=Callable)
 
-_lock = threading.RLock()
+_lock = threads.lock()
 _every: list[Overrides] = []
 
 #: overridable functions that launch kernels of their own -> the same written with ops, for operands that hold no memory

@@ -18,10 +18,10 @@ import autograd_nb
 
 #: from the ground up; modules of one layer may import each other
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding"),
+    ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding", "threads"),
     ("codegen",),
     ("kernels", "checked"),
-    ("launch", "threads"),
+    ("launch",),
     ("graph",),
     ("tensor",),
     ("ops",),

@@ -11,7 +11,6 @@ layers but those of `_PYTHON`. Source: https://docs.pytorch.org/docs/stable/note
 from __future__ import annotations
 
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+from .. import threads
 from ..graph.modes import PerThread
 from ..ops.core.registry import OPS, USERS
 from ..tensor import Tensor, adopt
@@ -226,7 +226,7 @@ class Interception:
 
     def __init__(self) -> None:
         self.count = self._watching = 0
-        self._lock = threading.RLock()
+        self._lock = threads.lock()
         self._originals: dict[Any, tuple[Any, ...]] = {}
 
     def enter(self, attributes: bool = False) -> None:

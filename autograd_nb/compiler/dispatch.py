@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 import types
 import warnings
 import weakref
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-from .. import launch
+from .. import launch, threads
 from ..autograd.interpreters import Wrapped
 from ..codegen.build import compilation
 from ..graph import markup
@@ -36,7 +35,8 @@ ATTEMPTS = 4  #: captures in a row that find Python's state changed
 
 
 _all: weakref.WeakSet = weakref.WeakSet()
-_capturing = threading.RLock()
+_capturing = threads.lock()
+threads.wait_for(_capturing)  # a capture stands in the place of builtins, and of the numbers of optimizers
 
 
 class Kind:

@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .. import threads
 from ..overriding import whole
 
 OURS = -1  #: stands where the history count of a user's tensor is 0 or more
@@ -35,7 +36,7 @@ retained: Callable[[Any], Any] = _unset  #: the same for what a tensor retains, 
 tensor: Any = None  #: the class of plain tensors, set by it
 
 #: held by a thread from when it looks at a leaf's gradient until its own is added: passes of several threads may end at one leaf
-leaves: Any = threading.RLock()
+leaves: Any = threads.lock()
 _left = threading.Condition(leaves)
 #: compiled programs under way that read or leave gradients, where there are other threads: (thread, the leaves' ids)
 programs: list[tuple[int, frozenset[int]]] = []
@@ -44,8 +45,6 @@ _waiting = 0  #: threads that wait for one of them to end
 
 def _after_fork() -> None:
     global _left, _waiting
-    if not leaves._is_owned():  # another thread of the parent may have held it
-        leaves._at_fork_reinit()
     _left = threading.Condition(leaves)
     programs.clear()
     _waiting = 0

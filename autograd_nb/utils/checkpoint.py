@@ -5,13 +5,12 @@ Source: https://docs.pytorch.org/docs/stable/checkpoint.html
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from .. import launch
+from .. import launch, threads
 from ..autograd.pytree import tree_flatten
 from ..autograd.saved import Packed, arrays_of, unhooked
 from ..graph.modes import enable_grad, no_grad, state
@@ -64,7 +63,7 @@ class _Block:
         self.required = required  #: leaves, with whether they required grad the first time, which is looked at again where it is None
         self.expected: list[tuple[Any, ...]] = []
         self.arrays: dict[int, Any] | None = None
-        self.lock = threading.RLock()
+        self.lock = threads.lock()
 
     def drop(self, nodes: list[Node], given: list[list[int]], stamp: int) -> None:
         """Forget what the nodes saved. They wait for the arguments instead, whose version counters are ``given``, with this sum: of others

@@ -19,13 +19,13 @@ import os
 import re
 import stat
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ... import threads
 from .files import looked_at
 
 MAGIC = b"agnb-k1\n"
@@ -75,7 +75,7 @@ class Store:
         self._opened = False
         self._writable = True
         self._warned = False
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
 
     @property
     def folder(self) -> Path | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import logging
 import os
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ... import threads
 from .cache import CacheWarning, NotOurs, Store, opened
 from .files import replacing
 from .pack import Pack, PackError
@@ -45,7 +45,7 @@ class Packs:
     def __init__(self, store: Store, unfit: Callable[[dict[str, Any]], str | None]):
         self._store, self._unfit = store, unfit
         self._open: list[tuple[Named, Pack]] | None = None
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
         self._said: set[Path] = set()
 
     def named(self) -> Iterator[Named]:

@@ -8,7 +8,6 @@ that the user sees.
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -65,8 +64,8 @@ class Executable:
         offsets, self.arena_bytes, self.unshared_bytes = plan(steps, self.fixed)
         if settings.verifies:
             verify_plan(steps, offsets)
-        self.lock = threading.RLock()
         self.busy = [False]  # whether it is being run: with the lock in hand, by this very thread, which a signal handler has interrupted
+        self.lock = threads.lock(self.busy)
         self.arena = launch.empty(max(self.arena_bytes, 1) + ALIGN, np.dtype(np.uint8))
         begin = -address(self.arena) % ALIGN
         self.table = driver.Table()

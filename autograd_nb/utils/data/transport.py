@@ -12,7 +12,6 @@ import mmap
 import os
 import pickle
 import sys
-import threading
 import types
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from multiprocessing import context, reduction, spawn
 from multiprocessing.connection import Connection
 from typing import Any
 
+from ... import threads
 from ...serialization import compact, refuse_non_leaf
 from ...tensor import Tensor
 
@@ -193,7 +193,7 @@ def _alias() -> bool:
 # ---------------------------------------------------------------------------------------------- the script
 
 
-_main_lock = threading.Lock()  #: `without_main` changes what others read of it
+_main_lock = threads.lock()  #: `without_main` changes what others read of it
 
 
 class CannotImportMain(Exception):
