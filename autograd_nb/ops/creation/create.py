@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
@@ -207,6 +208,25 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     return _finish(t, requires_grad) if requires_grad or modes.inference_used else t
 
 
+def taken(array: np.ndarray[Any, Any], d: dtype) -> Tensor:
+    """Return a tensor of an array's memory, which cannot be resized."""
+    if launch._observing:
+        launch.escapes("from_numpy()")
+    t = wrap(array, d)
+    t._version_[1] = FIXED
+    return t
+
+
+def warn_of_reading(what: str, above: int) -> None:
+    """Warn that memory which may only be read becomes a tensor's, at the caller ``above`` this function."""
+    warnings.warn(
+        f"The given {what} is not writable, and PyTorch does not support non-writable tensors: writing to this tensor writes to the memory "
+        f"of the {what.rpartition(' ')[2]}, or stops the process (copy it first, or make it writable).",
+        UserWarning,
+        stacklevel=above,
+    )
+
+
 @public(method=False)
 def from_numpy(ndarray: np.ndarray):
     """Return a tensor that shares the memory of a NumPy array.
@@ -223,6 +243,8 @@ def from_numpy(ndarray: np.ndarray):
     flags = ndarray.flags
     if flags.carray and d.carrier is ndarray.dtype and ndarray.__class__ is np.ndarray and not launch._observing:
         return make(ndarray.ravel(), layout_of(ndarray.shape, None, d), [0, FIXED])  # nothing to look at: native, aligned, in order
+    if not flags.writeable:
+        warn_of_reading("NumPy array", 3)
     regular = flags.c_contiguous and flags.aligned
     if not regular and any(s < 0 for s in ndarray.strides):
         raise ValueError(
@@ -237,11 +259,7 @@ def from_numpy(ndarray: np.ndarray):
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported."
         )
-    if launch._observing:
-        launch.escapes("from_numpy()")
-    t = wrap(ndarray, d)
-    t._version_[1] = FIXED
-    return t
+    return taken(ndarray, d)
 
 
 @public(method=False)

@@ -15,7 +15,7 @@ from ...tensor import Tensor
 from ..core.recording import made_in
 from ..core.registry import public
 from .cast import placed
-from .create import from_numpy, tensor
+from .create import from_numpy, taken, tensor, warn_of_reading
 from .device import device
 from .dlpack import from_dlpack
 from .ranges import arange
@@ -149,7 +149,10 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
             f"length ({len(view)} bytes)"
         )
     known = "int16" if dtype is dtypes.bfloat16 else dtype.name  # (to NumPy)
-    t = from_numpy(np.frombuffer(buffer, dtype=known, count=count, offset=offset)).view(dtype)
+    if not view.flags.writeable:
+        warn_of_reading("buffer", 3)
+    array = np.frombuffer(buffer, dtype=known, count=count, offset=offset)
+    t = taken(array, dtypes.from_numpy_dtype(array.dtype)).view(dtype)
     return t.requires_grad_(requires_grad)
 
 
