@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb.graph import recurring
 from autograd_nb.ops.core.known_calls import CALLS, LAYOUTS, Known
+from autograd_nb.ops.core.registry import OPS
 
 from ..recurring import verified_calls
 from .samples import Sample, structured_ops
@@ -148,3 +151,27 @@ def test_paddings_of_all_kinds_of_numbers_are_told_apart(number, sequence):
         for before in (0, 2, 4, 1):
             y = F.pad(x, sequence(number(n) for n in (before, 5 - before, 5 - before, before)))
             assert tuple(y.shape) == (1, 8, 8) and torch.equal(y[0, 5 - before : 8 - before, before : before + 3], x[0]) and y.sum() == x.sum()
+
+
+def _takes_dim_alone(op):
+    try:
+        parameters = list(inspect.signature(op.call).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    needed = [p.name for p in parameters[1:] if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "dim"]
+    names = [p.name for p in parameters]
+    return "dim" in names[1:] and not {"axis", "dims"} & set(names) and names[0] in ("input", "self") and not needed
+
+
+@pytest.mark.parametrize("name", [n for n, op in OPS.items() if not n.startswith("nn.") and _takes_dim_alone(op)])
+def test_every_dim_may_be_called_axis(name):
+    """As NumPy calls it: with the same outcome, and refused as missing only where it is."""
+
+    def outcome(**given):
+        try:
+            OPS[name].call(torch.ones(3, 3), **given)
+        except Exception as error:
+            return type(error)
+        return None
+
+    assert outcome(axis=0) is outcome(dim=0)

@@ -124,3 +124,37 @@ def test_python_types_as_dtypes(kind):
              "x.to(dtype=D)", "t.prod(x, dtype=D)", "x.new_tensor([1], dtype=D)", "t.asarray([1], dtype=D)", "t.full_like(x, 1, dtype=D)",
              "t.linspace(0, 1, 3, dtype=D)", "t.logspace(0, 1, 3, dtype=D)"]  # fmt: skip
     check({call: f"x = t.tensor([1, 2]); D = {kind}; r = {call}" for call in calls})
+
+
+NAMES = [
+    "abs", "add", "addmm", "all", "amax", "amin", "any", "argmax", "ceil", "cummax", "cummin", "diag", "diff", "floor", "frac", "isneginf", "isposinf",
+    "kthvalue", "log_softmax", "logcumsumexp", "matmul", "mm", "mode", "nan_to_num", "neg", "quantile", "round", "sgn", "sign", "signbit", "sin",
+    "softmax", "sort", "sum", "tensordot", "topk", "tril", "trunc",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_said_of_outputs_of_another_dtype(name):
+    """Each text has the words of PyTorch's, so that a search finds help: scalar types, C++'s names, what an op only supports."""
+    import autograd_nb as ours
+
+    def told(lib, dtype):
+        x = lib.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=lib.float64)
+        out = lib.empty(0, dtype=getattr(lib, dtype))
+        for args in ((x,), (x, x), (x, 0), (x, 1), (x, x, x)):
+            for given in (out, (out, lib.empty(0, dtype=lib.int64))):
+                try:
+                    getattr(lib, name)(*args, out=given)
+                except RuntimeError as error:
+                    if any(word in str(error) for word in ("type", "support")):
+                        return str(error)
+                except (TypeError, IndexError):
+                    continue
+                else:
+                    return "written"
+        raise AssertionError(name)
+
+    for dtype in ("int16", "float32", "bool"):
+        theirs, mine = told(torch, dtype), told(ours, dtype)
+        assert theirs.rpartition(": ")[2].rstrip(".") in mine or theirs in mine, (dtype, theirs, mine)

@@ -302,6 +302,9 @@ def unsaved_lines(operand: str) -> list[str]:
     ]
 
 
+_ABSENT: Any = object()  #: stands for a ``dim`` that is not given by this name, as it may come as ``axis``
+
+
 class _Known:
     """A public function whose calls are `known`: its plans, its long way, and the text of what stands before that."""
 
@@ -314,6 +317,8 @@ class _Known:
         given = function.__defaults__ or ()
         self.defaults = dict(zip(self.names[len(self.names) - len(given) :], given, strict=True))
         self.read = list(takes) or self.names
+        needed = [n for n in self.names if n not in self.defaults]
+        self.open = needed[needed.index("dim") :] if "dim" in needed else []
         self.name, self.flags = function.__name__.removeprefix("_f_"), flags_of(function).keys() & set(self.read)
         self.function = function
 
@@ -324,6 +329,8 @@ class _Known:
 
     def first(self, *args: Any) -> tuple[Any, Any]:
         """Return (the plan of a call whose like was not seen, None), or (None, the result)."""
+        if self.open and any(a is _ABSENT for a in args):
+            return None, self.long(**{n: a for n, a in zip(self.read, args, strict=True) if a is not _ABSENT})
         try:
             found = self.key_of(*args)
             usual = ordinary(*found)
@@ -353,11 +360,14 @@ class _Known:
         """Return the arguments of a call by position, and those by name that are not left at their defaults."""
         defaults = self.defaults
         given = {n: v for n, v in zip(names, values, strict=True) if n not in defaults or v is not defaults[n]}
+        if self.open and any(v is _ABSENT for v in values):
+            return (), {n: v for n, v in given.items() if v is not _ABSENT}
         return tuple([given.pop(n) for n in names if n not in defaults]), given
 
     def call(self, run: Callable[..., Any] | Sequence[str], space: dict[str, Any]) -> Callable[..., Any]:
         """Return the public function; parameters that are passed by name only go on to the long way."""
-        parameters = ", ".join([f"{n}=_default_{n}" if n in self.defaults else n for n in self.names] + ["**_options"])
+        optional = {**dict.fromkeys(self.open, _ABSENT), **self.defaults}
+        parameters = ", ".join([f"{n}=_default_{n}" if n in optional else n for n in self.names] + ["**_options"])
         given = ", ".join(self.read)
         others = [f"{n} is not _default_{n}" for n in self.names if n not in self.read]
         flags = [f"if {n} is not False and {n} is not True: _flag({n}, _name, {n!r})" for n in sorted(self.flags)]
@@ -366,7 +376,7 @@ class _Known:
             [f"plan, out = _first({given})", "if plan is None:", "    return out"], memo=self.memo, function=self.function,
             first=[f"if {' or '.join(['_options', *others])}:", f"    return _slow(({', '.join(self.names)},), _options)", *flags],
             _flag=bool_argument, _name=self.name,
-            _first=self.first, _slow=self.slow, _run=run, **space, **{f"_default_{n}": d for n, d in self.defaults.items()},
+            _first=self.first, _slow=self.slow, _run=run, **space, **{f"_default_{n}": d for n, d in optional.items()},
         )  # fmt: skip
 
 

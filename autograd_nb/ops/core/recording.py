@@ -174,7 +174,7 @@ def check_result(name: str, target: Layout, result: Layout, repeats: bool = Fals
         )
     if not can_cast(result.dtype, target.dtype):
         raise RuntimeError(
-            f"{name}(): result type {result.dtype.name} can't be cast to the desired output type {target.dtype.name}"
+            f"{name}(): result type {scalar_type(result.dtype)} can't be cast to the desired output type {scalar_type(target.dtype)}"
         )
     if is_expanded(target) and not repeats:
         raise RuntimeError(
@@ -281,7 +281,7 @@ def fitting(name: str, args: Sequence[Any]) -> list[Any]:
 EXACT_OUT = frozenset(
     """
     abs addbmm addmm addmv all amax amin aminmax any argmax argmin avg_pool1d avg_pool2d avg_pool3d baddbmm bitwise_not bmm bucketize ceil
-    chain_matmul complex conj_physical cross cummax cummin diag diff dot fft.ifft fft.ihfft float_power floor frac frexp gather
+    chain_matmul complex conj_physical cross cummax cummin diag dot fft.ifft fft.ihfft float_power floor frac frexp gather
     gelu hardshrink heaviside histc histogram index_add index_copy index_reduce index_select inner isin isneginf isposinf kthvalue linear
     linalg.cholesky linalg.cholesky_ex linalg.cross linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.inv_ex linalg.ldl_factor
     linalg.ldl_factor_ex linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.matrix_norm
@@ -292,6 +292,36 @@ EXACT_OUT = frozenset(
     triangular_solve tril triu trunc vdot where
     """.split()  # noqa: SIM905
 )
+
+
+#: C++'s names of dtypes, which PyTorch says of outputs
+_CPP = {
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+#: what PyTorch says of an output of another dtype; {have} and {want} are scalar types
+_EXACT_TEXTS = {
+    "Found dtype {have} but expected {want}": "abs ceil floor frac hardshrink conj_physical neg round sgn sign trunc softshrink",
+    "expected scalar_type {want} but found {have}": "cummax cummin logcumsumexp",
+    "{name} does not support non-boolean outputs.": "isposinf isneginf signbit",
+    "{name} only supports bool tensor for result, got: {have}": "all any",
+    "Expected the dtype for input and out to match, but got {want} for input's dtype and {have} for out's dtype.": "amax amin",
+    "output values must be of same type as input": "kthvalue",
+    "expected scalar type '{want}' but got '{have}' for values output": "mode",
+    "dtype of out: {have} should be same as input: {want}": "nan_to_num",
+    "quantile() out tensor must be same dtype as the input tensor": "quantile nanquantile",
+    "Expected the output tensor to have dtype {want}, but got an output tensor with dtype {have}": "inner tensordot",
+}
+_EXACT_TEXT_OF = {name: text for text, names in _EXACT_TEXTS.items() for name in names.split()}
+
+
+def exact_text(name: str, have: dtype, want: dtype) -> str:
+    """Return what the op ``name`` says of an ``out=`` of dtype ``have`` whose result has the dtype ``want``."""
+    text = _EXACT_TEXT_OF.get(name)
+    if text is None:
+        words = [_CPP.get(d.name, d.name) for d in (want, have)]
+        return f"{name}(): Expected out tensor to have dtype {words[0]}, but got {words[1]} instead (out.dtype={have!r}, the result's is {want!r})"
+    return f"{name}(): {text.format(name=name, have=scalar_type(have), want=scalar_type(want))} (make out of dtype {want!r})"
 
 
 #: pointwise ops that compute in the barebone dtypes, uint16, uint32 and uint64: in PyTorch few do
@@ -325,9 +355,9 @@ def check_kind(out: Tensor, value: Tensor, name: str) -> None:
     if have is want or (have.name in ("uint8", "bool") and name in ("all", "any")):
         return
     if name in EXACT_OUT or name.endswith("_copy"):
-        raise RuntimeError(f"{name}(): Expected out tensor to have dtype {want.name}, but got {have.name} instead")
+        raise RuntimeError(exact_text(name, have, want))
     if not can_cast(want, have):
-        raise RuntimeError(f"{name}(): result type {want.name} can't be cast to the desired output type {have.name}")
+        raise RuntimeError(f"{name}(): result type {scalar_type(want)} can't be cast to the desired output type {scalar_type(have)}")
 
 
 def computed_in(out: Any, dtype: Any) -> Any:

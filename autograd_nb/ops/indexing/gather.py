@@ -16,7 +16,7 @@ from ..core.call_path import known, planned, recorded_lines, tensor_lines, unrec
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor
-from ..core.recording import fresh, guarded, no_complex_derivative, not_for_barebone, refuse_overlap, store
+from ..core.recording import exact_text, fresh, guarded, no_complex_derivative, not_for_barebone, refuse_overlap, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, clone, contiguous, dense
@@ -36,7 +36,7 @@ def _stored(out: Tensor | None, y: Tensor, name: str, reads: tuple[Any, ...] = (
     if out is None:
         return fresh(y)
     if isinstance(out, Tensor) and out.dtype is not y.dtype:
-        raise RuntimeError(f"{name}(): Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead")
+        raise RuntimeError(exact_text(name, out.dtype, y.dtype))
     return store(out, y, name, reads, operands)
 
 

@@ -98,7 +98,7 @@ def _checked(input: Any, p: Any, op: str, train: bool = True) -> tuple[Tensor, f
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if train and 0.0 < p < 1.0 and x._layout.dtype.category < 2 and x._layout.size:
         raise RuntimeError(
-            f"result type Float can't be cast to the desired output type {x.dtype.name}: {op}() needs a floating input"
+            f"result type Float can't be cast to the desired output type {scalar_type(x.dtype)}: {op}() needs a floating input"
         )
     if train and 0.0 < p < 1.0 and x._layout.dtype.is_complex and x._layout.size:
         raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{scalar_type(x.dtype)}' ({op}())")

@@ -93,7 +93,7 @@ def _held_as(y: Tensor, kind: dtypes.dtype, name: str) -> Tensor:
     if y.dtype is kind:
         return y
     if not can_cast(y.dtype, kind):
-        raise RuntimeError(f"{name}(): result type {y.dtype.name} can't be cast to the desired output type {kind.name} (use .float())")
+        raise RuntimeError(f"{name}(): result type {scalar_type(y.dtype)} can't be cast to the desired output type {scalar_type(kind)} (use .float())")
     return cast(y, kind)
 
 
@@ -458,7 +458,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     else:
         v = tensor_argument(var, "gaussian_nll_loss", "var")
         if v.dtype.category < 2:
-            raise RuntimeError(f"gaussian_nll_loss(): result type Float can't be cast to the desired output type {v.dtype.name} (of var)")
+            raise RuntimeError(f"gaussian_nll_loss(): result type Float can't be cast to the desired output type {scalar_type(v.dtype)} (of var)")
         if v.dtype.is_complex:
             raise not_for_complex("gaussian_nll_loss")
         if v._layout.size and v.detach().min().item() < 0:
@@ -562,7 +562,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     x, t = _pair(input, target, "soft_margin_loss", False)
     t = constant("soft_margin_loss", "target", t)
     if x.dtype.category < 2:
-        raise RuntimeError(f"soft_margin_loss(): result type Float can't be cast to the desired output type {x.dtype.name} (of the input)")
+        raise RuntimeError(f"soft_margin_loss(): result type Float can't be cast to the desired output type {scalar_type(x.dtype)} (of the input)")
     _fits_into(t.shape, x)
     return _held_as(_soft_margin_loss((x, t), reduction), x.dtype, "soft_margin_loss")
 

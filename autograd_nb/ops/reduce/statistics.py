@@ -19,7 +19,7 @@ from ...tensor import Tensor, make
 from ..core.call_path import known, planned
 from ..core.numbers import bool_argument, number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, mark_inference, store, store_each
+from ..core.recording import exact_text, guarded, mark_inference, store, store_each
 from ..core.reduction import REQUIRED, Reduction, ReductionOp, all_dims, check_not_empty, count_of, reduced_shape, reduction
 from ..core.registry import OPS, public, register
 from ..core.row_kernel import RowKernel, as_rows, row_sizes
@@ -207,7 +207,7 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
     check_not_empty(x, dim, dims, "aminmax")
     for t in out or ():
         if t.dtype is not x.dtype:
-            raise RuntimeError(f"aminmax(): Expected out tensor to have dtype {x.dtype}, but got {t.dtype} instead")
+            raise RuntimeError(exact_text("aminmax", t.dtype, x.dtype))
     y = return_types.aminmax(amin.op(x, dims, bool(keepdim)), amax.op(x, dims, bool(keepdim)))
     return y if out is None else return_types.aminmax(*store_each(out, (y[0], y[1]), "aminmax"))
 
