@@ -56,7 +56,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "distributed": (
         ("failures", "reduce_op", "mpi", "rendezvous", "waiting"), ("futures",), ("buffers", "work"), ("thread",), ("watch", "courier"), ("ending",),
         ("group",), ("agreement", "checks"), ("compiled",), ("collectives",), ("exchanges", "messages", "parts", "barriers", "joining", "comm_hooks"),
-        ("objects", "nn", "launcher", "power_sgd"), ("functional",),
+        ("objects", "nn", "launcher", "power_sgd", "tensor"), ("functional",),
     ),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
     "codegen.translate": (("text", "marks"), ("inference",), ("lowering",), ("front",)),

@@ -21,6 +21,7 @@ def _lacks(what: str) -> Refuses:
 
 
 _STORE = _lacks("stores of keys between processes (MPI connects them here)")
+_SHARDED = _lacks("this way to make tensors in parts (distribute_tensor and DTensor.from_local are here)")
 _PIPES = _lacks("data pipes (datasets and `DataLoader` are here)")
 
 #: PyTorch's name of the module -> the names
@@ -36,8 +37,12 @@ BESIDE: dict[str, dict[str, Answer]] = {
     "autograd.forward_ad": {"_current_level": Value(-1)},
     "distributed": {
         **each(NoClass(_STORE), "Store TCPStore FileStore PrefixStore HashStore ProcessGroupGloo Backend"), "_rank_not_in_group": Says(False),
-        **{name: At(f"distributed.device_mesh:{name}") for name in ("DeviceMesh", "init_device_mesh")},
+        **{name: At(f"distributed.tensor:{name}") for name in ("DeviceMesh", "init_device_mesh")},
         "_pg_map": Value({}), "_world": Value(None), **each(_STORE, "_new_process_group_helper"), "is_xccl_available": Says(False),
+    },
+    "distributed.checkpoint.state_dict": {"_init_optim_state": At("serialization.sharded.state:_begin")},
+    "distributed.tensor": {
+        "_mesh_resources": Value(None), "_StridedShard": NoClass(_SHARDED), "distribute_module": _SHARDED, **each(_SHARDED, "empty full ones rand randn zeros"),
     },
     "distributions.transforms": _taken("_clipped_sigmoid"),
     "distributions.kl": {"_KL_REGISTRY": At("distributions.kl:_REGISTRY")},

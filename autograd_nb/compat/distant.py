@@ -17,7 +17,8 @@ def _lacks(what: str) -> Refuses:
 
 _ITSELF = Returns("The function or class as it is.")
 _PIPES, _NESTED = _lacks("data pipes (datasets and `DataLoader` are here)"), _lacks("nested tensors")
-_FSDP, _PARTS = _lacks("the older way of models in parts (FullyShardedDataParallel; use fully_shard)"), _lacks("tensors in parts (DTensor)")
+_FSDP = _lacks("the older way of models in parts (FullyShardedDataParallel; use fully_shard)")
+_PARTS = _lacks("modules in parts (tensor parallelism; fully_shard is here)")
 _FILES, _LAUNCH = _lacks("checkpoints in parts"), _lacks("PyTorch's launcher (`python -m autograd_nb.distributed` starts processes)")
 _MODELS, _HOOKS = _lacks("this way of averaging models"), _lacks("this hook of DistributedDataParallel")
 _RPC = _lacks("calls on other machines (RPC)")
@@ -32,10 +33,6 @@ _FSDP_NAMES: dict[str, Answer] = {
     **each(NoClass(_FSDP), "ShardedStateDictConfig ShardedOptimStateDictConfig LocalStateDictConfig"),
     **{name: At(f"nn.parallel.fully_sharded:{name}") for name in (
         "fully_shard", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "CPUOffloadPolicy", "register_fsdp_forward_method")},
-}
-_TENSOR_NAMES: dict[str, Answer] = {
-    **each(NoClass(_PARTS), "Shard Replicate Partial Placement DeviceMesh"), "DTensor": NoClass(_PARTS, "from_local"),
-    **each(_PARTS, "distribute_tensor distribute_module init_device_mesh"),
 }
 _CHECKPOINT_NAMES: dict[str, Answer] = {
     **each(_FILES, "save load async_save save_state_dict load_state_dict"), **each(NoClass(_FILES), "FileSystemReader FileSystemWriter DefaultLoadPlanner"),
@@ -58,16 +55,11 @@ DISTANT: dict[str, Absent] = {
     "distributed.fsdp.sharded_grad_scaler": _module("Mixed precision of models in parts.", {"ShardedGradScaler": NoClass(_FSDP)}),
     "distributed._composable": _module("Models in parts.", {}, "fsdp"),
     "distributed._composable.fsdp": _module("Models in parts.", _FSDP_NAMES),
-    "distributed.tensor": _module("Tensors in parts, which are not here.", _TENSOR_NAMES, "parallel", "placement_types", "experimental"),
-    "distributed._tensor": _module("Tensors in parts.", _TENSOR_NAMES, "experimental"),
-    "distributed.tensor.placement_types": _module("Where parts are.", {**_TENSOR_NAMES, "_StridedShard": NoClass(_PARTS)}),
     "distributed.tensor.parallel": _module("Modules in parts.", {
         **each(_PARTS, "parallelize_module loss_parallel"),
         **each(NoClass(_PARTS), "RowwiseParallel ColwiseParallel SequenceParallel PrepareModuleInput PrepareModuleOutput ParallelStyle"),
     }),
     "distributed.tensor.experimental": _module("Tensors in parts.", each(_PARTS, "implicit_replication context_parallel local_map")),
-    "distributed._tensor.experimental": _module("Tensors in parts.", each(_PARTS, "implicit_replication")),
-    "distributed.device_mesh": _module("Processes in a grid.", {"DeviceMesh": NoClass(_PARTS), "init_device_mesh": _PARTS, "_mesh_resources": Value(None)}),
     "distributed.checkpoint.optimizer": _module("Files in parts.", each(_FILES, "load_sharded_optimizer_state_dict")),
     "distributed.checkpoint.format_utils": _module("Files in parts.", {
         **each(_FILES, "dcp_to_torch_save torch_save_to_dcp"), "_EmptyStateDictLoadPlanner": NoClass(_FILES)}),

@@ -196,7 +196,6 @@ REFUSED: dict[str, tuple[Refuses, str, str]] = {
         _PARTS, "DataParallelMeshDims LocalOptimStateDictConfig OptimStateDictConfig StateDictConfig StateDictSettings UnshardHandle",
         "share_comm_ctx",
     ),
-    "distributed.tensor": (_PARTS, "", "empty full ones rand randn zeros"),
     "distributed.nn": (_PROCESSES, "RemoteModule", ""),
     "nn.quantized": (_QUANTIZED, (
         "BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeQuantize Dropout ELU Embedding EmbeddingBag "

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..distributed.launcher import AS_GPUS
@@ -32,6 +34,18 @@ def _set(where: Any) -> None:
     _current = _number(where)
 
 
+@contextmanager
+def _within(where: Any) -> Iterator[None]:
+    """Let a device be the current one inside; None: as it is."""
+    before = _current
+    if where is not None:
+        _set(where)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
 def _answers() -> dict[str, dict[str, Any]]:
     name = "the CPU, in place of a GPU"
     both = {"is_available": lambda: True, "device_count": lambda: stand_in.gpus}
@@ -43,6 +57,7 @@ def _answers() -> dict[str, dict[str, Any]]:
         "accelerator": {
             **both, "current_accelerator": lambda check_available=False: device("cuda"), "set_device_index": _set, "set_device_idx": _set,
             "current_device_index": lambda: _current, "current_device_idx": lambda: _current,
+            "device_index": _within,
         },
     }  # fmt: skip
 

@@ -31,6 +31,8 @@ MOVED = {
     "distributed.distributed_c10d": "distributed",
     "distributed._functional_collectives": "distributed.functional",
     "distributed.optim": "optim.sharded",
+    "distributed._tensor.experimental": "distributed.tensor.experimental",
+    **dict.fromkeys(("distributed._tensor", "distributed.device_mesh", "distributed.tensor.placement_types"), "distributed.tensor"),
     "distributed.checkpoint": "serialization.sharded",
     "distributed.checkpoint.state_dict": "serialization.sharded.state",
     **{f"distributed.checkpoint.{name}": "serialization.sharded" for name in ("filesystem", "state_dict_saver", "state_dict_loader", "stateful", "api")},
@@ -86,6 +88,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "optim.adaptive": tuple(f"optim.{name}" for name in ("rmsprop", "adagrad", "adadelta", "rprop", "asgd")), "optim.sgd": ("optim.sgd",),
     "utils.data": ("utils.data", "utils.data._utils"),
     "compat.version": ("version",), "optim.sharded": ("distributed.optim",), "graph.modes": ("autograd.grad_mode",),
+    "serialization.sharded.state": ("distributed.checkpoint.state_dict",), "distributed.tensor": ("distributed.tensor",),
     "distributed.nn": ("distributed.nn",), "distributed.comm_hooks": ("distributed.algorithms.ddp_comm_hooks",),
     "utils.data.worker": ("utils.data._utils.worker",), "utils.data.collate": ("utils.data._utils.collate",),
 }  # fmt: skip

@@ -50,6 +50,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             return t  # type: ignore[return-value]
         t = adopt(cls, machinery().undisturbed(Tensor.detach, data) if isinstance(data, Redefining) else data.detach())
         set_requires_grad(t, requires_grad)
+        if "_sharding" in data.__dict__:  # a part of a tensor that ranks share
+            data.__dict__["_sharding"].mark(t)
         return t
 
     __torch_function__ = _disabled_torch_function_impl

@@ -212,7 +212,7 @@ class Optimizer:
             packed = {k: v for k, v in group.items() if k != "params"}
             packed["params"] = [numbers[id(p)] for p in group["params"]]
             groups.append(packed)
-        state = {(numbers[id(k)] if isinstance(k, Tensor) else k): v for k, v in self.state.items()}
+        state = {(numbers[id(k)] if isinstance(k, Tensor) else k): _known_as(k, v) for k, v in self.state.items()}
         out = {"state": state, "param_groups": groups}
         for hook in self._optimizer_state_dict_post_hooks.values():
             result = hook(self, out)
@@ -330,6 +330,14 @@ class Optimizer:
         for name, default in self.defaults.items():
             param_group.setdefault(name, default)
         self.param_groups.append(param_group)
+
+
+def _known_as(p: Any, state: Any) -> Any:
+    """Return a parameter's state, in which what is of its shape is known as rows that ranks share where the parameter's are."""
+    sharding = p.__dict__.get("_sharding") if isinstance(p, Tensor) else None
+    if sharding is None or not isinstance(state, dict):
+        return state
+    return {k: sharding.mark(v.detach()) if isinstance(v, Tensor) and v.ndim and v.shape == p.shape else v for k, v in state.items()}
 
 
 def _fitted(p: Tensor, value: Any, key: Hashable = None) -> Any:

@@ -97,6 +97,9 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
         return None
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor) and "_sharding" in obj.__dict__:  # a rank's rows of what ranks share: saved as what they are
+            rows = obj.detach()  # type: ignore[attr-defined]
+            obj = Parameter(rows, obj._rg) if isinstance(obj, Parameter) else rows
         if type(obj) is Parameter:
             content: tuple[Any, ...] = (obj.detach(), obj._rg, OrderedDict())
             return (_REBUILD_PARAMETER_WITH_STATE, (*content, dict(obj.__dict__))) if obj.__dict__ else (_REBUILD_PARAMETER, content)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import io
+
 import numpy as np
 import pytest
 
@@ -11,8 +14,9 @@ import autograd_nb.nn.functional as F
 from autograd_nb import nn
 from autograd_nb.distributed.algorithms.ddp_comm_hooks import default_hooks as hooks
 from autograd_nb.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
-from autograd_nb.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from autograd_nb.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_model_state_dict, set_state_dict
 from autograd_nb.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from autograd_nb.distributed.tensor import DTensor, Partial, Replicate, Shard, Sharding, distribute_tensor, init_device_mesh
 from autograd_nb.nn.parallel import DistributedDataParallel as DDP
 from autograd_nb.utils.checkpoint import checkpoint
 
@@ -312,3 +316,118 @@ def check_power_sgd_of_full_rank_loses_nothing():
     np.testing.assert_allclose(trained(power.powerSGD_hook, power.PowerSGDState(None, **options)), trained(), rtol=1e-4)
     with pytest.raises(ValueError, match="start_powerSGD_iter"):
         power.PowerSGDState(None, start_powerSGD_iter=1)
+
+
+def check_parts_are_known_as_such():
+    """Parameters, their gradients, and what states of models and optimizers hold: each can be collected, copied and saved."""
+    mesh = init_device_mesh("cpu", (me()[1],), mesh_dim_names=("dp",))
+    model = shared(network(), mesh=mesh)
+    optimizer = torch.optim.AdamW(model.parameters())
+    wanted = [p.detach() for p in network().parameters()]
+    for p, q in zip(model.parameters(), wanted, strict=True):
+        assert isinstance(p, DTensor)
+        assert isinstance(p, nn.Parameter)
+        assert p.placements == (Shard(0),)
+        assert p.device_mesh == mesh
+        assert torch.equal(p.full_tensor(), q)
+        assert not isinstance(p.to_local(), DTensor)
+        assert torch.equal(p.to_local(), Sharding(mesh.get_group(), q.shape).part(q))
+        assert torch.equal(p.redistribute(placements=[Replicate()]), q)
+    x, y = batches()[0]
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+    for p in model.parameters():
+        if p.grad is not None:
+            assert p.grad.full_tensor().shape == p.full_tensor().shape
+    for name, p in model.named_parameters():
+        assert torch.equal(model.state_dict()[name].full_tensor(), p.full_tensor())
+    state, p = optimizer.state_dict()["state"][0], next(model.parameters())
+    assert isinstance(state["exp_avg"], DTensor)
+    np.testing.assert_allclose(state["exp_avg"].full_tensor().numpy(), 0.1 * p.grad.full_tensor().numpy())
+    assert not isinstance(state["step"], DTensor)
+    for twin in (copy.deepcopy(p), nn.Parameter(p)):
+        assert isinstance(twin, DTensor)
+        assert isinstance(twin, nn.Parameter)
+        assert torch.equal(twin.full_tensor(), p.full_tensor())
+    torch.save(model.state_dict(), file := io.BytesIO())
+    file.seek(0)
+    for name, value in torch.load(file).items():
+        assert type(value) is torch.Tensor
+        assert torch.equal(value, model.get_parameter(name))
+
+
+def check_a_model_without_memory_takes_parts():
+    """By load_state_dict(assign=True), or to_empty; modules have whole parameters between unshard() and reshard()."""
+    full = network().state_dict()
+    with torch.device("meta"):
+        model = shared(Net().double())
+    for p in model.parameters():
+        assert p.is_meta
+        assert p.placements == (Shard(0),)
+    parts = {name: distribute_tensor(value, p.device_mesh, p.placements) for (name, value), p in zip(full.items(), model.parameters(), strict=True)}
+    model.load_state_dict({name: nn.Parameter(part) for name, part in parts.items()}, assign=True)
+    alone = network()
+    np.testing.assert_allclose(
+        steps(model, torch.optim.Adam(model.parameters()), True), steps(alone, torch.optim.Adam(alone.parameters()), False), rtol=1e-9
+    )
+    for p, q in zip(alone.parameters(), model.parameters(), strict=True):
+        close(q.full_tensor(), p)
+    model.unshard()
+    assert [p.shape for p in model.parameters(recurse=False)] == [p.shape for p in alone.parameters(recurse=False)]
+    assert [p.shape for p in model.head.parameters()] == [p.shape for p in alone.head.parameters()]
+    model.reshard()
+    assert all(isinstance(p, DTensor) for p in model.parameters())
+    with torch.device("meta"):
+        loaded = shared(Net().double())
+    set_model_state_dict(loaded, full if me()[0] == 0 else {}, options=StateDictOptions(full_state_dict=True, broadcast_from_rank0=True))
+    for p, q in zip(loaded.parameters(), full.values(), strict=True):
+        assert isinstance(p, DTensor)
+        assert torch.equal(p.full_tensor(), q)
+    with torch.device("meta"):
+        empty = shared(Net().double())
+    empty.to_empty(device="cpu")
+    for p, q in zip(empty.parameters(), model.parameters(), strict=True):
+        assert isinstance(p, DTensor)
+        with torch.no_grad():
+            p.copy_(q)
+    x, _ = batches()[0]
+    assert torch.equal(empty(x), model(x))
+    empty.head.weight = nn.Parameter(torch.zeros(50, 50))
+    with pytest.raises(RuntimeError, match="the parameter 'weight' is now float32"):
+        empty(x)
+
+
+def check_tensors_in_parts():
+    rank, size = me()
+    for shape, dim in (((7, 3), 0), ((2, 7), 1), ((3, 7, 2), -2), ((1,), 0)):
+        whole = torch.arange(int(np.prod(shape))).reshape(shape)
+        part = distribute_tensor(whole + rank, placements=[Shard(dim)])  # the first rank's
+        chunks = whole.chunk(size, dim)
+        assert torch.equal(part.to_local(), chunks[rank] if rank < len(chunks) else whole.narrow(dim, 0, 0))
+        assert torch.equal(part.full_tensor(), whole)
+        assert torch.equal(part.redistribute(placements=[Replicate()]).to_local(), whole)
+        assert torch.equal(distribute_tensor(whole + rank, placements=[Replicate()], src_data_rank=None), whole + rank)
+    made = DTensor.from_local(torch.full((2, 2), float(rank)), placements=[Shard(1)])
+    assert made.full_tensor().tolist() == [[float(r) for r in range(size) for _ in range(2)]] * 2
+    with pytest.raises(NotImplementedError, match=r"Shard\(dim\) and Replicate\(\) are here"):
+        distribute_tensor(made, placements=[Partial()])
+
+
+def check_meshes():
+    rank, size = me()
+    mesh = init_device_mesh("cpu", (1, size), mesh_dim_names=("dp", "tp"))
+    assert (mesh.shape, mesh.ndim, mesh.size(), mesh.size(1), mesh.get_coordinate()) == ((1, size), 2, size, size, [0, rank])
+    assert (mesh["tp"].get_local_rank(), mesh.get_local_rank("dp"), mesh["dp"].size()) == (rank, 0, 1)
+    assert mesh.get_group("dp").ranks == (rank,)
+    assert mesh["tp"].get_group() is dist.group.WORLD
+    assert mesh["tp", "dp"].mesh.tolist() == [[r] for r in range(size)]
+    assert mesh == init_device_mesh("cpu", (1, size), mesh_dim_names=("dp", "tp")) != mesh["tp"]
+    t = torch.ones(1)
+    dist.all_reduce(t, group=mesh.get_group("tp"))
+    assert t.item() == size
+    with pytest.raises(NotImplementedError, match="take one of its dims"):
+        fully_shard(nn.Linear(2, 2), mesh=mesh)
+    with pytest.raises(RuntimeError, match=f"of {2 * size} ranks, but there are {size}"):
+        init_device_mesh("cpu", (2, size))
+    with pytest.raises(KeyError, match="Invalid mesh_dim_name 'pp'"):
+        mesh["pp"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import distributed as dist
+from ...distributed.tensor import DeviceMesh
 from ...dtypes import dtype
 from ...graph.modes import state
 from ...tensor import Tensor
@@ -51,16 +52,27 @@ class FSDPModule:
     def unshard(self, async_op: bool = False) -> Any:
         """Collect the module's parameters from all ranks now. ``async_op``: return what has ``wait()``."""
         self._unit.collect()
+        for m in self._unit.members:
+            m.show(True)
         return _There() if async_op else None
 
     def reshard(self) -> None:
         """Let go of the other ranks' parts of the module's parameters."""
         self._unit.release()
+        for m in self._unit.members:
+            m.show(False)
 
     def _units(self, recurse: bool) -> Iterator[Unit]:
         for module in self.modules() if recurse else (self,):  # type: ignore[attr-defined]
             if isinstance(module, FSDPModule):
                 yield module._unit
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        super()._apply(fn, recurse)  # type: ignore[misc]
+        for unit in self._units(True):
+            for m in unit.members:
+                m.renew()  # `to_empty` gives those of the device "meta" memory
+        return self
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
         """Say whether gradients are reduced at the end of a backward pass, or accumulate whole on each rank until one that does so."""
@@ -100,12 +112,12 @@ def fully_shard(
     mp_policy: MixedPrecisionPolicy | None = None, offload_policy: OffloadPolicy | None = None, ignored_params: Iterable[Tensor] | None = None,
 ) -> Any:  # fmt: skip
     """Split the parameters of ``module`` among ranks, but for those that `fully_shard` of a part of it has split: rank i keeps the i-th rows of each.
-
     Call it for the parts first (each block of a transformer), then for the whole; all ranks call it, with the same parameters. Each part collects its
-    parameters for its forward and its backward pass, and gradients are averaged and scattered, so that ``.grad``, and the state of an optimizer,
-    are those of this rank's rows. ``mesh``: the group of ranks, all where None. ``reshard_after_forward``: whether parameters are let go of between the
-    two passes; None: but for the outermost module. ``state_dict()`` has this rank's rows; `distributed.checkpoint.state_dict.get_model_state_dict`
-    collects whole tensors, and ``parameter.full_tensor()`` one. The same module is returned; its class becomes one of `FSDPModule` too.
+    parameters for its forward and its backward pass, and gradients are averaged and scattered, so that ``.grad``, and the state of an optimizer, are
+    those of this rank's rows. ``mesh``: the ranks, a `DeviceMesh` of one dim or a group; all where None. ``reshard_after_forward``: whether
+    parameters are let go of between the two passes; None: but for the outermost module. Parameters, their gradients and what ``state_dict()`` has are
+    this rank's rows, each a `distributed.tensor.DTensor`; ``parameter.full_tensor()`` collects a whole one, and
+    `distributed.checkpoint.state_dict.get_model_state_dict` all of them. The same module is returned; its class becomes one of `FSDPModule` too.
 
     Errors: ValueError without a process group, for a module that was shared out already, and for a container that is never called.
 
@@ -119,8 +131,10 @@ def fully_shard(
             raise ValueError(f"fully_shard does not support containers that do not implement forward: {type(m).__name__}")
     if shard_placement_fn is not None:
         raise NotImplementedError("fully_shard(shard_placement_fn=…): parameters are shared out along dim 0 here; leave it out")
-    group = dist.group.WORLD if mesh is None else mesh
-    dist.get_world_size(mesh)  # ValueError without a group
+    if isinstance(mesh, DeviceMesh) and mesh.ndim > 1:
+        raise NotImplementedError(f"fully_shard(mesh={mesh}): parameters are shared out along one dim here; take one of its dims, mesh[name]")
+    group = dist.group.WORLD if mesh is None else mesh.get_group() if isinstance(mesh, DeviceMesh) else mesh
+    dist.get_world_size(group)  # ValueError without a group
     policy, left_out = mp_policy or MixedPrecisionPolicy(), {id(p) for p in ignored_params or ()}
     places: dict[int, tuple[Tensor, list[tuple[Module, str]]]] = {}
     for m in modules:
@@ -128,18 +142,28 @@ def fully_shard(
             for name, p in inner._parameters.items():
                 if p is not None and id(p) not in left_out and "_sharding" not in p.__dict__:
                     places.setdefault(id(p), (p, []))[1].append((inner, name))
-    unit = Unit(list(places.values()), group, reshard_after_forward, policy.param_dtype, policy.reduce_dtype)
+    of = mesh if isinstance(mesh, DeviceMesh) else None
+    unit = Unit(list(places.values()), group, of, reshard_after_forward, policy.param_dtype, policy.reduce_dtype)
     for part in (p for m in modules for p in m.modules()):
         if isinstance(part, FSDPModule):
             part._unit.outermost = False
             if part._unit not in unit.parts:
                 unit.parts.append(part._unit)
+    for owner in {id(owner): owner for _, where in places.values() for owner, _ in where}.values():
+        owner._register_state_dict_hook(_mark)
     for m in modules:
         m.__dict__["_unit"] = unit
         m.__class__ = type(f"FSDP{type(m).__name__}", (FSDPModule, type(m)), {"__module__": type(m).__module__})
         m.register_forward_pre_hook(lambda _, args, kwargs: _enter(unit, policy, args, kwargs), prepend=True, with_kwargs=True)
         m.register_forward_hook(lambda _, args, output: _leave(unit, policy, output), always_call=True)
     return module
+
+
+def _mark(module: Any, state_dict: Any, prefix: str, local_metadata: Any) -> None:
+    """Let the rows in a state dict be known as such."""
+    for name, p in module._parameters.items():
+        if p is not None and "_sharding" in p.__dict__ and isinstance(state_dict.get(prefix + name), Tensor):
+            p.__dict__["_sharding"].mark(state_dict[prefix + name])
 
 
 def _enter(unit: Unit, policy: MixedPrecisionPolicy, args: Any, kwargs: Any) -> tuple[Any, Any]:

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from ... import distributed as dist
-from ...dtypes import dtype, float32, float64
+from ...distributed.tensor import DeviceMesh, Sharding
+from ...dtypes import dtype, float32
 from ...graph.engine import queue_callback
 from ...graph.modes import no_grad, state
+from ...ops.core.foreign import asked
 from ...shapes import layout_of
 from ...tensor import Tensor, make, ndarray, wrap
 from ..parameter import Parameter
@@ -23,64 +25,50 @@ from ..parameter import Parameter
 LINE = 64  #: bytes at a multiple of which each parameter begins
 
 
-class Sharding:
-    """The layout of one parameter among ranks: rank i has its rows from i · ``rows`` on. ``shape``: that of all together."""
-
-    group: Any
-    shape: tuple[int, ...]
-    rows: int
-
-    def __init__(self, group: Any, shape: tuple[int, ...]):
-        self.group, self.shape = group, tuple(shape) or (1,)
-        self.scalar = not shape
-        self.rows = -(-self.shape[0] // dist.get_world_size(group))
-        self.inner = int(np.prod(self.shape[1:], dtype=np.int64))
-
-    def part(self, whole: Tensor, rank: int | None = None) -> Tensor:
-        """Return this rank's rows of a whole tensor."""
-        whole = whole.reshape(self.shape) if self.scalar else whole  # type: ignore[attr-defined]
-        begin = min((dist.get_rank(self.group) if rank is None else rank) * self.rows, self.shape[0])
-        return whole[begin : min(begin + self.rows, self.shape[0])]
-
-    def collected(self, part: Tensor) -> Tensor:
-        """Return the whole tensor of the ranks' rows; all ranks call it."""
-        padded = np.zeros(self.rows * self.inner, part.dtype.carrier)
-        values = part.detach()._data[: part.numel()] if part.is_contiguous() else part.detach().contiguous()._data[: part.numel()]  # type: ignore[attr-defined]
-        padded[: part.numel()] = values
-        every = np.empty(dist.get_world_size(self.group) * padded.size, padded.dtype)
-        dist.all_gather_into_tensor(wrap(every.view(np.uint8)), wrap(padded.view(np.uint8)), self.group)
-        shape = () if self.scalar else self.shape
-        return make(every[: self.shape[0] * self.inner].copy(), layout_of(shape, None, part.dtype), [0, 0])
-
-    def joint(self, total: np.ndarray, p: float) -> None:
-        """Make one rank's sum of powers, as the p-norm adds them up (its largest number for ∞), that of all ranks; a float64 array of one."""
-        dist.all_reduce(make(total, layout_of((), None, float64), [0, 0]), dist.ReduceOp.MAX if np.isinf(p) else dist.ReduceOp.SUM, self.group)
-
-
 class _Member:
     """One parameter of a unit: the rows that the rank keeps, and the whole one that modules see in their passes."""
 
-    def __init__(self, p: Tensor, places: list[tuple[Any, str]], group: Any, d: dtype):
-        self.p, self.places, self.sharding = p, places, Sharding(group, p.shape)
+    def __init__(self, p: Tensor, places: list[tuple[Any, str]], group: Any, mesh: DeviceMesh | None, d: dtype):
+        self.p, self.places, self.sharding = p, places, Sharding(group, p.shape, mesh=mesh)
         self.shape, self.dtype = p.shape, d
-        p.data = self.sharding.part(p.detach()).clone()  # type: ignore[attr-defined]
-        p.__dict__["_sharding"] = self.sharding
-        p.__dict__["full_tensor"] = lambda: self.sharding.collected(p)
-        p.__dict__["to_local"] = p.detach
+        rows = self.sharding.part(p.detach())
+        if p.is_meta:
+            self.p = Parameter(asked.meta().on_meta(rows), p.requires_grad)
+            self.show(False)
+        else:
+            p.data = rows.clone()  # type: ignore[attr-defined]
+        self.sharding.mark(self.p)
         self.size = self.sharding.rows * self.sharding.inner  # elements that a rank sends
         self.full: Any = None
+
+    def renew(self) -> None:
+        """Take over another parameter that the module has been given meanwhile, by ``load_state_dict(assign=True)``. RuntimeError for one of other rows."""
+        module, name = self.places[0]
+        found = module._parameters.get(name)
+        if found is self.p or found is self.full or found is None:
+            return
+        if found.shape != self.p.shape or found.dtype is not self.p.dtype:
+            raise RuntimeError(
+                f"the parameter {name!r} is now {found.dtype.name}{list(found.shape)}, but this rank's rows are {self.p.dtype.name}{list(self.p.shape)}"
+            )
+        self.p = self.sharding.mark(found)
+
+    def show(self, whole: bool) -> None:
+        """Let the modules have the whole parameter, or the rank's rows again."""
+        for module, name in self.places:
+            module._parameters[name] = self.full if whole else self.p
 
 
 class Unit:
     """Parameters that are collected and scattered together; the hooks of `fully_shard` tell it what the modules do."""
 
     def __init__(
-        self, places: Sequence[tuple[Tensor, list[tuple[Any, str]]]], group: Any, lets_go: bool | None, param_dtype: dtype | None,
+        self, places: Sequence[tuple[Tensor, list[tuple[Any, str]]]], group: Any, mesh: DeviceMesh | None, lets_go: bool | None, param_dtype: dtype | None,
         reduce_dtype: dtype | None,
     ):  # fmt: skip
         self.group, self.lets_go, self.reduce_dtype = group, lets_go, reduce_dtype
         self.sync = self.lets_go_after = self.outermost = True
-        self.members = [_Member(p, where, group, (param_dtype or p.dtype) if p.dtype.is_floating_point else p.dtype) for p, where in places]
+        self.members = [_Member(p, where, group, mesh, (param_dtype or p.dtype) if p.dtype.is_floating_point else p.dtype) for p, where in places]
         self.stamp: tuple[int, ...] | None = None  # the versions of the rows that were collected; None: nothing is there
         self.collected: tuple[int, ...] = ()
         self.depth = 0
@@ -103,7 +91,9 @@ class Unit:
     # ---- parameters
     def collect(self) -> None:
         """Bring all ranks' rows together, where they are not there as they are now."""
-        now = tuple([m.p._version_[0] for m in self.members])
+        for m in self.members:
+            m.renew()
+        now = tuple([x for m in self.members for x in (id(m.p), m.p._version_[0])])
         if self.stamp == now:
             return
         with no_grad():
@@ -132,8 +122,7 @@ class Unit:
         self.depth += 1
         self.collect()
         for m in self.members:
-            for module, name in m.places:
-                module._parameters[name] = m.full
+            m.show(True)
 
     def leave(self) -> None:
         """End a forward pass."""
@@ -143,8 +132,7 @@ class Unit:
         if self.depth:
             return
         for m in self.members:
-            for module, name in m.places:
-                module._parameters[name] = m.p
+            m.show(False)
         if (self.lets_go if self.lets_go is not None else not self.outermost) or not state.grad:
             self.release()
 
@@ -223,7 +211,7 @@ class Unit:
                 if not there:
                     continue
                 if m.p._grad is None:
-                    m.p.grad = g
+                    m.p.grad = m.sharding.mark(g)
                 else:
                     with no_grad():
                         m.p._grad.add_(g)

@@ -83,7 +83,10 @@ def set_model_state_dict(model: Any, model_state_dict: State, *, options: StateD
     own = {_clean(name): name for name in plain.state_dict()}
     parts = _shardings(plain)
     given = {own.get(name, name): _part(parts, name, value) for name, value in model_state_dict.items()}
-    return plain.load_state_dict(given, strict=chosen.strict)
+    away = any(p.is_meta for p in plain.parameters())  # they have no memory yet
+    if away:
+        given = {n: parts[_clean(n)].mark(v.detach().clone()) if _clean(n) in parts and isinstance(v, Tensor) else v for n, v in given.items()}
+    return plain.load_state_dict(given, strict=chosen.strict, assign=away)
 
 
 def _from_first(state: State) -> State:
