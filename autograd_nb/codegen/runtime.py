@@ -27,6 +27,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from .vectors import independent as independent
+from .vectors import rolled as rolled
 from .vectors import stay_rolled, unknown
 from .vectors import wide as wide
 

@@ -12,13 +12,13 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from ...codegen import runtime as plain
-from ...codegen.runtime import LOOPS, advance, entry, independent, position, radd, rmul, start, steps, wide
+from ...codegen.runtime import LOOPS, advance, entry, independent, position, radd, rmul, rolled, start, steps, wide
 from .bounds import block
 from .jit import helper
 from .work import room, spent, taken
 
 __all__ = [
-    "LOOPS", "advance", "copy", "entry", "independent", "needs", "pack", "position", "radd", "rmul", "room", "row", "scratch",
+    "LOOPS", "advance", "copy", "entry", "independent", "needs", "pack", "position", "radd", "rmul", "rolled", "room", "row", "scratch",
     "settled", "spent", "start", "steps", "taken", "turn", "wide",
 ]  # fmt: skip
 

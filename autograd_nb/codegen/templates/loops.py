@@ -410,10 +410,11 @@ ANY = Fold("any", 0, lambda a, x: a | x, _truth)
 ALL = Fold("all", 1, lambda a, x: a & x, _truth)
 
 # reassociation only where it is wanted: on the additions of the fold, never inside the formula that feeds it
-_REDUCE_HEADER = HEADER + WALK + "from autograd_nb.codegen.runtime import radd, rmul\n"
+_REDUCE_HEADER = HEADER + WALK + "from autograd_nb.codegen.runtime import radd, rmul, rolled\n"
 
 EACH = ("for i in range(size):", "    independent()")  #: a loop over the columns of a block
 LEVEL = 32  #: rows that are added up before their sum goes up one level
+TOGETHER = 4  #: rows that are folded at once, where they need no computing; a divisor of `LEVEL`
 KEPT = 3  #: outer loops over kept dims
 REDUCED = 2  #: outer loops over reduced dims
 
@@ -538,23 +539,45 @@ class _Reduction:
         text = _indent(ends.before, 1)
         text += _indent([f"row{k} = scratch({CHUNK}, np.{numpy_name(lane)})" for k, lane in enumerate(lanes)], 1)
         text += _indent([f"sum{k} = scratch({CHUNK}, np.{numpy_name(accs[k])})" for k in high], 1)
+        plain = self._plain()
+        if plain:
+            text += _indent([f"none = scratch({CHUNK}, np.{numpy_name(lanes[0])})", f"at = scratch({TOGETHER}, np.int64)"], 1)
         text += _indent([f"for _ in range(steps(dims, 0, {KEPT})):", f"    for c in range(0, n5, {CHUNK}):"], 1)
         text += _indent([self.rows[0], *EACH, *[f"    row{k}[i] = {low}" for k, low in enumerate(self.lows)]], 3)
+        if plain:
+            text += _indent([f"    none[i] = {self.lows[0]}"], 3)
         if high:
             text += _indent([*[f"    sum{k}[i] = {self.begins[k]}" for k in high], "count = 0"], 3)
-        text += _indent(["for _ in range(rows):"], 3)
-        text += _indent([*self.rows[1:], "for i in range(size):"], 4)
-        text += _indent([*self.reads.loads, *self.lines], 5)
-        for k, f in enumerate(self.folds):
-            text += _indent([f"acc{k} = row{k}[i]{_TRUTH if accs[k] == BOOL else ''}"], 5)
-            text += _indent([f"row{k}[i] = {f.text(f'acc{k}', f'v{k}', lanes[k], True)}"], 5)
-        text += _indent(self.stores, 5)
+        text += self._fold_rows_together() if plain else self._fold_a_row()
         if high:
-            text += _indent(["count += 1", f"if count == {LEVEL}:", "    count = 0", *["    " + line for line in EACH]], 4)
+            text += _indent([f"count += {TOGETHER if plain else 1}", f"if count == {LEVEL}:", "    count = 0", *["    " + line for line in EACH]], 4)
             text += _indent([line for k in high for line in (f"sum{k}[i] += row{k}[i]", f"row{k}[i] = {self.lows[k]}")], 6)
-        text += self._next_row(4)
+        if not plain:
+            text += self._next_row(4)
         text += _indent([*ends.rows, *EACH], 3)
         for k, acc in enumerate(accs):
             text += _indent([f"total{k} = {f'sum{k}[i] + ' if k in high else ''}row{k}[i]{_TRUTH if acc == BOOL else ''}"], 4)
         text += _indent([f"x{a[1:]} = {a}r[i * {a}s5]{self.truth[a]}" for a in self.epilogue], 4)
         return text + _indent([*self.done_lines, *[f"{o}r[i * {o}s5] = {v.name}" for o, v in zip(self.results, self.done, strict=True)]], 4)
+
+    def _plain(self) -> bool:
+        """Return whether rows are folded as they lie in memory."""
+        return len(self.rows) == 2 and self.reads.loads == ["x0 = a0r[i]"] and self.lines == ["v0 = x0"] and not self.stores
+
+    def _fold_a_row(self) -> str:
+        text = _indent(["for _ in range(rows):"], 3) + _indent([*self.rows[1:], "for i in range(size):"], 4)
+        text += _indent([*self.reads.loads, *self.lines], 5)
+        for k, f in enumerate(self.folds):
+            text += _indent([f"acc{k} = row{k}[i]{_TRUTH if self.accs[k] == BOOL else ''}"], 5)
+            text += _indent([f"row{k}[i] = {f.text(f'acc{k}', f'v{k}', self.lanes[k], True)}"], 5)
+        return text + _indent(self.stores, 5)
+
+    def _fold_rows_together(self) -> str:
+        """Return the loop over rows that are folded a few at a time, in their order: in place of those beyond the last ``none`` is read."""
+        text = _indent([f"for first in range(0, rows, {TOGETHER}):", f"    for k in range({TOGETHER}):"], 3)
+        text += _indent(["rolled()", "at[k] = -1", "if first + k < rows:", "    at[k] = position(place, 0) + c"], 5) + self._next_row(6)
+        text += _indent([f"a0r{k} = row(a0, at[{k}], size, 1) if at[{k}] >= 0 else none" for k in range(TOGETHER)], 4)
+        text += _indent([*EACH, "    acc0 = row0[i]"], 4)
+        for k in range(TOGETHER):
+            text += _indent([f"v0 = a0r{k}[i]", f"acc0 = {self.folds[0].text('acc0', 'v0', self.lanes[0], True)}"], 5)
+        return text + _indent(["row0[i] = acc0"], 5)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ...checked.counting import Loops, beginning
 
 _IMPORTS = {"import math", "import numpy as np", "from autograd_nb.codegen import iterative"}
-_RUNTIME = {"advance", "copy", "entry", "independent", "pack", "position", "radd", "rmul", "row", "scratch", "start", "steps", "turn", "wide"}
+_RUNTIME = {"advance", "copy", "entry", "independent", "pack", "position", "radd", "rmul", "rolled", "row", "scratch", "start", "steps", "turn", "wide"}
 _BUILTINS = {"range", "min", "max", "abs", "float", "int", "bool", "len", "round", "complex"}
 _INTEGERS = {f"{k}{n}" for k in ("int", "uint") for n in (8, 16, 32, 64)} | {"intp", "uintp"}
 _NUMBERS = _INTEGERS | {"bool_", "float32", "float64", "complex64", "complex128"}
