@@ -79,7 +79,8 @@ TRANSFORMS = (
         lambda c: "func.vmap(" in c.statement and re.search(r"= make\(\d+, \(0,", c.before)
         and (
             (c.kind == "not refused" and "select(): index 0 out of range for tensor of size [0" in c.theirs  # numbers, and means that are numbers
-             and (re.search(r"= make\(\d+, \(0,\)", c.before) or re.search(r"cross_entropy|multilabel_soft_margin|\b(con)?cat", c.statement)))
+             and (re.search(r"= make\(\d+, \(0,\)", c.before)
+                  or re.search(r"cross_entropy|nll_loss|multilabel_soft_margin|masked\.(mean|var|std)|\b(con)?cat", c.statement)))
             or (c.kind == "not refused" and re.search(r"cannot reshape tensor of 0 elements|non-positive groups", c.theirs))
             or (c.kind == "shape" and re.search(r"pool|norm|\.pad\(|interpolate|upsample|shuffle|grid_sample", c.statement))
         ),
