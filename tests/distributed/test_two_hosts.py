@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 import sys
 
 import pytest
@@ -71,3 +73,59 @@ def test_a_rank_that_ends_on_one_host_ends_that_on_the_other(hosts):
     assert codes[1] == 3
     assert codes[0] not in (0, None), said
     assert "rank 1 " in said[0]
+
+
+BY_SSH = """
+import os, sys, time
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+t = torch.ones(3) * (dist.get_rank() + 1)
+dist.all_reduce(t)
+rank, words = dist.get_rank(), (os.environ[name] for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "AUTOGRAD_NB_NUM_THREADS"))
+print("sum", t[0].item(), rank, os.uname().nodename, *words, *sys.argv[1:], flush=True)
+if sys.argv[1] == "fail" and rank == 3:
+    raise KeyError("there")
+if sys.argv[1] == "fail":
+    time.sleep(300)
+dist.destroy_process_group()
+"""
+
+#: in the place of `ssh`, which it is told as ``ssh -x HOST COMMAND…``: it runs the command on a host that is known, with nothing of this environment
+SSH = """#!/bin/sh
+echo "$@" >> {log}
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1; shift
+[ "$host" = {host} ] || exit 255
+exec env -i HOME="$HOME" PATH=/usr/sbin:/usr/bin:/sbin:/bin {inside} sh -c "$*"
+"""
+
+
+def by_ssh(hosts, folder, how):
+    """Run two ranks on each host by ``run --hosts a,b`` on the first: how that has ended, and the names of the hosts."""
+    names, known, log = [host[-1] for host in hosts], folder / "hosts", folder / "log"
+    known.write_text("".join(f"{address} {name}\n" for address, name in zip(link.ADDRESSES, names, strict=True)))
+    inside = [[*host, "sh", "-c", f'mount --bind {shlex.quote(str(known))} /etc/hosts && exec "$@"', "sh"] for host in hosts]
+    (folder / "ssh").write_text(SSH.format(log=shlex.quote(str(log)), host=names[1], inside=shlex.join(inside[1])))
+    (folder / "ssh").chmod(0o755)
+    (folder / "program.py").write_text(BY_SSH)
+    told = environment(PYTHONPATH=str(ROOT))
+    told["PATH"] = f"{folder}:{told['PATH']}"
+    words = [sys.executable, "-m", "autograd_nb", "run", "-n", "2", "--hosts", ",".join(names), str(folder / "program.py"), how]
+    ended = subprocess.run([*inside[0], *words], env=told, capture_output=True, text=True, timeout=300, check=False)
+    assert f"-x {names[1]} " in log.read_text()
+    return ended, names
+
+
+def test_a_job_is_started_on_another_host_by_ssh(hosts, tmp_path):
+    """The second host is another one by name, address and shared memory; files are the same. `ssh` is a script, so that keys and `sshd` are not tested."""
+    ended, names = by_ssh(hosts, tmp_path, "well")
+    assert ended.returncode == 0, ended.stderr
+    lines = sorted(line for line in ended.stdout.splitlines() if "sum" in line)
+    assert lines == [f"[{r}] sum 10.0 {r} {names[r // 2]} {r % 2} 2 1 well" for r in range(4)]
+    assert "UCX  WARN" not in ended.stdout
+
+
+def test_a_rank_that_fails_on_a_host_by_ssh_ends_all(hosts, tmp_path):
+    ended, _ = by_ssh(hosts, tmp_path, "fail")
+    assert ended.returncode != 0
+    assert "KeyError: 'there'" in ended.stderr
