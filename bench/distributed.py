@@ -2,7 +2,7 @@
 
 Collectives and training steps of this library beside bare MPI and, where an interpreter with PyTorch is named, beside gloo: the same program
 (`bench.ranks.program`). Run it by an interpreter that has the extra ``mpi``, alone on the machine. Every time is a median; each rank has one thread.
-Each line that has an aim says whether it is met. ``--model``: all-reductions of many sizes beside what the model of their cost says.
+Each line that has an aim says whether it is met. ``--model``: only all-reductions of many sizes, beside what the model of their cost says; a page gets both.
 """
 
 from __future__ import annotations
@@ -42,7 +42,11 @@ def here(ranks: int, cases: str, rounds: int) -> dict[str, float]:
     """Return the seconds of some cases on this library."""
     mpiexec = find_mpiexec()
     command = [mpiexec, "-n", str(ranks), *near(is_open_mpi(mpiexec)), sys.executable, str(PROGRAM), "autograd_nb", cases, str(rounds)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=_environment(), check=False)
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=_environment(), check=False)
+    except subprocess.TimeoutExpired:
+        print(f"{ranks} ranks: {cases} took longer than {PATIENCE} s", file=sys.stderr)
+        return {}
     if ended.returncode:
         print(ended.stderr[-2000:], file=sys.stderr)
     return _result(ended.stdout)
@@ -94,7 +98,7 @@ class Line:
 
 def table(python: str | None, quick: bool) -> list[str]:
     """Run everything; the lines of the table."""
-    rounds, port = (100 if quick else 1000), 29611
+    rounds, port = (100 if quick else 300), 29611
     lines = ["| what | ranks | µs here | µs beside | ratio | aim | met |", "|---|---|---|---|---|---|---|"]
     collectives, steps = "all-reduce 1 KB,all-reduce 4 MB", "mlp,branches"
     found = here(2, f"{collectives},bare 1 KB,bare 4 MB,hidden", rounds)
@@ -193,16 +197,19 @@ def write(page: Path, name: str, lines: list[str]) -> None:
 def main() -> None:
     """Print the table, and write it to a page where one is named."""
     words = argparse.ArgumentParser(prog="python -m bench.distributed", description=(__doc__ or "").split("\n")[0])
-    words.add_argument("--quick", action="store_true", help="a tenth of the rounds")
+    words.add_argument("--quick", action="store_true", help="a third of the rounds")
     words.add_argument("--torch", help="an interpreter that has PyTorch, to compare with gloo")
-    words.add_argument("--model", action="store_true", help="measure what all-reductions cost by ranks and bytes, beside the model")
-    words.add_argument("--link", default="1gbit", help="with --model: the rate of the link between two hosts, as `tc` writes it (needs root)")
-    words.add_argument("--page", type=Path, help="a page that gets the table between its marks: docs/distributed.md")
+    words.add_argument("--model", action="store_true", help="measure only what all-reductions cost by ranks and bytes, beside the model")
+    words.add_argument("--link", default="1gbit", help="for the model: the rate of the link between two hosts, as `tc` writes it (needs root)")
+    words.add_argument("--page", type=Path, help="a page that gets both tables between its marks: docs/distributed.md")
     given = words.parse_args()
-    lines = model(given.quick, given.link) if given.model else table(given.torch, given.quick)
-    print("\n".join(lines))
-    if given.page:
-        write(given.page, "model" if given.model else "measured", lines)
+    parts = {} if given.model else {"measured": table(given.torch, given.quick)}
+    if given.model or given.page:
+        parts["model"] = model(given.quick, given.link)
+    for name, lines in parts.items():
+        print("\n".join(lines))
+        if given.page:
+            write(given.page, name, lines)
 
 
 if __name__ == "__main__":

@@ -32,10 +32,23 @@ MOVED = {
     "distributed._functional_collectives": "distributed.functional",
     "distributed.optim": "optim.sharded",
     "distributed._tensor.experimental": "distributed.tensor.experimental",
-    **dict.fromkeys(("distributed._tensor", "distributed.device_mesh", "distributed.tensor.placement_types"), "distributed.tensor"),
+    **dict.fromkeys(
+        (
+            "distributed._tensor",
+            "distributed.device_mesh",
+            "distributed.tensor.placement_types",
+            "distributed._tensor.device_mesh",
+            "distributed._tensor.placement_types",
+            "distributed.tensor.device_mesh",
+        ),
+        "distributed.tensor",
+    ),
     "distributed.checkpoint": "serialization.sharded",
     "distributed.checkpoint.state_dict": "serialization.sharded.state",
-    **{f"distributed.checkpoint.{name}": "serialization.sharded" for name in ("filesystem", "state_dict_saver", "state_dict_loader", "stateful", "api")},
+    **{
+        f"distributed.checkpoint.{name}": "serialization.sharded"
+        for name in ("filesystem", "state_dict_saver", "state_dict_loader", "stateful", "api")
+    },
     "distributed.optim.zero_redundancy_optimizer": "optim.sharded",
     "distributed.algorithms": "distributed",
     "distributed.algorithms.join": "distributed.joining",
@@ -54,7 +67,10 @@ MOVED = {
     "version": "compat.version",
     "fx": "compat.fx",
     "fx._symbolic_trace": "compat.fx.tracer",
-    **{f"fx.{name}": f"compat.fx.{name}" for name in ("graph", "graph_module", "immutable_collections", "interpreter", "node", "passes", "proxy")},
+    **{
+        f"fx.{name}": f"compat.fx.{name}"
+        for name in ("graph", "graph_module", "immutable_collections", "interpreter", "node", "passes", "proxy")
+    },
     "fx.subgraph_rewriter": "compat.fx.subgraph_rewriter",
     "fx.passes.shape_prop": "compat.fx.passes.shape_prop",
     "amp.autocast_mode": "amp",
