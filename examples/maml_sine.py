@@ -111,6 +111,7 @@ def draw(path: Path, history: list[float], model, args, before, after) -> None:
         weights = adapted(model, dict(model.named_parameters()), x, y, args.inner_lr, k, recorded=False)
         with torch.no_grad():
             axes[2].plot(grid.numpy(), functional_call(model, weights, (grid,)).numpy(), label=f"after {k} steps", linewidth=1)
+    axes[2].set(title="one of them", xlabel="x", ylabel="y")
     axes[2].legend(fontsize=7)
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -103,8 +103,8 @@ def draw(path: Path, history: list[float], data, wanted, found, f) -> None:
     axes[1].plot(*data.T.numpy(), ".", color="0.5", markersize=2, label="data")
     axes[1].plot(*wanted.T.numpy(), color="C0", linewidth=3, alpha=0.5, label="true law")
     axes[1].plot(*found.T.numpy(), color="C1", label="learnt law")
-    axes[1].set(title="one trajectory, and the learnt field", aspect="equal")
-    axes[1].legend(loc="upper right")
+    axes[1].set(title="one trajectory, and the learnt field", xlabel="x", ylabel="y", aspect="equal")
+    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside right upper")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

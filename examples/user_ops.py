@@ -149,11 +149,11 @@ def draw(path: Path, energies: list[float], stiffness, history: list[float], mod
     axes[0].semilogy([max(e - BEST, 1e-7) for e in energies])
     axes[0].set(title="energy above the icosahedron's", xlabel="step")
     axes[1].plot(stiffness.numpy(), ".")
-    axes[1].set(title="stiffness of the cluster's modes")
+    axes[1].set(title="stiffness of the cluster's modes", xlabel="mode")
     axes[2].semilogy(history, linewidth=0.8)
     axes[2].set(title="pulses: loss", xlabel="step")
     axes[3].plot(model.weight.detach()[0, 0].numpy(), ".-")
-    axes[3].set(title="the filter that was learnt")
+    axes[3].set(title="the filter that was learnt", xlabel="sample")
     figure.savefig(path, dpi=100)
     plt.close(figure)
 

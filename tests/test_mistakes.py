@@ -95,7 +95,8 @@ def test_a_mistake_is_answered_with_a_remedy(what):
 @pytest.mark.parametrize("name", [
     "equal", "is_complex", "is_floating_point", "is_inference", "is_nonzero", "is_same_size", "is_signed", "positive", "ravel", "detach_",
     "as_strided_", "native_dropout", "nuclear_norm", "frobenius_norm", "result_type", "bitwise_and", "bitwise_or", "bitwise_xor",
-    "bitwise_left_shift", "bitwise_right_shift", "nn.functional.lp_pool1d", "nn.functional.lp_pool2d", "nn.functional.linear", "conv_tbc",
+    "bitwise_left_shift", "bitwise_right_shift", "isin",
+    "float_power", "nn.functional.lp_pool1d", "nn.functional.lp_pool2d", "nn.functional.linear", "conv_tbc",
     "Tensor.view_as", "Tensor.reshape_as", "Tensor.expand_as", "Tensor.type_as",
 ])  # fmt: skip
 def test_a_text_for_a_tensor_is_a_type_error(name):
@@ -106,7 +107,8 @@ def test_a_text_for_a_tensor_is_a_type_error(name):
     more = {"native_dropout": (0.5, True), "lp_pool1d": (2.0, 2), "lp_pool2d": (2.0, 2), "as_strided_": ((1,), (1,)), "frobenius_norm": (0,)}
     x = torch.ones(2, 2, dtype=torch.int64 if "bitwise" in name else torch.float32)
     given = {1: ("text",), 2: (x, "text"), 3: (x, x, "text"), 4: (x[None], x[None], "text")}
-    count = 4 if name == "conv_tbc" else 3 if name.endswith("linear") else 2 if name.startswith(("bit", "equal", "is_same", "result", "Tensor")) else 1
+    two = ("bit", "equal", "is_same", "result", "Tensor", "isin", "float_power")
+    count = 4 if name == "conv_tbc" else 3 if name.endswith("linear") else 2 if name.startswith(two) else 1
     with pytest.raises(TypeError, match="must be"):
         function(*given[count], *more.get(name.rpartition(".")[2], ()))
 
@@ -126,3 +128,8 @@ def test_gradients_are_clipped_by_one_number_only():
         with pytest.raises(RuntimeError, match="scalar tensor expected to be 0 dim"):
             nn.utils.clip_grads_with_norm_([w], 1.0, wrong)
     assert w.grad.tolist() == [1.0, 1.0]
+
+
+def test_floats_have_no_bits():
+    with pytest.raises(NotImplementedError, match="only implemented on integer and Boolean-type tensors"):
+        torch.bitwise_not(torch.ones(2))

@@ -313,9 +313,9 @@ def only_tensors(name: str, input: Any, other: Any, numbers: str = "none", secon
     ``numbers``: which operands may be one: "none", "second", "either" (but one is a tensor) or "both".
     """
     first = isinstance(input, Tensor)
-    if numbers == "both" or (first and (numbers != "none" or isinstance(other, Tensor))):
+    if numbers == "both" or (first and (isinstance(other, Tensor) or (numbers != "none" and not isinstance(other, str)))):
         return
-    if not first and numbers == "either" and isinstance(other, Tensor):
+    if not first and numbers == "either" and isinstance(other, Tensor) and not isinstance(input, str):
         return
     which, value = (second, other) if first else ("input", input)
     remedy = "" if isinstance(value, str) or value is None else f"; use tensor({shorten(value)})"

@@ -289,6 +289,9 @@ def isin(elements: Tensor | float, test_elements: Tensor | float, *, assume_uniq
     """Return whether each element is among ``test_elements``; isin([1, 2, 3], [2, 3]) = [False, True, True]."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): argument 'elements' or 'test_elements' must be a Tensor")
+    for name, value in (("elements", elements), ("test_elements", test_elements)):
+        if isinstance(value, str):
+            raise TypeError(f"isin(): argument '{name}' must be Tensor, not str (got {value!r})")
     x = elements if isinstance(elements, Tensor) else scalar_tensor(elements)
     tests = test_elements if isinstance(test_elements, Tensor) else scalar_tensor(test_elements)
     for t in (x, tests):

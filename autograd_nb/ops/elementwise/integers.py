@@ -37,10 +37,10 @@ def _bitwise_not(x):
 
 @public()
 def bitwise_not(input, *, out=None):
-    """Return every bit inverted; ``not`` for booleans. RuntimeError for floats; bitwise_not([0, 5]) = [-1, -6]."""
+    """Return every bit inverted; ``not`` for booleans. NotImplementedError for floats; bitwise_not([0, 5]) = [-1, -6]."""
     x = tensor_argument(input, "bitwise_not")
     if x.dtype.category > 1:
-        raise RuntimeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {x.dtype}")
+        raise NotImplementedError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {x.dtype}")
     y = logical_not(x) if x.dtype is dtypes.bool_ else _bitwise_not(x)
     return y if out is None else store(out, y, "bitwise_not", (), (input,))
 

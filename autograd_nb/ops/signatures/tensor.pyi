@@ -451,7 +451,7 @@ class TensorMethods:
         """Compute `bitwise_left_shift` in place and return the tensor."""
 
     def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
-        """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+        """Return every bit inverted; ``not`` for booleans. NotImplementedError for floats."""
 
     def bitwise_not_(self) -> Tensor:
         """Compute `bitwise_not` in place and return the tensor."""

@@ -354,7 +354,7 @@ def bitwise_left_shift_(input: Tensor, other: Tensor | Number | _complex) -> Ten
     """Compute `bitwise_left_shift` in place and return the tensor."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+    """Return every bit inverted; ``not`` for booleans. NotImplementedError for floats."""
 
 def bitwise_or(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return the bitwise or of integers and booleans. RuntimeError for others."""
