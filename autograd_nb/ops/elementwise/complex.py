@@ -19,7 +19,7 @@ from ...shapes import layout_of
 from ...tensor import Tensor, _storage, make
 from ..core.inplace import counted
 from ..core.pointwise import pointwise
-from ..core.recording import pushed, store
+from ..core.recording import pushed, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
@@ -236,11 +236,11 @@ def _two_parts(name: str, a: Any, b: Any, names: tuple[str, str], out: Any) -> N
             raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {x.dtype} and {y.dtype}")
     if x.dtype is not y.dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {x.dtype} but got scalar type {y.dtype} for second argument ({names[1]})"
+            f"Expected object of scalar type {scalar_type(x.dtype)} but got scalar type {scalar_type(y.dtype)} for second argument ({names[1]})"
         )
     if isinstance(out, Tensor) and out.dtype is not x.dtype.to_complex():
         raise RuntimeError(
-            f"Expected object of scalar type {x.dtype.to_complex()} but got scalar type {out.dtype} for argument 'out'"
+            f"Expected object of scalar type {scalar_type(x.dtype.to_complex())} but got scalar type {scalar_type(out.dtype)} for argument 'out'"
         )
 
 

@@ -371,7 +371,7 @@ def sign(x):
     return _sign(x)
 
 
-@pointwise(result="bool")
+@pointwise(result="bool", check=real_operands("signbit is not implemented for complex tensors."))
 def signbit(x):
     """Return whether the sign bit is set (true for −0.0); signbit([-1., 0., 2.]) = [ True, False, False]."""
     return m.copysign(1, x) < 0 if x.dtype in ("float32", "float64") else x < 0

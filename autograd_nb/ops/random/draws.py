@@ -7,6 +7,7 @@ same for any number of threads, and differ from PyTorch's.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -323,7 +324,23 @@ def _int_range(low: Any, high: Any, d: dtype) -> tuple[int, int]:
         raise RuntimeError(f"from is out of bounds for {d.name} (from={low})")
     if not least <= high - 1 <= most:
         raise RuntimeError(f"to - 1 is out of bounds for {d.name} (to={high})")
+    whole = _WHOLE.get(d.name)
+    if whole is not None:
+        for name, value in (("from", low), ("to - 1", high - 1)):
+            if not -whole <= value <= whole:
+                _tell_of_gaps(name, d, whole)
     return low, high
+
+
+def _tell_of_gaps(name: str, d: dtype, whole: int) -> None:
+    """Warn of a bound beyond the whole numbers that a floating dtype has all of."""
+    power = whole.bit_length() - 1
+    warnings.warn(
+        f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision limitations {d.name} can support discrete uniform distribution only "
+        "within this range: not all integers between the bounds are drawn (use a wider dtype).",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 @public(method=False)

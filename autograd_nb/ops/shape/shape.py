@@ -306,6 +306,9 @@ def movedim(input, source: int | Sequence[int], destination: int | Sequence[int]
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims as "
             f"destination ({list(destination)} dims)"
         )
+    for name, given in (("source", source), ("destination", destination)):
+        if len({wrap_dim(d, x.ndim) for d in given}) < len(given):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     src, dst = wrap_dims(source, x.ndim, "source"), wrap_dims(destination, x.ndim, "destination")
     if not x.ndim:
         return (_alias,)
