@@ -64,7 +64,7 @@ OLD_MODULES: dict[str, Absent] = {
 
 #: names of the package itself
 OLD_TOP: dict[str, Answer] = {
-    **_older("kl_div binary_cross_entropy_with_logits frobenius_norm nuclear_norm detach_ as_strided_ addmv_"),
+    **_older("kl_div binary_cross_entropy_with_logits frobenius_norm nuclear_norm detach_ as_strided_ addmv_ _compute_linear_combination"),
     **_older("get_autocast_dtype get_autocast_cpu_dtype get_autocast_gpu_dtype"),
     **each(_NONE, "set_autocast_enabled set_autocast_dtype set_autocast_cpu_dtype set_autocast_gpu_dtype set_autocast_cpu_enabled init_num_threads"),
     **each(Says(0), "autocast_increment_nesting autocast_decrement_nesting"), **each(_NO, "is_autocast_ipu_enabled is_autocast_xla_enabled is_distributed"),

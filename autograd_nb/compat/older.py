@@ -13,6 +13,7 @@ from .. import dtypes
 from ..autograd.function import Function
 from ..graph.versions import fix
 from ..nn import functional as F
+from ..ops.core.registry import OPS
 from ..ops.core.structured import tensor_argument
 from ..ops.creation.storages import LEGACY, of_file
 from ..ops.nn.cross_entropy import legacy_reduction
@@ -71,6 +72,16 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
     tensor(3.)
     """
     return tensor_argument(input, "nuclear_norm").norm("nuc", dim, keepdim)
+
+
+def _compute_linear_combination(input: Tensor, coefficients: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return Σⱼ cᵢⱼ · xⱼ for the coefficients c [m, n] and the input x [n, …].
+
+    >>> torch._compute_linear_combination(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([[1., 1.]]))
+    tensor([[4., 6.]])
+    """
+    y = OPS["tensordot"].call(coefficients, input, 1)
+    return y if out is None else out.copy_(y) if out.shape == y.shape else out.resize_(y.shape).copy_(y)
 
 
 def detach_(input: Tensor) -> Tensor:

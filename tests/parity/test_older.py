@@ -40,6 +40,7 @@ def test_norms_and_functions_in_place():
             t.nuclear_norm(x).item(),
             y.tolist(),
             z.tolist(),
+            t._compute_linear_combination(x, t.tensor([[1.0, -1.0], [2.0, 0.5]])).tolist(),
             t.as_strided_(x, (2,), (3,)).tolist(),
         ]
 
