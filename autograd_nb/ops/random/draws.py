@@ -337,10 +337,8 @@ def _tell_of_gaps(name: str, d: dtype, whole: int) -> None:
     power = whole.bit_length() - 1
     warnings.warn(
         f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision limitations {d.name} can support discrete uniform distribution only "
-        "within this range: not all integers between the bounds are drawn (use a wider dtype).",
-        UserWarning,
-        stacklevel=4,
-    )
+        "within this range: not all integers between the bounds are drawn (use a wider dtype).", UserWarning, stacklevel=4,
+    )  # fmt: skip
 
 
 @public(method=False)
