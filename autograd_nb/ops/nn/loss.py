@@ -93,7 +93,8 @@ def _held_as(y: Tensor, kind: dtypes.dtype, name: str) -> Tensor:
     if y.dtype is kind:
         return y
     if not can_cast(y.dtype, kind):
-        raise RuntimeError(f"{name}(): result type {scalar_type(y.dtype)} can't be cast to the desired output type {scalar_type(kind)} (use .float())")
+        cannot = f"result type {scalar_type(y.dtype)} can't be cast to the desired output type {scalar_type(kind)}"
+        raise RuntimeError(f"{name}(): {cannot} (an argument is of {kind}: use .float())")
     return cast(y, kind)
 
 
