@@ -44,6 +44,29 @@ def test_lu_and_what_it_solves(n, dtype):
     close(linalg.det(t / n), np.linalg.det(a / n), dtype)  # (float32 holds no determinant of the large one)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(16, 12, 8), (33, 3, 5), (5, 1, 1), (5, 3, 1), (7, 8, 3), (6, 16, 16)])
+def test_qr_of_many_small_matrices_is_that_of_each(shape, dtype):
+    a = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    far = 20 if dtype == "float32" else 170  # squares of such numbers are no numbers of the dtype
+    a[0], a[3, :, 0] = 0, 0
+    a[1] *= a.dtype.type(f"1e-{far}")
+    a[2] *= a.dtype.type(f"1e{far}")
+    a[4, 0, 0] = np.nan
+    t = torch.tensor(a)
+    for mode in ("reduced", "complete", "r"):
+        together = linalg.qr(t, mode)
+        turned = linalg.qr(t.flip(0), mode)
+        for k in range(len(a)):
+            scale = max(np.abs(a[k]).max(), np.finfo(dtype).tiny)
+            for found, alone, unit in zip(together, linalg.qr(t[k], mode), (1, scale), strict=True):
+                if found.numel():
+                    bound = 100 * np.finfo(dtype).eps
+                    np.testing.assert_allclose(found[k].numpy() / unit, alone.numpy() / unit, atol=bound, rtol=bound)
+        for found, other in zip(together, turned, strict=True):
+            assert not found.numel() or np.array_equal(found.numpy(), other.numpy()[::-1], equal_nan=True)
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 5), (2, 5, 3), (30, 40), (40, 30)])
 def test_factors_of_rectangles(shape):
     a = matrices(*shape)

@@ -10,7 +10,8 @@ import numpy as np
 
 from ...codegen.jit import helper
 from ...codegen.tiles import turn_rows
-from ...codegen.vectors import BYTES
+from ...codegen.vectors import BYTES, independent, rolled
+from .lapack import qr_of as by_lapack
 
 
 @helper
@@ -184,3 +185,106 @@ def inverse(batch, n, a, out, info):
         turn_rows(n * n, count, right, 0, lanes, out, i * n * n, n * n)
         for k in range(count):
             info[i + k] = bad[k]
+
+
+# ------------------------------------------------------------------------------------------------- reflections
+
+
+@helper(shared=True)
+def reflect(m, j, n, w, tau, x, width, begin, d):
+    """x[j:, c] -= tau·v·(vᵀ·x[j:, c]) for begin ≤ c < width: v is column j of w (m × n) below the diagonal, and 1 on it."""
+    lanes = BYTES // d.itemsize
+    for c in range(begin, width):
+        top = np.uintp((j * width + c) * lanes)
+        for k in range(lanes):
+            independent()
+            d[k] = x[top + np.uintp(k)]
+        for i in range(j + 1, m):
+            v, y = np.uintp((i * n + j) * lanes), np.uintp((i * width + c) * lanes)
+            for k in range(lanes):
+                independent()
+                d[k] += w[v + np.uintp(k)] * x[y + np.uintp(k)]
+        for k in range(lanes):
+            independent()
+            d[k] *= tau[np.uintp(j * lanes + k)]
+            x[top + np.uintp(k)] -= d[k]
+        for i in range(j + 1, m):
+            v, y = np.uintp((i * n + j) * lanes), np.uintp((i * width + c) * lanes)
+            for k in range(lanes):
+                independent()
+                x[y + np.uintp(k)] -= d[k] * w[v + np.uintp(k)]
+
+
+@helper
+def reflections(m, n, w, tau, d, squares, sizes, failed):
+    """Make the matrices of a group triangular, LAPACK's way; failed[lane]: sums of squares left float64's range."""
+    lanes, one = BYTES // d.itemsize, w.dtype.type(1)
+    for k in range(lanes):
+        rolled()
+        failed[k] = False
+    for j in range(min(m, n)):
+        for k in range(lanes):
+            rolled()
+            squares[k], sizes[k] = 0, 0
+        for i in range(j + 1, m):
+            for k in range(lanes):
+                independent()
+                x = np.float64(w[np.uintp((i * n + j) * lanes + k)])
+                squares[k] += x * x
+                sizes[k] += abs(x)
+        for k in range(lanes):
+            independent()
+            at = np.uintp((j * n + j) * lanes + k)
+            alpha = np.float64(w[at])
+            total = squares[k] + alpha * alpha
+            flat = sizes[k] == 0
+            failed[k] |= not (flat or 1e-280 < total < 1e280) or alpha != alpha
+            size = np.sqrt(total)
+            beta = alpha if flat else size if alpha < 0 else -size
+            tau[np.uintp(j * lanes + k)] = 0 if flat else (beta - alpha) / beta
+            w[at] = beta
+            d[k] = one if flat else one / (alpha - beta)
+        for i in range(j + 1, m):
+            for k in range(lanes):
+                independent()
+                w[np.uintp((i * n + j) * lanes + k)] *= d[k]
+        reflect(m, j, n, w, tau, w, n, j + 1, d)
+
+
+def qr(batch, m, n, columns, a, q, r):
+    """Do `lapack.qr` of real matrices."""
+    lanes = BYTES // a.itemsize
+    reflected, rows = min(m, n), r.size // (batch * n)
+    w, x = np.empty(m * n * lanes, a.dtype), np.empty(m * columns * lanes, a.dtype)
+    tau, d = np.empty(reflected * lanes, a.dtype), np.empty(lanes, a.dtype)
+    squares, sizes, failed = np.empty(lanes, np.float64), np.empty(lanes, np.float64), np.empty(lanes, np.bool_)
+    zero = a.dtype.type(0)
+    for first in range(0, batch, lanes):
+        some = min(lanes, batch - first)
+        for e in range(m * n):
+            for k in range(lanes):  # not `gather`, half of whose kernel it would be
+                rolled()
+                w[np.uintp(e * lanes + k)] = a[np.uintp((first + min(k, some - 1)) * m * n + e)]
+        reflections(m, n, w, tau, d, squares, sizes, failed)
+        for k in range(some):
+            for c in range(n):
+                for row in range(rows):
+                    rolled()
+                    r[np.uintp(((first + k) * n + c) * rows + row)] = w[np.uintp((row * n + c) * lanes + k)] if row <= c else zero
+        if columns:
+            for e in range(m * columns):
+                for k in range(lanes):
+                    independent()
+                    x[np.uintp(e * lanes + k)] = a.dtype.type(e // columns == e % columns)
+            for j in range(reflected - 1, -1, -1):
+                reflect(m, j, n, w, tau, x, columns, j, d)
+            for k in range(some):
+                for c in range(columns):
+                    for row in range(m):
+                        rolled()
+                        q[np.uintp(((first + k) * columns + c) * m + row)] = x[np.uintp((row * columns + c) * lanes + k)]
+        for k in range(some):
+            rolled()
+            if failed[k]:
+                i = first + k
+                by_lapack(i, i + 1, m, n, columns, rows, a, q, r)

@@ -383,14 +383,14 @@ def geqrf(batch, m, n, a, out, tau):
         _geqrf(kind_of(a), m, n, mine.ctypes, m, tau[i * r:].ctypes)
 
 
-def qr(batch, m, n, columns, a, q, r):
-    """a[i] = q[i]·r[i], by columns: the first ``columns`` of q, at most m, and as many rows of r; no q where ``columns`` is 0."""
+@helper
+def qr_of(begin, end, m, n, columns, rows, a, q, r):
+    """Do `qr` of the matrices from ``begin`` to ``end``, for ``rows`` of r."""
     k = min(m, n)
-    rows = r.size // (batch * n)
     scratch = np.zeros(m * max(n, columns), a.dtype)
     tau = np.empty(k, a.dtype)
     zero = a.dtype.type(0)
-    for i in range(batch):
+    for i in range(begin, end):
         transpose(m, n, a[i * m * n:(i + 1) * m * n], scratch)
         _geqrf(kind_of(a), m, n, scratch.ctypes, m, tau.ctypes)
         for c in range(n):
@@ -399,6 +399,11 @@ def qr(batch, m, n, columns, a, q, r):
         if columns:
             _orgqr(kind_of(a), m, columns, k, scratch.ctypes, m, tau.ctypes)
             copy(q[i * m * columns:], scratch, m * columns)
+
+
+def qr(batch, m, n, columns, a, q, r):
+    """a[i] = q[i]·r[i], by columns: the first ``columns`` of q, at most m, and as many rows of r; no q where ``columns`` is 0."""
+    qr_of(0, batch, m, n, columns, r.size // (batch * n), a, q, r)
 
 
 # ------------------------------------------------------------------------------------ eigen- and singular values

@@ -35,6 +35,7 @@ from .common import (
 )
 from .triangular import solve as solve_triangle
 
+_MANY_QR = Kernel("linalg.batched", "qr", outputs=2)
 _QR, _GEQRF = Kernel("linalg.lapack", "qr", outputs=2), Kernel("linalg.lapack", "geqrf", outputs=2)
 _LDL, _LDL_SOLVE = Kernel("linalg.ldl", "factor", outputs=3), Kernel("linalg.ldl", "solve")
 
@@ -91,7 +92,8 @@ def _qr(a, mode):
     r = by_columns((*batch, rows, n), a.dtype)
     q = new_empty((0,), a.dtype) if mode == "r" else by_columns((*batch, m, rows), a.dtype)
     if a._layout.size:
-        _QR(a.dtype, count(a), m, n, 0 if mode == "r" else rows, dense(a), q._data, r._data)
+        many = count(a) >= 4 and m * n <= 256 and m * rows <= 256 and a.dtype.is_floating_point
+        (_MANY_QR if many else _QR)(a.dtype, count(a), m, n, 0 if mode == "r" else rows, dense(a), q._data, r._data)
     elif q._layout.size:  # of a matrix without columns
         q.copy_(identity(m, a.dtype))
         q._version_[0] = 0
