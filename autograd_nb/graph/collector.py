@@ -6,7 +6,8 @@ import atexit
 import gc
 import sys
 import weakref
-from itertools import compress
+from collections.abc import Iterator
+from itertools import chain, compress, repeat, starmap
 from typing import Any
 
 #: blocks of memory that a program has at most none of which is worth being looked for; NumPy's import leaves 75,000
@@ -89,9 +90,14 @@ def living(kind: type) -> list[Any]:
         kinds += type.__subclasses__(known)
     wanted = {*map(id, kinds), id(_Witness)}.__contains__
 
-    def seen() -> list[Any]:  # (by functions of C alone: there may be millions)
-        objects = gc.get_objects()
-        return [*compress(objects, map(wanted, map(id, map(type, objects))))]
+    def among_all() -> Iterator[Any]:
+        twice = chain.from_iterable(map(repeat, starmap(gc.get_objects, ((),)), (2,)))  # the list of all objects, as what is chosen from and what by
+        return chain.from_iterable(map(compress, twice, map(map, repeat(wanted), map(map, repeat(id), map(map, repeat(type), twice)))))
+
+    def seen() -> list[Any]:
+        # In one instruction, by functions of C alone: there may be millions, and no other thread may come in between. Who holds all objects holds
+        # the tuples that others are filling, which CPython then cannot resize: their `tuple(…)` would be a SystemError.
+        return [*among_all()]
 
     found = seen()
     if not any(o is _witness for o in found):

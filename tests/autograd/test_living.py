@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 
 import pytest
@@ -43,3 +44,31 @@ def test_what_is_set_aside_is_found_while_another_thread_looks_too(monkeypatch: 
         monkeypatch.undo()
         gc.unfreeze()
     assert any(t is x for t in found)
+
+
+def test_other_threads_fill_tuples_meanwhile() -> None:
+    """CPython resizes a tuple that is being made only while nobody else holds it."""
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def fill() -> None:
+        try:
+            while not done.is_set():
+                assert len(tuple(i for i in range(300))) == 300
+        except BaseException as error:
+            failed.append(error)
+
+    others = [threading.Thread(target=fill) for _ in range(2)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in others:
+            thread.start()
+        for _ in range(100):
+            living(torch.Tensor)
+    finally:
+        done.set()
+        sys.setswitchinterval(before)
+        for thread in others:
+            thread.join()
+    assert not failed
