@@ -68,7 +68,8 @@ class Courier:
         self.travelling.append((ticket, *arrays))
 
     def close(self) -> None:
-        """Let the thread end, once it is through."""
+        """Let the thread end, once it is through; what MPI may still write into stays."""
+        communication().abandoned += [kept for kept in self.travelling if kept[0][0] > self.words[LANDED]]
         self.words[CLOSED] = 1
         launch.interrupted.remove(self.interrupted)
         for sign in (CALL, LANDING):

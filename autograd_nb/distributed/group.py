@@ -21,6 +21,7 @@ from ..tensor import Tensor, wrap
 from . import mpi, rendezvous, waiting
 from .courier import Courier
 from .ending import end_together
+from .failures import DistBackendError
 from .thread import communication, drain
 from .watch import Watch, holder
 from .work import Task
@@ -247,6 +248,8 @@ def init_process_group(
     if holder.watch is None:
         holder.watch = Watch(MPI, comm.Dup())
         end_together(MPI, leave_all)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_forked)
     world.made += 1
     made = ProcessGroup(f"world {world.made}", range(started), comm.Get_rank(), name, limit, comm)
     world.groups[made.name] = GroupMember.WORLD = made
@@ -257,6 +260,15 @@ def _crowded(near: Any) -> bool:
     every = near.allgather(allowance())
     granted = sum({name: quota for _, name, quota in every}.values())
     return len(every) > min(len(set().union(*[processors for processors, _, _ in every])), granted)
+
+
+def _forked() -> None:
+    """Let calls raise in a process that was forked off: MPI, and the threads that call it, are its parent's."""
+    if holder.watch is not None:
+        holder.watch = None
+        communication().broken = DistBackendError("a forked process makes no collective calls: MPI is its parent's; start ranks by `run -n` or spawn()")
+        for g in world.groups.values():
+            g.words[GIVEN_UP] = 1
 
 
 def leave_all() -> None:
@@ -283,6 +295,8 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     drain(of.timeout)
     ended = list(world.groups.values()) if of is GroupMember.WORLD else [of]
     for g in ended:
+        if g.courier is not None:
+            g.courier.settle(g.timeout)
         if holder.watch is not None:
             holder.watch.leave(g.name, list(g.ranks), {g.name: g.made()})
         g.end()

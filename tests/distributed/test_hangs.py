@@ -232,6 +232,55 @@ def test_an_exception_while_calls_travel_ends_all_at_once():
         assert "waited" not in out
 
 
+def test_a_group_is_destroyed_while_calls_travel():
+    """They end first, where the others make them too; where these have left, the call is given up."""
+    program = """
+from autograd_nb.distributed.group import world
+world.crowded = False
+def fails(x):
+    dist.all_reduce(y := x * 2, async_op=True)
+    raise KeyError
+def begun():
+    try: torch.compile(fails)(torch.ones(100_000))
+    except KeyError: pass
+begun()
+words = dist.group.WORLD.words
+dist.destroy_process_group()
+landed = int(words[32]) == int(words[33]) == 1 and words[3] == 1 and words[0] == 1
+dist.init_process_group(timeout=timedelta(seconds=100))
+begun()
+dist.barrier()
+if rank == 0: begun()  # alone
+words = dist.group.WORLD.words
+dist.destroy_process_group()
+print("landed", landed, int(words[0]), flush=True)
+"""
+    ended = job(2, "-c", HEAD.replace("LIMIT", "100") + program)
+    assert ended.out.count("landed True 1") == 2, ended.out
+
+
+def test_a_forked_process_is_told_that_it_has_no_group():
+    program = """
+total = torch.compile(lambda x: (y := x * 2, dist.all_reduce(y))[0], fullgraph=True)
+for _ in range(3): total(x)
+sys.stdout.flush()
+child = os.fork()
+if child == 0:
+    for call in (total, dist.all_reduce):
+        try: call(x)
+        except dist.DistBackendError as error: print("child", dist.get_rank(), error, flush=True)
+    os._exit(0)  # as multiprocessing's workers do
+os.waitpid(child, 0)
+print("parent", total(x)[0].item(), flush=True)
+"""
+    ended = job(2, "-c", HEAD.replace("LIMIT", "100") + program)
+    assert ended.code == 0, ended.out
+    for rank in range(2):
+        assert ended.out.count(f"child {rank} a forked process makes no collective calls") == 1
+        assert f"child {rank} all_reduce #10 float64[1000] SUM cannot run, as an earlier call failed: a forked process" in ended.out
+    assert ended.out.count("parent ") == 2
+
+
 def test_compiled_calls_of_other_sizes_are_refused_at_once():
     out = run(COMPILED.replace("LIMIT", "100") + "total(x[:5 + rank])", ranks=2, limit=LONG)
     assert "waited" not in out
