@@ -469,4 +469,4 @@ FAMILIES["op"] = 14, [[f"{{new}} = {t}" for t in found] for _, found in ops.temp
 FAMILIES["module"] = 4, MODULE
 FAMILIES["optimizer"] = 3, OPTIMIZER
 #: families that a function that is compiled is drawn from
-COMPILED = ("unary", "binary", "view", "shuffle", "reduction", "product", "neural", "in place", "backward", "gradient")
+COMPILED = ("unary", "binary", "view", "shuffle", "reduction", "product", "neural", "in place", "backward", "gradient", "tie", "function", "graph", "out")
