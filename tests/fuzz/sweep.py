@@ -36,6 +36,7 @@ KINDS = {
     "bool": "make({k}, {shape}, 'bool')",
     "complex": "make({k}, {shape}, 'complex128').requires_grad_() * 1",
     "empty": "make({k}, {empty}).requires_grad_() * 1",
+    "inference": "{inference}(make({k}, {shape}).requires_grad_())",
     "scalar": "make({k}, ()).requires_grad_() * 1",
     "first scalar": "make({k}, {first}).requires_grad_() * 1",
     "more": "make({k}, {more}).requires_grad_() * 1",
@@ -61,7 +62,8 @@ def operand(kind: str, k: int, shape: tuple[int, ...]) -> str:
     n = len(shape)
     return KINDS[kind].format(
         k=k, shape=shape, turned=shape[::-1], dims=", ".join(map(str, range(n)[::-1])) if n else "()", gaps=(*shape, 2), one=(1,) * n,
-        bits=32 if k % 2 else 64, empty=(0, *shape[1:]) if shape else (), first=() if k == 1 else shape, more=(2, *shape), less=shape[1:],
+bits=32 if k % 2 else 64, empty=(0, *shape[1:]) if shape else (), first=() if k == 1 else shape, more=(2, *shape), less=shape[1:],
+        inference="torch.inference_mode()(lambda z: z * 1)" if k % 2 else "1 * ",
     )  # fmt: skip
 
 

@@ -38,8 +38,8 @@ def test_programs_that_were_found():
 
 @pytest.mark.parity
 def test_every_op():
-    """A leaf and a turned operand: what PyTorch refuses, what requires grad, values, strides, gradients, shared memory."""
-    found = run("tests.fuzz.sweep", "--most", "1", "--kinds", "leaf", "turned", NUMBA_DISABLE_JIT="1")
+    """A leaf, a turned operand and an inference tensor: what PyTorch refuses, what requires grad, values, strides, gradients, shared memory."""
+    found = run("tests.fuzz.sweep", "--most", "1", "--kinds", "leaf", "turned", "inference", NUMBA_DISABLE_JIT="1")
     assert "{'programs': " in found and found.count(" after step ") == 0, found
 
 

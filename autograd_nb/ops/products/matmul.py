@@ -11,7 +11,7 @@ from ...graph.modes import state
 from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
-from ..core.recording import fresh, need_numbers, no_complex_derivative, store
+from ..core.recording import fresh, need_numbers, no_complex_derivative, refuse_inference, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense, in_float32
@@ -231,6 +231,8 @@ def kron(input, other, *, out=None):
     rank = max(a.ndim, b.ndim)
     sizes_a, sizes_b = ((1,) * (rank - t.ndim) + tuple(t.shape) for t in (a, b))
     if state.grad:  # what the derivative keeps is nobody's to change
+        if (a._version_[0] < 0 and b.requires_grad) or (b._version_[0] < 0 and a.requires_grad):
+            refuse_inference()
         a, b = a.clone(), b.clone()
     spread = a.reshape([k for n in sizes_a for k in (n, 1)]) * b.reshape([k for n in sizes_b for k in (1, n)])
     y = fresh(spread.reshape([n * k for n, k in zip(sizes_a, sizes_b, strict=True)]))

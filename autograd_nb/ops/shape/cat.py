@@ -109,7 +109,8 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         y = _cats.first(dim, ts, d, [*first.shape[:d], sum(t.shape[d] for t in ts), *first.shape[d + 1 :]])
         if y is not None:
             return y
-    if len(kept) < len(ts):  # the result requires grad if one of these does, which then gets a gradient of no elements
+    if len(kept) < len(ts):  # (those lie in C order, and so does the result; one that requires grad gets a gradient of no elements)
+        kept[0] = first.contiguous()
         nothing = [*first.shape[:d], 0, *first.shape[d + 1 :]]
         kept += [_nothing_of(t, nothing) for t in ts if t.requires_grad and tuple(t.shape) == (0,) and t is not first]
     y = _cat(tuple(t.to(kind) for t in kept), d)

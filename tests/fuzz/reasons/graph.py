@@ -75,8 +75,9 @@ GRAPH = (
     ),
     Explained(
         "saved on the CPU",
-        "save_on_cpu keeps copies here; PyTorch's keeps the tensors of the CPU themselves, and reads what was written to them since.",
-        lambda c: "value" in c.kind and "save_on_cpu" in c.before and re.search(r"grad|backward", c.statement + c.kind),
+        "save_on_cpu and allow_mutation_on_saved_tensors keep copies here; PyTorch's keep the tensors of the CPU themselves, or do not see a "
+        "write by way of .data, and read what was written since.",
+        lambda c: "value" in c.kind and re.search(r"save_on_cpu|\.data(?s:.)*allow_mutation_on_saved_tensors", f"{c.before}\n{c.statement}") and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
         "histories of lists",
@@ -220,7 +221,7 @@ GRAPH = (
         lambda c: (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs and "grad" in c.statement)
         or (
             c.kind == "value"
-            and (made := re.match(r"(v\d+)(\.view\(.*\))?\[.*\] = ", c.statement) or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
+            and (made := re.match(r"(v\d+)(?:(\.view\(.*\))?\[.*\] = |\.\w+_\()", c.statement) or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
             and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
             and 0 in getattr(c.known.get(made[1]), "strides", ())
         ),

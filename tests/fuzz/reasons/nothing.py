@@ -14,8 +14,8 @@ NOTHING = (
     ),
     Explained(
         "the gradient of nothing",
-        "That of cummax and cummin is in PyTorch the operand itself, which requires grad.",
-        lambda c: c.kind in ("requires_grad", "leaf", "history") and c.empty and re.search(r"cummax|cummin|block_diag", c.before),
+        "That of cummax and cummin is in PyTorch the operand itself, which requires grad; that of an attention to nothing has no history there.",
+        lambda c: c.kind in ("requires_grad", "leaf", "history") and c.empty and re.search(r"cummax|cummin|block_diag|scaled_dot_product", c.before),
     ),
     Explained(
         "pixels of nothing",
