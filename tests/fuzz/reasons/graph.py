@@ -77,7 +77,9 @@ GRAPH = (
         "saved on the CPU",
         "save_on_cpu and allow_mutation_on_saved_tensors keep copies here; PyTorch's keep the tensors of the CPU themselves, or do not see a "
         "write by way of .data, and read what was written since.",
-        lambda c: "value" in c.kind and re.search(r"save_on_cpu|\.data(?s:.)*allow_mutation_on_saved_tensors", f"{c.before}\n{c.statement}") and re.search(r"grad|backward", c.statement + c.kind),
+        lambda c: "value" in c.kind
+        and re.search(r"save_on_cpu|\.data(?s:.)*allow_mutation_on_saved_tensors", f"{c.before}\n{c.statement}")
+        and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
         "histories of lists",
