@@ -75,13 +75,13 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
 
 
 def _compute_linear_combination(input: Tensor, coefficients: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return Σⱼ cᵢⱼ · xⱼ for the coefficients c [m, n] and the input x [n, …].
+    """Return Σⱼ cᵢⱼ · xⱼ for the coefficients c [m, n] and the input x [n, …], of its dtype; added to ``out`` where that is given.
 
     >>> torch._compute_linear_combination(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([[1., 1.]]))
     tensor([[4., 6.]])
     """
-    y = OPS["tensordot"].call(coefficients, input, 1)
-    return y if out is None else out.copy_(y) if out.shape == y.shape else out.resize_(y.shape).copy_(y)
+    y = OPS["tensordot"].call(coefficients.to(input.dtype), input, 1)
+    return y if out is None else out.add_(y)
 
 
 def detach_(input: Tensor) -> Tensor:

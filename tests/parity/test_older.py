@@ -41,6 +41,8 @@ def test_norms_and_functions_in_place():
             y.tolist(),
             z.tolist(),
             t._compute_linear_combination(x, t.tensor([[1.0, -1.0], [2.0, 0.5]])).tolist(),
+            t._compute_linear_combination(x.to(t.complex64), t.tensor([[1.0, -1.0]])).tolist(),
+            t._compute_linear_combination(x, t.tensor([[1.0, -1.0]]), out=t.ones(1, 3)).tolist(),
             t.as_strided_(x, (2,), (3,)).tolist(),
         ]
 
