@@ -105,7 +105,8 @@ def sgd(
     for first in (True, False):
         rows = [row for row, has in zip(zip(params, d_p_list, buffers, strict=True), begun, strict=True) if has is not first]
         if rows:
-            form.descend(group, *map(list, zip(*rows, strict=True)), first=first)
+            ps, grads, kept = map(list, zip(*rows, strict=True))
+            form.descend(group, ps, grads, kept, first=first)
     momentum_buffer_list[:] = buffers
 
 
