@@ -73,7 +73,7 @@ def gradcheck(
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
-    _warn_of_precision(args, wanted)
+    _look_at(args, wanted)
     try:
         real, parts = _of_reals(func, args, wanted)
         if check_backward_ad:
@@ -91,8 +91,13 @@ def gradcheck(
     return True
 
 
-def _warn_of_precision(args: tuple[Any, ...], wanted: list[int]) -> None:
+def _look_at(args: tuple[Any, ...], wanted: list[int]) -> None:
     for i in wanted:
+        if any(st == 0 and size > 1 for st, size in zip(args[i].stride(), args[i].shape, strict=True)):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to compute "
+                "the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
+            )
         if args[i].dtype not in (float64, complex128):
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point. This check will likely fail if all the "

@@ -119,3 +119,11 @@ def test_anomaly_detection_leaves_no_trace():
             assert engine.watch is None
         assert engine.watch is not None
     assert engine.watch is None
+
+
+def test_expanded_inputs_are_refused():
+    """Their elements share memory, so that none can be moved alone."""
+    x = torch.ones((), dtype=torch.float64).expand(3).detach().requires_grad_()
+    with pytest.raises(RuntimeError, match="The 0th input has a dimension with stride 0"):
+        torch.autograd.gradcheck(torch.sin, (x,))
+    assert torch.autograd.gradcheck(torch.sin, (x.detach().contiguous().requires_grad_(),))

@@ -14,7 +14,16 @@ from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import SINGLE, limits, number_argument, number_as, real_argument, real_beside
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, need_floats, need_numbers, no_complex_derivative, not_for_barebone, not_for_complex, store
+from ..core.recording import (
+    guarded,
+    need_floats,
+    need_numbers,
+    no_complex_derivative,
+    not_for_barebone,
+    not_for_complex,
+    real_operands,
+    store,
+)
 from ..core.registry import OPS, register
 from ..core.structured import tensor_argument
 from ..creation.create import new_empty
@@ -237,7 +246,10 @@ def _gelu_tanh_slope(x):
     return 0.5 * (1 + t) + (0.5 * x) * (1 - t * t) * (_TANH_SCALE * (1 + (3 * 0.044715) * (x * x)))
 
 
-@formula(_gelu_tanh_slope, name="gelu_tanh", node="GeluBackward0")
+@formula(
+    _gelu_tanh_slope, name="gelu_tanh", node="GeluBackward0",
+    check=real_operands('"gelu" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
+)
 def _gelu_tanh(x):
     return (0.5 * x) * (1 + m.tanh(_TANH_SCALE * (x + 0.044715 * (x * x * x))))
 

@@ -60,6 +60,11 @@ NOTHING = (
         lambda c: c.kind == "not refused" and "MKL FFT error" in c.theirs and c.empty,
     ),
     Explained(
+        "largest of nothing",
+        "The largest norm of gradients counts tensors without elements as 0 here, where PyTorch has no answer.",
+        lambda c: c.kind == "not refused" and "_foreach_norm cannot compute the infinity norm on an empty tensor" in c.theirs,
+    ),
+    Explained(
         "offset of nothing",
         "A view without elements does not remember where in the storage it would begin.",
         lambda c: c.kind == "value" and re.search(r"storage_offset|as_strided", c.statement) and c.empty,

@@ -101,7 +101,7 @@ def _polynomials_of_nan(case: Any) -> Any:
 def _sums_of_infinities(case: Any) -> Any:
     """Which parts of a transform of infinities are nan depends on the algorithm; a convolution here multiplies the padding with its weights,
     and an attention leaves out keys that are masked."""
-    return case.kind == "value" and case.unbounded and "nan" in case.what and re.search(r"fft\.|stft\(|(?i:conv|attention)", case.statement)
+    return case.kind == "value" and case.unbounded and re.search(r"fft\.|stft\(|(?i:conv|attention)", case.statement)
 
 
 def _planned_sums(case: Any) -> Any:
@@ -109,9 +109,15 @@ def _planned_sums(case: Any) -> Any:
     return case.kind == "error type" and "Einstein sum subscript" in case.theirs
 
 
+def _conditions_of_singular_matrices(case: Any) -> Any:
+    """How far a least singular value that should be 0 is from it is rounding."""
+    return case.kind == "value" and "linalg.cond(" in case.statement and re.search(r"inf|e\+(1[2-9]|[2-9]\d|\d{3})", case.what)
+
+
 TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _integers_that_require_grad, _norms_of_nothing, _complex_numbers_over_zero, _kept_results_of_second_derivatives, _views_of_batches,
     _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped,
     _sequences_that_are_turned, _given_gradients_that_are_kept, _means_of_infinities, _distributions_of_nothing,
     _decompositions_of_infinities, _polynomials_of_nan, _sums_of_infinities, _planned_sums,
+    _conditions_of_singular_matrices,
 )  # fmt: skip

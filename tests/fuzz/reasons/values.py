@@ -32,7 +32,7 @@ VALUES = (
     Explained(
         "half precision that PyTorch lacks",
         "Special functions are formulas here, which are compiled for every precision.",
-        lambda c: c.kind == "not refused" and re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and "special." in c.statement,
+        lambda c: c.kind == "not refused" and re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and re.search(r"special\.|polar\(", c.statement),
     ),
     Explained(
         "spacings of several dims",
