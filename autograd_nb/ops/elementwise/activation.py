@@ -14,16 +14,7 @@ from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import SINGLE, limits, number_argument, number_as, real_argument, real_beside
 from ..core.pointwise import pointwise
-from ..core.recording import (
-    guarded,
-    need_floats,
-    need_numbers,
-    no_complex_derivative,
-    not_for_barebone,
-    not_for_complex,
-    real_operands,
-    store,
-)
+from ..core.recording import guarded, need_floats, need_numbers, no_complex_derivative, not_for_barebone, not_for_complex, store
 from ..core.registry import OPS, register
 from ..core.structured import tensor_argument
 from ..creation.create import new_empty
@@ -246,10 +237,7 @@ def _gelu_tanh_slope(x):
     return 0.5 * (1 + t) + (0.5 * x) * (1 - t * t) * (_TANH_SCALE * (1 + (3 * 0.044715) * (x * x)))
 
 
-@formula(
-    _gelu_tanh_slope, name="gelu_tanh", node="GeluBackward0",
-    check=real_operands('"gelu" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
-)
+@formula(_gelu_tanh_slope, name="gelu_tanh", node="GeluBackward0")
 def _gelu_tanh(x):
     return (0.5 * x) * (1 + m.tanh(_TANH_SCALE * (x + 0.044715 * (x * x * x))))
 
@@ -269,6 +257,8 @@ def gelu(input, approximate="none", *, out=None):
         raise TypeError(f"gelu(): argument 'approximate' must be str, not {type(approximate).__name__} (approximate={shorten(approximate)})")
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"approximate argument must be either none or tanh (approximate={approximate!r})")
+    if input.dtype.is_complex:
+        raise not_for_complex("gelu")
     y = (_gelu if approximate == "none" else _gelu_tanh)(input)
     return y if out is None else store(out, y, "gelu", (), (input,))
 
