@@ -41,6 +41,8 @@ def _returns(*args: Any, **kwargs: Any) -> Any:
     return given[0] if given else lambda function: function
 
 
+_standing: dict[tuple[str, str], Any] = {}  # what has been made, by module and name
+
 #: there is no answer
 NOT_THERE: object = object()
 
@@ -103,8 +105,10 @@ def besides(places: tuple[str, ...], name: str, module: str) -> Any:
 
 
 def _kept(name: str, answer: Answer, module: str) -> Any:
-    """Return what stands for an answer, the same each time: it is the module's from now on."""
-    return sys.modules[module].__dict__.setdefault(name, made(name, answer, module))
+    """Return what stands for an answer, the same each time."""
+    if (module, name) not in _standing:
+        _standing.setdefault((module, name), made(name, answer, module))
+    return _standing[module, name]
 
 
 def _documented(places: tuple[str, ...], name: str, module: str) -> Any:

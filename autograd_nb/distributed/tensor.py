@@ -87,7 +87,7 @@ class DeviceMesh:
 
     device_type: kept as it is given; mesh: the ranks, a tensor or lists; mesh_dim_names: one for each dim.
 
-    >>> mesh = DeviceMesh("cpu", [0, 1], mesh_dim_names=("dp",))
+    >>> mesh = dist.tensor.DeviceMesh("cpu", [0, 1], mesh_dim_names=("dp",))
     >>> mesh, mesh.size(), mesh.get_local_rank("dp") == rank
     (DeviceMesh('cpu', [0, 1], mesh_dim_names=('dp',)), 2, True)
     """
@@ -203,7 +203,7 @@ def init_device_mesh(
 
     RuntimeError where there are not as many ranks.
 
-    >>> init_device_mesh("cpu", (2, 1), mesh_dim_names=("dp", "tp"))["dp"]
+    >>> dist.tensor.init_device_mesh("cpu", (2, 1), mesh_dim_names=("dp", "tp"))["dp"]
     DeviceMesh('cpu', [0, 1], mesh_dim_names=('dp',))
     """
     if not is_initialized():
@@ -284,7 +284,7 @@ class DTensor(Tensor):
 
     Ops compute of the part, and return plain tensors.
 
-    >>> t = distribute_tensor(torch.arange(4.), DeviceMesh("cpu", [0, 1]), [Shard(0)])
+    >>> t = dist.tensor.distribute_tensor(torch.arange(4.), DeviceMesh("cpu", [0, 1]), [Shard(0)])
     >>> t.to_local().tolist() == [2.0 * rank, 2.0 * rank + 1], t.full_tensor(), t.placements
     (True, tensor([0., 1., 2., 3.]), (Shard(dim=0),))
     """
@@ -371,7 +371,7 @@ def distribute_tensor(
 
     Errors: ValueError for other than one placement, NotImplementedError for meshes of several dims and partial sums.
 
-    >>> distribute_tensor(torch.ones(4, 3), placements=[Shard(1)]).shape == (4, 2 - rank)
+    >>> dist.tensor.distribute_tensor(torch.ones(4, 3), placements=[Shard(1)]).shape == (4, 2 - rank)
     True
     """
     mesh, placement = _placed(device_mesh, placements)

@@ -19,7 +19,7 @@ from ..core.foreign import asked
 from ..core.inplace import counted, is_same_memory
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.pointwise import Pointwise
-from ..core.registry import parameters_of, public, register
+from ..core.registry import numpy_names, parameters_of, public, register
 from ..core.structured import structured, tensor_argument
 
 
@@ -301,12 +301,13 @@ def is_meta(value: Any) -> bool:
 
 def placed(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a function that makes tensors: its ``device`` is looked at, and what is made on "meta" has no numbers."""
+    make = numpy_names(function)  # (the table takes a decorated function as it is)
 
     @wraps(function)
     def there(*args: Any, device: Any = None, **options: Any) -> Any:
         if device is None or not is_meta(device):
-            return function(*args, **options)
-        return asked.meta().on_meta(function(*args, **options))
+            return make(*args, **options)
+        return asked.meta().on_meta(make(*args, **options))
 
     return there
 
