@@ -302,7 +302,7 @@ _CPP = {
 #: what PyTorch says of an output of another dtype; {have} and {want} are scalar types
 _EXACT_TEXTS = {
     "Found dtype {have} but expected {want}": "abs ceil floor frac hardshrink conj_physical neg round sgn sign trunc softshrink",
-    "expected scalar_type {want} but found {have}": "cummax cummin logcumsumexp",
+    "expected scalar_type {want} but found {have}": "cummax cummin diff logcumsumexp",
     "{name} does not support non-boolean outputs.": "isposinf isneginf signbit",
     "{name} only supports bool tensor for result, got: {have}": "all any",
     "Expected the dtype for input and out to match, but got {want} for input's dtype and {have} for out's dtype.": "amax amin",

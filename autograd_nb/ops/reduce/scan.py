@@ -16,7 +16,7 @@ from ...dtypes import dtype as _dtype
 from ...shapes import as_int, layout_of, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, result_lines, unsaved_lines
-from ..core.recording import computed_in, no_complex_derivative, not_for_bool, store, store_each
+from ..core.recording import computed_in, exact_text, no_complex_derivative, not_for_bool, store, store_each
 from ..core.reduction import KnownPlan, reduction
 from ..core.registry import OPS, public
 from ..core.row_kernel import row_sizes
@@ -314,6 +314,8 @@ def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
             _check_joined(t, x, wrap_dim(dim, x.ndim))
     if n == 0:
         y = x.clone()
+        if isinstance(out, Tensor) and out.dtype is not y.dtype:  # (that of differences may be another)
+            raise RuntimeError(exact_text("diff", out.dtype, y.dtype))
         return y if out is None else store(out, y, "diff", (), (input,))
     d = wrap_dim(dim, x.ndim)
     if len(joined) > 1:
