@@ -186,8 +186,12 @@ dist.init_process_group(init_method=sys.argv[2] if len(sys.argv) > 2 else None, 
 t = torch.ones(3) * dist.get_rank()
 dist.all_reduce(t)
 print("sum", t.tolist(), dist.get_rank(), flush=True)
-if sys.argv[1] == "raise" and dist.get_rank() == 1:
-    raise KeyError("in the middle")
+if sys.argv[1] == "raise":  # once all have said so: a sum that one rank has may be on its way to another
+    if dist.get_rank() == 1:
+        for rank in (0, 2):
+            dist.recv(t, rank)
+        raise KeyError("in the middle")
+    dist.send(t, 1)
 if sys.argv[1] == "exit" and dist.get_rank() == 1:
     import os
     os._exit(3)
