@@ -43,6 +43,9 @@ Entry = Callable[..., Any]
 FORK_PATIENCE = 5.0  #: seconds that a fork waits for other threads, which may wait for what the thread that forks holds
 _PACKAGE = __name__.partition(".")[0]
 
+#: whether there are forks, and locks that tell who has them and can be made free, as `threading` itself asks of them
+_KNOWN = hasattr(os, "register_at_fork") and all(hasattr(threading.RLock(), name) for name in ("_is_owned", "_at_fork_reinit"))
+
 #: every lock, and the list whose first item says that somebody is at what it guards
 _locks: weakref.WeakKeyDictionary[Any, list[bool] | None] = weakref.WeakKeyDictionary()
 
@@ -89,7 +92,7 @@ def wait_for(one: Any) -> None:
             held.taken = False
             one.release()
 
-    if hasattr(os, "register_at_fork"):
+    if _KNOWN:
         os.register_at_fork(before=before, after_in_parent=after, after_in_child=after)
 
 
@@ -108,7 +111,7 @@ def wait_for_imports() -> None:
             time.sleep(1e-3)
 
 
-if hasattr(os, "register_at_fork"):
+if _KNOWN:
     os.register_at_fork(after_in_child=_free_locks)
 
 
