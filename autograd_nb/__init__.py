@@ -18,6 +18,10 @@ from .graph.collector import Pause as _Pause
 
 _pause = _Pause()
 
+# From here, not from deep within: CPython takes and gives back a piece of memory at each call that no longer fits into the one before, and such
+# a place in the midst of this import had cost a tenth of it.
+import numpy as _numpy
+
 from . import autograd as autograd, display as display, launch as launch, ops as ops, random as random
 from .autograd import handlers as _handlers
 from .autograd.anomaly import (

@@ -369,6 +369,25 @@ def test_import_runs_few_functions():
     assert 10 < texts < 220
 
 
+def test_import_takes_numpy_from_near_the_ground():
+    """Deep within, where a frame no longer fits into CPython's piece of stack, each of its calls had asked the system for another one."""
+    code = """if True:
+        import sys
+
+        class Seen:
+            def find_spec(self, name, path=None, target=None):
+                if name == "numpy":
+                    frame = sys._getframe()
+                    while "importlib" in frame.f_code.co_filename or frame.f_code is Seen.find_spec.__code__:
+                        frame = frame.f_back
+                    print(frame.f_globals["__name__"])
+
+        sys.meta_path.insert(0, Seen())
+        import autograd_nb
+    """
+    assert run_python("-c", code).stdout.strip() == "autograd_nb"
+
+
 def test_import_leaves_the_collector_as_it_was():
     """It sets aside what it makes, also for Python's end, but only where a program had hardly anything before that might be garbage one day."""
     own = int(run_python("-c", "import gc; print(gc.get_freeze_count())").stdout)  # Python 3.12 sets some aside itself
