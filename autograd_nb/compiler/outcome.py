@@ -135,7 +135,11 @@ class Outcome:
                     raise Problem("a result is a view of an argument that requires grad; return a copy (clone())")
             if index is not None:
                 a = self.before.leaves[index]
+                if a._data.dtype != t._data.dtype:
+                    raise Problem("a result is a view of another dtype")
                 shift = (address(t._data) - address(a._data)) // t._data.itemsize
+                if shift < 0 or shift + t._layout.extent > a._layout.extent:
+                    raise Problem("a result looks at memory of which an argument is only a part; return a copy (clone())")
                 outputs.append(ArgumentResult(index, shift, t._layout, t is a, *self._beside(t, a)))
             elif b.number in kept:
                 number = kept.index(b.number)

@@ -33,3 +33,36 @@ def test_fused_steps_write_no_further(part, change):
         function(w)
         step(z)
         np.testing.assert_allclose(z.numpy(), w.numpy(), rtol=1e-12)
+
+
+LOOKS = {
+    "the real parts": ("complex128", lambda x: x.real), "the imaginary parts": ("complex128", lambda x: x.imag),
+    "pairs": ("complex128", torch.view_as_real), "complex numbers": ("float64", lambda x: torch.view_as_complex(x.view(-1, 2))),
+    "bits": ("float64", lambda x: x.view(torch.int64)), "bytes": ("float64", lambda x: x.view(torch.uint8)[:, 3:]),
+    "halves": ("bfloat16", lambda x: x.view(torch.int16)), "truth": ("bool", lambda x: x.view(torch.uint8)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_result_looks_at_an_argument_in_another_dtype(look):
+    dtype, function = LOOKS[look]
+    compiled = torch.compile(function)
+    for k in range(3):
+        x = (torch.arange(6).view(3, 2) + k).to(getattr(torch, dtype))
+        found, expected = compiled(x), function(x)
+        assert found.dtype is expected.dtype and found.stride() == expected.stride() and found.tolist() == expected.tolist()
+        found.mul_(0)
+        assert expected.ne(0).sum() == 0
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("look", [lambda x: x._base, lambda x: x._base[1:], lambda x: x._base[:5], lambda x: x._base.view(3, 3)])
+def test_a_result_looks_further_than_an_argument(look):
+    compiled = torch.compile(look)
+    for k in range(3):
+        base = torch.arange(9.0) + k
+        found = compiled(base[3:6])
+        assert found.tolist() == look(base[3:6]).tolist()
+        found.add_(10)
+        assert found.tolist() == look(base[3:6]).tolist()

@@ -337,14 +337,19 @@ def sharing(space: dict[str, Any]) -> tuple[str, ...]:
     """Which of the named tensors, results, their gradients and gradients of modules have memory in common."""
     memory: dict[str, Any] = {}
 
+    def plain(t: Any) -> np.ndarray:
+        """Its memory, as numbers of a width that NumPy has."""
+        alike = {"bfloat16": "int16", "complex32": "int32"}.get(str(t.dtype).rsplit(".", 1)[-1])
+        return (t.detach().view(getattr(space["torch"], alike)) if alike else t.detach()).numpy()
+
     def note(name: str, t: Any) -> None:
         try:
-            memory[name] = t.detach().numpy()
+            memory[name] = plain(t)
             grad = t.grad if t.is_leaf or t.retains_grad else None
         except RuntimeError:
             return
         if grad is not None:
-            memory[f"{name}.grad"] = grad.detach().numpy()
+            memory[f"{name}.grad"] = plain(grad)
 
     for name in names_of(space):
         value = space[name]
