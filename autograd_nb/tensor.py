@@ -53,10 +53,10 @@ above = Above()
 class TensorMeta(type):
     """`Tensor` can be called as PyTorch's legacy constructor; the ops make tensors through ``_make``."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is Tensor:
-            return above.legacy_tensor(*args, **kwargs)
-        return super().__call__(*args, **kwargs)
+    if not TYPE_CHECKING:  # checkers take the result for Any then, Parameters' as well, and look at no `__new__`
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return above.legacy_tensor(*args, **kwargs) if cls is Tensor else super().__call__(*args, **kwargs)
 
 
 class Tensor(_TensorMethods, metaclass=TensorMeta):
@@ -76,7 +76,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         "__dict__", "__weakref__", "_data", "_edge", "_grad", "_layout", "_leaf_hook_set", "_rg", "_seen", "_version_", "_view", "_view_kind",
     )  # fmt: skip
 
-    _data: np.ndarray
+    _data: np.ndarray[Any, Any]
     _layout: Layout
     _version_: list[int]
     _rg: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from .dtypes import dtype
 from .ops.creation.device import device as _device
@@ -26,3 +26,13 @@ _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
 Device: TypeAlias = _device | str | int | None
 Number: TypeAlias = int | float | bool
 FileLike: TypeAlias = Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
+
+    class _Holds(Protocol[_Array]):
+        """What holds an array, as every tensor does: checkers read from it which array ``numpy`` returns."""
+
+        _data: _Array

@@ -590,7 +590,7 @@ def time_map(profile: Any, path: Any = None, most: int = 20) -> Any:
     above, below = figure.subplots(2, 1, height_ratios=[1, max(len(rows), 2)])
     begin = 0.0
     for i, t in sorted(profile.times.items()):
-        above.barh(0, t, left=begin, color=colours.get(profile.program.steps[i].name, "#bbb"), edgecolor="white", linewidth=0.3)
+        above.barh(0, t, left=begin, color=colours.get(profile._program.steps[i].name, "#bbb"), edgecolor="white", linewidth=0.3)
         begin += t
     above.set_yticks([])
     above.set_title(f"{profile.total:.1f} µs in {len(profile.times)} steps", fontsize=9)

@@ -3,158 +3,158 @@
 from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any, NoReturn
-from autograd_nb.autograd.batching.vmap import vmap as _vmap
-from autograd_nb.autograd.pytree import tree_flatten as _tree_flatten
-from autograd_nb.autograd.pytree import tree_map as _tree_map
-from autograd_nb.autograd.pytree import tree_unflatten as _tree_unflatten
-from autograd_nb.compat.control_flow import _vmap as __vmap
-from autograd_nb.compat.control_flow import associative_scan as _associative_scan
-from autograd_nb.compat.control_flow import cond as _cond
-from autograd_nb.compat.control_flow import map as _map
-from autograd_nb.compat.control_flow import scan as _scan
-from autograd_nb.compat.control_flow import while_loop as _while_loop
-from autograd_nb.compat.convolutions import conv1d_input as _conv1d_input
-from autograd_nb.compat.convolutions import conv1d_weight as _conv1d_weight
-from autograd_nb.compat.convolutions import conv2d_input as _conv2d_input
-from autograd_nb.compat.convolutions import conv2d_weight as _conv2d_weight
-from autograd_nb.compat.convolutions import conv3d_input as _conv3d_input
-from autograd_nb.compat.convolutions import conv3d_weight as _conv3d_weight
-from autograd_nb.compat.older import DelayedError as _DelayedError
-from autograd_nb.compat.older import UndefinedGrad as _UndefinedGrad
-from autograd_nb.compat.older import get_enum as _get_enum
-from autograd_nb.compat.older import get_file_path as _get_file_path
-from autograd_nb.compat.older import get_file_path_2 as _get_file_path_2
-from autograd_nb.compat.older import get_writable_path as _get_writable_path
-from autograd_nb.compat.older import infer_size as _infer_size
-from autograd_nb.compat.older import legacy_get_enum as _legacy_get_enum
-from autograd_nb.compat.older import legacy_get_string as _legacy_get_string
-from autograd_nb.compat.older import parallel_apply as _parallel_apply
-from autograd_nb.compat.older import replicate as _replicate
-from autograd_nb.compat.operators import CustomOpDef as _CustomOpDef
-from autograd_nb.compat.operators import Library as _Library
-from autograd_nb.compat.operators import custom_op as _custom_op
-from autograd_nb.compat.operators import define as _define
-from autograd_nb.compat.operators import impl as _impl
-from autograd_nb.compat.operators import register_autograd as _register_autograd
-from autograd_nb.compat.operators import register_fake as _register_fake
-from autograd_nb.compat.operators import register_kernel as _register_kernel
-from autograd_nb.compat.operators import register_vmap as _register_vmap
-from autograd_nb.compat.overriding import BaseTorchFunctionMode as _BaseTorchFunctionMode
-from autograd_nb.compat.overriding import DisableTorchFunction as _DisableTorchFunction
-from autograd_nb.compat.overriding import DisableTorchFunctionSubclass as _DisableTorchFunctionSubclass
-from autograd_nb.compat.overriding import TorchFunctionMode as _TorchFunctionMode
-from autograd_nb.compat.overriding import _disabled_torch_function_impl as __disabled_torch_function_impl
-from autograd_nb.compat.overriding import enable_reentrant_dispatch as _enable_reentrant_dispatch
-from autograd_nb.compat.overriding import get_default_nowrap_functions as _get_default_nowrap_functions
-from autograd_nb.compat.overriding import get_ignored_functions as _get_ignored_functions
-from autograd_nb.compat.overriding import get_overridable_functions as _get_overridable_functions
-from autograd_nb.compat.overriding import get_testing_overrides as _get_testing_overrides
-from autograd_nb.compat.overriding import handle_torch_function as _handle_torch_function
-from autograd_nb.compat.overriding import has_torch_function as _has_torch_function
-from autograd_nb.compat.overriding import has_torch_function_unary as _has_torch_function_unary
-from autograd_nb.compat.overriding import has_torch_function_variadic as _has_torch_function_variadic
-from autograd_nb.compat.overriding import is_tensor_like as _is_tensor_like
-from autograd_nb.compat.overriding import is_tensor_method_or_property as _is_tensor_method_or_property
-from autograd_nb.compat.overriding import resolve_name as _resolve_name
-from autograd_nb.compat.overriding import wrap_torch_function as _wrap_torch_function
-from autograd_nb.compat.precision import cuda_autocast as _cuda_autocast
-from autograd_nb.compat.precision import custom_bwd as _custom_bwd
-from autograd_nb.compat.precision import custom_fwd as _custom_fwd
-from autograd_nb.compat.scaling import cuda_GradScaler as _cuda_GradScaler
-from autograd_nb.compat.scripting import ScriptFunction as _ScriptFunction
-from autograd_nb.compat.scripting import ScriptModule as _ScriptModule
-from autograd_nb.compat.scripting import annotate as _annotate
-from autograd_nb.compat.small import Attribute as _Attribute
-from autograd_nb.compat.small import CompilerError as _CompilerError
-from autograd_nb.compat.small import DEFAULT_TIMEOUT as _DEFAULT_TIMEOUT
-from autograd_nb.compat.small import HASH_REGEX as _HASH_REGEX
-from autograd_nb.compat.small import ScriptError as _ScriptError
-from autograd_nb.compat.small import TensorWeakRef as _TensorWeakRef
-from autograd_nb.compat.small import TorchVersion as _TorchVersion
-from autograd_nb.compat.small import TracerWarning as _TracerWarning
-from autograd_nb.compat.small import WeakIdKeyDictionary as _WeakIdKeyDictionary
-from autograd_nb.compat.small import WeakIdRef as _WeakIdRef
-from autograd_nb.compat.small import WeakTensorKeyDictionary as _WeakTensorKeyDictionary
-from autograd_nb.compat.small import _add_suffixes as __add_suffixes
-from autograd_nb.compat.small import _flatten_dense_tensors as __flatten_dense_tensors
-from autograd_nb.compat.small import _get_accelerator as __get_accelerator
-from autograd_nb.compat.small import _parse_to as __parse_to
-from autograd_nb.compat.small import _shape_as_tensor as __shape_as_tensor
-from autograd_nb.compat.small import _take_tensors as __take_tensors
-from autograd_nb.compat.small import _tensor_str as __tensor_str
-from autograd_nb.compat.small import _unflatten_dense_tensors as __unflatten_dense_tensors
-from autograd_nb.compat.small import boolean_dispatch as _boolean_dispatch
-from autograd_nb.compat.small import gather as _gather
-from autograd_nb.compat.small import guard_or_false as _guard_or_false
-from autograd_nb.compat.small import guard_or_true as _guard_or_true
-from autograd_nb.compat.small import guard_size_oblivious as _guard_size_oblivious
-from autograd_nb.compat.small import hub_directory as _hub_directory
-from autograd_nb.compat.small import is_contiguous_or_false as _is_contiguous_or_false
-from autograd_nb.compat.small import is_instance as _is_instance
-from autograd_nb.compat.small import scatter as _scatter
-from autograd_nb.compat.small import scatter_kwargs as _scatter_kwargs
-from autograd_nb.compat.small import set_hub_directory as _set_hub_directory
-from autograd_nb.compat.small import shape_as_tensor as _shape_as_tensor
-from autograd_nb.compat.small import statically_known_true as _statically_known_true
-from autograd_nb.compat.small import torch_home as _torch_home
-from autograd_nb.compat.sobol import SobolEngine as _SobolEngine
-from autograd_nb.compat.taken import DispatchKey as _DispatchKey
-from autograd_nb.compat.taken import DispatchKeySet as _DispatchKeySet
-from autograd_nb.compat.taken import _element_size as __element_size
-from autograd_nb.compat.taken import _rebuild_parameter as __rebuild_parameter
-from autograd_nb.compat.taken import _rebuild_tensor as __rebuild_tensor
-from autograd_nb.compat.taken import _rebuild_tensor_v2 as __rebuild_tensor_v2
-from autograd_nb.compat.taken import is_alias_of as _is_alias_of
-from autograd_nb.compat.taken import is_fake as _is_fake
-from autograd_nb.compat.taken import printoptions as _printoptions
-from autograd_nb.compat.taken import summarized as _summarized
-from autograd_nb.compat.taken import tqdm as _tqdm
-from autograd_nb.compat.taken import undecorated as _undecorated
-from autograd_nb.compat.taken import unwrapped as _unwrapped
-from autograd_nb.compiler import compile as _compile
-from autograd_nb.display import options as _options
-from autograd_nb.display import tensor_text as _tensor_text
-from autograd_nb.distributed.futures import Future as _Future
-from autograd_nb.distributed.futures import fork as _fork
-from autograd_nb.distributed.futures import wait as _wait
-from autograd_nb.distributed import ProcessGroup as _ProcessGroup
-from autograd_nb.distributed import Work as _Work
-from autograd_nb.dtypes import dtype as _dtype
-from autograd_nb.errors import LinAlgError as _LinAlgError
-from autograd_nb.errors import OutOfMemoryError as _OutOfMemoryError
-from autograd_nb.graph.modes import _GradMode as __GradMode
-from autograd_nb.graph.modes import _Mode as __Mode
-from autograd_nb.graph.node import AccumulateGrad as _AccumulateGrad
-from autograd_nb.nn.functional import gelu as _gelu
-from autograd_nb.nn.parallel.fully_sharded import CPUOffloadPolicy as _CPUOffloadPolicy
-from autograd_nb.nn.parallel.fully_sharded import FSDPModule as _FSDPModule
-from autograd_nb.nn.parallel.fully_sharded import MixedPrecisionPolicy as _MixedPrecisionPolicy
-from autograd_nb.nn.parallel.fully_sharded import OffloadPolicy as _OffloadPolicy
-from autograd_nb.nn.parallel.fully_sharded import fully_shard as _fully_shard
-from autograd_nb.nn.parallel.fully_sharded import register_fsdp_forward_method as _register_fsdp_forward_method
-from autograd_nb.nn.parameter import get_overwrite_module_params_on_conversion as _get_overwrite_module_params_on_conversion
-from autograd_nb.nn.parameter import set_overwrite_module_params_on_conversion as _set_overwrite_module_params_on_conversion
-from autograd_nb.ops.creation.device import device as _device
-from autograd_nb.ops.linalg.least_squares import pca_lowrank as _pca_lowrank
-from autograd_nb.ops.linalg.least_squares import svd_lowrank as _svd_lowrank
-from autograd_nb.ops.products.einsum import opt_einsum as _opt_einsum
-from autograd_nb.ops.random.generator import Generator as _Generator
-from autograd_nb.optim.optimizer import _group_tensors_by_device_and_dtype as __group_tensors_by_device_and_dtype
-from autograd_nb.serialization.onnx.exporting import ONNXProgram as _ONNXProgram
-from autograd_nb.serialization.onnx.exporting import export as _export
-from autograd_nb.serialization.onnx.graph import ExportError as _ExportError
-from autograd_nb.shapes import Size as _Size
-from autograd_nb.tensor import Tensor as _Tensor
-from autograd_nb.tensor import TensorMeta as _TensorMeta
+from autograd_nb.autograd.batching.vmap import vmap as _vmap_
+from autograd_nb.autograd.pytree import tree_flatten as _tree_flatten_
+from autograd_nb.autograd.pytree import tree_map as _tree_map_
+from autograd_nb.autograd.pytree import tree_unflatten as _tree_unflatten_
+from autograd_nb.compat.control_flow import _vmap as __vmap_
+from autograd_nb.compat.control_flow import associative_scan as _associative_scan_
+from autograd_nb.compat.control_flow import cond as _cond_
+from autograd_nb.compat.control_flow import map as _map_
+from autograd_nb.compat.control_flow import scan as _scan_
+from autograd_nb.compat.control_flow import while_loop as _while_loop_
+from autograd_nb.compat.convolutions import conv1d_input as _conv1d_input_
+from autograd_nb.compat.convolutions import conv1d_weight as _conv1d_weight_
+from autograd_nb.compat.convolutions import conv2d_input as _conv2d_input_
+from autograd_nb.compat.convolutions import conv2d_weight as _conv2d_weight_
+from autograd_nb.compat.convolutions import conv3d_input as _conv3d_input_
+from autograd_nb.compat.convolutions import conv3d_weight as _conv3d_weight_
+from autograd_nb.compat.older import DelayedError as _DelayedError_
+from autograd_nb.compat.older import UndefinedGrad as _UndefinedGrad_
+from autograd_nb.compat.older import get_enum as _get_enum_
+from autograd_nb.compat.older import get_file_path as _get_file_path_
+from autograd_nb.compat.older import get_file_path_2 as _get_file_path_2_
+from autograd_nb.compat.older import get_writable_path as _get_writable_path_
+from autograd_nb.compat.older import infer_size as _infer_size_
+from autograd_nb.compat.older import legacy_get_enum as _legacy_get_enum_
+from autograd_nb.compat.older import legacy_get_string as _legacy_get_string_
+from autograd_nb.compat.older import parallel_apply as _parallel_apply_
+from autograd_nb.compat.older import replicate as _replicate_
+from autograd_nb.compat.operators import CustomOpDef as _CustomOpDef_
+from autograd_nb.compat.operators import Library as _Library_
+from autograd_nb.compat.operators import custom_op as _custom_op_
+from autograd_nb.compat.operators import define as _define_
+from autograd_nb.compat.operators import impl as _impl_
+from autograd_nb.compat.operators import register_autograd as _register_autograd_
+from autograd_nb.compat.operators import register_fake as _register_fake_
+from autograd_nb.compat.operators import register_kernel as _register_kernel_
+from autograd_nb.compat.operators import register_vmap as _register_vmap_
+from autograd_nb.compat.overriding import BaseTorchFunctionMode as _BaseTorchFunctionMode_
+from autograd_nb.compat.overriding import DisableTorchFunction as _DisableTorchFunction_
+from autograd_nb.compat.overriding import DisableTorchFunctionSubclass as _DisableTorchFunctionSubclass_
+from autograd_nb.compat.overriding import TorchFunctionMode as _TorchFunctionMode_
+from autograd_nb.compat.overriding import _disabled_torch_function_impl as __disabled_torch_function_impl_
+from autograd_nb.compat.overriding import enable_reentrant_dispatch as _enable_reentrant_dispatch_
+from autograd_nb.compat.overriding import get_default_nowrap_functions as _get_default_nowrap_functions_
+from autograd_nb.compat.overriding import get_ignored_functions as _get_ignored_functions_
+from autograd_nb.compat.overriding import get_overridable_functions as _get_overridable_functions_
+from autograd_nb.compat.overriding import get_testing_overrides as _get_testing_overrides_
+from autograd_nb.compat.overriding import handle_torch_function as _handle_torch_function_
+from autograd_nb.compat.overriding import has_torch_function as _has_torch_function_
+from autograd_nb.compat.overriding import has_torch_function_unary as _has_torch_function_unary_
+from autograd_nb.compat.overriding import has_torch_function_variadic as _has_torch_function_variadic_
+from autograd_nb.compat.overriding import is_tensor_like as _is_tensor_like_
+from autograd_nb.compat.overriding import is_tensor_method_or_property as _is_tensor_method_or_property_
+from autograd_nb.compat.overriding import resolve_name as _resolve_name_
+from autograd_nb.compat.overriding import wrap_torch_function as _wrap_torch_function_
+from autograd_nb.compat.precision import cuda_autocast as _cuda_autocast_
+from autograd_nb.compat.precision import custom_bwd as _custom_bwd_
+from autograd_nb.compat.precision import custom_fwd as _custom_fwd_
+from autograd_nb.compat.scaling import cuda_GradScaler as _cuda_GradScaler_
+from autograd_nb.compat.scripting import ScriptFunction as _ScriptFunction_
+from autograd_nb.compat.scripting import ScriptModule as _ScriptModule_
+from autograd_nb.compat.scripting import annotate as _annotate_
+from autograd_nb.compat.small import Attribute as _Attribute_
+from autograd_nb.compat.small import CompilerError as _CompilerError_
+from autograd_nb.compat.small import DEFAULT_TIMEOUT as _DEFAULT_TIMEOUT_
+from autograd_nb.compat.small import HASH_REGEX as _HASH_REGEX_
+from autograd_nb.compat.small import ScriptError as _ScriptError_
+from autograd_nb.compat.small import TensorWeakRef as _TensorWeakRef_
+from autograd_nb.compat.small import TorchVersion as _TorchVersion_
+from autograd_nb.compat.small import TracerWarning as _TracerWarning_
+from autograd_nb.compat.small import WeakIdKeyDictionary as _WeakIdKeyDictionary_
+from autograd_nb.compat.small import WeakIdRef as _WeakIdRef_
+from autograd_nb.compat.small import WeakTensorKeyDictionary as _WeakTensorKeyDictionary_
+from autograd_nb.compat.small import _add_suffixes as __add_suffixes_
+from autograd_nb.compat.small import _flatten_dense_tensors as __flatten_dense_tensors_
+from autograd_nb.compat.small import _get_accelerator as __get_accelerator_
+from autograd_nb.compat.small import _parse_to as __parse_to_
+from autograd_nb.compat.small import _shape_as_tensor as __shape_as_tensor_
+from autograd_nb.compat.small import _take_tensors as __take_tensors_
+from autograd_nb.compat.small import _tensor_str as __tensor_str_
+from autograd_nb.compat.small import _unflatten_dense_tensors as __unflatten_dense_tensors_
+from autograd_nb.compat.small import boolean_dispatch as _boolean_dispatch_
+from autograd_nb.compat.small import gather as _gather_
+from autograd_nb.compat.small import guard_or_false as _guard_or_false_
+from autograd_nb.compat.small import guard_or_true as _guard_or_true_
+from autograd_nb.compat.small import guard_size_oblivious as _guard_size_oblivious_
+from autograd_nb.compat.small import hub_directory as _hub_directory_
+from autograd_nb.compat.small import is_contiguous_or_false as _is_contiguous_or_false_
+from autograd_nb.compat.small import is_instance as _is_instance_
+from autograd_nb.compat.small import scatter as _scatter_
+from autograd_nb.compat.small import scatter_kwargs as _scatter_kwargs_
+from autograd_nb.compat.small import set_hub_directory as _set_hub_directory_
+from autograd_nb.compat.small import shape_as_tensor as _shape_as_tensor_
+from autograd_nb.compat.small import statically_known_true as _statically_known_true_
+from autograd_nb.compat.small import torch_home as _torch_home_
+from autograd_nb.compat.sobol import SobolEngine as _SobolEngine_
+from autograd_nb.compat.taken import DispatchKey as _DispatchKey_
+from autograd_nb.compat.taken import DispatchKeySet as _DispatchKeySet_
+from autograd_nb.compat.taken import _element_size as __element_size_
+from autograd_nb.compat.taken import _rebuild_parameter as __rebuild_parameter_
+from autograd_nb.compat.taken import _rebuild_tensor as __rebuild_tensor_
+from autograd_nb.compat.taken import _rebuild_tensor_v2 as __rebuild_tensor_v2_
+from autograd_nb.compat.taken import is_alias_of as _is_alias_of_
+from autograd_nb.compat.taken import is_fake as _is_fake_
+from autograd_nb.compat.taken import printoptions as _printoptions_
+from autograd_nb.compat.taken import summarized as _summarized_
+from autograd_nb.compat.taken import tqdm as _tqdm_
+from autograd_nb.compat.taken import undecorated as _undecorated_
+from autograd_nb.compat.taken import unwrapped as _unwrapped_
+from autograd_nb.compiler import compile as _compile_
+from autograd_nb.display import options as _options_
+from autograd_nb.display import tensor_text as _tensor_text_
+from autograd_nb.distributed.futures import Future as _Future_
+from autograd_nb.distributed.futures import fork as _fork_
+from autograd_nb.distributed.futures import wait as _wait_
+from autograd_nb.distributed import ProcessGroup as _ProcessGroup_
+from autograd_nb.distributed import Work as _Work_
+from autograd_nb.dtypes import dtype as _dtype_
+from autograd_nb.errors import LinAlgError as _LinAlgError_
+from autograd_nb.errors import OutOfMemoryError as _OutOfMemoryError_
+from autograd_nb.graph.modes import _GradMode as __GradMode_
+from autograd_nb.graph.modes import _Mode as __Mode_
+from autograd_nb.graph.node import AccumulateGrad as _AccumulateGrad_
+from autograd_nb.nn.functional import gelu as _gelu_
+from autograd_nb.nn.parallel.fully_sharded import CPUOffloadPolicy as _CPUOffloadPolicy_
+from autograd_nb.nn.parallel.fully_sharded import FSDPModule as _FSDPModule_
+from autograd_nb.nn.parallel.fully_sharded import MixedPrecisionPolicy as _MixedPrecisionPolicy_
+from autograd_nb.nn.parallel.fully_sharded import OffloadPolicy as _OffloadPolicy_
+from autograd_nb.nn.parallel.fully_sharded import fully_shard as _fully_shard_
+from autograd_nb.nn.parallel.fully_sharded import register_fsdp_forward_method as _register_fsdp_forward_method_
+from autograd_nb.nn.parameter import get_overwrite_module_params_on_conversion as _get_overwrite_module_params_on_conversion_
+from autograd_nb.nn.parameter import set_overwrite_module_params_on_conversion as _set_overwrite_module_params_on_conversion_
+from autograd_nb.ops.creation.device import device as _device_
+from autograd_nb.ops.linalg.least_squares import pca_lowrank as _pca_lowrank_
+from autograd_nb.ops.linalg.least_squares import svd_lowrank as _svd_lowrank_
+from autograd_nb.ops.products.einsum import opt_einsum as _opt_einsum_
+from autograd_nb.ops.random.generator import Generator as _Generator_
+from autograd_nb.optim.optimizer import _group_tensors_by_device_and_dtype as __group_tensors_by_device_and_dtype_
+from autograd_nb.serialization.onnx.exporting import ONNXProgram as _ONNXProgram_
+from autograd_nb.serialization.onnx.exporting import export as _export_
+from autograd_nb.serialization.onnx.graph import ExportError as _ExportError_
+from autograd_nb.shapes import Size as _Size_
+from autograd_nb.tensor import Tensor as _Tensor_
+from autograd_nb.tensor import TensorMeta as _TensorMeta_
 
 class cuda:
     """What programs ask about GPUs, answered: there are none here."""
     class amp:
         """The older place of mixed precision, where the device needs no naming."""
-        autocast = _cuda_autocast
-        GradScaler = _cuda_GradScaler
-        custom_bwd = _custom_bwd
-        custom_fwd = _custom_fwd
+        autocast = _cuda_autocast_
+        GradScaler = _cuda_GradScaler_
+        custom_bwd = staticmethod(_custom_bwd_)
+        custom_fwd = staticmethod(_custom_fwd_)
     @staticmethod
     def is_available(*args: Any, **kwargs: Any) -> bool: ...
     @staticmethod
@@ -224,7 +224,7 @@ class cuda:
     class CharTensor: ...
     class ByteTensor: ...
     class BoolTensor: ...
-    OutOfMemoryError = _OutOfMemoryError
+    OutOfMemoryError = _OutOfMemoryError_
     @staticmethod
     def get_arch_list(*args: Any, **kwargs: Any) -> list[Any]: ...
     default_generators: Any
@@ -383,7 +383,7 @@ class backends:
         """What the processor can do."""
         @staticmethod
         def get_cpu_capability(*args: Any, **kwargs: Any) -> str: ...
-    opt_einsum = _opt_einsum
+    opt_einsum = _opt_einsum_
     @staticmethod
     def disable_global_flags(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod
@@ -403,12 +403,12 @@ class hub:
     def list(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
     def help(*args: Any, **kwargs: Any) -> NoReturn: ...
-    get_dir = _hub_directory
-    set_dir = _set_hub_directory
-    HASH_REGEX = _HASH_REGEX
-    _get_torch_home = _torch_home
+    get_dir = staticmethod(_hub_directory_)
+    set_dir = staticmethod(_set_hub_directory_)
+    HASH_REGEX = _HASH_REGEX_
+    _get_torch_home = staticmethod(_torch_home_)
     urlparse: Any
-    tqdm = _tqdm
+    tqdm = staticmethod(_tqdm_)
 
 class jit:
     """TorchScript's decorators, for programs that use them: functions and modules stay as they are, and run eagerly."""
@@ -432,13 +432,13 @@ class jit:
     def is_scripting(*args: Any, **kwargs: Any) -> bool: ...
     @staticmethod
     def is_tracing(*args: Any, **kwargs: Any) -> bool: ...
-    annotate = _annotate
+    annotate = staticmethod(_annotate_)
     @staticmethod
     def save(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
     def load(*args: Any, **kwargs: Any) -> NoReturn: ...
-    ScriptModule = _ScriptModule
-    ScriptFunction = _ScriptFunction
+    ScriptModule = _ScriptModule_
+    ScriptFunction = _ScriptFunction_
     Final: Any
     @staticmethod
     def _overload(*args: Any, **kwargs: Any) -> Any: ...
@@ -452,8 +452,8 @@ class jit:
     def trace_module(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def _script_if_tracing(*args: Any, **kwargs: Any) -> Any: ...
-    isinstance = _is_instance
-    RecursiveScriptModule = _ScriptModule
+    isinstance = staticmethod(_is_instance_)
+    RecursiveScriptModule = _ScriptModule_
     @staticmethod
     def optimized_execution(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
     @staticmethod
@@ -464,27 +464,27 @@ class jit:
     def set_fusion_strategy(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod
     def enable_onednn_fusion(*args: Any, **kwargs: Any) -> None: ...
-    Error = _ScriptError
-    TracerWarning = _TracerWarning
-    fork = _fork
-    wait = _wait
-    _fork = _fork
-    _wait = _wait
+    Error = _ScriptError_
+    TracerWarning = _TracerWarning_
+    fork = staticmethod(_fork_)
+    wait = staticmethod(_wait_)
+    _fork = staticmethod(_fork_)
+    _wait = staticmethod(_wait_)
     class CompilationUnit: ...
-    Future = _Future
+    Future = _Future_
     @staticmethod
     def onednn_fusion_enabled(*args: Any, **kwargs: Any) -> bool: ...
-    Attribute = _Attribute
+    Attribute = _Attribute_
     @staticmethod
     def _get_trace_graph(*args: Any, **kwargs: Any) -> NoReturn: ...
 
 class onnx:
     """ONNX files of modules."""
-    export = _export
+    export = staticmethod(_export_)
     @staticmethod
     def is_in_onnx_export(*args: Any, **kwargs: Any) -> bool: ...
-    ONNXProgram = _ONNXProgram
-    OnnxExporterError = _ExportError
+    ONNXProgram = _ONNXProgram_
+    OnnxExporterError = _ExportError_
     producer_version: str
     @staticmethod
     def register_custom_op_symbolic(*args: Any, **kwargs: Any) -> None: ...
@@ -495,42 +495,42 @@ class _C:
     """The few names that programs take from PyTorch's binary module."""
     class _nn:
         """Functions of PyTorch's binary module."""
-        _parse_to = __parse_to
-        gelu = _gelu
+        _parse_to = staticmethod(__parse_to_)
+        gelu = staticmethod(_gelu_)
     class _functions:
         """Classes of nodes."""
-        AccumulateGrad = _AccumulateGrad
-        UndefinedGrad = _UndefinedGrad
-        DelayedError = _DelayedError
-    Generator = _Generator
-    _LinAlgError = _LinAlgError
-    _infer_size = _infer_size
+        AccumulateGrad = _AccumulateGrad_
+        UndefinedGrad = _UndefinedGrad_
+        DelayedError = _DelayedError_
+    Generator = _Generator_
+    _LinAlgError = _LinAlgError_
+    _infer_size = staticmethod(_infer_size_)
     @staticmethod
     def _log_api_usage_once(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod
     def _get_tracing_state(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod
     def _add_docstr(*args: Any, **kwargs: Any) -> Any: ...
-    DisableTorchFunction = _DisableTorchFunction
-    DisableTorchFunctionSubclass = _DisableTorchFunctionSubclass
-    _disabled_torch_function_impl = __disabled_torch_function_impl
-    device = _device
-    dtype = _dtype
-    Size = _Size
-    TensorBase = _Tensor
-    _TensorBase = _Tensor
+    DisableTorchFunction = _DisableTorchFunction_
+    DisableTorchFunctionSubclass = _DisableTorchFunctionSubclass_
+    _disabled_torch_function_impl = staticmethod(__disabled_torch_function_impl_)
+    device = _device_
+    dtype = _dtype_
+    Size = _Size_
+    TensorBase = _Tensor_
+    _TensorBase = _Tensor_
     @staticmethod
     def _is_tracing(*args: Any, **kwargs: Any) -> bool: ...
     _has_cuda: bool
-    _TensorMeta = _TensorMeta
-    _get_accelerator = __get_accelerator
+    _TensorMeta = _TensorMeta_
+    _get_accelerator = staticmethod(__get_accelerator_)
     @staticmethod
     def _are_functorch_transforms_active(*args: Any, **kwargs: Any) -> bool: ...
-    _is_alias_of = _is_alias_of
+    _is_alias_of = staticmethod(_is_alias_of_)
     @staticmethod
     def _get_default_device(*args: Any, **kwargs: Any) -> str: ...
-    DispatchKey = _DispatchKey
-    DispatchKeySet = _DispatchKeySet
+    DispatchKey = _DispatchKey_
+    DispatchKeySet = _DispatchKeySet_
     @staticmethod
     def _ExcludeDispatchKeyGuard(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
     @staticmethod
@@ -624,7 +624,7 @@ class _dynamo:
     def list_backends(*args: Any, **kwargs: Any) -> list[Any]: ...
     @staticmethod
     def explain(*args: Any, **kwargs: Any) -> NoReturn: ...
-    optimize = _compile
+    optimize = staticmethod(_compile_)
     class OptimizedModule: ...
 
 class _inductor:
@@ -667,16 +667,16 @@ class export:
 
 class library:
     """Ops that programs declare."""
-    custom_op = _custom_op
-    define = _define
-    impl = _impl
-    register_kernel = _register_kernel
-    register_autograd = _register_autograd
-    register_fake = _register_fake
-    register_vmap = _register_vmap
-    Library = _Library
-    CustomOpDef = _CustomOpDef
-    impl_abstract = _register_fake
+    custom_op = staticmethod(_custom_op_)
+    define = staticmethod(_define_)
+    impl = staticmethod(_impl_)
+    register_kernel = staticmethod(_register_kernel_)
+    register_autograd = staticmethod(_register_autograd_)
+    register_fake = staticmethod(_register_fake_)
+    register_vmap = staticmethod(_register_vmap_)
+    Library = _Library_
+    CustomOpDef = _CustomOpDef_
+    impl_abstract = staticmethod(_register_fake_)
     @staticmethod
     def opcheck(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
@@ -688,26 +688,26 @@ class library:
 
 class overrides:
     """Objects that stand for tensors and redefine functions."""
-    has_torch_function = _has_torch_function
-    handle_torch_function = _handle_torch_function
-    is_tensor_like = _is_tensor_like
-    is_tensor_method_or_property = _is_tensor_method_or_property
-    get_ignored_functions = _get_ignored_functions
-    has_torch_function_unary = _has_torch_function_unary
-    has_torch_function_variadic = _has_torch_function_variadic
-    wrap_torch_function = _wrap_torch_function
-    enable_reentrant_dispatch = _enable_reentrant_dispatch
-    get_overridable_functions = _get_overridable_functions
-    get_testing_overrides = _get_testing_overrides
-    get_default_nowrap_functions = _get_default_nowrap_functions
-    resolve_name = _resolve_name
-    TorchFunctionMode = _TorchFunctionMode
-    BaseTorchFunctionMode = _BaseTorchFunctionMode
+    has_torch_function = staticmethod(_has_torch_function_)
+    handle_torch_function = staticmethod(_handle_torch_function_)
+    is_tensor_like = staticmethod(_is_tensor_like_)
+    is_tensor_method_or_property = staticmethod(_is_tensor_method_or_property_)
+    get_ignored_functions = staticmethod(_get_ignored_functions_)
+    has_torch_function_unary = staticmethod(_has_torch_function_unary_)
+    has_torch_function_variadic = staticmethod(_has_torch_function_variadic_)
+    wrap_torch_function = staticmethod(_wrap_torch_function_)
+    enable_reentrant_dispatch = staticmethod(_enable_reentrant_dispatch_)
+    get_overridable_functions = staticmethod(_get_overridable_functions_)
+    get_testing_overrides = staticmethod(_get_testing_overrides_)
+    get_default_nowrap_functions = staticmethod(_get_default_nowrap_functions_)
+    resolve_name = staticmethod(_resolve_name_)
+    TorchFunctionMode = _TorchFunctionMode_
+    BaseTorchFunctionMode = _BaseTorchFunctionMode_
 
 class _custom_ops:
     """The older place of ops that programs declare."""
-    custom_op = _custom_op
-    impl_abstract = _register_fake
+    custom_op = staticmethod(_custom_op_)
+    impl_abstract = staticmethod(_register_fake_)
     @staticmethod
     def impl(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
@@ -719,12 +719,12 @@ class _custom_ops:
 
 class _tensor_str:
     """How tensors are printed."""
-    _tensor_str = __tensor_str
-    _add_suffixes = __add_suffixes
-    _str_intern = _tensor_text
-    PRINT_OPTS = _options
-    printoptions = _printoptions
-    get_summarized_data = _summarized
+    _tensor_str = staticmethod(__tensor_str_)
+    _add_suffixes = staticmethod(__add_suffixes_)
+    _str_intern = staticmethod(_tensor_text_)
+    PRINT_OPTS = _options_
+    printoptions = staticmethod(_printoptions_)
+    get_summarized_data = staticmethod(_summarized_)
 
 class __config__:
     """How the library was built."""
@@ -735,21 +735,21 @@ class __config__:
 
 class torch_version:
     """Versions as PyTorch compares them."""
-    TorchVersion = _TorchVersion
+    TorchVersion = _TorchVersion_
 
 class quasirandom:
     """Sequences that fill a cube evenly."""
-    SobolEngine = _SobolEngine
+    SobolEngine = _SobolEngine_
 
 class _utils:
     """PyTorch's own helpers that programs take."""
-    _flatten_dense_tensors = __flatten_dense_tensors
-    _unflatten_dense_tensors = __unflatten_dense_tensors
-    _take_tensors = __take_tensors
-    _rebuild_tensor = __rebuild_tensor
-    _rebuild_tensor_v2 = __rebuild_tensor_v2
-    _rebuild_parameter = __rebuild_parameter
-    _element_size = __element_size
+    _flatten_dense_tensors = staticmethod(__flatten_dense_tensors_)
+    _unflatten_dense_tensors = staticmethod(__unflatten_dense_tensors_)
+    _take_tensors = staticmethod(__take_tensors_)
+    _rebuild_tensor = staticmethod(__rebuild_tensor_)
+    _rebuild_tensor_v2 = staticmethod(__rebuild_tensor_v2_)
+    _rebuild_parameter = staticmethod(__rebuild_parameter_)
+    _element_size = staticmethod(__element_size_)
     @staticmethod
     def _get_device_module(*args: Any, **kwargs: Any) -> NoReturn: ...
     @staticmethod
@@ -761,8 +761,8 @@ class _utils:
 
 class _lowrank:
     """Decompositions of low rank."""
-    svd_lowrank = _svd_lowrank
-    pca_lowrank = _pca_lowrank
+    svd_lowrank = staticmethod(_svd_lowrank_)
+    pca_lowrank = staticmethod(_pca_lowrank_)
 
 class _jit_internal:
     """TorchScript's own names that programs take."""
@@ -779,7 +779,7 @@ class _jit_internal:
     @staticmethod
     def _copy_to_script_wrapper(*args: Any, **kwargs: Any) -> Any: ...
     Final: Any
-    boolean_dispatch = _boolean_dispatch
+    boolean_dispatch = staticmethod(_boolean_dispatch_)
     @staticmethod
     def is_scripting(*args: Any, **kwargs: Any) -> bool: ...
 
@@ -789,7 +789,7 @@ class _subclasses:
         """Tensors without values."""
         class FakeTensor: ...
         class FakeTensorMode: ...
-        is_fake = _is_fake
+        is_fake = staticmethod(_is_fake_)
     class FakeTensor: ...
     class FakeTensorMode: ...
 
@@ -1070,8 +1070,8 @@ class quantization:
 
 class __future__:
     """Switches of how modules are converted."""
-    get_overwrite_module_params_on_conversion = _get_overwrite_module_params_on_conversion
-    set_overwrite_module_params_on_conversion = _set_overwrite_module_params_on_conversion
+    get_overwrite_module_params_on_conversion = staticmethod(_get_overwrite_module_params_on_conversion_)
+    set_overwrite_module_params_on_conversion = staticmethod(_set_overwrite_module_params_on_conversion_)
     @staticmethod
     def get_swap_module_params_on_conversion(*args: Any, **kwargs: Any) -> bool: ...
     @staticmethod
@@ -1092,16 +1092,16 @@ class nested:
 
 class _higher_order_ops:
     """Functions that take functions."""
-    associative_scan = _associative_scan
-    cond = _cond
-    map = _map
-    scan = _scan
-    while_loop = _while_loop
+    associative_scan = staticmethod(_associative_scan_)
+    cond = staticmethod(_cond_)
+    map = staticmethod(_map_)
+    scan = staticmethod(_scan_)
+    while_loop = staticmethod(_while_loop_)
 
 class _vmap_internals:
     """The transform that was before `torch.func.vmap`."""
-    vmap = _vmap
-    _vmap = __vmap
+    vmap = staticmethod(_vmap_)
+    _vmap = staticmethod(__vmap_)
 
 class _functorch:
     """Transforms as PyTorch has them inside."""
@@ -1127,9 +1127,9 @@ class _functorch:
         def _unwrap_batched(*args: Any, **kwargs: Any) -> NoReturn: ...
         @staticmethod
         def _check_out_dims_is_int_or_int_pytree(*args: Any, **kwargs: Any) -> NoReturn: ...
-        Tensor = _Tensor
-        tree_flatten = _tree_flatten
-        tree_unflatten = _tree_unflatten
+        Tensor = _Tensor_
+        tree_flatten = staticmethod(_tree_flatten_)
+        tree_unflatten = staticmethod(_tree_unflatten_)
 
 class _guards:
     """What a graph holds for."""
@@ -1155,15 +1155,15 @@ class _ops:
 
 class _prims_common:
     """PyTorch's rules for ops."""
-    is_contiguous_or_false = _is_contiguous_or_false
+    is_contiguous_or_false = staticmethod(_is_contiguous_or_false_)
     @staticmethod
     def alert_not_deterministic(*args: Any, **kwargs: Any) -> None: ...
 
 class _utils_internal:
     """Paths, and what PyTorch's makers measure."""
-    get_file_path = _get_file_path
-    get_file_path_2 = _get_file_path_2
-    get_writable_path = _get_writable_path
+    get_file_path = staticmethod(_get_file_path_)
+    get_file_path_2 = staticmethod(_get_file_path_2_)
+    get_writable_path = staticmethod(_get_writable_path_)
     @staticmethod
     def prepare_multiprocessing_environment(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod

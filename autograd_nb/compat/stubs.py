@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from .more import MODULES
@@ -21,11 +23,18 @@ from typing import Any, NoReturn
 _GENERIC: dict[type, str] = {list: "list[Any]", dict: "dict[str, Any]", tuple: "tuple[Any, ...]"}
 
 
+def _own(where: str) -> str:
+    """Return what the stub calls a thing of ours: no class has such a name, as `jit._fork`, which would hide it there."""
+    return f"_{where.rpartition(':')[2]}_"
+
+
 def _stub(name: str, answer: Answer) -> str:
     function = f"@staticmethod\ndef {name}(*args: Any, **kwargs: Any) -> "
     match answer:
         case At(where):
-            return f"{name} = _{where.rpartition(':')[2]}"
+            module, _, own = where.partition(":")
+            function = inspect.isfunction(getattr(import_module(f"autograd_nb.{module}"), own))
+            return f"{name} = staticmethod({_own(where)})" if function else f"{name} = {_own(where)}"
         case NoClass():
             return f"class {name}: ..."
         case Says(value):
@@ -54,7 +63,7 @@ def _module(name: str, indent: str = "") -> Iterator[str]:
 def text() -> str:
     """Return the stub as the table gives it."""
     places = {a.where for absent in MODULES.values() for a in absent.names.values() if isinstance(a, At)}
-    imports = [f"from autograd_nb.{place} import {own} as _{own}" for place, _, own in (w.partition(":") for w in sorted(places))]
+    imports = [f"from autograd_nb.{place} import {w.partition(':')[2]} as {_own(w)}" for place, w in ((w.partition(":")[0], w) for w in sorted(places))]
     tops = ["\n".join(_module(name)) for name in MODULES if "." not in name]
     return HEAD + "\n".join(imports) + "\n\n" + "\n\n".join(tops) + "\n"
 

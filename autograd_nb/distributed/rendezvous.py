@@ -27,11 +27,14 @@ class Server:
 
     def __init__(self, size: int):
         self.size = size
-        self.name = f"ranks_{os.getpid()}_{time.time_ns()}"  # MPICH names shared memory after it
-        self.lock = threading.Condition()
+        self.name: str = f"ranks_{os.getpid()}_{time.time_ns()}"  # MPICH names shared memory after it
+        self.lock: threading.Condition = threading.Condition()
         self.table: dict[str, str] = {}
         self.hosts: dict[int, str] = {}
-        self.barriers = self.waiting = self.gone = self.open = 0
+        self.barriers: int = 0
+        self.waiting: int = 0
+        self.gone: int = 0
+        self.open: int = 0
         self.guards: dict[int, socket.socket] = {}
 
     def answers(self, rank: int, words: dict[str, str]) -> list[str]:

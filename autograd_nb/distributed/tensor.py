@@ -22,6 +22,8 @@ from .collectives import all_gather_into_tensor, all_reduce, broadcast
 from .group import ProcessGroup, default_group, get_rank, get_world_size, init_process_group, is_initialized, known_group
 from .reduce_op import ReduceOp
 
+__path__: list[str] = []  # PyTorch has modules below this one: see compat/distant.py
+
 
 class Placement:
     """The base class of what ranks have of a tensor."""

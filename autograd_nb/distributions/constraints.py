@@ -40,7 +40,8 @@ class _Dependent(Constraint):
     """A region that depends on other parameters."""
 
     def __init__(self, *, is_discrete: bool = False, event_dim: int = 0):
-        self.is_discrete, self.event_dim = is_discrete, event_dim
+        self.is_discrete: bool = is_discrete
+        self.event_dim: int = event_dim
 
     def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> _Dependent:
         return _Dependent(is_discrete=is_discrete, event_dim=event_dim)
@@ -57,7 +58,8 @@ class dependent_property(property, _Dependent):
 
     def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: bool = False, event_dim: int = 0):
         super().__init__(fn)
-        self.is_discrete, self.event_dim = is_discrete, event_dim  # type: ignore[misc]
+        self.is_discrete: bool = is_discrete  # type: ignore[misc]
+        self.event_dim: int = event_dim  # type: ignore[misc]
 
     def __call__(self, fn: Callable[..., Any]) -> dependent_property:  # type: ignore[override]
         return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
@@ -78,7 +80,7 @@ class _Real(Constraint):
 class _Boolean(Constraint):
     """0 and 1."""
 
-    is_discrete = True
+    is_discrete: bool = True
 
     def check(self, value: Tensor) -> Tensor:
         return (value == 0) | (value == 1)
@@ -88,7 +90,7 @@ class _Bounded(Constraint):
     """A region between bounds, one of which may be absent; a subclass says which, and whether they belong to it."""
 
     def __init__(self, lower_bound: Any):
-        self.lower_bound = lower_bound
+        self.lower_bound: Any = lower_bound
 
     def __repr__(self) -> str:
         bounds = ", ".join(f"{name}={value}" for name, value in vars(self).items())
@@ -112,7 +114,7 @@ class _GreaterThanEq(_Bounded):
 class _IntegerGreaterThan(_Bounded):
     """Integers x ≥ bound."""
 
-    is_discrete = True
+    is_discrete: bool = True
 
     def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound)
@@ -122,7 +124,7 @@ class _LessThan(_Bounded):
     """x < bound."""
 
     def __init__(self, upper_bound: Any):
-        self.upper_bound = upper_bound
+        self.upper_bound: Any = upper_bound
 
     def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
@@ -131,7 +133,7 @@ class _LessThan(_Bounded):
 class _IntegerLessThan(_LessThan):
     """Integers x ≤ bound."""
 
-    is_discrete = True
+    is_discrete: bool = True
 
     def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value <= self.upper_bound)
@@ -141,7 +143,8 @@ class _Interval(_Bounded):
     """lower ≤ x ≤ upper."""
 
     def __init__(self, lower_bound: Any, upper_bound: Any):
-        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+        self.lower_bound: Any = lower_bound
+        self.upper_bound: Any = upper_bound
 
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
@@ -157,7 +160,7 @@ class _HalfOpenInterval(_Interval):
 class _IntegerInterval(_Interval):
     """Integers from lower to upper."""
 
-    is_discrete = True
+    is_discrete: bool = True
 
     def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
@@ -166,7 +169,7 @@ class _IntegerInterval(_Interval):
 class _Simplex(Constraint):
     """Vectors of numbers from 0 on whose sum is 1."""
 
-    event_dim = 1
+    event_dim: int = 1
 
     def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
@@ -175,7 +178,8 @@ class _Simplex(Constraint):
 class _OneHot(Constraint):
     """Vectors of one 1 and zeros."""
 
-    is_discrete, event_dim = True, 1
+    is_discrete: bool = True
+    event_dim: int = 1
 
     def check(self, value: Tensor) -> Tensor:
         return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
@@ -184,10 +188,11 @@ class _OneHot(Constraint):
 class _Multinomial(Constraint):
     """Vectors of counts whose sum is at most a bound."""
 
-    is_discrete, event_dim = True, 1
+    is_discrete: bool = True
+    event_dim: int = 1
 
     def __init__(self, upper_bound: Any):
-        self.upper_bound = upper_bound
+        self.upper_bound: Any = upper_bound
 
     def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
@@ -196,7 +201,7 @@ class _Multinomial(Constraint):
 class _Square(Constraint):
     """Square matrices."""
 
-    event_dim = 2
+    event_dim: int = 2
 
     def check(self, value: Tensor) -> Tensor:
         return T.full(value.shape[:-2], value.shape[-1] == value.shape[-2], dtype=bool_)  # type: ignore[no-any-return]
@@ -230,7 +235,7 @@ class _PositiveSemidefinite(_Symmetric):
 class _LowerTriangular(Constraint):
     """Matrices with zeros above the diagonal."""
 
-    event_dim = 2
+    event_dim: int = 2
 
     def check(self, value: Tensor) -> Tensor:
         return (value == value.tril()).flatten(-2).all(-1)
@@ -258,8 +263,10 @@ class _IndependentConstraint(Constraint):
     """A region with more dims in one value: all of them lie in ``base_constraint``."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
-        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
-        self.is_discrete, self.event_dim = base_constraint.is_discrete, base_constraint.event_dim + reinterpreted_batch_ndims
+        self.base_constraint: Constraint = base_constraint
+        self.reinterpreted_batch_ndims: int = reinterpreted_batch_ndims
+        self.is_discrete: bool = base_constraint.is_discrete
+        self.event_dim: int = base_constraint.event_dim + reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
         inside = self.base_constraint.check(value)
@@ -275,8 +282,9 @@ class MixtureSameFamilyConstraint(Constraint):
     """The region of a mixture, whose components all lie in ``base_constraint``."""
 
     def __init__(self, base_constraint: Constraint):
-        self.base_constraint = base_constraint
-        self.is_discrete, self.event_dim = base_constraint.is_discrete, base_constraint.event_dim
+        self.base_constraint: Constraint = base_constraint
+        self.is_discrete: bool = base_constraint.is_discrete
+        self.event_dim: int = base_constraint.event_dim
 
     def check(self, value: Tensor) -> Tensor:
         return _event(self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)), 1)
@@ -289,8 +297,10 @@ class _Stack(Constraint):
     """A constraint for each slice along a dim."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
-        self.cseq, self.dim = list(cseq), dim
-        self.is_discrete, self.event_dim = any(c.is_discrete for c in self.cseq), max(c.event_dim for c in self.cseq)
+        self.cseq: list[Constraint] = list(cseq)
+        self.dim: int = dim
+        self.is_discrete: bool = any(c.is_discrete for c in self.cseq)
+        self.event_dim: int = max(c.event_dim for c in self.cseq)
 
     def check(self, value: Tensor) -> Tensor:
         return T.stack([c.check(v) for c, v in zip(self.cseq, value.unbind(self.dim), strict=True)], self.dim)  # type: ignore[no-any-return]
@@ -300,9 +310,11 @@ class _Cat(Constraint):
     """A constraint for each part along a dim."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None):
-        self.cseq, self.dim = list(cseq), dim
-        self.lengths = list(lengths) if lengths is not None else [1] * len(self.cseq)
-        self.is_discrete, self.event_dim = any(c.is_discrete for c in self.cseq), max(c.event_dim for c in self.cseq)
+        self.cseq: list[Constraint] = list(cseq)
+        self.dim: int = dim
+        self.lengths: list[int] = list(lengths) if lengths is not None else [1] * len(self.cseq)
+        self.is_discrete: bool = any(c.is_discrete for c in self.cseq)
+        self.event_dim: int = max(c.event_dim for c in self.cseq)
 
     def check(self, value: Tensor) -> Tensor:
         parts = value.split(self.lengths, self.dim)

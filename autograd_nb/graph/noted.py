@@ -121,7 +121,7 @@ class Notes:
     """The observer of a pass: its launches, with each array told as a slot (one that the pass found) or memory of the pass's own."""
 
     def __init__(self, arrays: Sequence[np.ndarray]):
-        self.slots = {id(a): f"s{i}" for i, a in enumerate(arrays)}
+        self.slots: dict[int, str] = {id(a): f"s{i}" for i, a in enumerate(arrays)}
         self.shared: dict[int, list[np.ndarray]] = {}  # the memory of slots -> which of them
         for a in arrays:
             self.shared.setdefault(id(_root(a)), []).append(a)
@@ -130,7 +130,7 @@ class Notes:
         self.own: dict[int, np.ndarray] = {}  # memory of the pass's own, by id
         self.lines: list[tuple[Any, list[Any]]] = []  # (entry point, arguments)
         self.written: set[int] = set()
-        self.why = ""
+        self.why: str = ""
 
     def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
         call.entry(*args)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 
@@ -119,7 +119,10 @@ def out_of_tensors(x: Tensor) -> None:
     assert_type(x.item(), bool | int | float)
     assert_type(float(x.sum()), float)
     assert_type(int(x.argmax()), int)
-    assert_type(x.numpy().size, int)
+    assert_type(x.numpy(), np.ndarray[Any, Any])
+    assert_type(torch.nn.Parameter(x).numpy(force=True), np.ndarray[Any, Any])
+    assert_type(torch.from_numpy(np.zeros(3)), Tensor)
+    assert_type(np.asarray(x).size, int)
     assert_type(x.to("cpu", torch.float64), Tensor)
     assert_type(x.to(torch.int64), Tensor)
     assert_type(x.detach().clone(), Tensor)

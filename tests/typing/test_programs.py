@@ -24,6 +24,8 @@ def holds(value: Any, said: Any) -> bool:
         return isinstance(value, dict) and all(holds(key, inner[0]) and holds(one, inner[1]) for key, one in value.items())
     if said is Any:
         return True
+    if origin is np.ndarray:
+        return isinstance(value, origin)
     if origin in (tuple, list):
         return isinstance(value, origin) and all(holds(one, inner[0]) for one in value)
     return type(value) is said or (isinstance(value, said) and said not in (int, tuple))

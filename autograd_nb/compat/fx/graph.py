@@ -16,7 +16,8 @@ class _node_list:
     """The steps of a graph in order; it may be changed while one walks along."""
 
     def __init__(self, graph: Graph, direction: str = "_next") -> None:
-        self.graph, self.direction = graph, direction
+        self.graph: Graph = graph
+        self.direction: str = direction
 
     def __len__(self) -> int:
         return self.graph._len
@@ -36,7 +37,8 @@ class _InsertPoint:
     """A context in which new steps stand at another place."""
 
     def __init__(self, graph: Graph, insert: Callable[[Node], None]) -> None:
-        self.graph, self.before = graph, graph._insert
+        self.graph: Graph = graph
+        self.before: Callable[[Node], None] = graph._insert
         graph._insert = insert
 
     def __enter__(self) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 
@@ -15,8 +16,18 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 class immutable_list(list[Any]):
     """A list that cannot be changed."""
 
-    append = extend = insert = pop = remove = clear = sort = reverse = _refuse  # type: ignore[assignment]
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
+    append: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    extend: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    insert: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    pop: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    remove: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    clear: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    sort: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    reverse: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    __setitem__: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    __delitem__: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    __iadd__: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    __imul__: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
@@ -28,7 +39,14 @@ class immutable_list(list[Any]):
 class immutable_dict(dict[Any, Any]):
     """A dict that cannot be changed."""
 
-    clear = pop = popitem = setdefault = update = __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    clear: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    pop: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    popitem: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    setdefault: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    update: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    __setitem__: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    __delitem__: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
+    __ior__: Callable[..., NoReturn] = _refuse  # type: ignore[assignment]
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))

@@ -65,7 +65,7 @@ class Executable:
         if settings.verifies:
             verify_plan(steps, offsets)
         self.busy = [False]  # whether it is being run: with the lock in hand, by this very thread, which a signal handler has interrupted
-        self.lock = threads.lock(self.busy)
+        self.lock: Any = threads.lock(self.busy)
         self.arena = launch.empty(max(self.arena_bytes, 1) + ALIGN, np.dtype(np.uint8))
         begin = -address(self.arena) % ALIGN
         self.table = driver.Table()
@@ -79,10 +79,10 @@ class Executable:
         self.starts_over = False  # whether a check that fails raises Refused
         checks = [i for i, s in enumerate(steps) if s.check is not None and not hasattr(s.check, "fatal")]
         told = next((i for i, s in enumerate(steps) if any(u.buffer.owner is o for u in written(s) for o in launch.orders)), len(steps))
-        self.final = {id(s) for s in steps[told:]}  # behind a call to others, which cannot be undone: a check that fails there ends the run
+        self.final: set[int] = {id(s) for s in steps[told:]}  # behind a call to others, which cannot be undone: a check that fails there ends the run
         #: what has changed when a check fails that does not
         self.undone = {u.key(): u for s in steps[: max((i for i in checks if i < told), default=0)] for u in written(s, kept)}
-        self.repeatable = not self.undone and all(i < told for i in checks)  # whether steps before a check that fails may run twice
+        self.repeatable: bool = not self.undone and all(i < told for i in checks)  # whether steps before a check that fails may run twice
         self.watched = False  # whether records test values
         self._holds: list[Any] = []
         start = 0

@@ -15,11 +15,11 @@ from ..lower.executable import Executable
 class Profile:
     """Times of a program's steps, in µs: ``times`` by the step, the median of all calls."""
 
-    program: Executable
+    _program: Executable
     times: dict[int, float]
 
     def __init__(self, program: Executable, times: dict[int, float]):
-        self.program, self.times = program, times
+        self._program, self.times = program, times
 
     @property
     def total(self) -> float:
@@ -30,11 +30,11 @@ class Profile:
         """Return (kernel, how many steps, µs of all of them), the longest first."""
         found: dict[str, list[float]] = {}
         for i, t in self.times.items():
-            found.setdefault(self.program.steps[i].name, []).append(t)
+            found.setdefault(self._program.steps[i].name, []).append(t)
         return sorted(((n, len(t), sum(t)) for n, t in found.items()), key=lambda row: -row[2])
 
     def __str__(self) -> str:
-        lines = [f"{i:4d} {t:9.2f} µs  {show(self.program.steps[i])}" for i, t in sorted(self.times.items())]
+        lines = [f"{i:4d} {t:9.2f} µs  {show(self._program.steps[i])}" for i, t in sorted(self.times.items())]
         lines += ["", *(f"{t:9.1f} µs {t / self.total:5.1%} {count:4d} × {name}" for name, count, t in self.by_name())]
         return "\n".join([*lines, f"{self.total:9.1f} µs in {len(self.times)} steps"])
 

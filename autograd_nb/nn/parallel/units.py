@@ -66,20 +66,25 @@ class Unit:
         self, places: Sequence[tuple[Tensor, list[tuple[Any, str]]]], group: Any, mesh: DeviceMesh | None, lets_go: bool | None, param_dtype: dtype | None,
         reduce_dtype: dtype | None,
     ):  # fmt: skip
-        self.group, self.lets_go, self.reduce_dtype = group, lets_go, reduce_dtype
+        self.group: Any = group
+        self.lets_go: bool | None = lets_go
+        self.reduce_dtype: dtype | None = reduce_dtype
         self.sync = self.lets_go_after = self.outermost = True
-        self.members = [_Member(p, where, group, mesh, (param_dtype or p.dtype) if p.dtype.is_floating_point else p.dtype) for p, where in places]
+        self.members: list[_Member] = [
+            _Member(p, where, group, mesh, (param_dtype or p.dtype) if p.dtype.is_floating_point else p.dtype) for p, where in places
+        ]
         self.stamp: tuple[int, ...] | None = None  # the versions of the rows that were collected; None: nothing is there
         self.collected: tuple[int, ...] = ()
-        self.depth = 0
+        self.depth: int = 0
         self.parts: list[Unit] = []  # of the modules within
         self.used: set[int] | None = None  # which of them the last outputs depend on, where the outermost module has looked
         self.fresh = False  # whether it has not looked since the last pass here
-        self.queued = self.sent = False  # whether a backward pass goes on, and this unit's gradients were sent in it
+        self.queued: bool = False  # whether a backward pass goes on
+        self.sent: bool = False  # whether this unit's gradients were sent in it
         self.missing: set[int] = set()
         self.works: list[tuple[Any, np.ndarray, list[_Member]]] = []
         ends = np.cumsum([0, *[-(-m.sharding.shape[0] * m.sharding.inner * m.dtype.itemsize // LINE) * LINE for m in self.members]])
-        self.memory = mmap.mmap(-1, max(int(ends[-1]), mmap.PAGESIZE))
+        self.memory: mmap.mmap = mmap.mmap(-1, max(int(ends[-1]), mmap.PAGESIZE))
         whole = np.frombuffer(self.memory, np.uint8)
         for k, m in enumerate(self.members):
             n = m.sharding.shape[0] * m.sharding.inner

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any, Literal, overload
-
-import numpy as np
+from typing import Any, Literal, Self, overload
 
 from autograd_nb.dtypes import dtype as _dtype
 from autograd_nb.ops.creation.device import device as _device
@@ -15,7 +13,7 @@ from autograd_nb.ops.random.generator import Generator
 from autograd_nb.ops.signatures import return_types as _return_types
 from autograd_nb.shapes import Size
 from autograd_nb.tensor import Tensor
-from autograd_nb.types import Device, Number, _bool, _complex, _float, _int, _size, _str
+from autograd_nb.types import Device, Number, _Array, _bool, _complex, _float, _Holds, _int, _size, _str
 
 def fft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: _str | None = None, *, out: Tensor | None = None) -> Tensor:
     """yₖ = Σⱼ xⱼ·e^(−2πi·jk/n) along ``dim``."""

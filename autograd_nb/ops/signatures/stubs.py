@@ -31,9 +31,7 @@ HEAD = '''"""{about} Written by `make stubs` from the table of ops: change the o
 
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any, Literal, overload
-
-import numpy as np
+from typing import Any, Literal, Self, overload
 
 from autograd_nb.dtypes import dtype as _dtype
 from autograd_nb.ops.creation.device import device as _device
@@ -44,7 +42,7 @@ from autograd_nb.ops.random.generator import Generator
 from autograd_nb.ops.signatures import return_types as _return_types
 from autograd_nb.shapes import Size
 from autograd_nb.tensor import Tensor
-from autograd_nb.types import Device, Number, _bool, _complex, _float, _int, _size, _str
+from autograd_nb.types import Device, Number, _Array, _bool, _complex, _float, _Holds, _int, _size, _str
 '''
 
 #: views of parts, whose declarations only say which op makes them
@@ -59,12 +57,19 @@ _NAMES = {
     "layout": "_layout", "memory_format": "_memory_format", "device": "_device", "return_types": "_return_types",
 }  # fmt: skip
 
+#: `np.dtype` takes a Decimal, which compares itself with a `numbers.Rational`, whose bases have no annotations in Python's own stubs: so
+#: whatever names NumPy's array is partly unknown to `pyright --verifytypes`, Tensor by one such method, and every op by Tensor. A
+#: variable that stands for the array has no such gap, and checkers find the same array for it.
+ARRAY, HOLDS = "_Array", "_Holds[_Array]"
+
 
 def _as_text(annotation: Any) -> str:
     """Return an annotation as the stubs write it; "" where there is none."""
     if annotation is _EMPTY:
         return ""
     text = annotation if isinstance(annotation, str) else annotation.__name__
+    if text == "np.ndarray":
+        return ARRAY
     return re.sub(r"(?<![\w.\"'])(dtypes\.dtype|\w+)(?![\w\"'])", lambda found: _NAMES.get(found[1], found[1]), text)
 
 
@@ -103,7 +108,7 @@ def _written(parameters: list[inspect.Parameter], method: bool) -> str:
             parts.append("*")
         starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
         if i == 0 and method:
-            parts.append("self")
+            parts.append("self" if p.annotation is _EMPTY else f"self: {p.annotation}")
             continue
         text = f"{_STARS.get(p.kind, '')}{p.name}: {_parameter_type(p, names)}"
         parts.append(text if p.default is _EMPTY else f"{text} = {_default(p.default)}")
@@ -239,6 +244,8 @@ def function_text(name: str, short: str, call: Callable[..., Any], indent: str =
                 parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *parameters]
             else:
                 parameters = [parameters[0].replace(name="self", annotation=_EMPTY, default=_EMPTY), *parameters[1:]]
+        if result == ARRAY:
+            parameters = [parameters[0].replace(annotation=HOLDS), *parameters[1:]]
         if short == "__dlpack__":  # a protocol, which has options
             pass
         elif short.startswith("__") and len(parameters) > 1:  # operators have no options
@@ -281,6 +288,7 @@ def _property_text(name: str, value: property) -> str:
 def _methods() -> Iterator[str]:
     yield HEAD.format(about="What the ops attach to Tensor.")
     yield 'class TensorMethods:\n    """The methods and attributes that the ops give Tensor."""\n'
+    yield "    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...\n"
     named = {id(op.call): name for name, op in OPS.items()}
     for name, value in sorted(vars(Tensor).items()):
         if isinstance(value, property):

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any, Literal, overload
-
-import numpy as np
+from typing import Any, Literal, Self, overload
 
 from autograd_nb.dtypes import dtype as _dtype
 from autograd_nb.ops.creation.device import device as _device
@@ -15,10 +13,12 @@ from autograd_nb.ops.random.generator import Generator
 from autograd_nb.ops.signatures import return_types as _return_types
 from autograd_nb.shapes import Size
 from autograd_nb.tensor import Tensor
-from autograd_nb.types import Device, Number, _bool, _complex, _float, _int, _size, _str
+from autograd_nb.types import Device, Number, _Array, _bool, _complex, _float, _Holds, _int, _size, _str
 
 class TensorMethods:
     """The methods and attributes that the ops give Tensor."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
 
     @property
     def H(self) -> Tensor:
@@ -35,7 +35,7 @@ class TensorMethods:
 
     def __and__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
-    def __array__(self, dtype: Any = None, copy: _bool | None = None) -> np.ndarray: ...
+    def __array__(self: _Holds[_Array], dtype: Any = None, copy: _bool | None = None) -> _Array: ...
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any: ...
 
@@ -1562,7 +1562,7 @@ class TensorMethods:
     def numel(self) -> _int:
         """Return the number of elements."""
 
-    def numpy(self, *, force: _bool = False) -> np.ndarray:
+    def numpy(self: _Holds[_Array], *, force: _bool = False) -> _Array:
         """Return a NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
 
     def orgqr(self, tau: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any, Literal, overload
-
-import numpy as np
+from typing import Any, Literal, Self, overload
 
 from autograd_nb.dtypes import dtype as _dtype
 from autograd_nb.ops.creation.device import device as _device
@@ -15,7 +13,7 @@ from autograd_nb.ops.random.generator import Generator
 from autograd_nb.ops.signatures import return_types as _return_types
 from autograd_nb.shapes import Size
 from autograd_nb.tensor import Tensor
-from autograd_nb.types import Device, Number, _bool, _complex, _float, _int, _size, _str
+from autograd_nb.types import Device, Number, _Array, _bool, _complex, _float, _Holds, _int, _size, _str
 
 def __matmul__(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Return the product of vectors, matrices and batches of them; batch dims broadcast."""
@@ -869,7 +867,7 @@ def frexp(input: Tensor, *, out: Tensor | None = None) -> _return_types.frexp:
 def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: _bool | None = None) -> Tensor:
     """Return a tensor that shares the memory of any object with ``__dlpack__``, or that of a capsule."""
 
-def from_numpy(ndarray: np.ndarray) -> Tensor:
+def from_numpy(ndarray: _Array) -> Tensor:
     """Return a tensor that shares the memory of a NumPy array."""
 
 def frombuffer(buffer: Any, *, dtype: _dtype, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
@@ -1598,7 +1596,7 @@ def not_equal(
 def numel(input: Tensor) -> _int:
     """Return the number of elements."""
 
-def numpy(input: Tensor, *, force: _bool = False) -> np.ndarray:
+def numpy(input: _Holds[_Array], *, force: _bool = False) -> _Array:
     """Return a NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
 
 def ones(

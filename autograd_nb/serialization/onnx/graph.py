@@ -36,7 +36,9 @@ class Graph:
     """The nodes of one export. ``other`` is a second run with other values, and other sizes where axes are dynamic: what differs there is not fixed."""
 
     def __init__(self, onnx: Any, record: Record, other: Record):
-        self.onnx, self.record, self.other = onnx, record, other
+        self.onnx: Any = onnx
+        self.record: Record = record
+        self.other: Record = other
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.names: dict[int, str] = {}

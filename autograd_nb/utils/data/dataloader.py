@@ -235,7 +235,7 @@ class DataLoader(Generic[T]):
 class _BaseDataLoaderIter:
     """One pass over a loader's batches."""
 
-    def __init__(self, loader: DataLoader):
+    def __init__(self, loader: DataLoader[Any]):
         self._loader = loader
         # before the samplers draw theirs, as in PyTorch: the same seed gives the same order with and without workers
         base_seed = random_seed(loader.generator)
@@ -282,7 +282,7 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    def __init__(self, loader: DataLoader):
+    def __init__(self, loader: DataLoader[Any]):
         super().__init__(loader)
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0: only workers (num_workers > 0) are waited for")
@@ -296,7 +296,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     _workers: Any = ()
 
-    def __init__(self, loader: DataLoader):
+    def __init__(self, loader: DataLoader[Any]):
         super().__init__(loader)
         self._timeout, self._in_order = loader.timeout, loader.in_order
         self._persistent = loader.persistent_workers
