@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from _weakref import _remove_dead_weakref as _remove_dead  # type: ignore[attr-defined]
+from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -18,6 +19,8 @@ from weakref import ref
 import numpy as np
 
 from .dtypes import DType, dtype
+
+_INT64 = np.dtype(np.int64)
 
 
 class Size(tuple[int, ...]):
@@ -373,7 +376,17 @@ def sort_dims(columns: Sequence[Sequence[int]]) -> list[int]:
 
 def dims_array(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> np.ndarray:
     """Return the ``dims`` argument of strided kernels: sizes, then the strides operand by operand."""
-    return np.array([*sizes, *chain.from_iterable(strides)], dtype=np.int64)
+    return np.frombuffer(Dims("q", [*sizes, *chain.from_iterable(strides)]), _INT64)
+
+
+class Dims(array):
+    """The memory of a ``dims`` argument, which belongs to a plan and to no tensor: what it holds never changes."""
+
+    @classmethod
+    def holds(cls, argument: np.ndarray) -> bool:
+        """Return whether an array lies in such memory."""
+        base = argument.base
+        return base.__class__ is memoryview and base.obj.__class__ is cls  # type: ignore[union-attr]
 
 
 def view_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:

@@ -118,7 +118,7 @@ def verified_calls() -> Iterator[None]:
 
     def ran(self: Any, forward: Any, args: Any) -> Any:
         self.replays.clear()
-        self.due = 1
+        self.due, self.fresh = 1, None
         return run(self, forward, args)
 
     def noted(self: Any, forward: Any, args: Any) -> Any:

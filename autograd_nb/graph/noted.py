@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes, launch
 from ..config import settings
-from ..shapes import Layout
+from ..shapes import Dims, Layout
 from . import ownership
 from .collector import living
 from .node import written
@@ -166,7 +166,7 @@ class Notes:
                 raise Unfit("memory that is read as another dtype")
             return _Place(self.slots[id(found)], found, a, begin, writes)
         if id(whole) not in self.own:
-            if not writes and id(whole) in self._of_tensors():
+            if not writes and a.size and not Dims.holds(whole) and id(whole) in self._of_tensors():
                 raise Unfit("a tensor that is no part of the graph")
             self.own[id(whole)] = whole
         if writes:

@@ -241,7 +241,7 @@ def search(edges, values, order, rows, n, m, right, sorted_by, out):
     looks at, so that they agree on rows that are not sorted.
     """
     length = m if rows > 1 else out.size
-    lows, rests = np.empty(min(length, TOGETHER), np.int64), np.empty(min(length, TOGETHER), np.int64)
+    lows, rests, steps = np.empty(TOGETHER, np.int64), np.empty(TOGETHER, np.int64), np.empty(TOGETHER, np.int64)
     for start in range(0, out.size, max(length, 1)):
         base = start // length * n
         for first in range(start, start + length, TOGETHER):
@@ -255,9 +255,11 @@ def search(edges, values, order, rows, n, m, right, sorted_by, out):
                     mid = base + min(lows[i] + half, n - 1)
                     e = edges[np.uintp(order[np.uintp(mid)] + base if sorted_by else mid)]
                     beyond = not (e > wanted[i]) if right else not (e >= wanted[i])
-                    go = beyond and rests[i] > 0
-                    lows[i] += half + 1 if go else 0
-                    rests[i] = rests[i] - half - 1 if go else half
+                    steps[i] = np.int64(beyond) & np.int64(rests[i] > 0)
+                for i in range(wanted.size):  # (apart, as sums by a choice among loads would be branches)
+                    half = rests[i] >> 1
+                    lows[i] += (half + 1) * steps[i]
+                    rests[i] = half - (steps[i] & ~rests[i])
                 longest >>= 1
             for i in range(wanted.size):
                 out[first + i] = lows[i]

@@ -22,11 +22,12 @@ LAYOUTS = 128  #: of an op's first operands that are looked at
 class Known:
     """One keeps what is known of an op's calls with a first operand of one layout."""
 
-    __slots__ = ("due", "missed", "replays")
+    __slots__ = ("due", "fresh", "missed", "replays")
 
     def __init__(self) -> None:
         self.missed, self.due = 0, recurring.FIRST
         self.replays: list[Callable[..., Any]] = []
+        self.fresh: Callable[..., Any] | None = None  # the replay that was noted last, until it stands for a call
 
     def run(self, forward: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Return ``forward(*args)``, or the same from a replay."""
@@ -35,17 +36,25 @@ class Known:
         for i, replay in enumerate(self.replays):
             out = replay(args)
             if out is not None:
+                if replay is self.fresh:
+                    self.fresh = None
                 if i:  # (another list: other threads may be at this one)
                     self.replays = [replay, *[other for other in self.replays if other is not replay]]
                 return out
         self.missed += 1
-        if self.missed < self.due or not self.due or Overrides.standing or state.inference:
+        due = self.due if self.fresh is None else recurring.FIRST
+        if self.missed < due or not due or Overrides.standing or state.inference:
             return forward(*args)
         return self.note(forward, args)
 
     def note(self, forward: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Return ``forward(*args)``, and keep what may stand for calls like it."""
-        self.missed, self.due = 0, 2 * self.due
+        self.missed = 0
+        if self.fresh is not None:  # calls have numbers of their own, as draws have: what is kept for them would be asked in vain
+            self.replays, self.fresh = [other for other in self.replays if other is not self.fresh], None
+            self.due *= 4
+            return forward(*args)
+        self.due *= 2
         try:
             call = _Call(args)
         except Unfit:
@@ -68,7 +77,7 @@ class Known:
         """Keep a replay."""
         if len(self.replays) >= CALLS:
             self.due *= 2
-        self.replays = [found, *self.replays[: CALLS - 1]]
+        self.replays, self.fresh = [found, *self.replays[: CALLS - 1]], found
 
 
 class _Call(Checks):
