@@ -33,10 +33,18 @@ def c2c(shape, axes, forward, scale, workers, x, out):
 @foreign
 def r2c(shape, half, axes, forward, scale, workers, x, out):
     """Write the transform of a real array, the last of ``axes`` up to the middle frequency."""
+    _require_half(shape, half, axes[-1])
     transforms.r2c(x.reshape(shape), axes, forward, scale, out.reshape(half), workers)
 
 
 @foreign
 def c2r(half, shape, axes, forward, scale, workers, x, out):
     """Write the real array whose transform is given up to the middle frequency of the last of ``axes``."""
+    _require_half(shape, half, axes[-1])
     transforms.c2r(x.reshape(half), axes, shape[axes[-1]], forward, scale, out.reshape(shape), workers)
+
+
+def _require_half(shape: tuple[int, ...], half: tuple[int, ...], axis: int) -> None:
+    """ValueError unless ``half`` is ``shape`` up to the middle frequency of an axis: pocketfft looks at no sizes of what it writes to."""
+    if half[axis] != shape[axis] // 2 + 1 or half[:axis] != shape[:axis] or half[axis + 1 :] != shape[axis + 1 :]:
+        raise ValueError(f"a transform of shape {shape} has no half of shape {half} along axis {axis}")

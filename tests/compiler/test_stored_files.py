@@ -205,6 +205,24 @@ def test_hand_written_kernels_end_whatever_numbers_they_are_given(saved_running,
     assert refused >= len(places) // 3  # of a negative number a loop takes no steps
 
 
+def test_transforms_whose_shapes_do_not_belong_together(tmp_path):
+    """SciPy's transforms look at no sizes of what they write to."""
+    path = tmp_path / "graph.zip"
+    torch.trace(lambda x: (torch.fft.rfft(x).abs(), torch.fft.irfft(torch.complex(x, x))), X).save(path)
+    parts = parts_of(path.read_bytes())
+    head = json.loads(parts["graph.json"])
+    found = [(s["name"], s["operands"][:3]) for s in head["steps"] if s["origin"][1] == "fft"]
+    assert found == [("r2c", [[2, 3], [2, 2], [1]]), ("c2r", [[2, 3], [2, 4], [1]])]
+    steps = [i for i, s in enumerate(head["steps"]) if s["origin"][1] == "fft"]
+    for i, changes in zip(steps, [[(2, [0]), (1, [4, 1]), (0, [3, 2])], [(2, [0]), (1, [1, 4]), (1, [4, 2]), (0, [3, 2])]], strict=True):
+        for k, value in changes:
+            changed = json.loads(parts["graph.json"])
+            changed["steps"][i]["operands"][k] = value
+            path.write_bytes(zipped({**parts, "graph.json": json.dumps(changed).encode()}))
+            with pytest.raises(GraphError, match="no half of shape"):
+                torch.load_graph(path).run(x=X)
+
+
 def test_the_loops_of_every_hand_written_kernel_are_counted():
     """None walks what its count cannot be made of, and the counted one is the same function."""
     root, found = Path(torch.__file__).parent / "kernels", 0
