@@ -45,6 +45,6 @@ def c2r(half, shape, axes, forward, scale, workers, x, out):
 
 
 def _require_half(shape: tuple[int, ...], half: tuple[int, ...], axis: int) -> None:
-    """ValueError unless ``half`` is ``shape`` up to the middle frequency of an axis: pocketfft looks at no sizes of what it writes to."""
+    """Raise ValueError unless ``half`` is ``shape`` up to the middle frequency of an axis: pocketfft looks at no sizes of what it writes to."""
     if half[axis] != shape[axis] // 2 + 1 or half[:axis] != shape[:axis] or half[axis + 1 :] != shape[axis + 1 :]:
         raise ValueError(f"a transform of shape {shape} has no half of shape {half} along axis {axis}")

@@ -223,6 +223,21 @@ def test_transforms_whose_shapes_do_not_belong_together(tmp_path):
                 torch.load_graph(path).run(x=X)
 
 
+def test_errors_of_other_libraries_are_those_of_the_file(tmp_path):
+    """SciPy's of a result of another dtype is a RuntimeError that names no file."""
+    path = tmp_path / "graph.zip"
+    torch.trace(lambda x: torch.fft.rfft(x).abs(), X).save(path)
+    parts = parts_of(path.read_bytes())
+    head = json.loads(parts["graph.json"])
+    step = head["steps"][0]
+    assert step["name"] == "r2c" and step["operands"][-1]["dtype"] == "<c8"
+    step["origin"][3][-1] = "float32[:]"
+    step["operands"][-1].update(dtype="<f4", size=4)
+    path.write_bytes(zipped({**parts, "graph.json": json.dumps(head).encode()}))
+    with pytest.raises(GraphError, match="is damaged: "):
+        torch.load_graph(path).run(x=X)
+
+
 def test_the_loops_of_every_hand_written_kernel_are_counted():
     """None walks what its count cannot be made of, and the counted one is the same function."""
     root, found = Path(torch.__file__).parent / "kernels", 0

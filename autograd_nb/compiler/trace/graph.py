@@ -138,8 +138,8 @@ class Graph:
     def _run(self, program: Executable) -> None:
         try:
             program.run()
-        except (IndexError, MemoryError, ValueError, TypeError) as error:
-            if not self.checked:
+        except Exception as error:
+            if not self.checked or isinstance(error, GraphError):
                 raise
             raise GraphError(f"{self.name}: the file that it was loaded from is damaged: {error}") from None
 
