@@ -410,7 +410,7 @@ def _save(node: FunctionNode, args: tuple[Any, ...], outs: list[Any], results: l
             saved.append(None)
             continue
         if t._version_[0] < 0:
-            refuse_inference()
+            refuse_inference(node.edges)
         k = next((k for k, o in enumerate(outs) if o is t), None)
         mine = t if k is None else results[k]
         if k is not None and not any(t is a for a in args):

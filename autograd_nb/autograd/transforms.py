@@ -16,9 +16,9 @@ from typing import Any
 from ..dtypes import promote_types
 from ..errors import ModifiedError
 from ..graph.modes import recorded, state
-from ..graph.node import Output
 from ..ops.core.history import LeafBackward0, attach
 from ..ops.core.recording import pushed as running
+from ..ops.core.recording import reaches
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
 from ..tensor import Tensor, edge
@@ -61,6 +61,10 @@ class _Call:
         self.running = True
 
 
+_FINISHED = _Call()
+_FINISHED.running = False
+
+
 class _Trace:
     """A function called once on inputs of its own, ready for backward passes.
 
@@ -87,8 +91,11 @@ class _Trace:
                     connected = True
                     self.leaves.append(OPS["view_as"].call(plain, plain))
                 else:
-                    # (an inference tensor cannot require grad)
-                    leaf = (plain.clone() if plain.is_inference() and not state.inference else plain.detach()).requires_grad_()
+                    leaf = plain.detach()
+                    if plain.is_inference():
+                        leaf._rg, leaf._version_ = True, plain._version_  # (which cannot be asked for)
+                    else:
+                        leaf.requires_grad_()
                     leaf.__dict__["_call"] = call
                     self.leaves.append(leaf)
             self.given = [self._changeable(t) for t in self.leaves] if forward else self.leaves
@@ -117,7 +124,7 @@ class _Trace:
             raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = [])")
         self.outputs = [_peel(t, self.base) for t in outputs]
         self.like = outputs
-        self.outside = recording and (connected or _reaches([edge(t) for t in self.outputs], set(self.leaves)))
+        self.outside = recording and (connected or reaches([edge(t) for t in self.outputs], set(self.leaves)))
 
     @staticmethod
     def _changeable(leaf: Tensor) -> Tensor:
@@ -125,6 +132,7 @@ class _Trace:
         if not leaf.is_leaf:
             return leaf
         t = leaf.detach()
+        t._version_ = leaf._version_  # (of an inference tensor's it has another)
         attach(t, leaf)
         return t
 
@@ -141,7 +149,7 @@ class _Trace:
         own.update(getattr(outer, "leaves", ()))
 
         def alone(t: Tensor) -> bool:
-            return not _reaches([edge(_peel(t, self.base))], own)
+            return not reaches([edge(_peel(t, self.base))], own)
 
         alone.leaves = own  # type: ignore[attr-defined]
         return alone
@@ -178,7 +186,7 @@ class _Trace:
         filled = [new_full(t.shape, 0, t.dtype) if g is None else g for g, t in zip(found, self.leaves, strict=True)]
         if self.outside:  # some are constants to those who differentiate by what is outside
             own = set(self.leaves)
-            filled = [g.detach() if g.requires_grad and not _reaches([edge(g)], own) else g for g in filled]
+            filled = [g.detach() if g.requires_grad and not reaches([edge(g)], own) else g for g in filled]
         return tree_unflatten([_wrap(g, self.base) for g in filled], self.spec)
 
     def pusher(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:
@@ -189,6 +197,9 @@ class _Trace:
                 new_full(o.shape, 0 if o.dtype.is_complex else 1, o.dtype).requires_grad_() if o.requires_grad else None
                 for o in self.outputs
             ]
+            for u in dummies:
+                if u is not None:
+                    u.__dict__["_call"] = _FINISHED  # nobody else is to differentiate by them
             seeds = [new_full(o.shape, 0, o.dtype) if u is None else u for o, u in zip(self.outputs, dummies, strict=True)]
             kept = [(o, u) for o, u in zip(self.outputs, seeds, strict=True) if o.requires_grad]
             pulled: list[Any] = [None] * len(self.leaves)
@@ -223,28 +234,6 @@ class _Trace:
             return out
 
         return push
-
-
-def _reaches(edges: Sequence[Any], own: set[Any]) -> bool:
-    """Return whether a graph ends in leaves other than ``own`` that someone may still differentiate by.
-
-    Those that a finished trace made for itself are nobody's any more.
-    """
-    seen: set[Any] = set()
-    stack = [e for e in edges if e is not None]
-    while stack:
-        e = stack.pop()
-        if e.is_leaf_edge:
-            call = e.__dict__.get("_call")
-            if e not in own and (call is None or call.running):
-                return True
-            continue
-        node = e.node if e.__class__ is Output else e
-        if node in seen:
-            continue
-        seen.add(node)
-        stack.extend([f for f in node.edges if f is not None])
-    return False
 
 
 # --------------------------------------------------------------------------------------------------- argnums

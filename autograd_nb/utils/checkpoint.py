@@ -236,7 +236,7 @@ def checkpoint(
     place = default_generator._place if preserve else None
     given = [a._version_ for a in args if isinstance(a, Tensor)]
     if any(v[0] < 0 for v in given):
-        refuse_inference()
+        refuse_inference([edge(a) for a in args if isinstance(a, Tensor)])
     stamp = sum(v[0] for v in given)
 
     observed = launch.observer() is not None

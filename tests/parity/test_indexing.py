@@ -10,6 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 import autograd_nb as ag  # noqa: E402
 
+from .snippets import check  # noqa: E402
+
 
 class Index:
     """A tensor in an index expression, of either library."""
@@ -324,3 +326,16 @@ def changed(lib, which):
 def test_known_gathers_refuse_changes_of_what_they_keep(which):
     changed(ag, which)
     changed(torch, which)
+
+
+@pytest.mark.parity
+def test_indices_of_other_ranks_and_of_nothing():
+    """What has no elements is never read, and an index of no dims stands for one of one."""
+    shapes = ("()", "0", "1", "2", "(0, 2)", "(2, 0)", "(1, 1)", "(2, 2)")
+    two = ("x.gather({d}, i)", "x.index_select({d}, i)", "x.index_fill({d}, i, 3)", "x.scatter({d}, i, 3)", "x.take(i)")
+    three = ("x.scatter({d}, i, s)", "x.scatter_add({d}, i, s)", "x.scatter_reduce({d}, i, s, 'amax')", "x.index_add({d}, i, s)",
+             "x.index_copy({d}, i, s)", "x.index_reduce({d}, i, s, 'amax')")  # fmt: skip
+    check({
+        f"{call} {d} {x} {i} {s}": f"x = t.ones({x}); i = t.zeros({i}, dtype=t.int64); s = t.ones({s}); r = {call.format(d=d)}"
+        for calls, sources in ((two, ("()",)), (three, shapes)) for call in calls for d in (0, -1) for x in shapes for i in shapes for s in sources
+    }, kinds="subclasses")  # fmt: skip

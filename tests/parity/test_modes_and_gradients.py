@@ -137,3 +137,25 @@ def test_swapped_tensors():
     trained += "(q * q).sum().backward(); (p * p).sum().backward(); r = p.grad, q.grad, q.grad is before"
     check({**{k: f"{v}\ni = id(a), id(b)\n{look}" for k, v in pairs.items()},
            "trained": trained})  # fmt: skip
+
+
+@pytest.mark.parity
+def test_inference_tensors_in_transforms():
+    """What a transform alone differentiates may keep them; what autograd differentiates too may not."""
+    functions = {"product": "(z * y).sum()", "sum": "(z + y).sum()", "sine": "z.sum() + y.sin().sum()", "matrix product": "(z @ y.mT).sum()",
+                 "power": "(z ** y).sum()", "copy": "(z * y.clone()).sum()", "detached": "(z * y.detach()).sum()", "kron": "t.kron(z, y).sum()",
+                 "layer": "F.layer_norm(z, (3,), y[0]).sum()", "loss": "F.mse_loss(z, y)", "three": "t.addcmul(z, z, y).prod()",
+                 "turned": "(z * y.mT.mT).sum()", "einsum": "t.einsum('ij,kj->', z, y)"}  # fmt: skip
+    calls = ("grad(f)(z, y)", "grad(f, argnums=1)(z, y)", "grad(f, argnums=(0, 1))(z, y)", "grad(f)(y, z)", "vjp(f, z, y)[1](t.tensor(1.))",
+             "jvp(f, (z, y), (y, z.detach()))[0]", "jacrev(f, argnums=1)(z, y)", "jacfwd(f, argnums=1)(z, y).detach()", "hessian(f)(z, y).detach()",
+             "grad(lambda v: f(v, y))(z)", "grad(lambda v: t.func.grad(f, argnums=1)(z, v).sum())(y).detach()",
+             "grad(lambda v: t.func.grad(f)(v, y).sum())(z).detach()")  # fmt: skip
+    make = "with t.inference_mode(): y = t.arange(1., 7.).reshape(2, 3)\nz = t.arange(6.).reshape(2, 3) / 3 + 0.5\n"
+    check({
+        f"{name} {call} {asked}": f"{make}z.requires_grad_({asked})\nf = lambda z, y: {body}\nr = t.func.{call}"
+        for name, body in functions.items() for call in calls for asked in (False, True)
+    }, tolerance=1e-3)  # fmt: skip
+    within = "with t.inference_mode(): r = t.func.grad(f, argnums=(0, 1))(z, y)"
+    check({name: f"{make}f = lambda z, y: {body}\n{within}" for name, body in functions.items()}, tolerance=1e-3)
+    changed = ("jvp(f, (y, z), (z, z))", "jacfwd(f)(y, z)", "vmap(f)(y, z)")
+    check({call: f"{make}f = lambda z, y: z.mul_(2) * y; r = t.func.{call}; r = r, y" for call in changed})

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from .snippets import check  # noqa: E402
+import autograd_nb as ours  # noqa: E402
+
+from .snippets import check, outcome  # noqa: E402
 
 OUTPUTS = {
     "plain": "t.zeros(6)", "a transpose": "t.zeros(3, 2).T", "every second": "t.zeros(12)[::2]", "transpose of (2, 3)": "t.zeros(2, 3).T",
@@ -158,3 +163,33 @@ def test_what_is_said_of_outputs_of_another_dtype(name):
     for dtype in ("int16", "float32", "bool"):
         theirs, mine = told(torch, dtype), told(ours, dtype)
         assert theirs.rpartition(": ")[2].rstrip(".") in mine or theirs in mine, (dtype, theirs, mine)
+
+
+def _taking_outputs():
+    """Names of the functions that have an ``out=`` here, also those in torch.special and torch.linalg."""
+    for space in ("", "special.", "linalg."):
+        home = getattr(ours, space[:-1]) if space else ours
+        for name in sorted(getattr(home, "__all__", dir(home))):
+            function = getattr(home, name)
+            if inspect.isfunction(function) and "out" in inspect.signature(function).parameters and hasattr(getattr(torch, space[:-1], torch), name):
+                yield space + name
+
+
+@pytest.mark.parity
+def test_an_output_that_is_an_operand_keeps_its_shape():
+    """Ops that read and write in one go refuse to resize it; others read what they have by then."""
+    shapes, found, refused = ("()", "(3,)", "(2, 3)"), [], 0
+    calls = ("x, out=x", "x, y, out=x", "y, x, out=x", "x, y, y, out=x", "y, x, y, out=x", "y, y, x, out=x", "y > 0, y, x, out=x")
+    before = "x, y = [(t.arange(6.)[: t.ones(s).numel()] / n + 0.3).reshape(s) for s, n in (({}, 7), ({}, 5))]"
+    for name, call in itertools.product(_taking_outputs(), calls):
+        for a, b in itertools.product(shapes, shapes):
+            results = (outcome(f"t.{name}({call}); r = x", library, before.format(a, b)) for library in (ours, torch))
+            (kind, mine, _), (expected, theirs, _) = results
+            if isinstance(theirs, TypeError):
+                break  # it takes other arguments, whatever their shapes are
+            told = expected == "error" and "doesn't match the broadcast shape" in str(theirs)
+            refused += told
+            if (told and kind == "result") or (kind == "error" and expected == "result" and "broadcast shape" in str(mine)):
+                found.append(f"{name}({call}) of {a} and {b}: {mine!r} instead of {theirs!r}")
+    assert not found, f"{len(found)} differ:\n" + "\n".join(found[:20])
+    assert refused > 300

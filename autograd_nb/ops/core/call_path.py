@@ -219,7 +219,7 @@ def saving_lines(arrays: Sequence[str], counters: Sequence[str], fresh: int = 0,
     old = names[: len(names) - fresh]
     lines = [f"{v} = {c}" for v, c in zip(names, counters, strict=True)]
     if old:
-        lines += ["if " + " or ".join(f"{v}[0] < 0" for v in old) + ":", "    _refuse_inference()"]
+        lines += ["if " + " or ".join(f"{v}[0] < 0" for v in old) + ":", "    _refuse_inference(_node.edges)"]
     return [
         *lines,
         f"_node.saved = ({''.join(a + ', ' for a in arrays)})" if arrays or alone else "_node.saved = None",

@@ -221,7 +221,7 @@ class Pointwise:
             versions.append(a._version_)
             stamp += a._version_[0]
             if a._version_[0] < 0:
-                refuse_inference()
+                refuse_inference(node.edges)
         saved.extend([args[i] for i in spec.scalar_names])
         node.saved, node.versions, node.stamp = saved, tuple(versions), stamp
 

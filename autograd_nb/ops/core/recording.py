@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
@@ -25,12 +25,37 @@ def mark_inference(t: Tensor) -> None:
         t._version_ = [INFERENCE, 0]
 
 
-def refuse_inference() -> None:
+def refuse_inference(edges: Sequence[Any]) -> None:
+    """Refuse an op with these edges that an inference tensor is saved for it, unless only `torch.func` differentiates it, which may."""
+    if not reaches(edges):
+        return
     raise RuntimeError(
         "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
         "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
         "`torch.no_grad()` instead of `torch.inference_mode()`."
     )
+
+
+def reaches(edges: Iterable[Any], own: Container[Any] | None = None) -> bool:
+    """Return whether a graph ends in leaves other than ``own`` that someone may still differentiate by.
+
+    Those that a finished call of `torch.func` made for itself are nobody's any more; without ``own`` those of running calls are left out too.
+    """
+    seen: set[Any] = set()
+    stack = [e for e in edges if e is not None]
+    while stack:
+        e = stack.pop()
+        if e.is_leaf_edge:
+            call = e.__dict__.get("_call")
+            if call is None if own is None else e not in own and (call is None or call.running):
+                return True
+            continue
+        node = e.node if e.__class__ is Output else e
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.extend([f for f in node.edges if f is not None])
+    return False
 
 
 def guarded(out: Any, *kept: Any) -> Any:
@@ -42,7 +67,7 @@ def guarded(out: Any, *kept: Any) -> Any:
         node = getattr(out._edge, "node", out._edge)
         versions = [t._version_ for t in kept if isinstance(t, Tensor)]
         if any(v[0] < 0 for v in versions):
-            refuse_inference()
+            refuse_inference(node.edges)
         node.versions = (*node.counters(), *versions)
         node.stamp += sum(v[0] for v in versions)
     return out
@@ -396,6 +421,9 @@ def store(
     if out.shape == value.shape:
         refuse_overlap(out, operands)
     else:
+        if any(x is out for x in operands):  # which is read as it is
+            whole, own = list(value.shape), list(out.shape)
+            raise RuntimeError(f"{name}(): output with shape {own} doesn't match the broadcast shape {whole} (out= is an operand: clone it, or leave out=)")
         counted = out._version_
         fit_output(out, value.shape, strides.like(value._layout, out.dtype))
         out._version_[0] -= out._version_ is not counted  # getting memory and being written to is one change

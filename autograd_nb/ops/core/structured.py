@@ -384,7 +384,7 @@ class Structured:
         for version in versions:
             stamp += version[0]
             if version[0] < 0:
-                refuse_inference()
+                refuse_inference(node.edges)
         node.values, node.saved, node.versions, node.stamp = values, saved or None, tuple(versions), stamp
         finish(node)
         if several:

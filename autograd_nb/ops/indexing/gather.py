@@ -165,7 +165,7 @@ def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | 
                 f"Index tensor must have the same number of dimensions as src tensor ({name}: index {list(index.shape)}, src "
                 f"{list(source.shape)})"
             )
-        for k, n in enumerate(index.shape):
+        for k, n in enumerate(index.shape or (1,)):
             if n > (source.shape[k] if source.ndim else 1):
                 raise RuntimeError(
                     f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {d} "

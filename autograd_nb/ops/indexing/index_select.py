@@ -146,7 +146,7 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
     if not idle and not x._layout.size and "reduce" not in name:
         if "copy" in name or x.ndim < 2:
             raise (RuntimeError if "copy" in name else IndexError)(f"{name}(): index out of range in self (its shape is {list(x.shape)})")
-        index, source = index[:0], OPS["narrow"].call(source, d, 0, 0)  # of several dims PyTorch's index_add looks at no index
+        index, source = index.reshape(-1)[:0], OPS["narrow"].call(source, d, 0, 0)  # of several dims PyTorch's index_add looks at no index
     return x, d, _vector(index, x, d, name, idle=idle), source
 
 
@@ -246,7 +246,7 @@ def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple
         raise RuntimeError(f"{name}(): Converting complex Scalar to non-complex type is not supported (value={value!r})")
     value = filling(value, x.dtype, name)
     if not x._layout.size and 0 in (*x.shape[:d], *x.shape[d + 1 :]) and isinstance(index, Tensor):
-        index = index.detach()[:0]  # slices of nothing are there at any index
+        index = (index.detach() if index.ndim else index.detach().reshape(1))[:0]  # slices of nothing are there at any index
     return x, d, _vector(index, x, d, name, True), value if isinstance(value, Tensor) else new_full((), value, x.dtype)
 
 

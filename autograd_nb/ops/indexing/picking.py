@@ -152,7 +152,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     y = _nonzero(x)
     if out is None:
         return y
-    return store(out, y, "nonzero")
+    return store(out, y, "nonzero", (x,))
 
 
 @public()

@@ -45,7 +45,7 @@ def _addend(input: Any, y: Tensor, name: str) -> Tensor:
 
 
 def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str, operands: tuple[Any, ...] = ()) -> Tensor:
-    operands = (input, *operands)
+    operands = operands if input is out else (input, *operands)  # (which may grow: what it held was expanded before)
     input = _addend(input, y, name)
     alpha, beta = (number_argument(v, name, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
     if y.dtype is not dtypes.bool_:
@@ -109,13 +109,14 @@ def addr(input, vec1, vec2, *legacy, beta=1, alpha=1, out=None):
             raise RuntimeError(f"For integral input tensors, argument {what} must not be a floating point number. (addr(): {what}={value})")
         if isinstance(value, complex) and not d.is_complex:
             raise RuntimeError(f"For non-complex input tensors, argument {what} must not be a complex number. (addr(): {what}={value})")
+    reads = (vec2,) if vec1 is out else (vec1, vec2)
     if d is dtypes.bool_:
         alpha, beta = (number_as(number_argument(v, "addr", n), d, "addr") for v, n in ((alpha, "alpha"), (beta, "beta")))
         y = outer(vec1, vec2) & alpha
         y = y.logical_or(input) if beta else y
-        return y if out is None else store(out, y, "addr", (), (input, vec1, vec2))
+        return y if out is None else store(out, y, "addr", (), reads if input is out else (input, *reads))
     x, a, b = (cast(t, d) for t in operands)
-    return _added(x, outer(a, b), beta, alpha, out, "addr", (input, vec1, vec2))
+    return _added(x, outer(a, b), beta, alpha, out, "addr", reads)
 
 
 @public()

@@ -9,7 +9,7 @@ from ... import dtypes, launch
 from ...errors import shorten
 from ...graph.modes import state
 from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
-from ...tensor import Tensor, make
+from ...tensor import Tensor, edge, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
 from ..core.recording import fresh, need_numbers, no_complex_derivative, refuse_inference, store
 from ..core.registry import OPS, public
@@ -227,16 +227,16 @@ def kron(input, other, *, out=None):
     >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
-    a, b = tensor_argument(input, "kron"), tensor_argument(other, "kron", "other")
+    given = a, b = tensor_argument(input, "kron"), tensor_argument(other, "kron", "other")
     rank = max(a.ndim, b.ndim)
     sizes_a, sizes_b = ((1,) * (rank - t.ndim) + tuple(t.shape) for t in (a, b))
     if state.grad:  # what the derivative keeps is nobody's to change
         if (a._version_[0] < 0 and b.requires_grad) or (b._version_[0] < 0 and a.requires_grad):
-            refuse_inference()
+            refuse_inference([edge(a), edge(b)])
         a, b = a.clone(), b.clone()
     spread = a.reshape([k for n in sizes_a for k in (n, 1)]) * b.reshape([k for n in sizes_b for k in (1, n)])
     y = fresh(spread.reshape([n * k for n, k in zip(sizes_a, sizes_b, strict=True)]))
-    return y if out is None else store(out, y, "kron")
+    return y if out is None else store(out, y, "kron", (), given if y._layout.size else ())
 
 
 @public()

@@ -166,7 +166,7 @@ def normal(
         _float_dtype(out.dtype, "normal_kernel_cpu")
     laws = [cast(x, d) if isinstance(x, Tensor) else x for x in (mean, std)]
     t = _of_normal[isinstance(mean, Tensor), isinstance(std, Tensor)](t, *laws)
-    return store(out, t, "normal", (), (mean, std)) if out is not None else t
+    return store(out, t, "normal", (), tuple([x for x in (mean, std) if x is not out])) if out is not None else t
 
 
 _least = Kernel("random", "least")

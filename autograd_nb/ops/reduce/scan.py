@@ -326,7 +326,7 @@ def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
             break
         after, before = x.narrow(d, 1, size - 1), x.narrow(d, 0, size - 1)
         x = after.logical_xor(before) if x.dtype is dtypes.bool_ else after - before
-    return x if out is None else store(out, x, "diff", (), (input,))
+    return x if out is None else store(out, x, "diff")
 
 
 def _pieces(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, int]:

@@ -168,6 +168,16 @@ VALUES = (
         and "shape mismatch: value tensor" in c.theirs,
     ),
     Explained(
+        "lists that name a tensor twice",
+        "What is changed twice by a _foreach op in place is differentiated by one of the changes in PyTorch.",
+        lambda c: "value" in c.kind and re.search(r"_foreach_\w+_\(\[(v\d+), \1[],]", c.before),
+    ),
+    Explained(
+        "weights of whole numbers",
+        "PyTorch's binary cross entropy takes 1 off an unsigned weight of positives, of which 0 becomes 255.",
+        lambda c: "value" in c.kind and re.search(r"pos_weight=[^=]*uint8", c.before + c.statement),
+    ),
+    Explained(
         "no decimals",
         "PyTorch rounds integers only if decimals is not given; 0, which is its default, is refused.",
         lambda c: c.kind == "not refused" and "round_vml_cpu" in c.theirs and "decimals=0" in c.statement,
