@@ -263,7 +263,8 @@ def _spread(values: np.ndarray, bins: int = 40) -> str:
         counts, edges = np.histogram(finite, bins=bins)
         text = markup.histogram(counts.tolist(), float(edges[0]), float(edges[-1]))
         text += f'<div class="dim">mean {finite.mean():.4g}, standard deviation {finite.std():.4g}</div>'
-    return text + (f"<div>{wide.size - finite.size:,} values are nan or infinite</div>" if finite.size < wide.size else "")
+    lost = wide.size - finite.size
+    return text + (f"<div>{lost:,} value{'s are' if lost > 1 else ' is'} nan or infinite</div>" if lost else "")
 
 
 def _line_linked(code: Any, lasti: int) -> str:

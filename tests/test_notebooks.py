@@ -38,7 +38,7 @@ def test_a_large_tensor_shows_its_edges_and_how_its_values_are_spread():
     html = x._repr_html_()
     assert html.count("<tr>") == 10  # the numbers of columns, four rows, dots, four rows
     assert html.count("<rect") == 40
-    assert "1 values are nan or infinite" in html
+    assert "1 value is nan or infinite" in html
     ElementTree.fromstring(re.search(r"<svg.*</svg>", html)[0])
 
 
@@ -70,6 +70,8 @@ def test_tables_and_programs():
     step(torch.ones(3))
     assert "return (x * 2).sum()" in step._repr_html_()
     assert "Program 1" in step.programs[0]._repr_html_()
+    times = step.profile(torch.ones(3))._repr_html_()
+    assert "100.0%" in times and "Each step in turn" in times and "return (x * 2).sum()" in times
     assert "Program 1" in step.programs._repr_html_() and "return (x * 2).sum()" in step.programs._repr_html_()
     with torch.profiler.profile() as prof:
         torch.ones(3).exp()

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.build import compilation
+from ..graph.node import place as place_of
 from ..shapes import Layout
 from .live_numbers import plain_number
 
@@ -243,6 +244,11 @@ def show(step: Step) -> str:
     outs = [repr(o) for i, o in enumerate(step.operands) if i in step.writes]
     ins = [repr(o) if isinstance(o, Use) else str(plain_number(o)) for i, o in enumerate(step.operands) if i not in step.writes]
     return f"{', '.join(outs) or '-'} = {step.name}({', '.join(i for i in ins if len(i) < 40)})"
+
+
+def written_at(step: Step) -> str:
+    """Return the line of the user's program that a step came from, with its text; "" where there is none."""
+    return place_of(*step.line) if isinstance(step.line, tuple) and step.line[0] is not None else ""
 
 
 # ------------------------------------------------------------------------------------------------ programs and their rules

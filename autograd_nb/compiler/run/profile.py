@@ -8,7 +8,8 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-from ..ir import show
+from ...graph import markup
+from ..ir import show, written_at
 from ..lower.executable import Executable
 
 
@@ -37,6 +38,18 @@ class Profile:
         lines = [f"{i:4d} {t:9.2f} µs  {show(self._program.steps[i])}" for i, t in sorted(self.times.items())]
         lines += ["", *(f"{t:9.1f} µs {t / self.total:5.1%} {count:4d} × {name}" for name, count, t in self.by_name())]
         return "\n".join([*lines, f"{self.total:9.1f} µs in {len(self.times)} steps"])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the kernels, the longest first, each unfolding to its steps and the lines that they came from."""
+        kernels = [(name, count, f"{t:,.1f}", f"{t / self.total:.1%}") for name, count, t in self.by_name()]
+        kernels.append((f"{len(kernels)} kernels", len(self.times), f"{self.total:,.1f}", "100.0%"))
+        steps = [(i, self._program.steps[i].name, f"{t:,.2f}", written_at(self._program.steps[i])) for i, t in sorted(self.times.items())]
+        return markup.page(
+            markup.table(("kernel", "steps", "µs", "share"), kernels, words=(0,)),
+            markup.fold("Each step in turn", markup.table(("step", "kernel", "µs", "line"), steps, words=(1, 3))),
+        )
 
 
 @contextmanager

@@ -12,7 +12,6 @@ import numpy as np
 
 from ... import launch
 from ...graph import markup, modes, ownership
-from ...graph.node import place
 from ...ops.core.history import share_view
 from ...overriding import whole
 from ...tensor import Tensor, make
@@ -21,7 +20,7 @@ from ..guards.carried_state import Kept
 from ..guards.guard import Guard
 from ..guards.holders import KeptGradient, alone
 from ..guards.reach import Reach
-from ..ir import address, root
+from ..ir import address, root, written_at
 from ..live_numbers import _Slot
 from ..lower.executable import Executable, Refused
 from ..nested import rebuild
@@ -117,7 +116,7 @@ class Variant:
         count = sum(kernels.values())
         return (
             f"Program of {count} kernel{'s' * (count != 1)}{': ' * bool(shown)}{shown}, with {program.arena_bytes:,} bytes for temporaries."
-            f"{backward} Captured because of this: {self.reason}."
+            f"{backward} Captured: {self.reason}."
         )
 
     def folded(self, number: int = 1) -> str:
@@ -127,8 +126,7 @@ class Variant:
             sizes = [0, 0]
             for use, written in step.uses():
                 sizes[written] += use.size * use.dtype.itemsize
-            line = place(*step.line) if isinstance(step.line, tuple) and step.line[0] is not None else ""
-            rows.append((step.name, f"{sizes[0]:,}", f"{sizes[1]:,}", line))
+            rows.append((step.name, f"{sizes[0]:,}", f"{sizes[1]:,}", written_at(step)))
         body = markup.table(("kernel", "bytes read", "bytes written", "line"), rows, words=(0, 3))
         return markup.fold(f"Program {number}: {markup.escape(repr(self).removeprefix('Program of '))}", body)
 
