@@ -18,7 +18,7 @@ from ..graph import markup
 from ..tensor import Tensor
 from .capture.recorder import Problem
 from .guards.carried_state import Kept
-from .guards.places import TooMuch, in_library
+from .guards.places import NotYet, TooMuch, in_library
 from .guards.reach import Reach
 from .lower.executable import Refused
 from .nested import difference, flatten
@@ -253,6 +253,8 @@ class Compiled(Generic[P, R]):
                 if not in_library(cls.__module__):
                     raise TooMuch(f"it works on a tensor of the class {cls.__name__}")
             session = Session(self._function, reach, leaves, carried)
+        except NotYet:
+            return self._function(*args, **kwargs)
         except TooMuch as error:
             if self._fullgraph or not kind.variants:
                 self._give_up(kind, Problem(str(error)))

@@ -155,3 +155,8 @@ def emptied(value: Any) -> Any:
 
 
 _EMPTY = layout_of((0,), None, dtypes.float32)
+
+
+def is_sparse(t: Tensor) -> bool:
+    """Return whether a tensor has no memory of its own in which its elements lie one by one."""
+    return type(t)._data is not Tensor._data  # (a property of its class)

@@ -20,7 +20,7 @@ from .guards.holders import KeptGradient
 from .guards.reach import Reach
 from .ir import Step, root, written
 from .lower.executable import Executable
-from .nested import containers, emptied, rebuild, slots_in, tensors_in
+from .nested import containers, emptied, is_sparse, rebuild, slots_in, tensors_in
 from .outcome import Outcome
 from .passes.pipeline import optimize
 from .run.again import Changes, changes_of
@@ -85,7 +85,10 @@ class Session:
         self.unwritten = [k for k, old in self.overwritten if k.get() is old]
         places = [k for k, _ in self.overwritten] + [k for k, old in self.given if k.get() is not old]
         values = [k.get() for k in places]
-        used = self.capture.buffers.keys() | {id(root(t._data)) for t in tensors_in((result, values))}
+        found = tensors_in((result, values))
+        if any(map(is_sparse, found)):
+            raise Problem("its result holds a sparse tensor; make it dense (to_dense())")
+        used = self.capture.buffers.keys() | {id(root(t._data)) for t in found}
         self.read = [
             k
             for k, old in self.overwritten
@@ -114,6 +117,7 @@ class Session:
         if stores:
             result = (result, tuple([k.get() for k in stores]))
         self.before.check_arguments(self.standing.changed)
+        self.before.check_state()
         if any(b.kind == "state" and b.owner is None for b in capture.buffers.values()):
             raise Problem("memory without an owner")
         arguments = [self.before.argument(i, capture) for i in range(len(self.leaves))]

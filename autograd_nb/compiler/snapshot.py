@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, launch
+from ..errors import AutogradError
 from ..graph.modes import state
 from ..graph.node import sequence
 from ..shapes import Layout
@@ -17,6 +18,7 @@ from .capture.recorder import Capture, Problem
 from .guards.places import TooMuch
 from .guards.reach import Reach
 from .ir import address, root
+from .nested import is_sparse
 from .run.records import Argument, InitialGradient, seen_as
 
 #: how an argument shares memory, as `Argument.shares` has it
@@ -34,6 +36,7 @@ class Snapshot:
     gradients: dict[int, tuple[Tensor, Tensor | None]]  #: id of an argument or a tensor of the state -> (that tensor, its gradient)
     owners: list[tuple[str, str, Tensor]]  #: of memory that the run may use: (kind of buffer, path, tensor)
     edges: list[Any]  #: the arguments' places in the graph
+    histories: list[Any]  #: and those of the function's state
     memories: list[tuple[np.ndarray, Layout, tuple[Any, ...]]]  #: (memory, layout, hooks) of each argument
     attributes: list[set[str]]  #: the names of each argument's own attributes
     mode: tuple[Any, Any]  #: (grad mode, default dtype)
@@ -60,6 +63,12 @@ class Snapshot:
                 raise Problem("it registers a hook on an argument")
         if self.mode != (state.grad, dtypes.get_default_dtype()):
             raise Problem("it leaves another grad mode or default dtype behind")
+
+    def check_state(self) -> None:
+        """Raise Problem where the run has given a tensor of the state another history: later calls would have to add to it."""
+        for t, before in zip(self.reached, self.histories, strict=True):
+            if _history(t) is not before:
+                raise Problem("it changes a tensor in place that gets a history by it; return the new value, or change it under no_grad()")
 
     def argument(self, i: int, capture: Capture) -> Argument:
         """Return the record of an argument after the run."""
@@ -95,13 +104,15 @@ def snapshot(reach: Reach, leaves: list[Tensor]) -> Snapshot:
     reached = [t for _, t in reach.tensors.values()]
     gradients = {id(t): (t, t._grad) for t in [*reached, *leaves]}
     held = [g for _, g in gradients.values() if g is not None]
+    if any(map(is_sparse, held)):
+        raise TooMuch("it reaches a sparse gradient; make layers without sparse=True")
     owners = [("state", path, t) for path, t in reach.tensors.values()] + [("state", "a gradient", g) for g in held]
     shares = _shares(leaves, {id(t) for t in reached}, {id(root(t._data)) for _, _, t in owners})
     owners += [("state", "the order of a group's collectives", t) for t in launch.orders]
     owners += [("argument", f"argument {i}", t) for i, t in enumerate(leaves) if shares[i] is None]
     return Snapshot(
         leaves=leaves, shares=shares, reached=reached, state_roots={id(root(t._data)) for t in reached}, gradients=gradients, owners=owners,
-        edges=[edge(t) for t in leaves], memories=[(t._data, t._layout, _hooks(t)) for t in leaves],
+        edges=[edge(t) for t in leaves], histories=[_history(t) for t in reached], memories=[(t._data, t._layout, _hooks(t)) for t in leaves],
         attributes=[set(t.__dict__) for t in leaves], mode=(state.grad, dtypes.get_default_dtype()), began=sequence(),
         versions=[(t, t._version_, t._version_[0]) for t in [*reached, *leaves]],
         gradient_versions=[(g._version_, g._version_[0]) for g in held],
@@ -113,6 +124,8 @@ def _shares(leaves: list[Tensor], reached: set[int], fixed: set[int]) -> list[Sh
     first: dict[int, int] = {}  # id of an array that owns memory -> the first argument that lies in it
     shares: list[Sharing] = []
     for i, t in enumerate(leaves):
+        if is_sparse(t):
+            raise TooMuch(f"argument {i} is a sparse tensor; pass its values, or make it dense (to_dense())")
         if t.__dict__ and id(t) not in reached:
             raise TooMuch(f"argument {i} has attributes of its own ({', '.join(t.__dict__)}); pass what they hold")
         owner = id(root(t._data))
@@ -124,6 +137,14 @@ def _shares(leaves: list[Tensor], reached: set[int], fixed: set[int]) -> list[Sh
         j = first.setdefault(owner, i)
         shares.append(None if j == i else (j, address(t._data) - address(leaves[j]._data), t is leaves[j]))
     return shares
+
+
+def _history(t: Tensor) -> Any:
+    """Return a tensor's place in the graph; None for one of several views of what was changed since, which has none."""
+    try:
+        return edge(t)
+    except AutogradError:
+        return None
 
 
 def _hooks(t: Tensor) -> tuple[Any, ...]:

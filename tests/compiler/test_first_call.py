@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import autograd_nb as torch
+
 STEP = """
 import json, sys, threading
 import autograd_nb as torch
@@ -46,3 +48,12 @@ def test_a_second_process_compiles_nothing_and_calls_few_functions():
     assert second["compiled"] == 0
     assert second["library"] < 50_000
     assert second["all"] < 127_000
+
+
+def test_parameters_that_get_their_shape_by_the_first_call():
+    module = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.ReLU(), torch.nn.LazyLinear(2))
+    compiled = torch.compile(module)
+    for k in range(3):
+        x = torch.full((3, 5), float(k))
+        assert compiled(x).tolist() == module(x).tolist()
+    assert len(compiled.programs) == 1

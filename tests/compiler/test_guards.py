@@ -650,3 +650,25 @@ def test_what_a_compiled_call_costs_in_python():
     optimizer.param_groups[0]["lr"] = 0.2
     assert few <= 10 and python_calls(step) <= few + 20
     assert len(step.programs) == 1
+
+
+@pytest.mark.parametrize("slots", [("scale", "__hidden"), "scale"])
+def test_slots_that_are_empty(slots):
+    made = type("Slotted", (), {"__slots__": slots})()
+
+    @torch.compile
+    def scaled(x):
+        return x * (made.scale if hasattr(made, "scale") else 5.0)
+
+    def found():
+        return [scaled(torch.ones(1)).item() for _ in range(2)]
+
+    assert found() == [5.0, 5.0]
+    made.scale = 2.0
+    assert found() == [2.0, 2.0]
+    made.scale = 3.0
+    assert found() == [3.0, 3.0]
+    del made.scale
+    assert found() == [5.0, 5.0]
+    made.scale = 4.0
+    assert found() == [4.0, 4.0]

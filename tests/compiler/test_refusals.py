@@ -126,3 +126,43 @@ def test_a_checked_function_is_refused_as_the_eager_one_is():
     with pytest.raises(IndexError):
         put(torch.tensor([3]))
     assert (weight.tolist(), weight._version) == ([3, 3, 3], 3)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_sparse_gradients(forgotten):
+    def seen(decorate):
+        torch.manual_seed(0)
+        model = nn.Embedding(4, 2, sparse=True)
+        found = []
+
+        @decorate
+        def step(indices):
+            if forgotten:
+                model.weight.grad = None
+            model(indices).square().sum().backward()
+
+        for k in range(4):
+            step(torch.tensor([k, 1]))
+            found.append((model.weight.grad.is_sparse, model.weight.grad.to_dense().tolist()))
+        return found
+
+    assert seen(torch.compile) == seen(lambda f: f)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_sparse_tensors():
+    def made(k):
+        return torch.sparse_coo_tensor(torch.tensor([[0, 1], [1, k]]), torch.tensor([1.0, 2.0 + k]), (2, 3))
+
+    held, w = made(2), torch.ones(3, 2)
+    functions = [lambda s: torch.sparse.mm(s, w), lambda s: s * 2, lambda s: torch.sparse.mm(held, w) + s.to_dense()[:, :2], lambda s: s.to_sparse_csr()]
+    for function in functions:
+        compiled = torch.compile(function)
+        for k in range(3):
+            found, expected = compiled(made(k)), function(made(k))
+            assert found.layout is expected.layout
+            assert found.to_dense().tolist() == expected.to_dense().tolist()
+    compiled = torch.compile(lambda x: x.to_sparse())
+    for k in range(3):
+        assert compiled(torch.eye(2) * k).to_dense().tolist() == (torch.eye(2) * k).tolist()

@@ -41,6 +41,10 @@ class TooMuch(Exception):
     """The function reaches something that cannot be watched."""
 
 
+class NotYet(Exception):
+    """The function reaches a parameter that gets its shape by the first call: the next one can be captured."""
+
+
 def in_library(module: str | None) -> bool:
     """Return whether a module is taken to be always the same."""
     return (module or "").partition(".")[0] in _LIBRARIES

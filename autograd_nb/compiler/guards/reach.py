@@ -27,10 +27,10 @@ import numpy as np
 
 from ... import config
 from ...tensor import Tensor
-from ..nested import is_plain
+from ..nested import is_plain, is_sparse
 from . import bytecode
 from .carried_state import Kept, form, keepable
-from .places import BY_DIGITS, BY_IDENTITY, BY_VALUE, EMPTY, MISSING, Entry, Place, Places, TooMuch, in_library
+from .places import BY_DIGITS, BY_IDENTITY, BY_VALUE, EMPTY, MISSING, Entry, NotYet, Place, Places, TooMuch, in_library
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -152,6 +152,10 @@ class Reach:
     def _tensor(self, path: str, t: Tensor) -> None:
         if id(t) in self.tensors:
             return
+        if is_sparse(t):
+            raise TooMuch(f"it reaches a sparse tensor ({path}); pass its values, or make it dense (to_dense())")
+        if type(t)._layout is not Tensor._layout:
+            raise NotYet
         self.tensors[id(t)] = (path, t)
         name = self._places.name(t)
         self._places.add(path + " (its memory)", f"{name}._data", t._data, BY_IDENTITY, (t, "_data"))
@@ -302,14 +306,19 @@ class Reach:
             if isinstance(attributes.get("param_groups"), list) and isinstance(attributes.get("state"), dict):
                 self.optimizers.append(value)
             self._attributes(path, attributes)
-        for cls in kind.__mro__:
-            for slot in getattr(cls, "__slots__", ()) if not in_library(cls.__module__) else ():
-                if hasattr(value, slot):
-                    self._value(f"{path}.{slot}", f"getattr({self._places.name(value)}, {slot!r}, MISSING)", getattr(value, slot))
+        self._slots(path, name, value)
         if not in_library(kind.__module__):
             self._class(path, kind)
         elif kind.__module__.startswith(f"{PACKAGE}.nn."):
             self._functional(kind)
+
+    def _slots(self, path: str, name: str, value: Any) -> None:
+        """Walk to what the slots of an object hold; that one is empty is noted too."""
+        for cls in type(value).__mro__:
+            for slot, member in vars(cls).items() if not in_library(cls.__module__) else ():
+                if isinstance(member, types.MemberDescriptorType):
+                    there = getattr(value, slot, MISSING)
+                    self._value(f"{path}.{slot}", f"getattr({name}, {slot!r}, MISSING)", there)
 
     def _attributes(self, path: str, attributes: dict[Any, Any]) -> None:
         """Walk to the entries of an object's ``__dict__``."""
