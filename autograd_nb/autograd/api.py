@@ -10,6 +10,7 @@ from ..config import settings
 from ..errors import AutogradError
 from ..graph import engine
 from ..graph.node import AccumulateGrad, Nowhere, Output
+from ..ops.core.foreign import asked
 from ..ops.creation.create import new_full, seed
 from ..tensor import Tensor, edge
 
@@ -94,6 +95,8 @@ def _roots(outputs: tuple[Any, ...], gradients: Any, create_graph: bool, functio
     given = (None,) * len(outputs) if gradients is None else _tensors(gradients, "grad_tensors", function)
     if len(given) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    if asked.roots is not None:
+        given = asked.roots(outputs, given)
     edges, grads = [], []
     for i, (out, g) in enumerate(zip(outputs, given, strict=True)):
         if getattr(out, "batched", False):
@@ -271,6 +274,8 @@ def grad(
                 if isinstance(targets[i], GradientEdge):
                     raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
                 found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype).requires_grad_(create_graph)
+    if asked.gradients is not None:
+        asked.gradients(targets, found)
     return tuple(found) if names is None else dict(zip(names, found, strict=True))
 
 

@@ -16,6 +16,7 @@ from ..graph.modes import is_grad_enabled, no_grad, state
 from ..graph.nested import users
 from ..graph.node import Node, Output, consumed_error, finish, modified_error, set_edges
 from ..graph.ownership import handed
+from ..ops.core.foreign import asked
 from ..ops.core.history import attach, check_inplace, rewrite_history, share_view
 from ..ops.core.recording import refuse_inference, tensor_type
 from ..ops.creation.create import new_full
@@ -279,7 +280,7 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record it."""
         # programs keep ``apply`` by itself; what transforms exchange is looked up at each call
-        return cls._applied(*args, **kwargs)
+        return cls._applied(*args, **kwargs) if asked.whole is None else asked.whole(cls._applied, *args, **kwargs)
 
     @classmethod
     @overridable

@@ -113,6 +113,11 @@ def _real(t: Tensor) -> Tensor:
     return OPS["view_as_real"].call(t) if t.dtype.is_complex else t
 
 
+def _whole(t: Any) -> Any:
+    """Return a tensor outside the graph, of one in parts the whole."""
+    return t.__dict__["_sharding"].collected(t) if "_sharding" in t.__dict__ else t.detach()
+
+
 class LBFGS(Optimizer):
     """Quasi-Newton steps from the last ``history_size`` changes of parameters and gradient; one parameter group.
 
@@ -155,7 +160,7 @@ class LBFGS(Optimizer):
 
     def _gradient(self) -> Tensor:
         """Return all gradients in one vector."""
-        parts = [OPS["zeros_like"].call(p) if p._grad is None else p._grad.detach() for p in self._params]
+        parts = [_whole(OPS["zeros_like"].call(p) if p._grad is None else p.grad) for p in self._params]
         return OPS["cat"].call([_real(g).reshape(-1) for g in parts], 0)
 
     def _move(self, t: float, direction: Tensor) -> None:
@@ -164,7 +169,8 @@ class LBFGS(Optimizer):
         for p in self._params:
             p = _real(p)
             n = p.numel()
-            p.add_(direction[place : place + n].view(p.shape), alpha=t)
+            step, own = direction[place : place + n].view(p.shape), p.__dict__.get("_sharding")
+            p.add_(step if own is None else own.mark(own.part(step)), alpha=t)
             place += n
 
     @no_grad()

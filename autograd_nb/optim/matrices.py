@@ -65,7 +65,7 @@ class Adafactor(Stepping):
             state["row_var"] = new_full((*p.shape[:-1], 1), 0.0, p.dtype)
             state["col_var"] = new_full((*p.shape[:-2], 1, p.shape[-1]), 0.0, p.dtype)
         else:
-            state["variance"] = zeros_of(p)
+            state["variance"] = new_full(p.shape, 0.0, p.dtype)
 
     def _update(self, group: dict[str, Any], params: list[Any]) -> None:
         eps1, eps2 = group["eps"]
@@ -78,14 +78,19 @@ class Adafactor(Stepping):
             with no_grad():
                 if not state:
                     self._begin(p, state, group)
-                spare = zeros_of(p)
+                own = p.__dict__.get("_sharding")  # of a parameter in parts all ranks step the whole
+                stepped, gradient = (p, p._grad) if own is None else (own.collected(p), own.collected(p._grad))
+                spare = zeros_of(stepped)
             numbers = (*options, finfo(p.dtype).eps if eps1 is None else float(eps1), float(eps2), sign)
             shapes = {"variance": tuple(p.shape)} if p.ndim < 2 else {"row_var": (*p.shape[:-1], 1), "col_var": (*p.shape[:-2], 1, p.shape[-1])}
             states = [state[name] if name in state else state["step"] for name in shapes]
-            check_fit(p._grad._layout, p._layout, [(t._layout, shape) for t, shape in zip(states, shapes.values(), strict=True)])
-            row = [p._grad, p, spare, *states, state["step"]]
+            check_fit(gradient._layout, stepped._layout, [(t._layout, shape) for t, shape in zip(states, shapes.values(), strict=True)])
+            row = [gradient, stepped, spare, *states, state["step"]]
             work = partial(_run, _adafactor, (*numbers, p.shape[-2], p.shape[-1])) if p.ndim > 1 else partial(_run, _adafactor_vector, numbers)
             work(row) if is_plain(row) else through_copies(row, work)
+            if own is not None:
+                with no_grad():
+                    p.copy_(own.mark(own.part(stepped)))
 
 
 @whole
@@ -150,9 +155,11 @@ class Muon(Stepping):
                 rate = lr * 0.2 * math.sqrt(max(rows, columns))
             else:
                 rate = lr * math.sqrt(max(1.0, rows / columns))
-            step = _orthogonal(direction, group["ns_coefficients"], group["ns_steps"], number(group["eps"]))
+            own = p.__dict__.get("_sharding")  # of a parameter in parts each rank steps its own
+            whole = direction if own is None else own.collected(direction)
+            step = _orthogonal(whole, group["ns_coefficients"], group["ns_steps"], number(group["eps"])).to(p.dtype)
             p.mul_(1 - lr * number(group["weight_decay"]))
-            p.add_(step.to(p.dtype), alpha=-rate)
+            p.add_(step if own is None else own.mark(own.part(step)), alpha=-rate)
 
 
 def _rounded(x: Tensor) -> Tensor:

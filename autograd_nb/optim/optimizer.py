@@ -337,7 +337,8 @@ def _known_as(p: Any, state: Any) -> Any:
     sharding = p.__dict__.get("_sharding") if isinstance(p, Tensor) else None
     if sharding is None or not isinstance(state, dict):
         return state
-    return {k: sharding.mark(v.detach()) if isinstance(v, Tensor) and v.ndim and v.shape == p.shape else v for k, v in state.items()}
+    alike = [k for k, v in state.items() if isinstance(v, Tensor) and "_sharding" not in v.__dict__ and v.ndim and v._layout.shape == p._layout.shape]
+    return state | {k: sharding.mark(state[k].detach()) for k in alike}
 
 
 def _fitted(p: Tensor, value: Any, key: Hashable = None) -> Any:
@@ -457,4 +458,5 @@ def counter() -> Tensor:
 
 def zeros_of(p: Tensor, value: float = 0.0) -> Tensor:
     """Return a state like a parameter, filled with 0 or ``value``; of complex numbers, both parts are."""
-    return new_full(p.shape, complex(value, value) if p.dtype.is_complex else value, p.dtype)
+    state = new_full(p._layout.shape, complex(value, value) if p.dtype.is_complex else value, p.dtype)
+    return p.__dict__["_sharding"].mark(state) if "_sharding" in p.__dict__ else state  # type: ignore[no-any-return]

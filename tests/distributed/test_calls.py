@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from . import checkpoints, compiled, dtypes, examples, gradients, programs, sharded, sharing, training
+from . import checkpoints, compiled, dtypes, examples, gradients, parts, programs, sharded, sharing, training
 from .jobs import job, needs_mpi
 
-MODULES = (compiled, dtypes, sharing, programs, training, sharded, gradients, checkpoints, examples)
+MODULES = (compiled, dtypes, sharing, parts, programs, training, sharded, gradients, checkpoints, examples)
 CHECKS = [(module.__name__.rpartition(".")[2], name) for module in MODULES for name in dir(module) if name.startswith("check_")]
 
 

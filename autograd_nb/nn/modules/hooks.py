@@ -11,6 +11,7 @@ from typing import Any
 
 from ...graph.hooks import RemovableHandle, check_callable
 from ...graph.modes import state
+from ...ops.core.foreign import asked
 from ...ops.core.history import share_view
 from ...ops.core.structured import structured
 from ...ops.creation.create import new_full
@@ -169,6 +170,8 @@ class BackwardHook:
         if not (state.grad and any(args[i].requires_grad for i in places)):
             return args, None
         given = tuple([args[i] for i in places])
+        if asked.whole is not None and any("_sharding" in t.__dict__ for t in given):
+            raise NotImplementedError("full backward hooks of a module with DTensors: use .to_local() or .full_tensor(), or hooks of the tensors")
         new = boundary(given, tuple([(t.shape, t.dtype) for t in given]))
         node = next(t for t in new if t._edge is not None)._edge.node
         node.of_none = True

@@ -513,7 +513,7 @@ class Module(Tree, StateDict):
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
         """Give parameters and buffers fresh memory with undefined contents; the module."""
         away = device is not None and is_meta(device)
-        return self._apply(lambda t: asked.meta().on_meta(t) if away else new_empty(t.shape, t.dtype), recurse)
+        return self._apply(lambda t: asked.meta().on_meta(t) if away else new_empty(t._layout.shape, t.dtype), recurse)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Let calls of the module go through `compile` with these options."""

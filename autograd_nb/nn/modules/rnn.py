@@ -10,6 +10,7 @@ import numbers
 import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...ops.core.foreign import alike
 from ...ops.core.registry import OPS
 from ...ops.creation.create import new_full
 from ...ops.nn import recurrent
@@ -184,8 +185,8 @@ class RNNBase(Module):
         else:
             self.check_forward_args(input, hx, sizes)
             hx = self.permute_hidden(tuple(hx) if lstm else hx, order)
-        y, h, c = recurrent.stacked(
-            kind, kind, input, hx if lstm else (hx,), self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
+        y, h, c = alike(
+            recurrent.stacked, kind, kind, input, hx if lstm else (hx,), self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
             self.bidirectional, self.batch_first, sizes,
         )  # fmt: skip
         state = h if c is None else (h, c)

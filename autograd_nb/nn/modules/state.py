@@ -16,6 +16,14 @@ from .hooks import Handle, add_hook
 _EXTRA = "_extra_state"
 
 
+def _in_parts(p: Tensor, value: Tensor) -> Tensor:
+    """Return what a file holds for a parameter in parts as one in parts too: a whole tensor, or this rank's rows."""
+    own = p.__dict__["_sharding"]
+    if "_sharding" in value.__dict__ or value.shape not in (own.whole, p._layout.shape):
+        return value
+    return own.mark((value if value.shape == p._layout.shape else own.part(value)).detach())  # type: ignore[no-any-return]
+
+
 class _IncompatibleKeys(NamedTuple):
     """The result of `Module.load_state_dict`: the keys that were missing and those that were not expected."""
 
@@ -164,6 +172,8 @@ class StateDict:
             return
         if is_lazy(p) and is_lazy(value):
             return
+        if "_sharding" in p.__dict__:
+            value = _in_parts(p, value)
         if p.ndim == 0 and tuple(value.shape) == (1,):
             value = value[0]
         if value.shape != p.shape:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import distributed as dist
-from ...distributed.tensor import DeviceMesh, Sharding
+from ...distributed.tensor import DeviceMesh, Sharding, local_of
 from ...dtypes import dtype, float32
 from ...graph.engine import queue_callback
 from ...graph.modes import no_grad, state
@@ -47,9 +47,10 @@ class _Member:
         found = module._parameters.get(name)
         if found is self.p or found is self.full or found is None:
             return
-        if found.shape != self.p.shape or found.dtype is not self.p.dtype:
+        if found._layout.shape != self.p._layout.shape or found.dtype is not self.p.dtype:
             raise RuntimeError(
-                f"the parameter {name!r} is now {found.dtype.name}{list(found.shape)}, but this rank's rows are {self.p.dtype.name}{list(self.p.shape)}"
+                f"the parameter {name!r} is now {found.dtype.name}{list(found._layout.shape)}, but this rank's rows are {self.p.dtype.name}"
+                f"{list(self.p._layout.shape)}"
             )
         self.p = self.sharding.mark(found)
 
@@ -209,8 +210,8 @@ class Unit:
             work.wait()
             at = 0
             for m in members:
-                n = m.p.numel()
-                g = wrap(own[at : at + n].copy().reshape(m.p.shape)).to(m.p.dtype)  # type: ignore[attr-defined]
+                n = m.p._layout.size
+                g = wrap(own[at : at + n].copy().reshape(m.p._layout.shape)).to(m.p.dtype)  # type: ignore[attr-defined]
                 there = own[at + m.size] > 0
                 at += m.size + 1
                 if not there:
@@ -219,7 +220,7 @@ class Unit:
                     m.p.grad = m.sharding.mark(g)
                 else:
                     with no_grad():
-                        m.p._grad.add_(g)
+                        local_of(m.p._grad).add_(g)  # type: ignore[attr-defined]
         self.works = []
         if self.lets_go_after:
             self.release()
@@ -227,7 +228,7 @@ class Unit:
 
 def _padded(m: _Member) -> np.ndarray:
     """Return the bytes of a rank's rows, as many as those of the rank that has most."""
-    part = m.p.detach().to(m.dtype).contiguous()  # type: ignore[attr-defined]
+    part = local_of(m.p).to(m.dtype).contiguous()  # type: ignore[attr-defined]
     found = np.zeros(m.size, m.dtype.carrier)
     found[: part.numel()] = part._data[: part.numel()]
     return found.view(np.uint8)

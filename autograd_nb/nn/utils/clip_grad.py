@@ -84,10 +84,25 @@ def _add_powers(tensors: list[Tensor], p: float, first: bool, total: np.ndarray)
     return first
 
 
+def _shared_out(grads: list[Tensor], parameters: Any = ()) -> tuple[list[Tensor], list[Tensor]]:
+    """Return (the gradients that this rank has whole, those of which it has a part among ranks)."""
+    layouts = {id(p._grad): p.__dict__["_sharding"] for p in parameters if p._grad is not None and "_sharding" in p.__dict__}
+    layouts.update({id(g): g.__dict__["_sharding"] for g in grads if "_sharding" in g.__dict__})
+    if not layouts:
+        return grads, []
+    for g in grads:
+        if id(g) in layouts:
+            layouts[id(g)].mark(g)
+    parts = [g for g in grads if id(g) in layouts and layouts[id(g)].placement.is_shard()]
+    known = {id(g) for g in parts}
+    whole = [g for g in grads if id(g) not in known]
+    return [g.full_tensor() if id(g) in layouts and layouts[id(g)].placement.is_partial() else g for g in whole], parts  # type: ignore[attr-defined]
+
+
 def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = False, shared: list[Tensor] | None = None) -> np.ndarray:
     """Return the p-norm of all elements together as a float64 array of one, summed in the order of the tensors.
 
-    ``shared``: parameters of whose gradients this rank has some rows only, which count as a whole.
+    ``shared``: those of which this rank has some rows only, which count as a whole.
     """
     p = float(norm_type)
     total = np.empty(1, np.float64)
@@ -100,7 +115,9 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = Fa
         total, tensors = dense(norm(OPS["stack"].call(norms), p)) if norms else total, []
         first = not norms
     if shared:
-        if _add_powers([s._grad for s in shared], p, True, total):  # type: ignore[misc]
+        if any(s.__dict__["_sharding"].group is not shared[0].__dict__["_sharding"].group for s in shared):
+            raise NotImplementedError("gradients in parts among ranks of several meshes: take the norm of each mesh's by itself")
+        if _add_powers(shared, p, True, total):
             _root(0, p, True, total)
         shared[0].__dict__["_sharding"].joint(total, p)
         first = False
@@ -130,7 +147,8 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not given:
         return scalar_tensor(0.0)
-    return _wrapped(_norm(given, norm_type, error_if_nonfinite), given)
+    own, shared = _shared_out(given)
+    return _wrapped(_norm(own, norm_type, error_if_nonfinite, shared), given)
 
 
 def _wrapped(total: np.ndarray, like: list[Tensor]) -> Tensor:
@@ -179,6 +197,8 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, for
     if norm.ndim:
         raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {norm.ndim} dimensions and {norm.numel()} elements (total_norm)")
     factor = np.empty(1, np.float64)
+    if "_sharding" in norm.__dict__:
+        norm = norm.full_tensor()  # type: ignore[attr-defined]
     _clip_factor(0, float(max_norm), dense(norm.detach().to(dtypes.float64)), factor)
     _scale_all(_gradients(parameters), factor)
 
@@ -202,8 +222,7 @@ def clip_grad_norm_(
     grads = _gradients(parameters)
     if not grads:
         return scalar_tensor(0.0)
-    shared = [p for p in parameters if p._grad is not None and "_sharding" in p.__dict__]  # out among ranks, by `fully_shard`
-    own = grads if not shared else _gradients([p for p in parameters if "_sharding" not in p.__dict__])
+    own, shared = _shared_out(grads, parameters)
     total = _norm(own, norm_type, error_if_nonfinite, shared)
     factor = np.empty(1, np.float64)
     _clip_factor(0, float(max_norm), total, factor)

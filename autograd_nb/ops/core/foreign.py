@@ -19,10 +19,18 @@ class Asked:
     begin_sparse: Callable[[], None]
     meta: Callable[[], Any]  #: the module of tensors without numbers
     meta_used = False  #: whether a program has ever named the device "meta"
+    whole: Any = None  #: calls a function that asks no class, of whole tensors; None before a program has tensors in parts
+    roots: Any = None  #: gives the gradients from which a backward pass begins, for tensors in parts
+    gradients: Any = None  #: lets gradients of tensors in parts be known as such
     embedding: Callable[..., Any]  #: rows of a table whose gradient is sparse
 
 
 asked = Asked()
+
+
+def alike(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function that asks no class: where arguments are tensors in parts (`distributed.tensor`), of whole ones."""
+    return function(*args, **kwargs) if asked.whole is None else asked.whole(function, *args, **kwargs)
 
 
 def is_foreign(value: Any) -> bool:

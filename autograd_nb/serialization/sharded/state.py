@@ -72,7 +72,7 @@ def _shardings(plain: Any) -> dict[str, Any]:
 def _part(parts: dict[str, Any], name: str, value: Any) -> Any:
     """Return this rank's rows of a parameter, or of a state of its shape, where the ranks have shared it out."""
     whole = name in parts and isinstance(value, Tensor) and tuple(value.shape) in (parts[name].shape, () if parts[name].scalar else None)
-    return parts[name].part(value) if whole else value
+    return parts[name].mark(parts[name].part(value.detach())) if whole else value  # type: ignore[attr-defined]
 
 
 def set_model_state_dict(model: Any, model_state_dict: State, *, options: StateDictOptions | None = None) -> Any:
@@ -153,6 +153,11 @@ def _nested(flat: State, optimizer: Any, names: dict[Tensor, str]) -> State:
     return found
 
 
+def _copy(t: Tensor) -> Tensor:
+    copied = t.detach().clone()  # type: ignore[attr-defined]
+    return t.__dict__["_sharding"].mark(copied) if "_sharding" in t.__dict__ else copied  # type: ignore[no-any-return]
+
+
 def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: State, *, options: StateDictOptions | None = None) -> None:
     """Load what `get_optimizer_state_dict` returned. KeyError where a parameter has no state there."""
     chosen, names = options or StateDictOptions(), _names(model)
@@ -168,7 +173,7 @@ def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: Stat
                 for p in own["params"]:
                     if names[p] in state["state"]:
                         held = {k: _part(parts, names[p], v) for k, v in state["state"][names[p]].items()}
-                        inner.state[p] = {k: v.clone() if isinstance(v, Tensor) else v for k, v in held.items()}
+                        inner.state[p] = {k: _copy(v) if isinstance(v, Tensor) else v for k, v in held.items()}
                     elif p.requires_grad and state["state"]:
                         raise KeyError(f"the state of the parameter {names[p]!r} is not in the optimizer's state")
                 given = next((groups[names[p]] for p in own["params"] if names[p] in groups), {})

@@ -57,9 +57,15 @@ def _states(state_dict: Mapping[str, Any]) -> State:
     return {k: v.state_dict() if isinstance(v, Stateful) else v for k, v in state_dict.items()}
 
 
+def _together(value: Any) -> Any:
+    """Return the whole of a tensor in parts, which all ranks collect; others as they are."""
+    parts = isinstance(value, Tensor) and "_sharding" in value.__dict__
+    return value.__dict__["_sharding"].collected(value) if parts else value
+
+
 def _share(ranks: _Ranks, state_dict: Mapping[str, Any]) -> tuple[dict[str, Tensor], State]:
     """Return what this rank writes: each entry is written once, by the one of its holders that has least to write."""
-    flat = {name: value for name, _, value in flattened(_states(state_dict))}
+    flat = {name: _together(value) for name, _, value in flattened(_states(state_dict))}
     own = {name: value.numel() * value.dtype.itemsize if isinstance(value, Tensor) else 0 for name, value in flat.items()}
     every = ranks.all(own)
     holders: dict[str, list[int]] = {}
@@ -195,6 +201,10 @@ def load(
             state_dict[key] = states[key]
 
 
+def _shape(t: Tensor) -> tuple[int, ...]:
+    return t.__dict__["_sharding"].whole if "_sharding" in t.__dict__ else tuple(t.shape)
+
+
 def _looked_at(reader: FileSystemReader, states: State) -> None:
     """Refuse, before anything is changed on any rank, what is missing, does not fit or is damaged."""
     entries = reader.entries()
@@ -202,8 +212,8 @@ def _looked_at(reader: FileSystemReader, states: State) -> None:
         if name not in entries:
             raise RuntimeError(f"Missing key in checkpoint state_dict: {name}.")
         shape = tuple(entries[name][4])
-        if isinstance(value, Tensor) and (not entries[name][3] or shape != tuple(value.shape)):
-            raise ValueError(f"Size mismatch between saved {shape} and current: {tuple(value.shape)} for {name}")
+        if isinstance(value, Tensor) and (not entries[name][3] or shape != _shape(value)):
+            raise ValueError(f"Size mismatch between saved {shape} and current: {_shape(value)} for {name}")
         if isinstance(value, Tensor):
             reader.content(entries[name])
         elif entries[name][3]:
