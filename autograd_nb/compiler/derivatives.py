@@ -15,11 +15,14 @@ from ..tensor import Tensor, edge, make
 from .capture.effects import watching
 from .capture.recorder import Capture, Problem
 from .capture.sections import Key, Section, behind, divide, gradients
-from .capture.unasked import State
+from .capture.unasked import State, own_rules
+from .guards.guard import build_guard
+from .guards.places import TooMuch
+from .guards.reach import Reach
 from .ir import Buffer, Step, address, needed
 from .lower.executable import Executable
 from .passes.pipeline import optimize
-from .run.backward import Back, Part, Run, SpentPart, back_of, spent_class
+from .run.backward import Back, Part, Rules, Run, SpentPart, back_of, spent_class
 from .run.records import ArgumentExit, Exit, ExpandedGradient, Gradient, Memory, NewGradient, PartExit, SameGradient, StateExit
 
 if TYPE_CHECKING:
@@ -102,7 +105,24 @@ class Derivatives:
             state=list({id(t._version_): t for t in session.before.reached if id(t._version_) in saved}.values()),
             given=[i for i, t in enumerate(session.leaves) if id(t._version_) in saved and id(t) not in watched],
             made=[i for i, t in enumerate(self.flat) if id(t._version_) in saved and id(t) not in watched | leaves],
+            rules=self._rules(section),
         )  # fmt: skip
+
+    def _rules(self, section: Section) -> Rules | None:
+        """Return what tells whether the user's own rules in a section read what they read now; None where there are none."""
+        own = own_rules(section.nodes)
+        if not own:
+            return None
+        session = self.session
+        read, others = Reach(), session.reach.anew()
+        others.pass_by(own)
+        try:
+            for rule in own:
+                read.function(rule)
+            others.function(session.function)
+        except TooMuch as error:
+            raise Problem(f"the backward pass of its results calls a rule of which no guard can be made: {error}") from error
+        return Rules(build_guard(read), build_guard(others))
 
     def _arguments(self) -> list[tuple[int, int, int]]:
         """Return (index, buffer, shift) of the arguments whose memory the section at hand reads."""

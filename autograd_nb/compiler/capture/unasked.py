@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...autograd.function import FunctionNode
 from ...autograd.saved import Packed
 from ..guards.places import in_library
 
@@ -54,6 +55,13 @@ class State:
         """Let all of them hold what they held."""
         for o, restore, then in self._held.values():
             restore(o, then)
+
+
+def own_rules(nodes: Iterable[Node]) -> list[Any]:
+    """Return the functions of the user's that the backward pass of some nodes calls."""
+    found = [f for n in nodes if isinstance(n, FunctionNode) for f in (n.function.backward, n.function.vjp)]
+    found += [n.saved.unpack for n in nodes if isinstance(n.saved, Packed)]
+    return [f for f in dict.fromkeys(found) if not in_library(getattr(f, "__module__", None)) or hasattr(f, "__wrapped__")]
 
 
 def _look_into_cell(cell: types.CellType) -> Any:

@@ -16,7 +16,7 @@ import os
 import sys
 import types
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from enum import Enum
 from operator import attrgetter, itemgetter, methodcaller
@@ -99,6 +99,15 @@ class Reach:
                 self._value(f"Tensor.{k}", "", v)
         self._value(path or getattr(function, "__name__", "function"), "", function)
         self._run()
+
+    def anew(self) -> Reach:
+        """Return a walk that begins anew, with what this one knows of places in which the function leaves tensors."""
+        return Reach(self._kept)
+
+    def pass_by(self, functions: Iterable[Any]) -> None:
+        """Do not look into these functions where the walk meets them."""
+        for f in functions:
+            self._places.name(f)
 
     def note_methods(self) -> None:
         """Take for granted that the methods of tensors are as they were."""

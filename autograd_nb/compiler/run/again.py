@@ -19,6 +19,7 @@ from ...shapes import Layout
 from ...tensor import Tensor, make
 from ..capture.sections import gradients, graph_of
 from ..guards.carried_state import Kept
+from ..guards.guard import Guard
 from ..live_numbers import FloatSlot
 from ..lower.executable import Executable
 from ..nested import rebuild
@@ -166,12 +167,22 @@ class Call:
 
         RuntimeError for a function of which a second run would do something else than the first.
         """
-        back = self.variant.back
+        return gradients(self._section(part, "create_graph=True", self.variant.guard), gs, create_graph=True)
+
+    def by_rules(self, part: Any, gs: Any, others: Guard) -> tuple[Any, ...]:
+        """Return the gradients at the exits of a part of which the user's rules have changed; ``others``: the guard of all other code.
+
+        RuntimeError for a function of which a second run would do something else than the first, but for these rules.
+        """
+        return gradients(self._section(part, "a backward rule whose Python values have changed,", others), gs, create_graph=False)
+
+    def _section(self, part: Any, what: str, guard: Guard) -> Any:
+        """Return the graph behind a part, made again; ``what`` needs it."""
         if self.before is not None:  # others may follow
             self.variant.state.changes = self.before.changes.whole()
         if self.graph is None:
-            self.graph = self._graph()
-        return gradients(self.graph[back.parts.index(part)], gs, create_graph=True)
+            self.graph = self._graph(what, guard)
+        return self.graph[self.variant.back.parts.index(part)]
 
     def turned(self, part: Any, gs: Any, found: list[Any]) -> list[Any]:
         """Return the gradients that a part has ``found``, as they lie in memory in an eager pass.
@@ -181,7 +192,7 @@ class Call:
         known = self.variant.state.turned
         key = (self.variant.back.parts.index(part), *[None if g is None else g._layout for g in gs])
         if key not in known:
-            if len(known) == MOST_TURNED or self._refusal():
+            if len(known) == MOST_TURNED or self._refusal(self.variant.guard):
                 return found
             try:
                 graph = self._made(None)
@@ -194,19 +205,19 @@ class Call:
             return found
         return [_relaid(g, layout) for g, layout in zip(found, layouts, strict=True)]
 
-    def _refusal(self) -> str:
-        """Return why a second run would do something else; empty where it would not."""
+    def _refusal(self, guard: Guard) -> str:
+        """Return why a second run would do something else; empty where it would not. ``guard``: of the values that it reads."""
         if self.drawn is None:
             return "that drew random numbers while another thread did"
         if any(t._data is not data for t, data in zip(self.leaves, self.memory, strict=True)):
             return "some of whose arguments have been given other memory since"
-        if self.variant.guard() >= 0 or (self.before is not None and not self.before.same_numbers()):
+        if guard() >= 0 or (self.before is not None and not self.before.same_numbers()):
             return "that reads Python values which have changed since"
         return ""
 
-    def _graph(self) -> list[Any]:
+    def _graph(self, what: str, guard: Guard) -> list[Any]:
         variant = self.variant
-        why = self._refusal()
+        why = self._refusal(guard)
         gone = [t for t, count in zip(self.large, self.counts, strict=True) if t._version_[0] != count]
         found = None
         if not why and variant.key[2][1] is get_default_dtype():
@@ -221,10 +232,10 @@ class Call:
             why = why or "some of whose tensors have been modified by an inplace operation since (the next call will keep their values)"
         if why:
             raise RuntimeError(
-                f"create_graph=True through a compiled function {why} is not supported; call the function itself, without compile()"
+                f"{what} through a compiled function {why} is not supported; call the function itself, without compile()"
             )
         if found is None:
-            raise RuntimeError("create_graph=True through a compiled function whose graph is another the second time is not supported")
+            raise RuntimeError(f"{what} through a compiled function whose graph is another the second time is not supported")
         return found
 
     def _restored(self, gone: list[Tensor]) -> list[Any] | None:

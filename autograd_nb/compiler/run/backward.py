@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ...ops.creation.create import new_full
 from ...shapes import Layout
 from ...tensor import Tensor, edge, make
 from ..addresses import writer
+from ..guards.guard import Guard
 from ..lower.executable import Executable
 from .again import Before, Call
 from .records import ArgumentExit, Exit, Gradient, Memory, NewGradient, PartExit, SameGradient, StateExit
@@ -88,6 +89,13 @@ def _turned(g: Any, layout: Layout) -> bool:
     return g is not None and g._layout is not layout and not (layout.contiguous and g._layout.contiguous) and g._layout.extent == layout.size
 
 
+class Rules(NamedTuple):
+    """Guards of what the user's own rules in a part read, and of what all other code of the function does."""
+
+    read: Guard
+    others: Guard
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SpentPart:
     """A part of the graph behind the results that cannot be run, as the function itself has used up a node of it."""
@@ -113,6 +121,8 @@ class Part:
     state: list[Tensor]
     given: list[int]  #: arguments
     made: list[int]  #: results
+
+    rules: Rules | None  #: of the user's own, that it stands for
 
     left: list[int] = field(init=False)  #: the buffers that the call leaves for it
     places: tuple[tuple[int, int], ...] = field(init=False)  #: (buffer, shift) of those, and of the arguments that it reads
@@ -173,6 +183,8 @@ class CompiledFunctionBackward(Node):
             if value is not None:
                 share(value)
         part, frame = self.part, self.saved
+        if part.rules is not None and part.rules.read() >= 0:  # they would do something else by now
+            return frame.call.by_rules(part, g, part.rules.others)  # type: ignore[no-any-return]
         found = part.run(frame, g)
         if any(_turned(g[slot], layout) for slot, _, layout in part.whole.seeds):
             found = frame.call.turned(part, g, found)
