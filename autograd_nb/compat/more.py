@@ -100,10 +100,7 @@ MORE: dict[str, Absent] = {
         **_at("optim.optimizer", "_group_tensors_by_device_and_dtype"), **each(_NO, "_has_foreach_support _device_has_foreach_support"),
         **each(Says([]), "_get_foreach_kernels_supported_devices _get_fused_kernels_supported_devices"),
     }),
-    "utils.flop_counter": Absent("Counts of operations.", {
-        "FlopCounterMode": NoClass(_DISPATCH),
-        "register_flop_formula": Refuses(NotImplementedError, "register_flop_formula(): this library counts no operations"),
-    }),
+    "utils.flop_counter": Absent("Counts of operations.", _at("compat.flop_counter", "FlopCounterMode flop_registry register_flop_formula")),
     "utils._python_dispatch": Absent("Modes that intercept ops.", {
         "TorchDispatchMode": NoClass(_DISPATCH), "is_traceable_wrapper_subclass": _NO, "_get_current_dispatch_mode": _NONE,
     }),

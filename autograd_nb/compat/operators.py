@@ -72,7 +72,10 @@ class OpOverloadPacket:
         return ["default", *(name for name, value in vars(self).items() if isinstance(value, OpOverload) and name != "default")]
 
     def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='{self._qualified_op_name}')>"
+        return f"<OpOverloadPacket(op='{self}')>"
+
+    def __str__(self) -> str:
+        return self._qualified_op_name.replace("::", ".")
 
 
 class OpNamespace(ModuleType):
@@ -103,7 +106,10 @@ def namespace(name: str) -> Any:
         return load_library
     if name == "loaded_libraries":
         return frozenset()
-    return OpNamespace(f"torch.ops.{name}")
+    return _ATEN if name == "aten" else OpNamespace(f"torch.ops.{name}")
+
+
+_ATEN = OpNamespace("torch.ops.aten")  # whose ops are the same each time
 
 
 class CustomOpDef:

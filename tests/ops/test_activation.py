@@ -92,3 +92,16 @@ def test_prelu_glu_and_errors():
         F.elu(torch.tensor([1, 2]))
     with pytest.raises(TypeError, match="must be Tensor"):
         F.silu(3.0)
+
+
+@pytest.mark.parametrize("call", [lambda x: F.leaky_relu_(x, -0.1), lambda x: F.elu_(x, -0.1), lambda x: F.celu_(x, -0.1), lambda x: F.rrelu_(x, -0.2, -0.1)])
+def test_negative_slopes_in_place_have_no_backward_pass(call):
+    x = torch.tensor([-1.0, 2.0, -3.0], requires_grad=True)
+    y = call(x * 1)
+    with pytest.raises(RuntimeError, match="negative slope"):
+        y.sum().backward()
+    assert x.grad is None
+    with torch.no_grad():
+        assert torch.equal(call(x * 1), y)
+    F.leaky_relu(x, -0.1).sum().backward()
+    assert x.grad.tolist() == pytest.approx([-0.1, 1.0, -0.1])

@@ -78,3 +78,21 @@ def test_refusals(call):
         call(torch, torch.tensor([1.0, 2.0]))
     with pytest.raises(theirs.type):
         call(ag, ag.tensor([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
+def test_next_numbers(kind):
+    info = torch.finfo(getattr(torch, kind))
+    small = info.smallest_normal
+    values = [0.0, -0.0, 1, -1, 2, 3, 0.1, 1e-6, 300.0, info.max, -info.max, np.inf, -np.inf, np.nan, small, -small, small * info.eps, small * (1 - info.eps)]
+
+    def found(t):
+        x, other = (t.tensor(values, dtype=t.float64).to(getattr(t, kind)) for _ in range(2))
+        out = t.empty_like(x)
+        t.nextafter(x, x.flip(0), out=out)
+        every = [t.nextafter(x[:, None], x), other.nextafter_(t.tensor(5.0, dtype=x.dtype)), t.nextafter(x, t.tensor([3])), out]
+        return [(y.shape, str(y.dtype).rpartition(".")[2], y.double().numpy()) for y in every]
+
+    for mine, theirs in zip(found(ag), found(torch), strict=True):
+        assert mine[:2] == theirs[:2]
+        np.testing.assert_array_equal(mine[2], theirs[2])

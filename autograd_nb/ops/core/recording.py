@@ -73,6 +73,22 @@ def guarded(out: Any, *kept: Any) -> Any:
     return out
 
 
+def as_kept(y: Tensor, name: str = "", slope: float = 0.0) -> Tensor:
+    """Return ``y``, written in place, which may not be changed before the backward pass, as PyTorch's derivative reads the result there.
+
+    The result does not tell the sign of what it was made of where the ``slope`` is negative: backward passes raise RuntimeError then.
+    """
+    guarded(y if y._view is None else y._view, y)
+    if slope < 0 and y.grad_fn is not None:
+
+        def refuse(gradients: Any) -> None:
+            what = f"In-place {name} backward calculation is triggered with a negative slope which is not supported"
+            raise RuntimeError(f"{what} (slope={slope}; use {name}(), which leaves its input as it is)")
+
+        y.grad_fn.register_prehook(refuse)
+    return y
+
+
 def fresh(out: Tensor) -> Tensor:
     """Return ``out``, the last view of what nobody else has, as a result of an op's own: it is no view, and changing it changes no base.
 

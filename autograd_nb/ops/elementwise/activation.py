@@ -12,9 +12,10 @@ from ...dtypes import float32, float64, int64, uint8
 from ...errors import refuse_keywords, shorten
 from ...shapes import wrap_dim
 from ...tensor import Tensor
+from ..core import recording
 from ..core.numbers import SINGLE, limits, number_argument, number_as, real_argument, real_beside
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, need_floats, need_numbers, no_complex_derivative, not_for_barebone, not_for_complex, store
+from ..core.recording import as_kept, need_floats, need_numbers, no_complex_derivative, not_for_barebone, not_for_complex, store
 from ..core.registry import OPS, register
 from ..core.structured import tensor_argument
 from ..creation.create import new_empty
@@ -66,7 +67,7 @@ def _switchable(
 ) -> Callable[..., Any]:  # fmt: skip
     """Return ``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional.
 
-    integers: integer tensors are taken too, with the numbers as integers. keeps: see `_kept`, for the in-place form.
+    integers: integer tensors are taken too, with the numbers as integers. keeps: see `as_kept`, for the in-place form.
     """
     names = list(defaults)
     values = tuple(float(v) for v in defaults.values())
@@ -104,18 +105,12 @@ def _switchable(
     def inner(input, *args, **kw):
         found, _ = numbers(args, kw)
         y = op.inplace(input, *fitted(input, found, name + "_"))
-        return _kept(y) if keeps else y
+        return as_kept(y, name, *found) if keeps else y
 
     _described(call, inner, name, defaults, doc, shown)
     functional(*(("torch",) if torch else ()), name=name)(call)
     functional(*(("torch",) if torch_inplace else ()), name=name + "_")(inner)
     return call
-
-
-def _kept(y: Tensor) -> Tensor:
-    """Return ``y``, written in place, which may not be changed before the backward pass, as PyTorch's derivative reads the result there."""
-    guarded(y if y._view is None else y._view, y)
-    return y
 
 
 def _floating(x: Tensor, name: str) -> None:
@@ -500,7 +495,7 @@ def logsigmoid(input, *, out=None):
     """
     _floating(tensor_argument(input, "logsigmoid"), "logsigmoid")
     # in C order whatever the operand's, as in PyTorch
-    y = _logsigmoid(input) if input._layout.contiguous else guarded(_logsigmoid(OPS["contiguous"].call(input)), input)
+    y = _logsigmoid(input) if input._layout.contiguous else recording.guarded(_logsigmoid(OPS["contiguous"].call(input)), input)
     return y if out is None else store(out, y, "logsigmoid")
 
 
@@ -552,11 +547,11 @@ def _rrelu(input, lower, upper, training, inplace):
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound (lower={lower}, upper={upper})")
     if not training:
         slope = (lower + upper) / 2
-        return _kept(_leaky_relu.inplace(x, slope)) if inplace else _leaky_relu(x, slope)
+        return as_kept(_leaky_relu.inplace(x, slope), "leaky_relu", slope) if inplace else _leaky_relu(x, slope)
     if "uniform_" not in OPS:
         raise NotImplementedError("rrelu(): training=True needs random numbers, which this build does not have")
     slopes = OPS["uniform_"].call(new_empty(x.shape, x.dtype), lower, upper)
-    return _kept(_prelu.inplace(x, slopes)) if inplace else _prelu(x, slopes)
+    return as_kept(_prelu.inplace(x, slopes)) if inplace else _prelu(x, slopes)
 
 
 @functional("torch")

@@ -17,6 +17,7 @@ from ..core.registry import OPS, public, register
 from ..core.scalars_first import legacy_options, scalars_first
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
+from ..creation.queries import result_type
 from .arithmetic import underivable
 
 
@@ -152,12 +153,45 @@ def _same_dtype(a: Any, b: Any) -> None:
         )
 
 
-@pointwise(
-    lambda g, a, b: m.where(a == b, 0.0, g), lambda: 0, numbers="none", check=lambda avals: need_floats("nextafter_cpu", avals)
-)
-def nextafter(a, b):
+def _declared_nextafter(of: dtypes.dtype | None = None) -> Any:
+    """Return the op of `nextafter` for numbers of the dtype they are computed in, or ``of`` a half precision."""
+
+    def formula(a: Any, b: Any) -> Any:
+        y = libm("np.nextafter", a, b)
+        if of is None:
+            return y
+        info, single = dtypes.finfo(of), dtypes.finfo(dtypes.float32)
+        # the step of float32 is as many times smaller as it has more digits, down to where the half precision has its smallest step
+        step = m.maximum(abs(y - a) * (info.eps / single.eps), info.smallest_normal * info.eps)
+        near = m.where(abs(a) > info.max, m.where(a < 0, -info.max, info.max), a + m.where(b > a, step, -step))
+        return m.where(a == b, b, m.where((a != a) | (b != b), y, near))
+
+    return pointwise(
+        lambda g, a, b: m.where(a == b, 0.0, g), lambda: 0,
+        numbers="none", check=lambda avals: need_floats("nextafter_cpu", avals), name="nextafter", public=False,
+    )(formula)  # fmt: skip
+
+
+_nextafter = _declared_nextafter()
+_nextafter_of = {half: _declared_nextafter(half) for half in (dtypes.float16, dtypes.bfloat16)}
+
+
+def _next(input: Any, other: Any) -> Any:
+    a, b = tensor_argument(input, "nextafter"), tensor_argument(other, "nextafter", "other")
+    return _nextafter_of.get(result_type(a, b), _nextafter)
+
+
+@public()
+def nextafter(input, other, *, out=None):
     """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0; nextafter([1.], [2.]) = [1.0000]."""
-    return libm("np.nextafter", a, b)
+    y = _next(input, other)(input, other)
+    return y if out is None else store(out, y, "nextafter", (), (input, other))
+
+
+@public(kind="inplace")
+def nextafter_(input, other):
+    """Compute `nextafter` in place and return the tensor."""
+    return _next(input, other).inplace(input, other)
 
 
 @pointwise(lambda b, y: m.exp2(b), lambda y: y * math.log(2.0), name="ldexp", public=False, result="float")
