@@ -263,3 +263,13 @@ def test_a_graph_with_lists_of_arrays_is_saved(tmp_path):
     for found in (graph, torch.load_graph(tmp_path / "clipped")):
         for a, b in zip(found.run(x=given[0], y=given[1]), clipped(*given), strict=True):
             assert torch.equal(a, b)
+
+
+def test_graphs_that_read_memory_of_half_precision_from_numpy(tmp_path):
+    """Such memory keeps NumPy's dtype, where kernels see bits."""
+    w, x = torch.from_numpy(np.array([1.0, 0.5, -2.0], np.float16)), torch.tensor([3.0, 1.0, 4.0], dtype=torch.float16)
+    graph = torch.trace(lambda x: (x * w, w), x)
+    graph.save(tmp_path / "g")
+    for trusted in (False, True):
+        loaded = torch.load_graph(tmp_path / "g", trusted=trusted)
+        assert all(map(torch.equal, loaded.run(x=x), graph.run(x=x)))

@@ -32,7 +32,8 @@ from ..passes.simplify import compute_constants
 from .graph import Graph, GraphError, Value, check_memory
 from .source import SourceError, check_source, checked_source
 
-_DTYPES = {d.carrier.str: d.carrier for d in ALL} | {np.dtype(n).str: np.dtype(n) for n in ("uint32", "uint64", "uint16")}
+#: buffers of half precision that came from NumPy keep its name of their elements
+_DTYPES = {e.str: d.carrier for d in ALL for e in (d.np, d.carrier)} | {np.dtype(n).str: np.dtype(n) for n in ("uint32", "uint64", "uint16")}
 _NAMES = "|".join(sorted({"bool" if d == np.bool_ else d.name for d in _DTYPES.values()}))
 _ARGTYPE = re.compile(rf"(?:{_NAMES})(?:\[:\])?|\[(?:{_NAMES})\]|\([1-9]?[0-9]\)")
 _HEAD = 1 << 27  #: bytes of graph.json
