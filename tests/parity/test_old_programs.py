@@ -103,6 +103,8 @@ DATA = {
     "apply": lambda t: t.arange(3).apply_(lambda k: "x"), "map": lambda t: t.ones(2).map_(t.ones(2).double(), lambda a, b: a),
     "map2": lambda t: t.arange(6.0).view(2, 3).map2_(t.arange(3.0), t.ones(2, 1), lambda a, b, c: a + b * c),
     "map2 of another dtype": lambda t: t.ones(2).map2_(t.ones(2), t.ones(2).double(), lambda a, b, c: a),
+    "apply of what requires grad": lambda t: t.ones(2, requires_grad=True).apply_(lambda k: k),
+    "map of what requires grad": lambda t: (t.ones(2, requires_grad=True) * 2).map_(t.ones(2), lambda a, b: a),
 }  # fmt: skip
 
 

@@ -196,6 +196,8 @@ for _name in ("t", "transpose", "squeeze", "unsqueeze", "swapaxes", "swapdims", 
 def fill_diagonal_(input, fill_value, wrap=False):
     """Write ``fill_value`` on the main diagonal, in place; with ``wrap`` a tall matrix's diagonal begins again below.
 
+    Derivative: 0 on the diagonal, which is overwritten; elsewhere the gradient as it comes.
+
     Errors: RuntimeError for fewer than 2 dims, or more than 2 of different sizes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fill_diagonal_.html
 
@@ -221,7 +223,7 @@ def fill_diagonal_(input, fill_value, wrap=False):
 
 @public(namespaces=())
 def apply_(input, callable):
-    """Replace every element by ``callable(element)``, a Python function; slow. TypeError for tensors that require grad.
+    """Replace every element by ``callable(element)``, a Python function; slow. Derivative: none. Errors: RuntimeError for tensors that require grad.
 
     >>> torch.tensor([1, 2]).apply_(lambda x: x + 1)
     tensor([2, 3])
@@ -231,20 +233,32 @@ def apply_(input, callable):
 
 @public(namespaces=())
 def map_(input, tensor, callable):
-    """Replace every element by ``callable(element, other's element)``, a Python function; slow; [1, 2].map_([10, 20], lambda x, y: x + y) = [11, 22]."""
+    """Replace every element by ``callable(element, other's element)``, a Python function; slow.
+
+    Derivative: none. Errors: RuntimeError for tensors that require grad.
+
+    >>> torch.tensor([1, 2]).map_(torch.tensor([10, 20]), lambda x, y: x + y)
+    tensor([11, 22])
+    """
     return _map("map_", input, (tensor,), callable)
 
 
 @public(namespaces=())
 def map2_(input, x, y, callable):
-    """Replace every element by ``callable(element, x's, y's)``, a Python function; slow; [1].map2_([2], [3], lambda a, b, c: a + b * c) = [7]."""
+    """Replace every element by ``callable(element, x's, y's)``, a Python function; slow.
+
+    Derivative: none. Errors: RuntimeError for tensors that require grad.
+
+    >>> torch.tensor([1]).map2_(torch.tensor([2]), torch.tensor([3]), lambda a, b, c: a + b * c)
+    tensor([7])
+    """
     return _map("map2_", input, (x, y), callable)
 
 
 def _map(name: str, input: Any, others: tuple[Any, ...], function: Callable[..., Any]) -> Tensor:
     x = tensor_argument(input, name)
     if x.requires_grad:
-        raise TypeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for o in others:
         if o.requires_grad:
             raise RuntimeError(f"Can't call {name}() with a tensor that requires grad. Use its detach() instead.")

@@ -108,7 +108,9 @@ _copy_keeping = inplace_call(_Copy(own=lambda: 0))
 _fill = inplace_call(_Copy("fill", "FillBackward0", lambda: 0, repeats=True))
 _overwrite = inplace_call(_Copy(repeats=True))
 _cleared = _Zero([None])
-zero_ = register("zero_", inplace_call(_Zero([lambda: 0])), "inplace")
+_zeroed = inplace_call(_Zero([lambda: 0]))
+_zeroed.__doc__ = "Fill with 0, in place. Derivative: 0, as what was there is overwritten; [1., 2.].zero_() = [0., 0.]."
+zero_ = register("zero_", _zeroed, "inplace")
 
 
 def cast(x: Tensor, d: dtype) -> Tensor:

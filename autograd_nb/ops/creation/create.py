@@ -546,7 +546,7 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
     return empty_strided(size, stride, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
-@public(method=False)
+@public(method=False, differentiable=False)
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return uninitialised memory of shape ``size`` whose dims lie in memory in the order ``physical_layout``, outermost first."""
     shape, order = as_shape((size,)), as_shape((physical_layout,), "physical_layout")

@@ -135,7 +135,7 @@ def _constant(kind: type, name: str) -> Any:
 
 @public(namespaces=())
 def cpu(input, memory_format=None):
-    """Return the tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims)."""
+    """Return the tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims). Derivative: the gradient itself."""
     return input if memory_format is None else OPS["to"].call(input, memory_format=memory_format)
 
 
@@ -208,7 +208,7 @@ def is_pinned(input, device=None) -> bool:
 
 @public(namespaces=())
 def share_memory_(input):
-    """Return the tensor itself; threads share memory anyway, and processes are sent copies.
+    """Return the tensor itself; threads share memory anyway, and processes are sent copies. Derivative: the gradient itself.
 
     >>> torch.ones(1).share_memory_()
     tensor([1.])

@@ -97,7 +97,7 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
 
 @public(method=False)
 def to_dlpack(tensor):
-    """Return a capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once."""
+    """Return a capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once. Derivative: none; the tensor is detached."""
     return dlpack(tensor.detach())
 
 

@@ -52,7 +52,7 @@ def storage_type(input) -> Any:
     return LEGACY[tensor_argument(input, "storage_type").dtype]
 
 
-@public(method=False)
+@public(method=False, differentiable=False)
 def is_storage(obj: Any) -> bool:
     """Return whether ``obj`` is a storage."""
     return isinstance(obj, StorageBase)
@@ -91,7 +91,7 @@ def resize_(input, *sizes, memory_format=None):
     """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more.
 
     Memory is kept, and shared with who shares it, as long as the storage is large enough; a tensor that outgrows it gets memory of
-    its own. ``memory_format`` says how the elements lie then. Errors: RuntimeError for tensors that require grad.
+    its own. ``memory_format`` says how the elements lie then. Derivative: none. Errors: RuntimeError for tensors that require grad.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.resize_.html
 
@@ -142,7 +142,8 @@ def _resized(layout: Layout, memory_format: Any) -> Layout:
 def set_(input, source=None, storage_offset=0, size=None, stride=None):
     """Let the tensor read the memory of ``source``, a tensor or a storage (under a geometry of its own, if given); without it become empty.
 
-    Errors: RuntimeError for another dtype, a geometry that reaches outside the memory, or, but for under `no_grad`, tensors that require grad.
+    Derivative: none. Errors: RuntimeError for another dtype, a geometry that reaches outside the memory, or, but for under `no_grad`,
+    tensors that require grad.
 
     >>> x = torch.zeros(1)
     >>> x.set_(torch.tensor([1., 2.]))

@@ -390,7 +390,7 @@ _outside = Kernel("random", "outside_unit")
 _WORDS = dtypes.int64
 
 
-@public(method=False)
+@public(method=False, differentiable=False)
 @placed
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a random order of the integers 0 … n-1; int64 unless ``dtype``."""
@@ -458,7 +458,7 @@ def _found(x: float) -> str:
 
 @public(kind="inplace", namespaces=())
 def uniform_(self, from_: float = 0, to: float = 1, *, generator=None, **kw):
-    """Fill with numbers uniform on [from, to).
+    """Fill with numbers uniform on [from, to). Derivative: 0, as what was there is overwritten.
 
     >>> torch.empty(2).uniform_(1.0, 1.0)
     tensor([1., 1.])
@@ -506,7 +506,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
 
 @public(kind="inplace", namespaces=())
 def log_normal_(self, mean=1, std=2, *, generator=None):
-    """Fill with exp(z) of normal z with the given mean and standard deviation.
+    """Fill with exp(z) of normal z with the given mean and standard deviation. Derivative: 0, as what was there is overwritten.
 
     >>> torch.empty(2).log_normal_().shape
     torch.Size([2])
@@ -520,7 +520,7 @@ def log_normal_(self, mean=1, std=2, *, generator=None):
 
 @public(kind="inplace", namespaces=())
 def exponential_(self, lambd=1, *, generator=None):
-    """Fill with exponentially distributed numbers of rate ``lambd``."""
+    """Fill with exponentially distributed numbers of rate ``lambd``. Derivative: 0, as what was there is overwritten."""
     rate = _number("exponential_", "lambd", lambd)
     _floats("exponential_", self, "exponential_cpu")
     if not rate > 0:
@@ -530,7 +530,7 @@ def exponential_(self, lambd=1, *, generator=None):
 
 @public(kind="inplace", namespaces=())
 def cauchy_(self, median=0, sigma=1, *, generator=None):
-    """Fill with numbers of the Cauchy distribution.
+    """Fill with numbers of the Cauchy distribution. Derivative: 0, as what was there is overwritten.
 
     >>> torch.empty(2).cauchy_().shape
     torch.Size([2])
@@ -544,7 +544,7 @@ def cauchy_(self, median=0, sigma=1, *, generator=None):
 
 @public(kind="inplace", namespaces=())
 def geometric_(self, p, *, generator=None):
-    """Fill with the number of trials up to the first success of probability ``p``: 1, 2, …"""
+    """Fill with the number of trials up to the first success of probability ``p``: 1, 2, … Derivative: 0, as what was there is overwritten."""
     p = _number("geometric_", "p", p)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={_found(p)}")
@@ -558,7 +558,7 @@ def geometric_(self, p, *, generator=None):
 def random_(self, *bounds: int | None, generator=None, **kw):
     """Fill with integers: uniform on [from, to), on [0, to), or up to the largest that the dtype holds exactly, from 0 or ``from`` on.
 
-    ``random_()``, ``random_(to)`` or ``random_(from, to)``, where None for ``to`` stands for that largest one.
+    ``random_()``, ``random_(to)`` or ``random_(from, to)``, where None for ``to`` stands for that largest one. Derivative: 0, as what was there is overwritten.
 
     >>> torch.empty(2).random_(3, 4)
     tensor([3., 3.])

@@ -186,7 +186,7 @@ def get_rng_state():
     return default_generator.get_state()
 
 
-@public(method=False)
+@public(method=False, differentiable=False)
 def set_rng_state(new_state) -> None:
     """Set the state of the default generator to one that `get_rng_state` gave."""
     default_generator.set_state(new_state)

@@ -34,7 +34,10 @@ def _copy_of(name: str, function: Callable[..., Any] | None = None, method: bool
         return y if out is None else store(out, y, name + "_copy")
 
     call.__name__ = call.__qualname__ = name + "_copy"
-    call.__doc__ = f"Return what `{name}` does in memory of its own, in C order: what is written to the result leaves the input as it is."
+    call.__doc__ = (
+        f"Return what `{name}` does in memory of its own, in C order: what is written to the result leaves the input as it is. "
+        f"Its derivative is that of `{name}`."
+    )
     public(method=method)(call)
 
 

@@ -310,7 +310,7 @@ class TensorMethods:
         """Return whether any element is not 0, over ``dim`` or all."""
 
     def apply_(self, callable: Callable[..., _float]) -> Tensor:
-        """Replace every element by ``callable(element)``, a Python function; slow. TypeError for tensors that require grad."""
+        """Replace every element by ``callable(element)``, a Python function; slow. Derivative: none. Errors: RuntimeError for tensors that require grad."""
 
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
         """y = arccos x, dy/dx = −1/√(1 − x²)."""
@@ -492,7 +492,7 @@ class TensorMethods:
         """Return the tensor as uint8."""
 
     def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Generator | None = None) -> Tensor:
-        """Fill with numbers of the Cauchy distribution."""
+        """Fill with numbers of the Cauchy distribution. Derivative: 0, as what was there is overwritten."""
 
     def cdouble(self, memory_format: _memory_format | None = None) -> Tensor:
         """Return the tensor as complex128."""
@@ -603,7 +603,7 @@ class TensorMethods:
         """Return the covariance matrix of the rows (variables) over the columns (observations)."""
 
     def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
-        """Return the tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims)."""
+        """Return the tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims). Derivative: the gradient itself."""
 
     def cross(self, other: Tensor | Number | _complex, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
         """Return `linalg.cross` along ``dim``, the first dim of size 3 if not given."""
@@ -765,7 +765,7 @@ class TensorMethods:
         """Compute `expm1` in place and return the tensor."""
 
     def exponential_(self, lambd: _float = 1, *, generator: Generator | None = None) -> Tensor:
-        """Fill with exponentially distributed numbers of rate ``lambd``."""
+        """Fill with exponentially distributed numbers of rate ``lambd``. Derivative: 0, as what was there is overwritten."""
 
     def fill(self, value: Tensor | _float) -> Tensor:
         """Return a tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
@@ -852,7 +852,7 @@ class TensorMethods:
         """Compute `ge` in place and return the tensor."""
 
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
-        """Fill with the number of trials up to the first success of probability ``p``: 1, 2, …"""
+        """Fill with the number of trials up to the first success of probability ``p``: 1, 2, … Derivative: 0, as what was there is overwritten."""
 
     def geqrf(self, *, out: Tensor | None = None) -> _return_types.geqrf:
         """Return (a, tau): R in the upper triangle of a, and below it the vectors of the reflections whose product is Q; see `linalg.qr`."""
@@ -1200,7 +1200,7 @@ class TensorMethods:
         """Compute `log` in place and return the tensor."""
 
     def log_normal_(self, mean: _float = 1, std: _float = 2, *, generator: Generator | None = None) -> Tensor:
-        """Fill with exp(z) of normal z with the given mean and standard deviation."""
+        """Fill with exp(z) of normal z with the given mean and standard deviation. Derivative: 0, as what was there is overwritten."""
 
     def log_softmax(
         self, dim: _int | None = None, dtype: _dtype | None = None, *, axis: _int | None = None, out: Tensor | None = None
@@ -1454,7 +1454,7 @@ class TensorMethods:
         """Return the view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
 
     def narrow_copy(self, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-        """Return what `narrow` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+        """Return what `narrow` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `narrow`."""
 
     @property
     def nbytes(self) -> _int:
@@ -1773,7 +1773,7 @@ class TensorMethods:
         """Compute `sgn` in place and return the tensor."""
 
     def share_memory_(self) -> Tensor:
-        """Return the tensor itself; threads share memory anyway, and processes are sent copies."""
+        """Return the tensor itself; threads share memory anyway, and processes are sent copies. Derivative: the gradient itself."""
 
     def short(self, memory_format: _memory_format | None = None) -> Tensor:
         """Return the tensor as int16."""
@@ -2056,7 +2056,7 @@ class TensorMethods:
         """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
 
     def uniform_(self, from_: _float = 0, to: _float = 1, *, generator: Generator | None = None, **kw: Any) -> Tensor:
-        """Fill with numbers uniform on [from, to)."""
+        """Fill with numbers uniform on [from, to). Derivative: 0, as what was there is overwritten."""
 
     @overload
     def unique(
@@ -2178,4 +2178,4 @@ class TensorMethods:
         """Raise RuntimeError: there is no xpu device here (but see `compat.gpus`)."""
 
     def zero_(self) -> Tensor:
-        """Compute `zero` in place and return the tensor."""
+        """Fill with 0, in place. Derivative: 0, as what was there is overwritten."""

@@ -119,7 +119,7 @@ def affine_grid_generator(theta: Tensor, size: _int | _size, align_corners: _boo
     """Return `nn.functional.affine_grid` without its checks."""
 
 def alias_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `alias` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `alias` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `alias`."""
 
 def all(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
@@ -222,7 +222,7 @@ def as_strided(input: Tensor, size: _int | _size, stride: _int | Sequence[_int],
     """Return the tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients."""
 
 def as_strided_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `as_strided` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `as_strided` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `as_strided`."""
 
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None
@@ -627,7 +627,7 @@ def detach(input: Tensor) -> Tensor:
     """Return the same memory without a history."""
 
 def detach_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `detach` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `detach` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `detach`."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Return a matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
@@ -642,7 +642,7 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
     """Return the diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
 
 def diagonal_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `diagonal` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `diagonal` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `diagonal`."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """Return a copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
@@ -775,7 +775,7 @@ def expand_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Return ``expand`` to the shape of ``other``."""
 
 def expand_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `expand` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `expand` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `expand`."""
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = eˣ − 1, without the loss of digits near 0; dy/dx = y + 1."""
@@ -1506,7 +1506,7 @@ def narrow(input: Tensor, dim: _int, start: _int | Tensor, length: _int) -> Tens
     """Return the view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
 
 def narrow_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `narrow` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `narrow` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `narrow`."""
 
 def native_batch_norm(
     input: Tensor, weight: Tensor, bias: Tensor, running_mean: Tensor | None, running_var: Tensor | None, training: _bool,
@@ -1637,7 +1637,7 @@ def permute(input: Tensor, *axes: _int | Sequence[_int], dims: _int | Sequence[_
     """Return the dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
 
 def permute_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `permute` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `permute` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `permute`."""
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """Return `linalg.pinv` with a relative cutoff of ``rcond``."""
@@ -1896,7 +1896,7 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
 
 def select_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `select` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `select` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `select`."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
     """Return a copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
@@ -1966,7 +1966,7 @@ def size(input: Tensor, dim: _int) -> _int:
     """Return the shape, or one size of it."""
 
 def slice_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `slice` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `slice` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `slice`."""
 
 def slice_scatter(
     input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out:
@@ -1993,13 +1993,13 @@ def split(
     """Return views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes."""
 
 def split_copy(input: Tensor, split_size: _size | _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """Return what `split` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `split` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `split`."""
 
 def split_with_sizes(input: Tensor, split_sizes: _int | _size, dim: _int = 0) -> tuple[Tensor, ...]:
     """Return `split` by a list of sizes."""
 
 def split_with_sizes_copy(input: Tensor, split_size: _size | _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """Return what `split_with_sizes` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `split_with_sizes` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `split_with_sizes`."""
 
 def spmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g."""
@@ -2023,7 +2023,7 @@ def squeeze_(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Return the tensor itself after `squeeze`: it is read through other sizes and strides, its memory stays."""
 
 def squeeze_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `squeeze` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `squeeze` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `squeeze`."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
     """Join tensors of one shape along a new dim. RuntimeError when shapes differ."""
@@ -2099,7 +2099,7 @@ def t_(input: Tensor) -> Tensor:
     """Return the tensor itself after `t`: it is read through other sizes and strides, its memory stays."""
 
 def t_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `t` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `t` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `t`."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
@@ -2149,7 +2149,7 @@ def to(
     """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
 
 def to_dlpack(tensor: Tensor) -> Tensor:
-    """Return a capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once."""
+    """Return a capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once. Derivative: none; the tensor is detached."""
 
 def tolist(input: Tensor) -> Any:
     """Return the elements as nested lists of Python numbers."""
@@ -2166,7 +2166,7 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Swap two dims, a view."""
 
 def transpose_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `transpose` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `transpose` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `transpose`."""
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
     """Return the area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
@@ -2233,7 +2233,7 @@ def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Return a tuple of the slices along ``dim``, views."""
 
 def unbind_copy(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-    """Return what `unbind` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `unbind` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `unbind`."""
 
 def unflatten(input: Tensor, dim: _int, sizes: _int | _size) -> Tensor:
     """Split one dim into ``sizes`` (one may be -1)."""
@@ -2242,7 +2242,7 @@ def unfold(input: Tensor, dimension: _int, size: _int | _size, step: _int) -> Te
     """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
 
 def unfold_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `unfold` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `unfold` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `unfold`."""
 
 @overload
 def unique(
@@ -2318,7 +2318,7 @@ def unsqueeze_(input: Tensor, dim: _int) -> Tensor:
     """Return the tensor itself after `unsqueeze`: it is read through other sizes and strides, its memory stays."""
 
 def unsqueeze_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `unsqueeze` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `unsqueeze` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `unsqueeze`."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """Return x^(N−1), …, x, 1 as the columns of a matrix, or in ``increasing`` order; N is the size of x if not given."""
@@ -2350,16 +2350,16 @@ def view_as_complex(input: Tensor) -> Tensor:
     """Return pairs of real numbers as complex ones: […, 2] → […]; a view."""
 
 def view_as_complex_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `view_as_complex` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `view_as_complex` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `view_as_complex`."""
 
 def view_as_real(input: Tensor) -> Tensor:
     """Return a complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view."""
 
 def view_as_real_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `view_as_real` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `view_as_real` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `view_as_real`."""
 
 def view_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
-    """Return what `view` does in memory of its own, in C order: what is written to the result leaves the input as it is."""
+    """Return what `view` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `view`."""
 
 def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
     """Return the `tensor_split` along dim 0 into equal parts or at indices. RuntimeError if uneven."""
@@ -2385,7 +2385,7 @@ def xlogy_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | 
     """Compute `xlogy` in place and return the tensor."""
 
 def zero_(input: Tensor) -> Tensor:
-    """Compute `zero` in place and return the tensor."""
+    """Fill with 0, in place. Derivative: 0, as what was there is overwritten."""
 
 def zeros(
     *args: Any, size: _int | _size | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None
