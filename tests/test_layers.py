@@ -62,7 +62,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
     "codegen.translate": (("text", "marks"), ("inference",), ("lowering",), ("front",)),
     "codegen.build": (
-        ("apart", "cache", "digest", "files", "linking", "notice", "workers"), ("pack", "requests"), ("entry_point", "packs"),
+        ("hashed",), ("apart", "cache", "digest", "files", "linking", "notice", "workers"), ("pack", "requests"), ("entry_point", "packs"),
         ("machine_code", "pipeline"), ("compilation", "llvm_text"), ("ahead",),
     ),
     # a stage knows the stages before it and what they hand on (`ir`), never what is made of its work

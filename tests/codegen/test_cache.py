@@ -148,10 +148,10 @@ def test_a_folder_that_is_a_pipe_or_a_device(tmp_path, given):
 def test_whole_files_with_other_contents(folder, file):
     for about in (b"[]", b"null", b"3", b'{"key": 1}', b"[" * 100_000, b"\xff", b""):
         rest = len(about).to_bytes(4, "little") + about + PAYLOAD
-        file.write_bytes(cache.MAGIC + cache.hashlib.sha256(rest).digest() + rest)
+        file.write_bytes(cache.MAGIC + cache.hashed(rest).digest() + rest)
         assert loaded(folder) == (None, [])
     rest = (1 << 31).to_bytes(4, "little") + b"{}"
-    file.write_bytes(cache.MAGIC + cache.hashlib.sha256(rest).digest() + rest)
+    file.write_bytes(cache.MAGIC + cache.hashed(rest).digest() + rest)
     assert loaded(folder) == (None, [])
     with open(file, "wb") as large:
         large.truncate(1 << 40)  # a terabyte of nothing

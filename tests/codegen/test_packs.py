@@ -95,12 +95,12 @@ def test_every_file_cut_short_is_refused(file):
 def test_whole_heads_with_other_contents(file):
     for about in (b"[]", b"null", b"3", b"[" * 100_000, b"\xff", b""):
         head = len(about).to_bytes(4, "little") + about
-        file.write_bytes(pack._HEAD.pack(pack.MAGIC, pack.hashlib.sha256(head).digest(), len(head)) + head)
+        file.write_bytes(pack._HEAD.pack(pack.MAGIC, pack.hashed(head).digest(), len(head)) + head)
         if about != b"[]":
             with pytest.raises(PackError, match="damaged"):
                 Pack(file)
     head = (1 << 31).to_bytes(4, "little") + b"{}"
-    file.write_bytes(pack._HEAD.pack(pack.MAGIC, pack.hashlib.sha256(head).digest(), len(head)) + head)
+    file.write_bytes(pack._HEAD.pack(pack.MAGIC, pack.hashed(head).digest(), len(head)) + head)
     with pytest.raises(PackError, match="damaged"):
         Pack(file)
 
@@ -109,7 +109,7 @@ def test_payloads_lie_within_the_file(file):
     """Places and lengths that a whole index names are looked at before anything is read."""
     for at, length in ((1 << 40, 1), (0, 8), (200, 1 << 60)):
         head = (2).to_bytes(4, "little") + b"{}" + pack._RECORD.pack(bytes(32), bytes(32), at, length)
-        file.write_bytes(pack._HEAD.pack(pack.MAGIC, pack.hashlib.sha256(head).digest(), len(head)) + head)
+        file.write_bytes(pack._HEAD.pack(pack.MAGIC, pack.hashed(head).digest(), len(head)) + head)
         with pytest.raises(PackError, match="damaged"):
             Pack(file)
 

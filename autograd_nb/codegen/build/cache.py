@@ -2,7 +2,7 @@
 
 This module knows nothing of Numba: it keeps bytes under a key. A file is
 
-    MAGIC, sha256 of the rest, length of the description (4 bytes), the description (JSON), the payload
+    MAGIC, hash of the rest, length of the description (4 bytes), the description (JSON), the payload
 
 and is written under a temporary name and moved into place, so a reader sees a whole file or none. What fails its
 checksum is treated as absent, and its payload is never handed out: payloads are unpickled by the caller, and hold machine
@@ -13,7 +13,6 @@ else: a checksum tells what is whole, not who wrote it. Anything but a plain fil
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import re
@@ -27,8 +26,9 @@ from typing import Any, NamedTuple
 
 from ... import threads
 from .files import looked_at
+from .hashed import hashed
 
-MAGIC = b"agnb-k1\n"
+MAGIC = b"agnb-k2\n"
 SUFFIX = ".kernel"
 _DIGEST = 32
 _KERNEL = re.compile(r"[0-9a-f]{64}\.kernel")
@@ -67,7 +67,7 @@ class Kept(NamedTuple):
 
 
 class Store:
-    """Bytes under hexadecimal sha256 keys in one folder; a failure warns once and switches the store off."""
+    """Bytes under hexadecimal hash keys in one folder; a failure warns once and switches the store off."""
 
     def __init__(self, folder: Path | None = None):
         self._given = folder
@@ -145,7 +145,7 @@ class Store:
         try:
             try:
                 with open(temporary, "xb", buffering=0, opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-                    _write_all(file, MAGIC + hashlib.sha256(rest).digest() + rest)
+                    _write_all(file, MAGIC + hashed(rest).digest() + rest)
                 os.replace(temporary, folder / (key + SUFFIX))
             except BaseException:
                 _remove(temporary)
@@ -258,7 +258,7 @@ def _make(folder: Path) -> None:
 def _parse(data: bytes) -> tuple[dict[str, Any], bytes] | None:
     start = len(MAGIC) + _DIGEST
     rest = memoryview(data)[start:]
-    if data[: len(MAGIC)] != MAGIC or hashlib.sha256(rest).digest() != data[len(MAGIC) : start] or len(rest) < 4:
+    if data[: len(MAGIC)] != MAGIC or hashed(rest).digest() != data[len(MAGIC) : start] or len(rest) < 4:
         return None
     end = 4 + int.from_bytes(rest[:4], "little")
     try:

@@ -1,6 +1,6 @@
 """Compile kernels, or find the machine code on disk (`machine_code`): only here and there is known how Numba does both.
 
-A kernel is found by its content: the key is the sha256 (`digest`) of all that its machine code depends on, which is its text, the
+A kernel is found by its content: the key is the hash (`digest`) of all that its machine code depends on, which is its text, the
 code and constants of every function that it calls (in whatever file), the options, the argument types, the versions of
 Python, NumPy, Numba and llvmlite, and the processor. So nothing is ever stale, and nothing needs to be invalidated.
 Numba's own cache misses edits to functions in other files and changed constants, hence this one.
@@ -16,7 +16,6 @@ Where Numba lacks the private interfaces used here, kernels are compiled without
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
 import linecache
 import os
@@ -33,6 +32,7 @@ from . import machine_code, workers
 from .apart import apart, imported
 from .cache import CacheWarning
 from .digest import GENERATED, Digest, Unknown
+from .hashed import hashed
 from .linking import Code, Linked, link
 from .linking import function as callable_of
 from .machine_code import requests, store
@@ -76,7 +76,7 @@ def _build(wanted: tuple[Any, ...], source: str, name: str, argtypes: tuple[str,
 
 def defined(wanted: tuple[Any, ...], source: str, name: str) -> pytypes.FunctionType:
     """Return the function ``name`` that a text defines."""
-    digest = hashlib.sha256(repr(wanted).encode()).hexdigest()
+    digest = hashed(repr(wanted).encode()).hexdigest()
     filename = f"<autograd_nb:{name}:{digest[:8]}>"
     # no modification time: linecache keeps the entry, so tracebacks and debuggers show the text
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import types as pytypes
 from collections.abc import Callable, Iterable
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..processor import Sized
+from .hashed import hashed
 
 #: the module that generated functions say they are of; its own text does not matter to them
 GENERATED = __package__ or ""
@@ -25,14 +25,14 @@ class Unknown(Exception):
 
 
 class Digest:
-    """sha256 of a value as a kernel sees it: functions by their code and by all that it refers to, transitively.
+    """The hash of a value as a kernel sees it: functions by their code and by all that it refers to, transitively.
 
     It reads the functions in memory, not their files, as those may have been edited since they were imported.
     The text of autograd_nb's modules that are met goes in as well, for what does not show in code (``@overload``).
     """
 
     def __init__(self) -> None:
-        self._hash = hashlib.sha256()
+        self._hash = hashed()
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # an id names an object only while it lives
         self.external: bool = False  #: whether it calls another library, by a name
@@ -210,5 +210,5 @@ def _module_digest(name: str) -> str:
             text = loader.get_source(name) if loader is not None else None
         except (AttributeError, ImportError, OSError):
             text = None
-        found = _module_digests[name] = hashlib.sha256((text or "").encode()).hexdigest()
+        found = _module_digests[name] = hashed((text or "").encode()).hexdigest()
     return found

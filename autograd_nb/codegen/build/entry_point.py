@@ -14,7 +14,6 @@ LLVM's passes took for each.
 from __future__ import annotations
 
 import functools
-import hashlib
 from typing import Any
 
 from llvmlite import binding, ir
@@ -24,6 +23,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from ..arrays import Arrays
+from .hashed import hashed
 from .linking import Code
 
 # where CPython and NumPy keep, in bytes from the start of an object, what their public structs declare
@@ -329,7 +329,7 @@ def _support() -> tuple[str, bytes]:
     convention.raise_error(builder, api, convention._get_return_status(builder, *function.args))
     builder.ret(api.get_null_object())
     raising = str(module)
-    name = hashlib.sha256((raising + _SHARED).encode()).hexdigest()[:16]
+    name = hashed((raising + _SHARED).encode()).hexdigest()[:16]
     linked = binding.parse_assembly(raising.replace("NAME", name))
     linked.link_in(binding.parse_assembly(_SHARED.replace("NAME", name)))
     return name, _object_code(linked)
@@ -348,7 +348,7 @@ def shared(kinds: tuple[Any, ...]) -> tuple[str, bytes]:
             if text.passed != _as_passed(kinds):
                 raise RuntimeError(f"this version of Numba passes arguments of the types {kinds} in another way")
             lines = "\n".join([_DECLARED, *text.lines]).replace("_NAME", f"_{support}")
-            name = "entry_" + hashlib.sha256(lines.encode()).hexdigest()[:32]
+            name = "entry_" + hashed(lines.encode()).hexdigest()[:32]
             known = _shared[kinds] = (name, _object_code(binding.parse_assembly(lines.replace(f"entry_{support}", name))))
     return known
 

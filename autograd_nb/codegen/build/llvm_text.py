@@ -6,12 +6,12 @@ Their machine code is made by LLVM alone, for any processor of this kind, and ke
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
 from . import linking, machine_code
 from .apart import apart
+from .hashed import hashed
 
 _methods: dict[str, linking.Method] = {}  # by name
 
@@ -21,7 +21,7 @@ def address_of(text: str, name: str) -> int:
     from llvmlite import __version__, binding
 
     about = machine_code.ABI, __version__, binding.get_process_triple(), name, text
-    content = hashlib.sha256(repr(about).encode()).hexdigest()
+    content = hashed(repr(about).encode()).hexdigest()
     code = machine_code.kept(content)
     if code is None:
         code = _object_code(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import pickle
 import sys
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ import numpy as np
 
 from . import notice
 from .cache import Store
+from .hashed import hashed
 from .linking import Code
 from .packs import Packs
 from .requests import Requests, numba_version, texts, untouched, words_of
@@ -67,12 +67,12 @@ def _tuples(value: Any) -> Any:
 @functools.cache
 def made_here() -> str:
     """Return a short name of `machine`: the same for all kernels that this process may load and keep."""
-    return hashlib.sha256(repr(machine()).encode()).hexdigest()[:16]
+    return hashed(repr(machine()).encode()).hexdigest()[:16]
 
 
 def key_of(content: str) -> str:
     """Return the name of a kernel in the cache: of its content, compiled for this processor by these versions."""
-    key = hashlib.sha256(f"{content} {made_here()}".encode()).hexdigest()
+    key = hashed(f"{content} {made_here()}".encode()).hexdigest()
     _content_of[key] = content
     return key
 

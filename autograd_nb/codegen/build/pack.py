@@ -1,12 +1,12 @@
 """A pack: the machine code of many kernels in one file, which is only read.
 
-This module knows nothing of Numba: a pack keeps payloads under the contents of kernels (hexadecimal sha256). The file is
+This module knows nothing of Numba: a pack keeps payloads under the contents of kernels (hexadecimal hash). The file is
 
-    MAGIC, sha256 of the head, length of the head (8 bytes)
+    MAGIC, hash of the head, length of the head (8 bytes)
     the head: length of the description (4 bytes), the description (JSON), the index
     the payloads
 
-and the index a record for each kernel, in the order of their contents: content, sha256 of the payload, where it begins in the file
+and the index a record for each kernel, in the order of their contents: content, hash of the payload, where it begins in the file
 and how long it is (8 bytes each). The head is checked when a pack is opened, a payload whenever it is asked for; what fails its checksum
 is never handed out. The file is opened anew for each payload: nothing is held open or mapped that could be cut short meanwhile.
 
@@ -15,7 +15,6 @@ As for the cache, whoever can write a pack runs code: it and its folder must bel
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -26,8 +25,9 @@ from typing import Any
 
 from .cache import NotOurs, is_private, opened
 from .files import replacing
+from .hashed import hashed
 
-MAGIC = b"agnb-p1\n"
+MAGIC = b"agnb-p2\n"
 _DIGEST = 32
 _HEAD = struct.Struct("<8s32sQ")
 _RECORD = struct.Struct("<32s32sQQ")
@@ -47,11 +47,11 @@ def write(path: Path, about: Mapping[str, Any], kernels: Mapping[str, bytes]) ->
     at, records = _HEAD.size + head_size, []
     for content in contents:
         payload = kernels[content]
-        records.append(_RECORD.pack(bytes.fromhex(content), hashlib.sha256(payload).digest(), at, len(payload)))
+        records.append(_RECORD.pack(bytes.fromhex(content), hashed(payload).digest(), at, len(payload)))
         at += len(payload)
     head = len(described).to_bytes(4, "little") + described + b"".join(records)
     with replacing(path) as file:
-        file.write(_HEAD.pack(MAGIC, hashlib.sha256(head).digest(), head_size) + head)
+        file.write(_HEAD.pack(MAGIC, hashed(head).digest(), head_size) + head)
         for content in contents:
             file.write(kernels[content])
     if os.name == "posix":
@@ -92,7 +92,7 @@ class Pack:
         if length > min(_LARGEST_HEAD, size - _HEAD.size):
             raise self.damaged("it is cut short")
         head = _read(file, _HEAD.size, length)
-        if hashlib.sha256(head).digest() != digest:
+        if hashed(head).digest() != digest:
             raise self.damaged("the checksum of its index is wrong")
         begin = 4 + int.from_bytes(head[:4], "little")
         try:
@@ -140,7 +140,7 @@ class Pack:
             if _identity(os.fstat(file.fileno())) != self._same:
                 raise PackError(f"the pack of kernels {self.path} was replaced while this process was using it")
             payload = _read(file, at, length)
-        if len(payload) != length or hashlib.sha256(payload).digest() != digest:
+        if len(payload) != length or hashed(payload).digest() != digest:
             raise self.damaged(f"the checksum of kernel {content[:16]} is wrong")
         return payload
 

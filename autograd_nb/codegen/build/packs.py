@@ -6,7 +6,6 @@ A pack that was made otherwise than this process would compile (other versions, 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -128,6 +127,8 @@ class Packs:
             return
         self._said.add(named.path)
         if named.beside is not None:
+            import logging  # with it comes a regular expression, 2 % of a second process
+
             logging.getLogger(__name__.partition(".")[0]).warning("%s", problem)
         else:
             warnings.warn(f"{problem} (named by {named.origin})", CacheWarning, stacklevel=2)

@@ -5,13 +5,12 @@ same content while the library's files are the same. So each answer is noted in 
 besides the words: the texts of `codegen` and `kernels`, the versions, the processor. Only a process that has not imported Numba asks
 there, and only about what is the library's alone; what is missing or damaged there is found out as ever.
 
-The file has a line for each answer: the words (sha256), the answer (JSON), and a checksum of both. Lines are added at the end, each in one
+The file has a line for each answer: the words (hash), the answer (JSON), and a checksum of both. Lines are added at the end, each in one
 piece that begins the line, so that what a killed process has left undone spoils nothing else.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -28,6 +27,7 @@ import numpy as np
 
 from .cache import NotOurs, Store, opened
 from .digest import ROOMS
+from .hashed import hashed
 
 SUFFIX = ".requests"
 _ROOT = Path(__file__).parents[2]
@@ -92,12 +92,12 @@ class Requests:
 
 def words_of(*words: Any) -> str:
     """Return what words are noted under."""
-    return hashlib.sha256(repr(words).encode()).hexdigest()
+    return hashed(repr(words).encode()).hexdigest()
 
 
 def _line(said: bytes, text: bytes) -> bytes:
     whole = said + b" " + text
-    return b"\n" + whole + b" " + hashlib.sha256(whole).hexdigest()[:16].encode()
+    return b"\n" + whole + b" " + hashed(whole).hexdigest()[:16].encode()
 
 
 def _answers(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -126,8 +126,8 @@ def numba_version() -> str:
 
 @cache
 def texts() -> str:
-    """Return the sha256 of the texts that kernels consist of; empty where the library has no files to tell by."""
-    digest = hashlib.sha256()
+    """Return the hash of the texts that kernels consist of; empty where the library has no files to tell by."""
+    digest = hashed()
     try:
         for path in [p for room in ROOMS for p in sorted((_ROOT / room).rglob("*.py"))]:
             text = path.read_bytes()
@@ -148,7 +148,7 @@ def _name() -> str | None:
         texts(), sys.implementation.cache_tag, *sys.version_info, platform.machine(), np.__version__, numba, __version__,
         binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(),
     )  # fmt: skip
-    return hashlib.sha256(repr(about).encode()).hexdigest()
+    return hashed(repr(about).encode()).hexdigest()
 
 
 def _sweep(folder: Path, most: int = _MOST) -> None:

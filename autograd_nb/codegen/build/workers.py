@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -154,6 +153,8 @@ class _Worker:
     """A worker as the program knows it: the pipe for notes, and the one that it lives as long as."""
 
     def __init__(self, claims: int, folder: Path):
+        import subprocess  # (processes whose kernels are all on disk start no worker)
+
         read, self._write = os.pipe()
         life, self._life = os.pipe()
         try:

@@ -11,7 +11,6 @@ for a number its cell, for a tuple a cell each.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import struct
 from collections.abc import Callable
 from itertools import chain
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.build import compilation, llvm_text
+from ...codegen.build.hashed import hashed
 
 _trampolines: dict[tuple[str, ...], int] = {}
 _driver: Any = None
@@ -188,7 +188,7 @@ def trampoline(argtypes: tuple[str, ...]) -> int:
 def _make_trampoline(argtypes: tuple[str, ...]) -> int:
     found = _trampolines.get(argtypes)
     if found is None:
-        name = f"trampoline_{hashlib.sha256(repr(argtypes).encode()).hexdigest()[:16]}"
+        name = f"trampoline_{hashed(repr(argtypes).encode()).hexdigest()[:16]}"
         found = _trampolines[argtypes] = llvm_text.address_of(_trampoline_text(name, argtypes), name)
     return found
 
