@@ -42,7 +42,7 @@ BESIDE: dict[str, dict[str, Answer]] = {
     },
     "distributed.checkpoint.state_dict": {"_init_optim_state": At("serialization.sharded.state:_begin")},
     "distributed.tensor": {
-        "_mesh_resources": Value(None), "_StridedShard": NoClass(_SHARDED), "distribute_module": _SHARDED, **each(_SHARDED, "empty full ones rand randn zeros"),
+        "_mesh_resources": Value(None), "_StridedShard": NoClass(_SHARDED), "distribute_module": At("nn.parallel.tensor_parallel:distribute_module"),
     },
     "distributions.transforms": _taken("_clipped_sigmoid"),
     "distributions.kl": {"_KL_REGISTRY": At("distributions.kl:_REGISTRY")},

@@ -55,10 +55,6 @@ DISTANT: dict[str, Absent] = {
     "distributed.fsdp.sharded_grad_scaler": _module("Mixed precision of models in parts.", {"ShardedGradScaler": NoClass(_FSDP)}),
     "distributed._composable": _module("Models in parts.", {}, "fsdp"),
     "distributed._composable.fsdp": _module("Models in parts.", _FSDP_NAMES),
-    "distributed.tensor.parallel": _module("Modules in parts.", {
-        **each(_PARTS, "parallelize_module loss_parallel"),
-        **each(NoClass(_PARTS), "RowwiseParallel ColwiseParallel SequenceParallel PrepareModuleInput PrepareModuleOutput ParallelStyle"),
-    }),
     "distributed.tensor.experimental": _module("Tensors in parts.", each(_PARTS, "implicit_replication context_parallel local_map")),
     "distributed.checkpoint.optimizer": _module("Files in parts.", each(_FILES, "load_sharded_optimizer_state_dict")),
     "distributed.checkpoint.format_utils": _module("Files in parts.", {

@@ -31,6 +31,7 @@ MOVED = {
     "distributed.distributed_c10d": "distributed",
     "distributed._functional_collectives": "distributed.functional",
     "distributed.optim": "optim.sharded",
+    **{f"distributed.tensor.parallel{name}": "nn.parallel.tensor_parallel" for name in ("", ".style", ".api", ".loss")},
     "distributed._tensor.experimental": "distributed.tensor.experimental",
     **dict.fromkeys(
         (

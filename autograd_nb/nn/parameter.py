@@ -40,7 +40,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             data = new_empty((0,), get_default_dtype())
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter(): argument 'data' must be a Tensor, not {type(data).__name__}")
-        other = isinstance(data, Redefining) or data.is_sparse or data.is_sparse_csr
+        parts = "_sharding" in data.__dict__ and not data.is_meta  # of a tensor that ranks share
+        other = (isinstance(data, Redefining) and not parts) or data.is_sparse or data.is_sparse_csr
         if cls is Parameter and other and not issubclass(type(data), Parameter):  # it stays of its class
             if data.is_meta:
                 return asked.meta().parameter(data, requires_grad)  # type: ignore[no-any-return]
@@ -50,7 +51,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             return t  # type: ignore[return-value]
         t = adopt(cls, machinery().undisturbed(Tensor.detach, data) if isinstance(data, Redefining) else data.detach())
         set_requires_grad(t, requires_grad)
-        if "_sharding" in data.__dict__:  # a part of a tensor that ranks share
+        if parts:
             data.__dict__["_sharding"].mark(t)
         return t
 

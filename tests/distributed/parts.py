@@ -18,7 +18,15 @@ import autograd_nb.distributed.checkpoint as dcp
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
 from autograd_nb.distributed.fsdp import fully_shard
-from autograd_nb.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from autograd_nb.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor, init_device_mesh
+from autograd_nb.distributed.tensor.parallel import (
+    ColwiseParallel,
+    PrepareModuleInput,
+    PrepareModuleOutput,
+    RowwiseParallel,
+    SequenceParallel,
+    parallelize_module,
+)
 from autograd_nb.ops.core.registry import OPS
 
 from ..ops import walk
@@ -27,7 +35,7 @@ from .checkpoints import folder, gone
 from .training import me
 
 #: of how many cases of the walk the tests take one
-EVERY = 12
+EVERY = 48
 
 
 def cases():
@@ -132,7 +140,7 @@ def walked(every, first=0):
 
 
 def check_every_op_gives_the_value_of_the_whole():
-    found = walked(EVERY)
+    found = walked(EVERY, me()[1])
     assert not found, "\n".join(found)
 
 
@@ -241,6 +249,64 @@ def check_checkpoints_hold_the_whole():
         assert torch.equal(state["w"].full_tensor(), whole)
         assert torch.equal(state["v"], whole)
     gone(path)
+
+
+class Net(nn.Module):
+    """A block of a transformer, small: tables, norms, attention and a pair of layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(13, 8)
+        self.norm, self.last = nn.LayerNorm(8), nn.LayerNorm(8)
+        self.q, self.k, self.v, self.o = (nn.Linear(8, 8, bias=False) for _ in range(4))
+        self.up, self.down, self.out = nn.Linear(8, 12), nn.Linear(12, 8), nn.Linear(8, 13)
+
+    def forward(self, x):
+        h = self.table(x)
+        n = self.norm(h)
+        q, k, v = (f(n).unflatten(-1, (-1, 2)).transpose(1, 2) for f in (self.q, self.k, self.v))
+        h = h + self.o(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        return self.out(self.last(h + self.down(self.up(h).relu())))
+
+
+def check_layers_in_parts_train_as_of_one_process():
+    """Columns and rows, with and without parts of the sequence between them."""
+    _, size = me()
+    for plan in (
+        {"table": RowwiseParallel(input_layouts=Replicate()), "[qkv]": ColwiseParallel(use_local_output=False), "o": RowwiseParallel(), "up": ColwiseParallel(),
+         "down": RowwiseParallel(), "out": ColwiseParallel(output_layouts=Replicate())},
+        {"table": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)), "norm": SequenceParallel(), "last": SequenceParallel(),
+         "[qkv]": ColwiseParallel(input_layouts=Shard(1), use_local_output=False), "o": RowwiseParallel(output_layouts=Shard(1)),
+         "up": ColwiseParallel(input_layouts=Shard(1)), "down": RowwiseParallel(output_layouts=Shard(1)),
+         "out": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate())},
+        {"table": ColwiseParallel(output_layouts=Replicate()), "norm": PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Replicate(),
+         use_local_output=True), "last": PrepareModuleOutput(output_layouts=Replicate(), desired_output_layouts=Replicate())},
+    ):  # fmt: skip
+        torch.manual_seed(3)
+        alone = Net().double()
+        shared = parallelize_module(copy.deepcopy(alone), init_device_mesh("cpu", (size,)), plan)
+        x = torch.arange(24).reshape(2, 12) * 5 % 13
+        losses = []
+        for model in (alone, shared):
+            optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+            for _ in range(3):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(x).flatten(0, 1), x.roll(1, 1).flatten())
+                loss.backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+                optimizer.step()
+                losses.append(loss.item())
+        np.testing.assert_allclose(losses[3:], losses[:3], rtol=1e-10)
+        for (name, p), q in zip(shared.named_parameters(), alone.parameters(), strict=True):
+            np.testing.assert_allclose(whole(p)[0].detach().numpy(), q.detach().numpy(), rtol=1e-8, atol=1e-12, err_msg=name)
+        assert isinstance(shared.q.weight, nn.Parameter)
+        assert isinstance(shared.q.weight, DTensor) or "norm" in plan
+    with pytest.raises(NotImplementedError, match="not LayerNorm"):
+        parallelize_module(nn.LayerNorm(2), None, ColwiseParallel())
+    with pytest.warns(UserWarning, match="'nothing' could not be resolved"):
+        parallelize_module(Net(), None, {"nothing": ColwiseParallel()})
+    with pytest.raises(NotImplementedError, match="is a DTensor already"):
+        fully_shard(parallelize_module(nn.Linear(2, 2), None, ColwiseParallel()))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ class Sharding:
     def __init__(self, group: Any, shape: tuple[int, ...], placement: Placement = Shard(0), mesh: DeviceMesh | None = None):  # noqa: B008
         self.group, self.shape, self._mesh = group, tuple(shape) or (1,), mesh
         self.scalar = not shape
+        self.unit = False  # whether the modules that have it collect it for their passes, as `fully_shard` lets them
         sharded = isinstance(placement, Shard)
         self.dim = placement.dim % len(self.shape) if isinstance(placement, Shard) else 0
         self.placement = Shard(self.dim) if sharded else placement

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...ops.core.registry import OPS
 from ...tensor import Tensor
+from ..group import get_rank, get_world_size
 from .layout import Sharding, moved, shared, summand
 from .mesh import Partial, Replicate, Shard
 
@@ -98,6 +99,46 @@ def _attention(call: Any) -> Any:
     return call.marked(call.run(), lambda t: own.like((*own.shape[:-1], t._layout.shape[-1]), own.placement))
 
 
+def _normed(call: Any) -> Any:
+    """Norm a rank's part along the last dims, which are not shared out, with weights that all ranks have."""
+    names = dict(zip(("input", "normalized_shape", "weight", "bias", "eps") if call.name == "layer_norm" else ("input", "normalized_shape", "weight", "eps"),
+                     call.args, strict=False)) | call.kwargs  # fmt: skip
+    own: Sharding | None = names["input"].__dict__.get("_sharding")
+    last = names["normalized_shape"]
+    count = 1 if isinstance(last, int) else len(last)
+    if own is None or not isinstance(own.placement, Shard) or own.scalar or own.dim >= len(own.shape) - count:
+        return None
+    for name in ("weight", "bias"):
+        if isinstance(names.get(name), Tensor):
+            lw, w = _layout(names[name], call.first)
+            names[name] = shared(lw.like(lw.whole, Replicate()), moved(lw, Replicate(), w))
+    return own.mark(call.func(**names))
+
+
+def _embedded(call: Any) -> Any:
+    """Look up what this rank has of a table: some columns, or zeros for rows that others have."""
+    names = dict(zip(("input", "weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"), call.args, strict=False)) | call.kwargs
+    if any(names.get(n) for n in ("max_norm", "scale_grad_by_freq", "sparse")) or names.get("padding_idx") is not None:
+        return None
+    (li, index), (lw, table) = _layout(names["input"], call.first), _layout(names["weight"], call.first)
+    look = OPS["nn.functional.embedding"].call
+    if isinstance(li.placement, Shard) and lw.placement == Replicate() and not li.scalar:
+        return lw.like((*li.whole, lw.shape[1]), Shard(li.dim)).mark(look(index, shared(lw, table)))
+    if li.placement != Replicate() or not isinstance(lw.placement, Shard):
+        return None
+    if lw.dim:
+        return lw.like((*li.whole, lw.shape[1]), Shard(len(li.whole))).mark(look(index, table))
+    begin, rows = get_rank(lw.group) * lw.rows, lw.sizes()[0]
+    if lw.rows * (get_world_size(lw.group) - 1) >= lw.shape[0]:
+        return None  # a rank has no rows
+    if bool(((index < 0) | (index >= lw.shape[0])).any()):
+        return None  # which refuses it
+    others = (index < begin) | (index >= begin + rows)
+    found = look((index - begin).masked_fill(others, 0), table).masked_fill(others.unsqueeze(-1), 0)
+    return lw.like((*li.whole, lw.shape[1]), Partial()).mark(found)
+
+
 RULES: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("mm", "matmul", "bmm", "__matmul__", "__rmatmul__"), _matmul), "linear": _linear, "scaled_dot_product_attention": _attention,
+    "layer_norm": _normed, "rms_norm": _normed, "embedding": _embedded,
 }  # fmt: skip

@@ -140,6 +140,11 @@ def fully_shard(
     for m in modules:
         for inner in m.modules():
             for name, p in inner._parameters.items():
+                if p is not None and "_sharding" in p.__dict__ and not p.__dict__["_sharding"].unit and id(p) not in left_out:
+                    raise NotImplementedError(
+                        f"fully_shard: the parameter {name!r} is a DTensor already, which is {p.__dict__['_sharding'].placement} among the ranks of "
+                        f"{p.__dict__['_sharding'].mesh}: parameters are shared out along one dim here"
+                    )
                 if p is not None and id(p) not in left_out and "_sharding" not in p.__dict__:
                     places.setdefault(id(p), (p, []))[1].append((inner, name))
     of = mesh if isinstance(mesh, DeviceMesh) else None

@@ -31,6 +31,7 @@ class _Member:
     def __init__(self, p: Tensor, places: list[tuple[Any, str]], group: Any, mesh: DeviceMesh | None, d: dtype):
         self.p, self.places, self.sharding = p, places, Sharding(group, p.shape, mesh=mesh)
         self.shape, self.dtype = p.shape, d
+        self.sharding.unit = True
         rows = self.sharding.part(p.detach())
         if p.is_meta:
             self.p = Parameter(asked.meta().on_meta(rows), p.requires_grad)
