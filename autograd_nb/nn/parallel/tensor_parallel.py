@@ -64,7 +64,7 @@ class ParallelStyle:
         raise NotImplementedError
 
     def _split(self, module: Module, mesh: DeviceMesh, dims: Mapping[str, int | None]) -> None:
-        """Share the layer's parameters out along these dims; None: each rank has all."""
+        """Split the layer's parameters along these dims; None: each rank has all."""
         for name, p in list(module._parameters.items()):
             if p is not None:
                 dim = dims.get(name)
@@ -251,7 +251,7 @@ def parallelize_module(
     module: Module, device_mesh: DeviceMesh | None = None, parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None, *,
     src_data_rank: int | None = 0,
 ) -> Module:  # fmt: skip
-    """Share the layers of a module out among the ranks of ``device_mesh``, of one dim, as a plan says: a style for the module itself, or one for each of some
+    """Split the layers of a module among the ranks of ``device_mesh``, of one dim, as a plan says: a style for the module itself, or one for each of some
     paths, "layers.*.wq". All ranks call it, and those of rank ``src_data_rank`` count. The same module is returned.
 
     A path that names nothing warns. TypeError for a plan that is none.
