@@ -1,6 +1,6 @@
 """More of the table: what PyTorch has for many machines and for its own compiler, that packages name and mostly do not use.
 
-Messages between processes are in `autograd_nb.distributed`; PyTorch's older FSDP, tensors in parts and files in parts are not here. Nothing is an instance
+Messages between processes are in `autograd_nb.distributed`; files in parts as PyTorch's are not here. Nothing is an instance
 of their classes, so that programs that ask go on with what is here.
 """
 
@@ -17,20 +17,19 @@ def _lacks(what: str) -> Refuses:
 
 _ITSELF = Returns("The function or class as it is.")
 _PIPES, _NESTED = _lacks("data pipes (datasets and `DataLoader` are here)"), _lacks("nested tensors")
-_FSDP = _lacks("the older way of models in parts (FullyShardedDataParallel; use fully_shard)")
+_FSDP = _lacks("this of the older way of models in parts (FullyShardedDataParallel and fully_shard are here)")
 _PARTS = _lacks("modules in parts (tensor parallelism; fully_shard is here)")
 _FILES, _LAUNCH = _lacks("checkpoints in parts"), _lacks("PyTorch's launcher (`python -m autograd_nb.distributed` starts processes)")
 _MODELS, _HOOKS = _lacks("this way of averaging models"), _lacks("this hook of DistributedDataParallel")
 _RPC = _lacks("calls on other machines (RPC)")
 _GRAPHS = _lacks("graphs of PyTorch's compiler")
-_OF_FSDP = "state_dict_type optim_state_dict optim_state_dict_to_load rekey_optim_state_dict summon_full_params fsdp_modules"
 _NO_SPARSE: dict[str, Answer] = each(NoClass(_lacks("sparse tensors of GPUs")), "FloatTensor DoubleTensor HalfTensor LongTensor IntTensor")
 _FSDP_NAMES: dict[str, Answer] = {
-    **each(NoClass(_FSDP), "CPUOffload MixedPrecision FullStateDictConfig FullOptimStateDictConfig"),
-    "FullyShardedDataParallel": NoClass(_FSDP, _OF_FSDP),
-    "ShardingStrategy": NoClass(_FSDP, "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD"), "BackwardPrefetch": NoClass(_FSDP, "BACKWARD_PRE BACKWARD_POST"),
-    "StateDictType": NoClass(_FSDP, "FULL_STATE_DICT SHARDED_STATE_DICT LOCAL_STATE_DICT"), "OptimStateKeyType": NoClass(_FSDP, "PARAM_NAME PARAM_ID"),
-    **each(NoClass(_FSDP), "ShardedStateDictConfig ShardedOptimStateDictConfig LocalStateDictConfig"),
+    "OptimStateKeyType": NoClass(_FSDP, "PARAM_NAME PARAM_ID"),
+    **{name: At(f"nn.parallel.wrapped:{name}") for name in (
+        "FullyShardedDataParallel", "CPUOffload", "MixedPrecision", "FullStateDictConfig", "FullOptimStateDictConfig", "ShardingStrategy",
+        "BackwardPrefetch", "StateDictType", "ShardedStateDictConfig", "ShardedOptimStateDictConfig", "LocalStateDictConfig", "StateDictConfig",
+        "LocalOptimStateDictConfig", "StateDictSettings")},
     **{name: At(f"nn.parallel.fully_sharded:{name}") for name in (
         "fully_shard", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "CPUOffloadPolicy", "register_fsdp_forward_method")},
 }
@@ -38,7 +37,9 @@ _CHECKPOINT_NAMES: dict[str, Answer] = {
     **each(_FILES, "save load async_save save_state_dict load_state_dict"), **each(NoClass(_FILES), "FileSystemReader FileSystemWriter DefaultLoadPlanner"),
     **each(NoClass(_FILES), "DefaultSavePlanner"),
 }
-_WRAP = each(_FSDP, "wrap enable_wrap transformer_auto_wrap_policy size_based_auto_wrap_policy lambda_auto_wrap_policy _or_policy always_wrap_policy")
+_WRAP: dict[str, Answer] = {name: At(f"nn.parallel.wrap_policies:{name}") for name in (
+    "wrap", "enable_wrap", "transformer_auto_wrap_policy", "size_based_auto_wrap_policy", "lambda_auto_wrap_policy", "_or_policy", "always_wrap_policy",
+    "ModuleWrapPolicy", "CustomPolicy")}
 _STATE = ("get_model_state_dict get_optimizer_state_dict get_state_dict set_model_state_dict set_optimizer_state_dict set_state_dict "
           "_init_optim_state")  # fmt: skip
 
@@ -51,8 +52,8 @@ DISTANT: dict[str, Absent] = {
     "distributed.fsdp": _module("Models in parts.", _FSDP_NAMES, "wrap", "fully_sharded_data_parallel", "api", "sharded_grad_scaler"),
     "distributed.fsdp.fully_sharded_data_parallel": _module("Models in parts.", _FSDP_NAMES),
     "distributed.fsdp.api": _module("Models in parts.", _FSDP_NAMES),
-    "distributed.fsdp.wrap": _module("Which modules are parts.", {**_WRAP, "ModuleWrapPolicy": NoClass(_FSDP), "CustomPolicy": NoClass(_FSDP)}),
-    "distributed.fsdp.sharded_grad_scaler": _module("Mixed precision of models in parts.", {"ShardedGradScaler": NoClass(_FSDP)}),
+    "distributed.fsdp.wrap": _module("Which modules are parts.", _WRAP),
+    "distributed.fsdp.sharded_grad_scaler": _module("Mixed precision of models in parts.", {"ShardedGradScaler": At("compat.scaling:GradScaler")}),
     "distributed._composable": _module("Models in parts.", {}, "fsdp"),
     "distributed._composable.fsdp": _module("Models in parts.", _FSDP_NAMES),
     "distributed.tensor.experimental": _module("Tensors in parts.", each(_PARTS, "implicit_replication context_parallel local_map")),

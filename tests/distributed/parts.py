@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,7 +19,16 @@ import autograd_nb.distributed as dist
 import autograd_nb.distributed.checkpoint as dcp
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
-from autograd_nb.distributed.fsdp import fully_shard
+from autograd_nb.distributed.fsdp import FullStateDictConfig, StateDictType, fully_shard
+from autograd_nb.distributed.fsdp import FullyShardedDataParallel as FSDP
+from autograd_nb.distributed.fsdp.wrap import (
+    ModuleWrapPolicy,
+    enable_wrap,
+    lambda_auto_wrap_policy,
+    size_based_auto_wrap_policy,
+    transformer_auto_wrap_policy,
+    wrap,
+)
 from autograd_nb.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor, init_device_mesh
 from autograd_nb.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -307,6 +318,62 @@ def check_layers_in_parts_train_as_of_one_process():
         parallelize_module(Net(), None, {"nothing": ColwiseParallel()})
     with pytest.raises(NotImplementedError, match="is a DTensor already"):
         fully_shard(parallelize_module(nn.Linear(2, 2), None, ColwiseParallel()))
+
+
+def check_wrapped_models_train_as_of_one_process():
+    """`FullyShardedDataParallel` as programs use it: policies, states of three kinds, states of optimizers, accumulation, whole parameters."""
+    rank, size = me()
+    whole, sharded, local = StateDictType.FULL_STATE_DICT, StateDictType.SHARDED_STATE_DICT, StateDictType.LOCAL_STATE_DICT
+    for policy in (
+        None, partial(size_based_auto_wrap_policy, min_num_params=30), partial(transformer_auto_wrap_policy, transformer_layer_cls={nn.Linear}),
+        ModuleWrapPolicy({nn.Linear}), partial(lambda_auto_wrap_policy, lambda_fn=lambda m: isinstance(m, nn.Linear)),
+    ):  # fmt: skip
+        torch.manual_seed(rank)
+        alone = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Sequential(nn.Linear(5, 5), nn.Tanh()), nn.Linear(5, 3)).double()
+        model = FSDP(copy.deepcopy(alone), auto_wrap_policy=policy, sync_module_states=True)
+        for p in alone.parameters():
+            dist.broadcast(p.detach(), 0)
+        for name, value in model.state_dict().items():
+            assert type(value) is torch.Tensor
+            assert torch.equal(value, alone.state_dict()[name])
+        steps = torch.optim.AdamW(model.parameters(), lr=0.01), torch.optim.AdamW(alone.parameters(), lr=0.01)
+        torch.manual_seed(5)
+        for _ in range(3):
+            x, y = torch.rand(4 * size, 6).double(), torch.rand(4 * size, 3).double()
+            own = slice(4 * rank, 4 * rank + 4)
+            for net, optimizer, mine in ((model, steps[0], own), (alone, steps[1], slice(None))):
+                optimizer.zero_grad()
+                with net.no_sync() if net is model else contextlib.nullcontext():
+                    F.mse_loss(net(x[mine]), y[mine]).backward()
+                F.mse_loss(net(2 * x[mine]), y[mine]).backward()
+                net.clip_grad_norm_(0.1) if net is model else nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+                optimizer.step()
+        for name, value in model.state_dict().items():
+            np.testing.assert_allclose(value.numpy(), alone.state_dict()[name].numpy(), rtol=1e-9, err_msg=name)
+        moments = FSDP.optim_state_dict(model, steps[0])
+        np.testing.assert_allclose(moments["state"]["3.weight"]["exp_avg"].numpy(), steps[1].state_dict()["state"][4]["exp_avg"].numpy(), rtol=1e-9)
+        again = FSDP(copy.deepcopy(alone), auto_wrap_policy=policy)
+        other = torch.optim.AdamW(again.parameters(), lr=0.01)
+        other.load_state_dict(FSDP.optim_state_dict_to_load(again, other, moments))
+        found = other.state[list(again.parameters())[4]]["exp_avg"]
+        assert torch.equal(found.full_tensor(), moments["state"]["3.weight"]["exp_avg"])
+        for kind in (whole, sharded, local):
+            with FSDP.state_dict_type(model, kind):
+                state = model.state_dict()
+                with torch.no_grad():
+                    for p in again.parameters():
+                        p.zero_()
+                again.load_state_dict(state)
+            assert all(torch.equal(p.full_tensor(), q.full_tensor()) for p, q in zip(again.parameters(), model.parameters(), strict=True))
+        with FSDP.state_dict_type(model, whole, FullStateDictConfig(rank0_only=True, offload_to_cpu=True)):
+            assert bool(model.state_dict()) is (rank == 0)
+        with FSDP.summon_full_params(model):
+            assert [tuple(p.shape) for p in model.parameters()] == [tuple(p.shape) for p in alone.parameters()]
+            with torch.no_grad():
+                model[0].weight.fill_(rank * 0 + 2)
+        assert model.state_dict()["0.weight"].tolist() == [[2.0] * 6] * 5
+    with enable_wrap(wrapper_cls=FSDP), pytest.raises(NotImplementedError, match="among one here"):
+        wrap(nn.Linear(2, 2), process_group=(None, None))
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def _attention(call: Any) -> Any:
 
 
 def _normed(call: Any) -> Any:
-    """Norm a rank's part along the last dims, which are not shared out, with weights that all ranks have."""
+    """Compute a norm layer of a rank's part along the last dims, which are not shared out, with weights that all ranks have."""
     names = dict(zip(("input", "normalized_shape", "weight", "bias", "eps") if call.name == "layer_norm" else ("input", "normalized_shape", "weight", "eps"),
                      call.args, strict=False)) | call.kwargs  # fmt: skip
     own: Sharding | None = names["input"].__dict__.get("_sharding")
