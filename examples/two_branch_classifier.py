@@ -24,25 +24,25 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 try:
-    import matplotlib
     import numpy as np
     from safetensors import safe_open
     from safetensors.numpy import save
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
     from tqdm import tqdm
+
+    if find_spec("matplotlib") is None:  # which the first picture imports: a training's first steps are sooner without it
+        raise ModuleNotFoundError(name="matplotlib")
 except ModuleNotFoundError as missing:
     sys.exit(f"This example needs the package {missing.name!r}: pip install 'autograd_nb[examples]'")
 
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import nn, optim
-
-matplotlib.use("Agg")  # pictures go to files; no display is needed
-from matplotlib import pyplot as plt
 
 QUESTIONS = (("even", "odd"), ("5 or more", "below 5"))  # what a logit above and below 0 means
 HEADS = ("even", "big")
@@ -300,9 +300,17 @@ def write_table(path: Path, history: dict) -> None:
         table.writerows((i, *both) for i, both in enumerate(history["loss"], 1))
 
 
+def subplots(rows: int, columns: int, **how):
+    """A figure for a file, which needs no display, and its axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(**how)
+    return figure, figure.subplots(rows, columns)
+
+
 def draw_curves(path: Path, history: dict) -> None:
     loss, right = np.array(history["loss"]), np.array(history["accuracy"])
-    figure, (left_axes, right_axes) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    figure, (left_axes, right_axes) = subplots(1, 2, figsize=(10, 4), layout="constrained")
     width = min(20, len(loss))
     for i, (yes, _) in enumerate(QUESTIONS):
         mean = np.convolve(loss[:, i], np.ones(width) / width, mode="valid")
@@ -318,7 +326,6 @@ def draw_curves(path: Path, history: dict) -> None:
         right_axes.xaxis.get_major_locator().set_params(integer=True)
     with replacing(path) as part:
         figure.savefig(part, format="png", dpi=120)
-    plt.close(figure)
 
 
 def draw_answers(path: Path, model, images, answers, rows: int = 4, columns: int = 8) -> None:
@@ -327,7 +334,7 @@ def draw_answers(path: Path, model, images, answers, rows: int = 4, columns: int
     model.eval()
     with torch.no_grad():
         sure = [logits.sigmoid().numpy()[:, 0] for logits in model(images[:count])]
-    figure, axes = plt.subplots(rows, columns, figsize=(1.5 * columns, 2 * rows))
+    figure, axes = subplots(rows, columns, figsize=(1.5 * columns, 2 * rows))
     figure.subplots_adjust(left=0.01, right=0.99, bottom=0.01, top=0.93, wspace=0.05, hspace=0.45)
     for i, one in enumerate(axes.flat):
         one.imshow(images[i, 0].numpy(), cmap="gray_r", interpolation="nearest")
@@ -340,7 +347,6 @@ def draw_answers(path: Path, model, images, answers, rows: int = 4, columns: int
                      color="black" if right else "red")  # fmt: skip
     with replacing(path) as part:
         figure.savefig(part, format="png", dpi=100)
-    plt.close(figure)
 
 
 # ------------------------------------------------------------------------------------------------------------ main
