@@ -19,6 +19,16 @@ MORE = [
     "n = buf.numpy()", "tied = w[0]", "tied = buf.t()", "tied = buf[1:]", "scale = 0.5", "box = {'t': make({s}, (4,), {dtype}), 'n': 2.0}",
     "w.register_hook(lambda g: g * 2)", "log = []; b.register_hook(log.append)",
     "log = []; w.register_post_accumulate_grad_hook(lambda p: [p.data.mul_(0.5)] and None)",
+    "total = [0.0]; mean = [buf * 0]", "class Slotted:\n    __slots__ = ('k', 't')\nslotted = Slotted()",
+    """\
+factor = [2.0]
+class Rule(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        return t * 2
+    @staticmethod
+    def backward(ctx, g):
+        return g * factor[0]""",
 ]  # fmt: skip
 BODY = [
     "opt.step()", "opt.zero_grad()", "opt.zero_grad(set_to_none=False)", "{new} = mod({a}.float())", "{new} = mod({a})",
@@ -35,6 +45,12 @@ BODY = [
     "{new} = torch.utils.checkpoint.checkpoint(lambda q: q.sin() * w, {a}, use_reentrant=False)",
     "{new} = {a}.chunk(2)[0]", "{new} = {a}.unbind(0)[0]",
     "with torch.no_grad():\n    {new} = {a}.view(-1)", "{new} = ({a} + w).exp()", "torch.nn.utils.clip_grad_norm_([w, b], 1.0)",
+    "total[0] += {a}.sum()", "total[0] = total[0] + {a}.sum().detach()", "mean[0] = mean[0] * 0.5 + {a}", "mean[0].mul_(0.5).add_({a})",
+    "{new} = mean[0] * 2", "{new} = Rule.apply({a})", "{new} = Rule.apply({a}) * w", "{new} = {a} * (slotted.k if hasattr(slotted, 'k') else 3.0)",
+    "slotted.t = {a}.detach()", "{new} = x if x._base is None else x._base", "{new} = x.view(torch.int32)", "{new} = torch.view_as_real(x + 0j)",
+    "{new} = torch.view_as_real(x) if x.is_complex() else x[1:]", "{new} = x.real", "{new} = x.imag if x.is_complex() else x * 2",
+    "try:\n    {new} = torch.linalg.cholesky({a} @ {a}.mT)\nexcept RuntimeError:\n    {new} = {a} * 0",
+    "torch._foreach_mul_([buf, x], 0.5)", "w.data = w.data * 0.9", "{new} = torch.func.functional_call(mod, {'bias': b[:3] * 2}, ({a},))",
     "w.retain_grad()", "{new} = torch.is_grad_enabled()", "{new} = {a}.new_ones(2)",
 ]  # fmt: skip
 #: what z is given, and statements with it
@@ -72,6 +88,7 @@ BETWEEN = [
     "mod.requires_grad_(False)", "mod.requires_grad_(True)", "mod.bias = torch.nn.Parameter(mod.bias.detach() * 2)",
     "mod.load_state_dict({k: v * 0.5 for k, v in mod.state_dict().items()})", "opt.load_state_dict(opt.state_dict())",
     "opt = torch.optim.SGD([w], lr=0.2)", "w = torch.nn.Parameter(w.detach() * 0.5)", "w.register_hook(lambda g: g + 1)", "tied = tied * 1",
+    "total[0] = 0.0", "mean[0] = buf * 0", "mean = [mean[0].detach()]", "slotted.k = 2.0", "slotted.k = 4.0", "del slotted.k", "factor[0] = 3.0",
     "buf.requires_grad_(True)", "buf = buf.detach().t().contiguous().t()", "opt.step()", "w.detach().add_(0.5)", "x.detach().zero_()",
 ]  # fmt: skip
 AFTER = [
@@ -79,6 +96,7 @@ AFTER = [
     "parts(found)[0].register_hook(lambda g: g * 3)", "buf.add_(1)", "w.grad = None", "held = parts(found)[-1].detach()", "x.grad = None",
     "parts(found)[0].requires_grad_()", "with torch.no_grad():\n    w.sub_(0.1)", "opt.step()", "parts(found)[-1].detach_()",
     "b.data.add_(0.5)", "w.data.mul_(2)", "y.detach().mul_(2)", "parts(found)[-1].mul_(b.sum())", "parts(found)[-1].requires_grad_()",
+    "factor[0] = 5.0", "factor = [7.0]", "slotted.k = 3.0", "total[0] = 0.0", "mean[0].detach().mul_(2)",
 ]  # fmt: skip
 #: backward passes through what a call has given
 PASSES = [

@@ -308,6 +308,7 @@ def calls(seed: str) -> Calls:
     odd = [
         f"make({{s}}, {shape}, {dtype}).T", f"torch.nn.Parameter(make({{s}}, {shape}, {dtype}))", f"make({{s}}, {shape}, 'int64')",
         f"make({{s}}, {shape}, 'float64' if {dtype} == 'float32' else 'float32')", "buf", "w", "buf[1:]", "w.detach()", "w * 1",
+        "make({s}, (3, 4), 'complex128')",
         f"torch.from_numpy(np.ones({shape}, {dtype}))", f"torch.empty(0, 4, dtype=torch.{dtype[1:-1]})", f"make({{s}}, {shape}, {dtype}).expand(2, *{shape})",
     ]  # fmt: skip
     kinds = rng.choice(plain), rng.choice(plain[:3]), values[0]

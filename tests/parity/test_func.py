@@ -416,3 +416,35 @@ def main(names: list[str]) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1:])
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", ["l.weight", "extra", "l.extra", "held", "none", "absent", "buffer", "number", "l", "forward", "", "foo.bar", "l.weight.x"])
+def test_functional_call_takes_the_names_that_pytorch_takes(name, strict):
+    """Also those of attributes that are no parameters, and of none yet; the module is as it was afterwards."""
+
+    def seen(lib):
+        class Model(lib.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.l = lib.nn.Linear(2, 2, bias=False)
+                self.number, self.held, self.none = 3, lib.ones(2), None
+                self.register_parameter("absent", None)
+                self.register_buffer("buffer", None)
+
+            def forward(self, x):
+                for k in ("extra", "held", "none", "absent", "buffer"):
+                    x = x + (0 if getattr(self, k, None) is None else getattr(self, k))
+                return x + (self.l.extra if hasattr(self.l, "extra") else 0)
+
+        model = Model()
+        before = [*vars(model), *vars(model.l)]
+        try:
+            found = lib.func.functional_call(model, {name: lib.full((2,), 5.0)}, (lib.zeros(2),), strict=strict).tolist()
+        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+            found = type(error)
+        assert [*vars(model), *vars(model.l)] == before and model.held.tolist() == [1.0, 1.0] and model.none is None and model.absent is None
+        return found
+
+    mine, theirs = seen(ag), seen(torch)
+    assert mine == theirs or (name == "l.weight.x" and not strict and issubclass(mine, AttributeError))

@@ -30,7 +30,8 @@ def functional_call(
         >>> torch.func.functional_call(m, {"weight": torch.tensor([[1., 2.]])}, torch.ones(2))
         tensor([3.])
 
-    Errors: ValueError for a name given twice, RuntimeError in strict mode for missing or unexpected names.
+    Names of other attributes, and of none yet, stand for attributes during the call. Errors: ValueError for a name given twice, RuntimeError
+    in strict mode for missing or unexpected names, TypeError for what is no tensor.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html
     """
     if isinstance(parameter_and_buffer_dicts, dict):
@@ -54,9 +55,22 @@ def functional_call(
         return module(*call, **(kwargs or {}))
 
 
-def _owner(module: Module, name: str) -> tuple[Module, str]:
+_GONE = object()
+
+
+def _table(module: Module, name: str) -> tuple[dict[str, Any], str]:
+    """Return the dict in which a name of a module has its tensor, and the name there: that of its attributes where it is none yet."""
     path, _, last = name.rpartition(".")
-    return module.get_submodule(path), last
+    if not last:
+        raise KeyError('tensor name can\'t be empty string ""')
+    owner = module.get_submodule(path)
+    for table in (owner._parameters, owner._buffers):
+        if last in table:
+            return table, last  # type: ignore[return-value]
+    there = getattr(owner, last, None)
+    if there is not None and not isinstance(there, Tensor):
+        raise TypeError(f"attribute `{last}`: {there} is not an instance of torch.Tensor (functional_call got {name!r})")
+    return owner.__dict__, last
 
 
 @contextmanager
@@ -88,18 +102,16 @@ def _replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict
     saved = []
     try:
         for name, t in wanted.items():
-            owner, last = _owner(module, name)
-            for table in (owner._parameters, owner._buffers):
-                if last in table:
-                    saved.append((table, last, table[last]))
-                    table[last] = t
-                    break
-            else:
-                raise AttributeError(f"{type(owner).__name__} has no attribute `{last}` (functional_call got {name!r})")
+            table, last = _table(module, name)
+            saved.append((table, last, table.get(last, _GONE)))
+            table[last] = t
         yield
     finally:
         for table, last, t in reversed(saved):
-            table[last] = t
+            if t is _GONE:
+                table.pop(last, None)
+            else:
+                table[last] = t
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
