@@ -385,8 +385,8 @@ class Dims(array):
     @classmethod
     def holds(cls, argument: np.ndarray) -> bool:
         """Return whether an array lies in such memory."""
-        base = argument.base
-        return base.__class__ is memoryview and base.obj.__class__ is cls  # type: ignore[union-attr]
+        base: Any = argument.base
+        return base.__class__ is memoryview and base.obj.__class__ is cls
 
 
 def view_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:

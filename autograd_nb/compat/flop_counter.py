@@ -184,10 +184,12 @@ def _differentiated(inner: Callable[..., Any]) -> Callable[..., Any]:
         transposed = self is _conv_by_input
         by_weight = found.get(_conv_by_weight.name)
         by_input = found.get((_conv if transposed else _conv_by_input).name)
-        if by_weight is None and by_input is None:  # of the bias alone
+        if by_weight is not None:
+            x, w = by_weight[0 if transposed else 1], by_weight[2].shape
+        elif by_input is not None:
+            x, w = by_input[2].shape, by_input[1]
+        else:  # of the bias alone
             return made
-        x = by_weight[0 if transposed else 1] if by_weight is not None else by_input[2].shape
-        w = by_weight[2].shape if by_weight is not None else by_input[1]
         mask = (by_input is not None, by_weight is not None, False)
         counting.count(_aten.convolution_backward, (g.shape, x, w, None, 1, 0, 1, transposed, 0, 1, mask), (x, w, None))
         return made
@@ -247,7 +249,7 @@ class FlopCounterMode:
                 whole = whole or sum(self.flop_counts[name].values()) >= total
                 rows += of_module(name, level - 1)
         if "Global" in self.flop_counts and not whole:
-            rows = [*of_module("Global", 0), *((" " + text, *rest) for text, *rest in rows)]
+            rows = [*of_module("Global", 0), *((" " + text, count, share) for text, count, share in rows)]
         return _table([("Module", "FLOP", "% Total"), *(rows or [("Global", "0", "0%")])])
 
     def _count(self, op: Any, args: tuple[Any, ...], out: Any) -> None:

@@ -149,8 +149,7 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
     >>> rearrange(torch.ones(2, 3, 4), "a b c -> b (a c)").shape
     torch.Size([3, 8])
     """
-    if not isinstance(tensor, Tensor):
-        tensor = stack(list(tensor))
+    whole = tensor if isinstance(tensor, Tensor) else stack(list(tensor))
     left, arrow, right = pattern.partition("->")
     if not arrow or "->" in right:
         raise ValueError(f"Pattern must contain a single '->' separator (pattern={pattern!r})")
@@ -164,13 +163,13 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
     other = names ^ {name for group in wanted for name in group}
     if other or axes_lengths.keys() - names:
         raise ValueError(f"rearrange(): {sorted(other or axes_lengths.keys() - names)} must be on both sides (pattern={pattern!r})")
-    lengths = _axes(tensor.shape, given, axes_lengths, pattern)
+    lengths = _axes(whole.shape, given, axes_lengths, pattern)
     flat = [name for group in given for name in group]
     rest = [name for name in flat if name[:3] == "..."]
     groups = [[part for name in group for part in (rest if name == "..." else [name])] for group in wanted]
     if ["..."] in wanted:
         at = wanted.index(["..."])
         groups[at : at + 1] = [[name] for name in rest]
-    apart = tensor.reshape([lengths[name] for name in flat])
+    apart = whole.reshape([lengths[name] for name in flat])
     moved = apart.permute([flat.index(name) for group in groups for name in group])
     return moved.reshape([prod(lengths[name] for name in group) for group in groups])

@@ -19,6 +19,9 @@ from autograd_nb.compat.convolutions import conv2d_input as _conv2d_input_
 from autograd_nb.compat.convolutions import conv2d_weight as _conv2d_weight_
 from autograd_nb.compat.convolutions import conv3d_input as _conv3d_input_
 from autograd_nb.compat.convolutions import conv3d_weight as _conv3d_weight_
+from autograd_nb.compat.flop_counter import FlopCounterMode as _FlopCounterMode_
+from autograd_nb.compat.flop_counter import flop_registry as _flop_registry_
+from autograd_nb.compat.flop_counter import register_flop_formula as _register_flop_formula_
 from autograd_nb.compat.older import DelayedError as _DelayedError_
 from autograd_nb.compat.older import UndefinedGrad as _UndefinedGrad_
 from autograd_nb.compat.older import get_enum as _get_enum_
@@ -60,6 +63,7 @@ from autograd_nb.compat.overriding import wrap_torch_function as _wrap_torch_fun
 from autograd_nb.compat.precision import cuda_autocast as _cuda_autocast_
 from autograd_nb.compat.precision import custom_bwd as _custom_bwd_
 from autograd_nb.compat.precision import custom_fwd as _custom_fwd_
+from autograd_nb.compat.scaling import GradScaler as _GradScaler_
 from autograd_nb.compat.scaling import cuda_GradScaler as _cuda_GradScaler_
 from autograd_nb.compat.scripting import ScriptFunction as _ScriptFunction_
 from autograd_nb.compat.scripting import ScriptModule as _ScriptModule_
@@ -132,6 +136,29 @@ from autograd_nb.nn.parallel.fully_sharded import MixedPrecisionPolicy as _Mixed
 from autograd_nb.nn.parallel.fully_sharded import OffloadPolicy as _OffloadPolicy_
 from autograd_nb.nn.parallel.fully_sharded import fully_shard as _fully_shard_
 from autograd_nb.nn.parallel.fully_sharded import register_fsdp_forward_method as _register_fsdp_forward_method_
+from autograd_nb.nn.parallel.wrap_policies import CustomPolicy as _CustomPolicy_
+from autograd_nb.nn.parallel.wrap_policies import ModuleWrapPolicy as _ModuleWrapPolicy_
+from autograd_nb.nn.parallel.wrap_policies import _or_policy as __or_policy_
+from autograd_nb.nn.parallel.wrap_policies import always_wrap_policy as _always_wrap_policy_
+from autograd_nb.nn.parallel.wrap_policies import enable_wrap as _enable_wrap_
+from autograd_nb.nn.parallel.wrap_policies import lambda_auto_wrap_policy as _lambda_auto_wrap_policy_
+from autograd_nb.nn.parallel.wrap_policies import size_based_auto_wrap_policy as _size_based_auto_wrap_policy_
+from autograd_nb.nn.parallel.wrap_policies import transformer_auto_wrap_policy as _transformer_auto_wrap_policy_
+from autograd_nb.nn.parallel.wrap_policies import wrap as _wrap_
+from autograd_nb.nn.parallel.wrapped import BackwardPrefetch as _BackwardPrefetch_
+from autograd_nb.nn.parallel.wrapped import CPUOffload as _CPUOffload_
+from autograd_nb.nn.parallel.wrapped import FullOptimStateDictConfig as _FullOptimStateDictConfig_
+from autograd_nb.nn.parallel.wrapped import FullStateDictConfig as _FullStateDictConfig_
+from autograd_nb.nn.parallel.wrapped import FullyShardedDataParallel as _FullyShardedDataParallel_
+from autograd_nb.nn.parallel.wrapped import LocalOptimStateDictConfig as _LocalOptimStateDictConfig_
+from autograd_nb.nn.parallel.wrapped import LocalStateDictConfig as _LocalStateDictConfig_
+from autograd_nb.nn.parallel.wrapped import MixedPrecision as _MixedPrecision_
+from autograd_nb.nn.parallel.wrapped import ShardedOptimStateDictConfig as _ShardedOptimStateDictConfig_
+from autograd_nb.nn.parallel.wrapped import ShardedStateDictConfig as _ShardedStateDictConfig_
+from autograd_nb.nn.parallel.wrapped import ShardingStrategy as _ShardingStrategy_
+from autograd_nb.nn.parallel.wrapped import StateDictConfig as _StateDictConfig_
+from autograd_nb.nn.parallel.wrapped import StateDictSettings as _StateDictSettings_
+from autograd_nb.nn.parallel.wrapped import StateDictType as _StateDictType_
 from autograd_nb.nn.parameter import get_overwrite_module_params_on_conversion as _get_overwrite_module_params_on_conversion_
 from autograd_nb.nn.parameter import set_overwrite_module_params_on_conversion as _set_overwrite_module_params_on_conversion_
 from autograd_nb.ops.creation.device import device as _device_
@@ -496,7 +523,7 @@ class _C:
     class _nn:
         """Functions of PyTorch's binary module."""
         _parse_to = staticmethod(__parse_to_)
-        gelu = staticmethod(_gelu_)
+        gelu = _gelu_
     class _functions:
         """Classes of nodes."""
         AccumulateGrad = _AccumulateGrad_

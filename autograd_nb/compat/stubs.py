@@ -33,8 +33,10 @@ def _stub(name: str, answer: Answer) -> str:
     match answer:
         case At(where):
             module, _, own = where.partition(":")
-            function = inspect.isfunction(getattr(import_module(f"autograd_nb.{module}"), own))
-            return f"{name} = staticmethod({_own(where)})" if function else f"{name} = {_own(where)}"
+            here = _own(where)
+            # (what is called among stubs in a circle has no type that checkers can tell)
+            static = inspect.isfunction(getattr(import_module(f"autograd_nb.{module}"), own)) and module != "nn.functional"
+            return f"{name} = staticmethod({here})" if static else f"{name} = {here}"
         case NoClass():
             return f"class {name}: ..."
         case Says(value):

@@ -11,6 +11,6 @@ except ImportError:  # a Python whose hashes are elsewhere
     from hashlib import blake2b
 
 
-def hashed(data: bytes = b"") -> Any:
+def hashed(data: bytes | memoryview = b"") -> Any:
     """Return a BLAKE2b hash of 32 bytes that has taken in ``data``, as `hashlib` makes them (RFC 7693)."""
     return blake2b(data, digest_size=32)
