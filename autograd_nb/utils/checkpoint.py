@@ -92,6 +92,10 @@ class _Block:
 
     def _again(self) -> dict[int, Any]:
         after = sequence()
+        if self.required and not any(t.requires_grad for t in self.required):
+            raise RuntimeError(
+                "none of output has requires_grad=True, this checkpoint() is not necessary (no argument requires grad any more, of which one did)"
+            )
         with unhooked(), _requiring(self.required or {}):  # (hooks of where the pass runs are not meant for it)
             nodes = _nodes(self.run(), after)
         found = [_described(n) for n in nodes]
@@ -252,7 +256,7 @@ def checkpoint(
     required: dict[Any, bool] | None = None
     if use_reentrant:  # which keeps its arguments once the function is done with them, and compares nothing
         stamp = sum(v[0] for v in given)
-        required = {a: a.requires_grad for a in args if isinstance(a, Tensor) and a._edge is None}
+        required = {a: a.requires_grad for a in args if isinstance(a, Tensor)}
     _Block(run, determinism_check, debug, required).drop(_nodes(result, after), given, stamp)
     return result
 

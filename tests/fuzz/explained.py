@@ -33,6 +33,9 @@ TRIFLES = "trifles"  # whether a gradient that depends on nothing (a second deri
 
 def read_first(statement: str) -> str:
     """An op in place with copies of what it reads besides; other statements as they are."""
+    head, colon, inner = statement.rpartition(":\n    ")  # in a mode
+    if colon and head.startswith("with ") and "\n" not in head + inner:
+        return head + colon + read_first(inner)
     target = r"(?:v\d+ = )?(?:v\d+[^=(]*|fit\(v\d+, [^)]*\)\))\.\w+_\("
     found = re.match(rf"({target}|v\d+(?:\[.*\])? (?:[-+*/%]|//|\*\*)?= )(.*)", statement, re.S)
     if found is None or re.match(r"v\d+ = $", found[1]):

@@ -159,3 +159,49 @@ def test_inference_tensors_in_transforms():
     check({name: f"{make}f = lambda z, y: {body}\n{within}" for name, body in functions.items()}, tolerance=1e-3)
     changed = ("jvp(f, (y, z), (z, z))", "jacfwd(f)(y, z)", "vmap(f)(y, z)")
     check({call: f"{make}f = lambda z, y: z.mul_(2) * y; r = t.func.{call}; r = r, y" for call in changed})
+
+
+#: what derivatives are looked at; those that are infinite or nan in PyTorch alone, or by choice (docs/design.md), are not among them
+ALONG = ("sum", "mean", "std", "var", "nansum", "nanmean", "cumsum", "cummax", "cummin", "logcumsumexp", "softmax", "median", "nanmedian", "sort", "max", "min")
+EACH = ("abs", "exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
+        "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "exp2", "log2", "log10", "square", "sign", "floor", "frac", "neg",
+        "nan_to_num", "relu", "i0", "special.entr", "special.i0e", "special.ndtr", "special.ndtri", "selu", "celu")  # fmt: skip
+ACTIVATIONS = ("relu6", "elu", "gelu", "silu", "mish", "softplus", "hardswish", "hardsigmoid", "hardtanh", "leaky_relu", "logsigmoid", "tanhshrink")
+PAIRS = ("mul", "div", "atan2", "hypot", "logaddexp", "logaddexp2", "maximum", "minimum", "fmax", "fmin", "fmod", "xlogy", "copysign", "sub", "dot", "dist")
+
+
+@pytest.mark.parity
+def test_derivatives_at_infinities_and_zeros():
+    rows = ("1., inf, -1.", "-inf, 2., 1.", "1., 2., nan", "inf, 0.5, inf", "inf, -inf, 1.", "-inf, -inf, -inf", "0., 0., 1.", "0., inf, 0.5", "-0., 0., -1.")
+    tiny = "1e-310, -1e-310, 0."
+    calls = {name: f"t.{name}(x, -1)" for name in ALONG} | {name: f"t.{name}(x)" for name in EACH} | {name: f"F.{name}(x)" for name in ACTIVATIONS}
+    calls |= {name: f"t.{name}(x, x.flip(0) * 0.5)" for name in PAIRS} | {"glu": "F.glu(t.cat([x, x]), 0)"}
+    check({
+        f"{name} at {row}": f"x = t.tensor([{row}], dtype=t.float64, requires_grad=True); y = {call}; y = y[0] if isinstance(y, tuple) else y\n"
+        "r, = t.autograd.grad((y * t.arange(1., y.numel() + 1).reshape(y.shape)).sum(), x)"
+        for name, call in calls.items() for row in rows + (tiny,) * (name in ("atan2", "glu", "logcumsumexp", "softmax"))
+    }, "from math import inf, nan")  # fmt: skip
+    check({
+        f"{call} twice": f"x = t.tensor([0., -0., 1., -1.], dtype=t.float64, requires_grad=True); y = {call}\n"
+        "g, = t.autograd.grad(y.sum(), x, create_graph=True); r, = t.autograd.grad((g * g).sum(), x)"
+        for call in ("F.elu(x)", "F.elu(x, 0.5)", "F.celu(x)", "F.celu(x, 2.)", "F.selu(x)", "F.silu(x)", "F.mish(x)", "F.leaky_relu(x).exp()", "F.softplus(x)")
+    })  # fmt: skip
+
+
+@pytest.mark.parity
+def test_what_second_derivatives_and_padded_sequences_are_made_of():
+    picks = ("x.take(i)", "x.index_select(0, i)", "x.gather(0, i)", "x[i]", "x[:2] * 1", "x.masked_select(x > 3)", "x[2:4] * 1")
+    check({
+        f"{call} {changed}": f"i = t.tensor([0, 1]); x = t.arange(6.).requires_grad_(); y = {call}; w = t.ones(2, requires_grad=True) * 1\n"
+        f"g, = t.autograd.grad(y, x, w, create_graph=True); {changed}; r = t.autograd.grad(g.sum(), w)"
+        for call in picks for changed in ("w.copy_(t.ones(2) * 3)", "w.mul_(1)", "w.detach().zero_()", "y.mul_(2)")
+    })  # fmt: skip
+    check({
+        f"{first} {lengths}": f"x = t.arange(12.).reshape(2, 3, 2).requires_grad_(); p = nn.utils.rnn.pack_padded_sequence(x * 1, {lengths}, True, False)\n"
+        f"y = nn.utils.rnn.pad_packed_sequence(p, {first})[0]; v = y._is_view(); y.mul_(2); y[0].add_(1); (y * y).sum().backward(); r = v, y, x.grad"
+        for first in (False, True) for lengths in ([2, 3], [3, 2])
+    })  # fmt: skip
+    leaves = "x = t.ones(3, requires_grad=True); w = t.ones(3, requires_grad=True)"
+    toggled = "y = t.utils.checkpoint.checkpoint(lambda z, y: z * y.tanh(), x, {}, use_reentrant=True)\n{}\ny.sum().backward(); r = x.grad, w.grad"
+    check({f"{other} {change}": toggled.format(other, change) for other in ("x", "w") for change in ("x.requires_grad = False", "pass")}, leaves)
+    check({f"max_norm {i} {n}": f"F.embedding(t.tensor({i}), t.ones({n}, 4), max_norm=1.); r = 0" for i in ([0], [2, 1]) for n in (0, 1, 2)}, kinds=True)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import dtypes
+from ...ops.core.recording import fresh
 from ...ops.core.registry import OPS
 from ...ops.creation.create import new_empty, new_full
 from ...ops.creation.device import contiguous_format
@@ -203,7 +204,7 @@ def pad_packed_sequence(
         steps = total_length
     data, batch = sequence.data, int(sizes[0])
     padded = new_full((steps * batch, *data.shape[1:]), padding_value, data.dtype).index_copy(0, _rows(sizes, batch), data)
-    padded = padded.view(steps, batch, *data.shape[1:])
+    padded = fresh(padded.view(steps, batch, *data.shape[1:]))
     lengths = OPS["from_numpy"].call(np.array([(sizes > b).sum() for b in range(batch)], np.int64))
     if batch_first:
         padded = padded.transpose(0, 1)

@@ -168,7 +168,8 @@ leaky_relu: Callable[..., Any] = _switchable(
 )
 
 
-@formula(lambda g, x, alpha: m.where(x <= 0, g * (alpha * m.exp(x)), g), None, name="elu")
+# at 0 their derivative is the limit from the left, and the derivative of that is 0, as in PyTorch
+@formula(lambda g, x, alpha: m.where(x < 0, g * (alpha * m.exp(x)), m.where(x == 0, g * alpha, g)), None, name="elu")
 def _elu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x))
 
@@ -181,7 +182,7 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804
 
 
 @formula(
-    lambda g, x: m.where(x <= 0, g * ((_SELU_ALPHA * _SELU_SCALE) * m.exp(x)), g * _SELU_SCALE),
+    lambda g, x: m.where(x < 0, g * ((_SELU_ALPHA * _SELU_SCALE) * m.exp(x)), m.where(x == 0, g * (_SELU_ALPHA * _SELU_SCALE), g * _SELU_SCALE)),
     name="selu",
     node="EluBackward0",
 )
@@ -195,7 +196,7 @@ selu: Callable[..., Any] = _switchable(
 )
 
 
-@formula(lambda g, x, alpha: m.where(x <= 0, g * m.exp(x / alpha), g), None, name="celu", node="EluBackward0")
+@formula(lambda g, x, alpha: m.where(x < 0, g * m.exp(x / alpha), g), None, name="celu", node="EluBackward0")
 def _celu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x / alpha))
 
@@ -566,7 +567,7 @@ def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
     return _rrelu(input, lower, upper, training, True)
 
 
-@formula(lambda b: m.sigmoid(b), lambda g, a, b: g * a * (m.sigmoid(b) * (1 - m.sigmoid(b))), name="glu")
+@formula(lambda b: m.sigmoid(b), lambda g, a, b: g * (a * (m.sigmoid(b) * (1 - m.sigmoid(b)))), name="glu")
 def _glu(a, b):
     return a * m.sigmoid(b)
 

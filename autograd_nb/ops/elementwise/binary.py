@@ -22,7 +22,7 @@ from .arithmetic import underivable
 
 
 def _per_square(a, b):
-    return m.where((a == 0) & (b == 0), 0.0, 1 / (a * a + b * b))
+    return m.where(a * a + b * b == 0, 0.0, 1 / (a * a + b * b))  # (squares of tiny numbers are 0 too)
 
 
 @pointwise(

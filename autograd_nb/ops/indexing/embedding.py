@@ -106,7 +106,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             return y
     if max_norm is not None and w.dtype.category < 2:
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {w.dtype} instead. (embedding)")
-    index = checked_rows(index, w, 0, "embedding")
+    index = checked_rows(index, w, 0, "embedding" if max_norm is None else "embedding_renorm_")
     if max_norm is not None:
         _renormalise(w, index, float_argument(max_norm, "embedding", "max_norm"), float_argument(norm_type, "embedding", "norm_type"))
         if sparse and state.grad and w.requires_grad:

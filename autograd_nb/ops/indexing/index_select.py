@@ -20,9 +20,26 @@ from ..creation.cast import cast, contiguous, relaid
 from ..creation.create import as_tensor, new_empty, new_full
 from ..shape.shape import expand, reshape
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather, is_windows, memory_of
-from .picking import checked_index, checked_rows, filling, index_put_op, memoized_pick, pick, picked, write_at, zero_at
+from .picking import (
+    checked_index,
+    checked_rows,
+    filling,
+    index_backward,
+    index_put_op,
+    memoized_pick,
+    pick,
+    picked,
+    write_at,
+    zero_at,
+)
 
-_index_select = pick.variant("IndexSelectBackward0", forward=picked, samples="x(3, 4).index_select(0, index(3, 5))")
+
+def _added_at(g, x_shape, index, dims, pos):
+    """Return the gradient of a pick that PyTorch adds to zeros: what is added may not be changed before a second derivative."""
+    return guarded(index_backward(g, index, tuple(x_shape), dims, pos), g)
+
+
+_index_select = pick.variant("IndexSelectBackward0", forward=picked, x=_added_at, samples="x(3, 4).index_select(0, index(3, 5))")
 _index_add = index_put_op.variant(
     "IndexAddBackward0", x=lambda g: g, value=index_put_op.rules["value"][0],
     samples="x(3, 4).index_add(0, index(3, 2), x(2, 4))",
@@ -48,7 +65,7 @@ def _index_fill_of_batch(op, args, batch):
     return op(batch.whole(x), iv, v, tuple([d + 1 for d in dims]), pos + 1, accumulate)
 
 
-_take = pick.variant("TakeBackward0", samples="x(3, 4).take(index(12, 5))")
+_take = pick.variant("TakeBackward0", x=_added_at, samples="x(3, 4).take(index(12, 5))")
 _put = index_put_op.variant("PutBackward0", samples="x(3, 4).put(index(12, 5), x(5))")
 
 

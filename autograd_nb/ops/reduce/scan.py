@@ -6,6 +6,7 @@ closed under differentiation.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -246,7 +247,10 @@ def _logcumsumexp_rule(g, x, out, d):
         return cast(_logcumsumexp_rule(g, x, _logcumsumexp(x, d), d), out.dtype)
     n = x.shape[d]
     following = OPS["cat"].call([out.narrow(d, 1, n - 1), out.narrow(d, n - 1, 1)], d) if n > 1 else out
-    r = _linear_scan((out - following).exp(), g, d, True)
+    gaps = out - following
+    if not x.dtype.is_complex:  # nothing comes from behind an infinite sum, not even nan
+        gaps = gaps.masked_fill(following == inf, -inf)
+    r = _linear_scan(gaps.exp(), g, d, True)
     return (x - out).exp() * r
 
 

@@ -58,7 +58,8 @@ GRAPH = (
     Explained(
         "checkpoints by a pass of their own",
         "What PyTorch's checkpoint with use_reentrant=True passes on has no history; here both ways can be differentiated again.",
-        lambda c: re.search(r"(requires_grad|history|leaf)$", c.kind) and "use_reentrant=True" in c.before and "create_graph=True" in c.statement,
+        lambda c: re.search(r"(requires_grad|history|leaf)$", c.kind) and "use_reentrant=True" in c.before
+        and ("create_graph=True" in c.statement or (".grad" in c.statement and "create_graph=True" in c.before)),
     ),
     Explained(
         "nothing through a checkpoint",
@@ -108,6 +109,8 @@ GRAPH = (
         and (
             re.search(rf"^{given[1]}\b[^=\n]*(\w_\(|\] [-+*/]?= )", c.before, re.M)
             or re.search(rf"^{given[1]} = v\d+\.grad$(?s:.*)\.backward\(", c.before, re.M)  # a pass accumulated into it
+            or any(re.search(rf"^{v}(\.\w+_\(|\[.*\] [-+*/]?= | [-+*/]= )", c.before[given.end() :], re.M)  # by way of a view
+                   for v in re.findall(rf"\b(v\d+) = {given[1]}[\[.]", c.before))
         ),
     ),
     Explained(
@@ -237,10 +240,21 @@ GRAPH = (
         "other memory for a leaf",
         "After x.set_(…) under no_grad PyTorch's autograd.grad does not find the leaf x in graphs that were recorded before, whose passes still "
         "accumulate into it; here it is found, and what was kept of it is refused.",
-        lambda c: c.kind in ("none", "raised", "error type", "value")
+        lambda c: c.kind in ("none", "raised", "error type", "value", "shape")
         and (given := re.findall(r"(v\d+)\.set_\(", c.before))
         and (asked := re.search(r"autograd\.grad\(.*?, \[?(v\d+)(?:, (v\d+))?\]?", c.statement))
         and set(asked.groups()) & set(given),
+    ),
+    Explained(
+        "data of inference tensors",
+        "PyTorch records nothing of what was given the data of an inference tensor, though it says that it requires grad; here its history goes on.",
+        lambda c: c.kind in ("requires_grad", "history", "leaf") and "inference_mode()" in c.before
+        and (to := re.search(r"^(v\d+)\.data = v", c.before, re.M)) and to[1] in c.statement,
+    ),
+    Explained(
+        "samples of a Function",
+        "A Function that says generate_vmap_rule is run sample by sample, and what it saved is not touched by a change of what the map returns.",
+        lambda c: c.kind == "not refused" and re.search(r"has been modified by an inplace.*which is output \d+ of Vmapped", c.theirs),
     ),
     Explained(
         "other memory for a view",

@@ -30,10 +30,11 @@ NOTHING = (
     ),
     Explained(
         "sizes of nothing",
-        "PyTorch does not look at the rank of bilinear's weight, nor at the last dims of an attention without queries.",
+        "PyTorch does not look at the rank of bilinear's weight, nor at the last dims of an attention without queries, nor at how many values one has.",
         lambda c: c.kind == "raised"
         and c.empty
-        and (("bilinear" in c.statement and "The size of tensor a (0)" in c.mine) or "query and key to have the same last dim" in c.mine),
+        and ("Expected key and value to have the same length" in c.mine or ("bilinear" in c.statement and "The size of tensor a (0)" in c.mine)
+             or "query and key to have the same last dim" in c.mine),
     ),
     Explained(
         "batches of nothing",

@@ -72,6 +72,7 @@ VALUES = (
         lambda c: c.kind in ("raised", "value")
         and (of := re.search(r"(v\d+)\.as_strided", c.statement))
         and getattr(c.known.get(of[1]), "shape", None) == ()
+        and (of := re.search(rf"^{of[1]} = (v\d+)\.(?:reshape|view|detach)\(", c.before, re.M) or of)
         and re.search(rf"^.*(?:{_LOSSES}).*{of[1]}\b[^=\n]* = |{of[1]}\b[^=\n]* = .*(?:{_LOSSES})", c.before, re.M),
     ),
     Explained(
@@ -101,7 +102,7 @@ VALUES = (
     Explained(
         "conjugates are computed",
         "PyTorch's conj and its kin are views of their operand, which show what is done to that (docs/design.md).",
-        lambda c: c.kind == "value" and re.search(r"(conj|\.mH|adjoint)(?s:.*)(\w_\(|\] [-+*/]?= |\.data)", c.before)
+        lambda c: c.kind == "value" and re.search(r"(conj|\.mH|adjoint)(?s:.*)(\w_\(|\] [-+*/]?= |\.data)", f"{c.before}\n{c.statement}")
         and "complex" in getattr(c.known.get(c.name), "dtype", ""),
     ),
     Explained(
@@ -111,8 +112,12 @@ VALUES = (
     ),
     Explained(
         "running statistics that share memory",
-        "PyTorch updates mean and variance of a channel in turn.",
-        lambda c: c.kind == "value" and re.search(r"running_mean=(fit.*running_var=fit|(v\d+), running_var=\2\b)", c.statement),
+        "PyTorch updates mean and variance of a channel in turn, and reads what it normalizes in between.",
+        lambda c: c.kind == "value" and (
+            re.search(r"running_mean=(fit.*running_var=fit|(v\d+), running_var=\2\b)", c.statement)
+            or ((given := re.search(r"batch_norm\(fit\((v\d+), .*?\), fit\((v\d+), .*?\), fit\((v\d+), (.*)", c.statement))
+                and len({*given.groups()[:3], *re.findall(r"v\d+", given[4])}) < 3 + len(re.findall(r"v\d+", given[4])))
+        ),
     ),
     Explained(
         "norms of equal numbers",
@@ -162,6 +167,11 @@ VALUES = (
         and re.search(r"backward|grad\(|jvp\(", c.statement) and re.search(r"(?i)huber_?loss\(", c.before + c.statement),
     ),
     Explained(
+        "two faults of a norm",
+        "Where operands differ in dtype and the input is complex, PyTorch may name the one and this library the other.",
+        lambda c: c.kind == "error type" and "mixed dtype (CPU)" in c.mine and "not implemented for 'Complex" in c.theirs,
+    ),
+    Explained(
         "two faults of an index_put",
         "Where neither the index nor the shape of the values fits, PyTorch names the shape and this library the index.",
         lambda c: c.kind == "error type" and "index_put" in c.statement and "is out of bounds for dimension" in c.mine
@@ -173,9 +183,13 @@ VALUES = (
         lambda c: "value" in c.kind and re.search(r"_foreach_\w+_\(\[(v\d+), \1[],]", c.before),
     ),
     Explained(
-        "weights of whole numbers",
-        "PyTorch's binary cross entropy takes 1 off an unsigned weight of positives, of which 0 becomes 255.",
-        lambda c: "value" in c.kind and re.search(r"pos_weight=[^=]*uint8", c.before + c.statement),
+        "whole numbers without a sign",
+        "PyTorch's binary cross entropy takes 1 off an unsigned weight of positives, of which 0 becomes 255; so does the derivative of soft_margin_loss "
+        "negate unsigned targets.",
+        lambda c: "value" in c.kind and (
+            re.search(r"pos_weight=[^=]*uint8", c.before + c.statement)
+            or (re.search(r"soft_margin_loss\(.*'uint8'", c.before) and re.search(r"backward\(|autograd\.grad\(", c.statement))
+        ),
     ),
     Explained(
         "no decimals",
