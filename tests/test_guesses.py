@@ -216,3 +216,12 @@ def test_every_reason_to_run_eagerly_has_a_remedy():
         reasons |= {f"it reads values with {what}" for what in re.findall(r"""launch\.escapes\("([^"]+)"\)""", path.read_text())}
     assert len(reasons) > 50
     assert {r for r in reasons if "; " not in r and "{what}" not in r and not remedies.remedy(r)} == set()
+
+
+def test_messages_of_python_name_ops_as_users_do():
+    """Python's own errors (an argument too many, a wrong keyword) begin with the name that the function was defined under."""
+    from autograd_nb.ops.core.registry import OPS
+
+    named = {name: inspect.unwrap(op.call).__qualname__ for name, op in OPS.items() if inspect.isfunction(inspect.unwrap(op.call))}
+    hidden = {name: own for name, own in named.items() if own.startswith("_") and not name.rpartition(".")[2].startswith("_")}
+    assert len(named) > 900 and hidden == {}

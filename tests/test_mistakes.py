@@ -30,6 +30,12 @@ def saved() -> None:
     y.sum().backward()
 
 
+class Plain(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = [nn.Linear(2, 2)]
+
+
 def leaf() -> None:
     w = learnt()
     w += 1
@@ -79,6 +85,15 @@ MISTAKES = {
     "parameters that were walked": (lambda: torch.optim.SGD(iter(()), lr=0.1), ValueError, ("empty parameter list", "call it anew")),
     "a result for a parameter": (lambda: torch.optim.SGD([learnt() * 2], lr=0.1), ValueError, ("params[0]", "MulBackward0")),
     "a rate below 0": (lambda: torch.optim.Adam([learnt()], lr=-1), ValueError, ("learning rate", "-1")),
+    "parameters that were not called": (lambda: torch.optim.SGD(nn.Linear(2, 2).parameters, lr=0.1), TypeError, ("not iterable", "model.parameters()")),
+    "modules in a plain list": (lambda: torch.optim.SGD(Plain().parameters(), lr=0.1), ValueError, ("empty parameter list", "nn.ModuleList")),
+    "a list given to Sequential": (lambda: nn.Sequential([nn.ReLU()]), TypeError, ("list is not a Module subclass", "*layers")),
+    "a list of modules that is called": (lambda: nn.ModuleList([nn.ReLU()])(X), NotImplementedError, ("forward", "use Sequential")),
+    "tensors one by one": (lambda: torch.cat(X, X), TypeError, ("tuple of Tensors, not Tensor", "cat([a, b])")),
+    "a picture with its channels last": (lambda: nn.Conv2d(3, 4, 3)(torch.ones(8, 8, 3)), RuntimeError, ("[N, 3, H, W]", "x.permute(2, 0, 1)")),
+    "pictures with their channels last": (lambda: nn.Conv2d(3, 4, 3)(torch.ones(2, 8, 8, 3)), RuntimeError, ("[2, 8, 8, 3]", "x.permute(0, 3, 1, 2)")),
+    "the file of a DataParallel": (
+        lambda: nn.Linear(1, 1).load_state_dict({"module.weight": torch.ones(1, 1)}), RuntimeError, ("Missing key(s)", "consume_prefix_in_state_dict")),
     "a name for a dtype": (lambda: torch.ones(3, dtype="float32"), TypeError, ("dtype", "'float32'")),
 }  # fmt: skip
 

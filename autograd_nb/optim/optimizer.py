@@ -109,11 +109,13 @@ class Optimizer:
                 f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got a {type(params).__name__}: "
                 "use its parameters()"
             )
+        if callable(params):
+            raise TypeError(f"'{type(params).__name__}' object is not iterable (params is a function: call it, as in model.parameters())")
         groups = list(params)
         if not groups:
             raise ValueError(
-                "optimizer got an empty parameter list (a module without parameters, or a generator such as model.parameters() that has been "
-                "walked before: call it anew)"
+                "optimizer got an empty parameter list (a module without parameters, or with its modules in a plain list, which nn.ModuleList would "
+                "register; or a generator such as model.parameters() that has been walked before: call it anew)"
             )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]

@@ -53,6 +53,10 @@ def _fault(error: Exception, module: Any, args: tuple[Any, ...]) -> tuple[str, b
         return f"{what} has parameters of {own}, and was given {other}: use x.to({own}), or module.to({other})", True
     given = " and ".join(str(list(a.shape)) for a in tensors)
     expected = takes(module)
+    last = next((a for a in tensors if a.ndim and a.shape[-1] == module.__dict__.get("in_channels")), None)
+    if "channels" in str(error) and last is not None and last.ndim > 2 and last.shape[1 - len(expected.split(","))] != last.shape[-1]:
+        batch = 0 if last.ndim < len(expected.split(",")) else 1
+        given += f" (channels come first: x.permute({', '.join(map(str, (*range(batch), last.ndim - 1, *range(batch, last.ndim - 1))))}))"
     text = what + (f" takes {expected}" if expected else "") + (f"{', and' if expected else ''} was given {given}" if given else "")
     return text, bool(expected and given)
 

@@ -124,7 +124,8 @@ class Module(Tree, StateDict):
 
         def forward(self, *input: Any) -> Any:
             """Return what the module computes; every subclass defines it."""
-            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+            remedy = " (it only holds modules: call each of them, or use Sequential)" if type(self).__name__ in ("ModuleList", "ModuleDict") else ""
+            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function{remedy}')
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             if not (
@@ -204,7 +205,8 @@ class Module(Tree, StateDict):
     def add_module(self, name: str, module: Module | None) -> None:
         """Keep a module under ``name``; errors as for `register_parameter`."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{typename(module)} is not a Module subclass")
+            remedy = " (give its modules one by one: *layers)" if isinstance(module, (list, tuple)) else ""
+            raise TypeError(f"{typename(module)} is not a Module subclass{remedy}")
         self._check_name("module", name, self._modules)
         self._modules[name] = _seen_by_hooks(self, name, module)
 

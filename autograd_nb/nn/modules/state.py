@@ -225,6 +225,10 @@ class StateDict:
                 if keys:
                     names = ", ".join(f'"{k}"' for k in keys)
                     errors.insert(0, f"{title} key(s) in state_dict: {names}. ")
+            if unexpected and all(key.startswith("module.") for key in unexpected):  # the file of a model that DataParallel held
+                errors.append(
+                    "(The file's names begin with 'module.', which nn.modules.utils.consume_prefix_in_state_dict_if_present(state_dict, 'module.') takes away.)"
+                )
         if errors:
             raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors)))
         return _IncompatibleKeys(missing, unexpected)

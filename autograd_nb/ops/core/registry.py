@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from inspect import CO_VARARGS, CO_VARKEYWORDS, signature
+from inspect import CO_VARARGS, CO_VARKEYWORDS, signature, unwrap
 from types import FunctionType
 from typing import Any
 from weakref import WeakSet
@@ -193,6 +193,9 @@ def register(
     namespaces: tuple[str, ...] = ("torch",), aliases: tuple[str, ...] = (), **info: Any,
 ) -> Callable[..., Any]:  # fmt: skip
     """Enter an op into the table, and attach it to Tensor as a method of its name and aliases."""
+    own, inner = name.rpartition(".")[2], unwrap(call)
+    if own[0] != "_" and inner.__class__ is FunctionType and inner.__qualname__[0] == "_":
+        inner.__qualname__ = own  # type: ignore[attr-defined]  # so that Python's messages say what the user has called
     call = numpy_names(call, {} if name in _PYTHONS else None)
     if "; " in (call.__doc__ or ""):
         call.__doc__ = with_example(call.__doc__, name, namespaces)

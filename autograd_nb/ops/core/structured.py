@@ -544,7 +544,8 @@ def tensor_argument(value: Any, op: str, name: str = "input") -> Tensor:
 def tensors_argument(values: Any, op: str, name: str = "tensors") -> tuple[Tensor, ...]:
     """Return a non-empty list or tuple of Tensors, else TypeError, RuntimeError or (of `cat`, as in PyTorch) ValueError."""
     if isinstance(values, Tensor) or not isinstance(values, Sequence):
-        raise TypeError(f"{op}(): argument '{name}' must be tuple of Tensors, not {type(values).__name__}")
+        remedy = f" (put them in a list: {op}([a, b]))" if isinstance(values, Tensor) else ""
+        raise TypeError(f"{op}(): argument '{name}' must be tuple of Tensors, not {type(values).__name__}{remedy}")
     for i, t in enumerate(values):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0 ({name}) of {op}(), but got {type(t).__name__}")

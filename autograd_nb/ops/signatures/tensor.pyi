@@ -1528,10 +1528,10 @@ class TensorMethods:
     ) -> Tensor:
         """Return what `zeros` does with this tensor's dtype."""
 
-    def nextafter(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def nextafter(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
 
-    def nextafter_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def nextafter_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `nextafter` in place and return the tensor."""
 
     @overload

@@ -1548,12 +1548,10 @@ def negative_(input: Tensor) -> Tensor:
 def nelement(input: Tensor) -> _int:
     """Return the number of elements."""
 
-def nextafter(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def nextafter(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
 
-def nextafter_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+def nextafter_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `nextafter` in place and return the tensor."""
 
 def nll_loss(
