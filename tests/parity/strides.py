@@ -192,6 +192,8 @@ def cases(torch: Any) -> dict[str, Callable]:
         "group_norm": lambda x: F.group_norm(x, 3),
         "layer_norm": lambda x: F.layer_norm(x, (5,)),
         "rms_norm": lambda x: F.rms_norm(x, (5,)),
+        "rrelu": lambda x: F.rrelu(x),
+        "rrelu, in place": lambda x: F.rrelu(x, inplace=True),
         "local_response_norm": lambda x: F.local_response_norm(x, 2),
         **{f"pad, {m}": lambda x, m=m: F.pad(x, (1, 1, 1, 1), mode=m) for m in ("constant", "reflect", "replicate", "circular")},
         "conv2d": lambda x: F.conv2d(x, torch.ones(2, 3, 2, 2)),

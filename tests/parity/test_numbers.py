@@ -152,3 +152,10 @@ def test_numbers_of_other_kinds(number):
 def test_the_largest_of_a_number(k):
     code = "v, i = t.topk(x, {}, largest={}); r = v, i, t.autograd.grad(v, x)"
     check({f"{largest}": code.format(k, largest) for largest in (True, False)}, "x = t.tensor(3., requires_grad=True)")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_rounding_to_places_beyond_all_powers_of_ten(dtype):
+    places = (2**63 - 1, -(2**63), 2**31, 309, -309, 308, -308, 39, -46)
+    check({f"{n}": f"r = x.round(decimals={n}), x.clone().round_(decimals={n})" for n in places}, f"x = t.tensor([1.25, -3.0, 0.0, 1e3], dtype=t.{dtype})")

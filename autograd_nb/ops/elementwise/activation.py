@@ -548,11 +548,11 @@ def _rrelu(input, lower, upper, training, inplace):
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound (lower={lower}, upper={upper})")
     if not training:
         slope = (lower + upper) / 2
-        return as_kept(_leaky_relu.inplace(x, slope), "leaky_relu", slope) if inplace else _leaky_relu(x, slope)
+        return as_kept(_leaky_relu.inplace(x, slope), "leaky_relu", slope) if inplace else _leaky_relu(x.contiguous(), slope)
     if "uniform_" not in OPS:
         raise NotImplementedError("rrelu(): training=True needs random numbers, which this build does not have")
     slopes = OPS["uniform_"].call(new_empty(x.shape, x.dtype), lower, upper)
-    return as_kept(_prelu.inplace(x, slopes)) if inplace else _prelu(x, slopes)
+    return as_kept(_prelu.inplace(x, slopes)) if inplace else _prelu(x.contiguous(), slopes)
 
 
 @functional("torch")

@@ -302,7 +302,7 @@ def _rounded(input, decimals, inplace):
     else:
         return _rint.inplace(x) if inplace else _rint(x)
     op = _round_scaled if decimals > 0 else _round_tens
-    scale = 10.0 ** abs(decimals)
+    scale = 10.0 ** abs(decimals) if abs(decimals) < 309 else math.inf
     return op.inplace(x, scale) if inplace else op(x, scale)
 
 
