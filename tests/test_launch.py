@@ -71,7 +71,7 @@ def test_numpy_finds_tensors():
     t = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert np.asarray(t).tolist() == t.tolist()
     assert isinstance(np.exp(t), torch.Tensor)
-    assert isinstance(np.ones(2, np.float32) * t, torch.Tensor)
+    assert isinstance(np.multiply(np.ones(2, np.float32), t), torch.Tensor)
     assert np.sum(t, axis=0).tolist() == [4, 6]
     assert np.concatenate([t, t]).shape == (4, 2)
     assert np.from_dlpack(t).tolist() == t.tolist()

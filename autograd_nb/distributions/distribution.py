@@ -51,8 +51,11 @@ class Distribution:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
-        if not self._validate_args:
-            return
+        if self._validate_args:
+            self._check_arguments()
+        super().__init__()  # of another base class
+
+    def _check_arguments(self) -> None:
         for name, constraint in self.arg_constraints.items():
             if constraints.is_dependent(constraint) or (name not in vars(self) and isinstance(getattr(type(self), name), lazy_property)):
                 continue  # what is computed later has been checked with what it is computed from

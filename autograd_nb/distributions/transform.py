@@ -25,8 +25,9 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._cached: tuple[Any, Any] = (None, None)
+        self._cached_x_y: tuple[Any, Any] = (None, None)
         self._inv: _InverseTransform | None = None
+        super().__init__()  # of another base class: programs make modules of transforms
 
     @property
     def inv(self) -> Transform:
@@ -46,7 +47,7 @@ class Transform:
             return self
         new = object.__new__(type(self))
         new.__dict__.update(vars(self))
-        new._cache_size, new._cached, new._inv = cache_size, (None, None), None
+        new._cache_size, new._cached_x_y, new._inv = cache_size, (None, None), None
         return new
 
     def __eq__(self, other: Any) -> bool:
@@ -55,19 +56,19 @@ class Transform:
     __hash__: Callable[..., int] = object.__hash__
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self._cache_size and x is self._cached[0]:
-            return self._cached[1]  # type: ignore[no-any-return]
+        if self._cache_size and x is self._cached_x_y[0]:
+            return self._cached_x_y[1]  # type: ignore[no-any-return]
         y = self._call(x)
         if self._cache_size:
-            self._cached = (x, y)
+            self._cached_x_y = (x, y)
         return y
 
     def _inv_call(self, y: Tensor) -> Tensor:
-        if self._cache_size and y is self._cached[1]:
-            return self._cached[0]  # type: ignore[no-any-return]
+        if self._cache_size and y is self._cached_x_y[1]:
+            return self._cached_x_y[0]  # type: ignore[no-any-return]
         x = self._inverse(y)
         if self._cache_size:
-            self._cached = (x, y)
+            self._cached_x_y = (x, y)
         return x
 
     def _call(self, x: Tensor) -> Tensor:

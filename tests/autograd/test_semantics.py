@@ -460,8 +460,11 @@ def test_results_of_ops_are_no_views_of_what_the_op_made_within():
 
 def test_operators_take_arrays():
     x, array = torch.ones(3, requires_grad=True), np.arange(3.0)
-    for y in (x * array, x + array, array - x, x / (array + 1), x**array):
-        assert isinstance(y, torch.Tensor) and y.dtype is torch.float64
+    for y in (x * array, x + array, x - array, x / (array + 1), x**array, x // (array + 1)):
+        assert isinstance(y, torch.Tensor) and y.dtype is torch.float64 and y.requires_grad
+    for call in (lambda: array - x, lambda: array * x, lambda: array + x, lambda: array**x, lambda: array // x):
+        with pytest.raises(TypeError):
+            call()
     with pytest.raises(TypeError):
         torch.mul(x, array)
 

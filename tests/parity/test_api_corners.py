@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 import autograd_nb as ag
@@ -470,3 +471,24 @@ def test_dtypes_that_no_tensor_has(name):
     for use in (lambda: ag.ones(2, dtype=mine), lambda: x.to(mine), lambda: ag.promote_types(mine, ag.float32), lambda: x.type(mine)):
         with pytest.raises(NotImplementedError, match=f"there are no {mine.name} tensors here; use "):
             use()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a + t", "a * t", "a - t", "a ** t", "a // t", "a % t", "a < t", "t < a", "t >= a", "a & t", "a @ t", "t + a", "t * a", "t - a", "t / a", "a / t",
+     "t ** a", "t == a", "a == t", "t == np.array(['a', 'b'])", "np.add(a, t)", "np.exp(t)", "np.multiply(2, t)", "np.float64(2) * t", "a * p", "np.exp(p)",
+     "np.array(2.0) * t", "a * t.sum()", "torch.add(t, a)"],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:__array_wrap__ must accept")
+def test_arrays_beside_tensors(text):
+    """NumPy's arrays are operands on the right alone; tensors that require grad, which PyTorch refuses there, are differentiated."""
+
+    def found(t):
+        names = {"np": np, "torch": t, "a": np.array([1.5, 2.0]), "t": t.tensor([2.0, 3.0]), "p": t.tensor([2.0, 3.0], requires_grad=True)}
+        try:
+            value = eval(text, names)
+        except (TypeError, RuntimeError) as error:
+            return type(error).__name__
+        return value if value is False else (str(value.dtype).rpartition(".")[2], value.tolist())
+
+    assert found(ag) == found(torch)

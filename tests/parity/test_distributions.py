@@ -425,3 +425,21 @@ def test_programs_that_replace_the_functions_that_draw_are_served(name):
             drawn.append([x.detach().numpy() for x in (d.sample((3,)), d.sample(), *([d.rsample((2,))] if d.has_rsample else []))])
     for x, y in zip(*drawn, strict=True):
         np.testing.assert_allclose(y, x, rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["Transform", "Distribution", "ExponentialFamily", "AffineTransform", "ExpTransform", "Constraint"])
+def test_classes_that_are_modules_too(name):
+    """Programs make modules of transforms: the next class in line is begun where PyTorch begins it."""
+
+    def begun(t):
+        seen = []
+
+        class Other:
+            def __init__(self):
+                seen.append(True)
+
+        base = getattr(t.distributions, name, None) or t.distributions.constraints.Constraint
+        type("Both", (base, Other), {"arg_constraints": {}})(*((0.0, 1.0) if name == "AffineTransform" else ()))
+        return seen
+
+    assert begun(ag) == begun(torch)

@@ -14,7 +14,7 @@ from ...config import settings
 from ...graph.modes import state
 from ...graph.versions import fix
 from ...shapes import wrap_dim
-from ...tensor import Tensor, _storage, ndarray, wrap
+from ...tensor import Tensor, _storage, ndarray
 from ..core.numbers import numbers_of
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -153,28 +153,6 @@ def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndar
     return a.copy() if copy else a
 
 
-#: NumPy's ufuncs under the names of our ops
-_UFUNCS = {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg",
-    "power": "pow", "exp": "exp", "log": "log", "sqrt": "sqrt", "sin": "sin", "cos": "cos", "tanh": "tanh", "absolute": "abs",
-    "maximum": "maximum", "minimum": "minimum", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
-    "greater": "gt", "greater_equal": "ge", "floor_divide": "floor_divide", "remainder": "remainder", "square": "square",
-    "matmul": "matmul", "floor": "floor", "ceil": "ceil", "sign": "sign", "isnan": "isnan", "isfinite": "isfinite",
-}  # fmt: skip
-
-
-def _array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    name = _UFUNCS.get(ufunc.__name__)
-    if method == "__call__" and not kwargs and name in OPS:
-        return OPS[name].call(*[wrap(x) if isinstance(x, np.ndarray) else x for x in inputs])
-    plain = [numpy(x) if isinstance(x, Tensor) else x for x in inputs]
-    out = kwargs.get("out")
-    if out is not None:
-        kwargs["out"] = tuple(numpy(x) if isinstance(x, Tensor) else x for x in out)
-    result = getattr(ufunc, method)(*plain, **kwargs)
-    return wrap(np.asarray(result)) if isinstance(result, (np.ndarray, np.generic)) else result
-
-
 def _array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     return function(*_as_arrays(tuple(args)), **{k: _as_arrays(v) for k, v in kwargs.items()})
 
@@ -210,7 +188,6 @@ Tensor.__len__ = _len  # type: ignore[assignment]
 Tensor.__iter__ = _iter  # type: ignore[assignment]
 Tensor.__contains__ = _contains  # type: ignore[assignment]
 Tensor.__array__ = _array  # type: ignore[assignment]
-Tensor.__array_ufunc__ = _array_ufunc  # type: ignore[assignment]
 Tensor.__array_function__ = _array_function  # type: ignore[assignment]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...graph.modes import state
@@ -111,10 +113,10 @@ _unrecorded_rdiv = operator_of(_rdiv)
 
 def reversed_div(input, other):
     """Return ``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
-    if input.__class__ is Tensor and not isinstance(other, Tensor) and not (state.grad and input.requires_grad):
+    if input.__class__ is Tensor and not isinstance(other, (Tensor, np.ndarray)) and not (state.grad and input.requires_grad):
         return _unrecorded_rdiv(input, other)
     if not acceptable(other):
-        return NotImplemented
+        return reciprocal(input) * other if isinstance(other, np.ndarray) else NotImplemented
     only_tensors("__rdiv__", input, other, "second")
     return mul(reciprocal(input), other)
 
