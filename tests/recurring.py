@@ -17,7 +17,7 @@ def at_once() -> Iterator[list[Any]]:
     note, run, first, variants = recurring.Root.note, recurring.Root.run, recurring.FIRST, recurring.VARIANTS
 
     def noted(self: Any, *args: Any) -> bool:
-        self.due = 0
+        self.due, self.fresh = 0, None
         return note(self, *args)
 
     def ran(self: Any, *args: Any) -> bool:
@@ -46,7 +46,7 @@ def verified() -> Iterator[list[Any]]:
         before = [a.copy() for a in graph.arrays] if graph else []
         found = len(replays)
         saved, given = [(node, node.saved) for node in nodes], list(g._version_)
-        self.due = 0
+        self.due, self.fresh = 0, None
         self.replays.clear()
         done = note(self, root, g, nodes, again)
         if len(replays) == found:

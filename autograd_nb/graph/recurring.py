@@ -32,6 +32,7 @@ from .noted import Checks, Notes, Text, Unfit
 #: passes from one kind of root before one is noted (0: none is), and as many others before another; more where that was of no use
 FIRST = int(os.environ.get("AUTOGRAD_NB_RECURRING", "20"))
 VARIANTS = 16  #: graphs from one kind of root that are kept at most, those that came last
+TRIAL = 4 * FIRST  #: others that may come before one like what was noted last, which is dropped then: it never recurs, as draws do not
 SELDOM = 16 * FIRST  #: passes before another is noted, however often that was of no use
 NODES = 512  #: of a graph at most
 KEPT, KEPT_BYTES = 2048, 1 << 26  #: kinds of roots, and memory in between of all of them, after which all is begun anew
@@ -77,11 +78,12 @@ def kind(root: Any, g: Any) -> Root | None:
 class Root:
     """A root keeps what is known of the passes from one kind of root."""
 
-    __slots__ = ("due", "missed", "replays")
+    __slots__ = ("due", "fresh", "missed", "replays")
 
     def __init__(self) -> None:
         self.missed, self.due = 0, FIRST
         self.replays: list[Callable[..., bool]] = []
+        self.fresh: Callable[..., bool] | None = None  # the replay that was noted last, until it stands for a pass
 
     def run(self, root: Any, g: Any, consumer: Any) -> bool:
         """Do what the pass would do, where one like it was noted, and return whether it was.
@@ -93,6 +95,8 @@ class Root:
         try:
             for i, replay in enumerate(() if ownership.programs else self.replays):
                 if replay(root, g, consumer):
+                    if replay is self.fresh:
+                        self.fresh = None
                     if i:
                         self.replays.insert(0, self.replays.pop(i))
                     return True
@@ -103,7 +107,7 @@ class Root:
     def note(self, root: Any, g: Any, nodes: Sequence[Node], again: Callable[[], Any]) -> bool:
         """Run a pass by ``again()`` under an observer, where it is time to, and keep what may stand for those like it."""
         self.missed += 1
-        if self.missed < self.due or not ownership.leaves.acquire(False):
+        if self.missed < (self.due if self.fresh is None else TRIAL) or not ownership.leaves.acquire(False):
             return False
         try:
             return not ownership.programs and self._note(root, g, nodes, again)
@@ -112,6 +116,10 @@ class Root:
 
     def _note(self, root: Any, g: Any, nodes: Sequence[Node], again: Callable[[], Any]) -> bool:
         self.missed = 0
+        if self.fresh is not None:
+            self.replays = [other for other in self.replays if other is not self.fresh]
+            self.fresh, self.due = None, 4 * self.due
+            return False
         try:
             graph = _Graph(root, g, nodes)
         except Unfit:
@@ -133,6 +141,7 @@ class Root:
         found, held = made
         room(held)
         self.replays.insert(0, found)
+        self.fresh = found
         if len(self.replays) > VARIANTS:  # the program does ever new things, or goes round in many
             self.replays.pop()
             self.due *= 2

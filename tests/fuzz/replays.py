@@ -70,12 +70,14 @@ def replays(first: int) -> Iterator[None]:
     noted.np = SimpleNamespace(ndarray=np.ndarray, empty=_poisoned)
 
     def counted(self: Any, *args: Any) -> bool:
+        self.fresh = None  # what was noted last is on no trial
         done = run(self, *args)
         REPLAYED[0] += done
         return done
 
     def called(self: Any, forward: Any, args: Any) -> Any:
         asked: list[int] = []
+        self.fresh = None
         out = known(self, lambda *a: asked.append(1) or forward(*a), args)
         REPLAYED[1] += not asked
         return out

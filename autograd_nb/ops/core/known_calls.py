@@ -42,7 +42,7 @@ class Known:
                     self.replays = [replay, *[other for other in self.replays if other is not replay]]
                 return out
         self.missed += 1
-        due = self.due if self.fresh is None else recurring.FIRST
+        due = self.due if self.fresh is None else recurring.TRIAL
         if self.missed < due or not due or Overrides.standing or state.inference:
             return forward(*args)
         return self.note(forward, args)
@@ -50,7 +50,7 @@ class Known:
     def note(self, forward: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Return ``forward(*args)``, and keep what may stand for calls like it."""
         self.missed = 0
-        if self.fresh is not None:  # calls have numbers of their own, as draws have: what is kept for them would be asked in vain
+        if self.fresh is not None:
             self.replays, self.fresh = [other for other in self.replays if other is not self.fresh], None
             self.due *= 4
             return forward(*args)
