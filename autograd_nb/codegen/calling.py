@@ -42,6 +42,23 @@ def _address(typingctx, array, element):
     return types.int64(array, element), codegen
 
 
+@intrinsic
+def _exchange(typingctx, array, element, value):
+    def codegen(context, builder, signature, args):
+        data = context.make_array(array)(context, builder, value=args[0]).data
+        at = context.cast(builder, args[1], element, types.int64)
+        word = context.cast(builder, args[2], value, types.int64)
+        return builder.atomic_rmw("xchg", builder.gep(data, [at]), word, "seq_cst")
+
+    return types.int64(array, element, value), codegen
+
+
+def _exchange_in_python(array: Any, element: int, value: int) -> int:
+    before = int(array[element])
+    array[element] = value
+    return before
+
+
 def _called_in_python(address: int, *arguments: int) -> int:
     return int(ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * len(arguments))(int(address))(*map(int, arguments)))
 
@@ -54,3 +71,5 @@ def _address_in_python(array: Any, element: int) -> int:
 called: Any = _called_in_python if config.DISABLE_JIT else _called
 #: ``address(array, i)``: where element i of a flat array is
 address: Any = _address_in_python if config.DISABLE_JIT else _address
+#: ``exchange(array, i, word)``: put a word into an array of 64-bit words, and return what stood there, at once for all threads
+exchange: Any = _exchange_in_python if config.DISABLE_JIT else _exchange

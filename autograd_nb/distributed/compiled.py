@@ -247,13 +247,13 @@ def _handed_over(group: ProcessGroup, name: str, tensor: Tensor, op: RedOpType, 
     kind = _kind(group, name, _said(like, op.name), (like.dtype.name, like.numel(), int(op)))
     if group.courier is None:
         group.courier = Courier(group.words)
-    begin, post, sleep, look, *rest = (address(f) for f in (_FUNCTIONS[name], "sem_post", "sem_wait", "sem_trywait", "sched_yield", "usleep"))
+    begin, post, sleep, *rest = (address(f) for f in (_FUNCTIONS[name], "sem_post", "sem_wait", "sched_yield", "usleep"))
     *handles, divisor = _handles(group, op)
     _HAND_OVER(str(x.dtype), kind, begin, post, *rest, _dtype(x), *handles, x, ticket, order, out)
     group.courier.keep(ticket, x, out)
 
     def take() -> Tensor:
-        _TAKE(str(x.dtype), sleep, look, divisor, ticket, x, order, out)
+        _TAKE(str(x.dtype), sleep, post, rest[-1], divisor, ticket, x, order, out)
         launch.check(_given_up, order, passes=((0, GIVEN_UP, 0, 0),))
         return make(out, like._layout.dense, [0, 0])
 

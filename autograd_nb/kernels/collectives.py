@@ -6,7 +6,7 @@ Its words say how far the group is, for the watching thread to read: see `order`
 
 from __future__ import annotations
 
-from ..codegen.calling import address, called
+from ..codegen.calling import address, called, exchange
 from ..codegen.jit import helper
 from .order import (
     BEGUN,
@@ -21,6 +21,7 @@ from .order import (
     KIND,
     LANDED,
     LANDING,
+    LOCK,
     MOST,
     PATIENT,
     REQUEST,
@@ -43,6 +44,18 @@ def _pause(looks, give_way, rest, order):
         called(rest, order[REST])
     elif looks > order[SPIN]:
         called(give_way)
+
+
+@helper
+def _lock(give_way, rest, order):
+    """Wait until no other thread's program is in a call of this group; whether it is so, and nothing was given up."""
+    looks = 0
+    while exchange(order, LOCK, 1) != 0:
+        if order[GIVEN_UP] != 0:
+            return False
+        looks += 1
+        _pause(looks + order[SPIN], give_way, rest, order)
+    return True
 
 
 @helper
@@ -77,36 +90,55 @@ def _leave(test, give_way, rest, order):
     return True
 
 
+@helper
+def _alone(kind, give_way, rest, order):
+    """Begin a call that no other thread's program is in, behind all that were handed over; whether it may begin."""
+    if not _lock(give_way, rest, order):
+        return False
+    if _enter(kind, order[HANDED], give_way, rest, order):
+        return True
+    exchange(order, LOCK, 0)
+    return False
+
+
+@helper
+def _through(test, give_way, rest, order):
+    """End a call that has been posted, and let other threads' programs make theirs; whether it is through, and was not given up."""
+    through = _leave(test, give_way, rest, order)
+    exchange(order, LOCK, 0)
+    return through
+
+
 def all_reduce(kind, begin, test, give_way, rest, dtype, op, comm, divisor, x, order, out):
     """out = the ranks' x, reduced by MPI's ``op``, over ``divisor``; ``kind`` names the call for whoever asks what a rank does."""
-    if _enter(kind, order[HANDED], give_way, rest, order):
+    if _alone(kind, give_way, rest, order):
         called(begin, address(x, 0), address(out, 0), x.size, dtype, op, comm, address(order, REQUEST))
-        if _leave(test, give_way, rest, order) and divisor != 1:
+        if _through(test, give_way, rest, order) and divisor != 1:
             for i in range(out.size):
                 out[i] = out[i] / divisor
 
 
 def broadcast(kind, begin, test, give_way, rest, dtype, root, comm, x, order, out):
     """out = the x of rank ``root``."""
-    if _enter(kind, order[HANDED], give_way, rest, order):
+    if _alone(kind, give_way, rest, order):
         for i in range(x.size):
             out[i] = x[i]
         called(begin, address(out, 0), x.size, dtype, root, comm, address(order, REQUEST))
-        _leave(test, give_way, rest, order)
+        _through(test, give_way, rest, order)
 
 
 def all_gather(kind, begin, test, give_way, rest, dtype, comm, x, order, out):
     """out = the x of all ranks, one behind another."""
-    if _enter(kind, order[HANDED], give_way, rest, order):
+    if _alone(kind, give_way, rest, order):
         called(begin, address(x, 0), x.size, dtype, address(out, 0), x.size, dtype, comm, address(order, REQUEST))
-        _leave(test, give_way, rest, order)
+        _through(test, give_way, rest, order)
 
 
 def reduce_scatter(kind, begin, test, give_way, rest, dtype, op, comm, divisor, x, order, out):
     """out = this rank's part of the ranks' x, reduced by MPI's ``op``, over ``divisor``."""
-    if _enter(kind, order[HANDED], give_way, rest, order):
+    if _alone(kind, give_way, rest, order):
         called(begin, address(x, 0), address(out, 0), out.size, dtype, op, comm, address(order, REQUEST))
-        if _leave(test, give_way, rest, order) and divisor != 1:
+        if _through(test, give_way, rest, order) and divisor != 1:
             for i in range(out.size):
                 out[i] = out[i] / divisor
 
@@ -117,6 +149,7 @@ def hand_over(kind, begin, post, give_way, rest, dtype, op, comm, x, ticket, ord
     ``ticket`` is for `take`. Who calls this says that it writes x too: then no pass lets anything else have its memory before `take`.
     """
     looks = 0
+    locked = _lock(give_way, rest, order)
     while order[HANDED] - order[LANDED] >= MOST and order[GIVEN_UP] == 0:
         looks += 1
         _pause(looks + order[SPIN], give_way, rest, order)
@@ -127,20 +160,26 @@ def hand_over(kind, begin, post, give_way, rest, dtype, op, comm, x, ticket, ord
         order[HANDED] += 1
         called(post, address(order, CALL))
     ticket[0] = order[HANDED]
+    if locked:
+        exchange(order, LOCK, 0)
 
 
-def take(sleep, look, divisor, ticket, x, order, out):
-    """Wait until the call of this ticket has landed; its result, over ``divisor``, is in ``out``. Calls may be taken in any order.
+def take(sleep, post, rest, divisor, ticket, x, order, out):
+    """Wait until the call of this ticket has landed; its result, over ``divisor``, is in ``out``. Calls may be taken in any order, by several threads.
 
-    There is one sign for each landing, which whoever waited for a later call may have had already.
+    There is one sign for each landing, and each take uses one: so whose call has landed finds one. Who waits for a later call gives back what it has woken by.
     """
-    if order[LANDED] >= ticket[0]:
-        called(look, address(order, LANDING))
-    else:
+    if order[LANDED] < ticket[0]:
         order[WANTED] = 1
-        while order[LANDED] < ticket[0] and order[GIVEN_UP] == 0:
-            called(sleep, address(order, LANDING))
-        order[WANTED] = 0
+    taken = False
+    while not taken and order[GIVEN_UP] == 0:
+        if called(sleep, address(order, LANDING)) == 0:  # (a signal may end it early)
+            taken = order[LANDED] >= ticket[0]
+            if not taken:
+                called(post, address(order, LANDING))
+                called(rest, NAP)
+                order[WANTED] = 1
+    order[WANTED] = 0
     if divisor != 1 and order[GIVEN_UP] == 0:
         for i in range(out.size):
             out[i] = out[i] / divisor

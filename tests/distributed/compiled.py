@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 
@@ -16,7 +17,7 @@ from autograd_nb.distributed.algorithms.ddp_comm_hooks import default_hooks as h
 from autograd_nb.distributed.courier import possible
 from autograd_nb.distributed.group import world
 from autograd_nb.distributed.thread import communication
-from autograd_nb.kernels.order import HANDED, LANDED
+from autograd_nb.kernels.order import HANDED, LANDED, LANDING
 from autograd_nb.nn.parallel import DistributedDataParallel as DDP
 
 
@@ -330,3 +331,41 @@ def check_an_error_behind_a_call_ends_a_program_there(monkeypatch):
         before.wait()
         assert words[0] == done + 2
     dist.barrier()
+
+
+def check_threads_share_a_group():
+    """Programs of several threads hand calls over and take them as they land: each wakes who waits for it, and no sign is left."""
+    failed, signs = [], int(dist.group.WORLD.words[LANDING]) & 0xFFFFFFFF
+
+    def work():
+        @torch.compile
+        def step(x):
+            a, b = x * 2, x + 1
+            first, second = (dist.all_reduce(t, async_op=True) for t in (a, b))
+            second.wait()
+            first.wait()
+            return a + x, b
+
+        x = torch.ones(20_000)
+        ready.wait()  # captured by one thread after another, so that ranks agree
+        with lock:
+            for _ in range(4):
+                step(x)
+        ready.wait()
+        try:
+            for _ in range(150):
+                a, b = step(x)
+                assert torch.all(a == 2 * dist.get_world_size() + 1)
+                assert torch.all(b == 2 * dist.get_world_size())
+        except Exception as error:
+            failed.append(error)
+
+    ready, lock = threading.Barrier(4), threading.Lock()
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(100)
+    assert not any(t.is_alive() for t in threads)
+    assert not failed
+    assert int(dist.group.WORLD.words[LANDING]) & 0xFFFFFFFF == signs

@@ -15,3 +15,11 @@ def called(address, *words):
 def address(array, element):
     """Return no address."""
     return 0 * element
+
+
+@helper
+def exchange(array, element, word):
+    """Put a word into an array, and return what stood there."""
+    before = array[element]
+    array[element] = word
+    return before
