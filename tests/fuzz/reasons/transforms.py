@@ -71,7 +71,7 @@ TRANSFORMS = (
     Explained(
         "results of transforms",
         "Those of jacrev and hessian are several views of one tensor in PyTorch, which then refuses to change them.",
-        lambda c: c.kind == "not refused" and "function that returns multiple views" in c.theirs and re.search(r"jac|hess", c.before),
+        lambda c: c.kind in ("not refused", "error type") and "function that returns multiple views" in c.theirs and re.search(r"jac|hess", c.before),
     ),
     Explained(
         "maps over nothing",
