@@ -72,21 +72,22 @@ def _or_policy(module: Module, recurse: bool, nonwrapped_numel: int, policies: I
 def chosen(root: Module, policy: Any, away: set[Module]) -> list[Module]:
     """Return the modules within ``root`` that a policy names, inner ones first, but for those in ``away``."""
     found: list[Module] = []
-
-    def walk(module: Module, top: bool) -> int:
-        total = sum(p.numel() for p in module.parameters())
-        if not policy(module=module, recurse=True, nonwrapped_numel=total):
-            return 0
-        taken = sum(walk(child, False) for child in module.children() if child not in away)
-        if not top and policy(module=module, recurse=False, nonwrapped_numel=total - taken):
-            if module not in found:
-                found.append(module)
-            return total
-        return taken
-
     if policy is not None:
-        walk(root, True)
+        _choose(root, policy, away, found, True)
     return found
+
+
+def _choose(module: Module, policy: Any, away: set[Module], found: list[Module], top: bool) -> int:
+    """Add what a policy names in a module; the number of parameters that those have."""
+    total = sum(p.numel() for p in module.parameters())
+    if not policy(module=module, recurse=True, nonwrapped_numel=total):
+        return 0
+    taken = sum(_choose(child, policy, away, found, False) for child in module.children() if child not in away)
+    if top or not policy(module=module, recurse=False, nonwrapped_numel=total - taken):
+        return taken
+    if module not in found:
+        found.append(module)
+    return total
 
 
 class _Wrapping:
