@@ -31,15 +31,15 @@ class Sharding:
 
     def __init__(self, group: Any, shape: tuple[int, ...], placement: Placement = Shard(0), mesh: DeviceMesh | None = None):  # noqa: B008
         self.group, self.shape, self._mesh = group, tuple(shape) or (1,), mesh
-        self.scalar = not shape
+        self.scalar: bool = not shape
         self.unit = False  # whether the modules that have it collect it for their passes, as `fully_shard` lets them
         sharded = isinstance(placement, Shard)
-        self.dim = placement.dim % len(self.shape) if isinstance(placement, Shard) else 0
-        self.placement = Shard(self.dim) if sharded else placement
+        self.dim: int = placement.dim % len(self.shape) if isinstance(placement, Shard) else 0
+        self.placement: Placement = Shard(self.dim) if sharded else placement
         ranks = get_world_size(group) if sharded else 1
         moved = (self.shape[self.dim], *self.shape[: self.dim], *self.shape[self.dim + 1 :])
         self.rows = -(-moved[0] // ranks)
-        self.inner = int(np.prod(moved[1:], dtype=np.int64))
+        self.inner: int = int(np.prod(moved[1:], dtype=np.int64))
         self._moved = moved
 
     @property

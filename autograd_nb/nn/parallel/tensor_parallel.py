@@ -146,7 +146,8 @@ class SequenceParallel(ParallelStyle):
     """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False):
-        self.sequence_sharding, self.use_local_output = Shard(sequence_dim), use_local_output
+        self.sequence_sharding: Shard = Shard(sequence_dim)
+        self.use_local_output: bool = use_local_output
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
         self._split(module, device_mesh, {})
@@ -227,11 +228,13 @@ class PrepareModuleInputOutput(ParallelStyle):
         self, *, input_layouts: Any = None, desired_input_layouts: Any = None, input_kwarg_layouts: Any = None, desired_input_kwarg_layouts: Any = None,
         use_local_input: bool = False, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True,
     ):  # fmt: skip
-        self.before = PrepareModuleInput(
+        self.before: PrepareModuleInput = PrepareModuleInput(
             input_layouts=input_layouts, desired_input_layouts=desired_input_layouts, input_kwarg_layouts=input_kwarg_layouts,
             desired_input_kwarg_layouts=desired_input_kwarg_layouts, use_local_output=use_local_input,
         )  # fmt: skip
-        self.after = PrepareModuleOutput(output_layouts=output_layouts, desired_output_layouts=desired_output_layouts, use_local_output=use_local_output)
+        self.after: PrepareModuleOutput = PrepareModuleOutput(
+            output_layouts=output_layouts, desired_output_layouts=desired_output_layouts, use_local_output=use_local_output
+        )
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
         return self.after._apply(self.before._apply(module, device_mesh), device_mesh)
