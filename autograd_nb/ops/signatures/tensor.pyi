@@ -39,8 +39,6 @@ class TensorMethods:
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any: ...
 
-    def __array_ufunc__(self, ufunc: Any, method: _str, *inputs: Any, **kwargs: Any) -> Any: ...
-
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor:
         """Return what NumPy computed as a tensor; bools as bytes, as in PyTorch."""
 
