@@ -24,13 +24,13 @@ from ..graph.modes import state
 from ..graph.nested import users
 from ..ops.core.derive import derivative
 from ..ops.core.pointwise import pointwise as _declare
-from ..ops.core.registry import USERS
 from ..ops.core.structured import Structured
 from ..ops.creation.cast import dense
 from ..ops.creation.ranges import linspace
 from ..shapes import layout_of
 from ..tensor import Tensor, make
 from .gradcheck import gradcheck, gradgradcheck
+from .torch_function import INTERCEPTION
 
 _NUMPY_NAMES = {"absolute": "abs", "fabs": "abs", "power": "pow", "arctan": "atan", "arcsin": "asin", "arccos": "acos", "arctan2": "atan2",
                 "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"}  # fmt: skip
@@ -114,7 +114,7 @@ def pointwise(
     call = _declare(*rules, result=_of_integers(formula, len(params)), public=False)(formula)
     if check:
         _check(call, params)
-    USERS.add(call)
+    INTERCEPTION.add(call)
     return call
 
 
@@ -230,7 +230,7 @@ def custom_op(
 
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = made.plain.__doc__, made.plain.__module__
-    USERS.add(call)
+    INTERCEPTION.add(call)
     return call
 
 

@@ -258,6 +258,13 @@ class Interception:
                 _plain.clear()
                 _plain.update((Tensor, int, float, bool, str, type(None)))
 
+    def add(self, function: Any) -> None:
+        """Enter a function of the user's, which classes and modes are asked for like the library's; also those that are there already."""
+        with self._lock:
+            USERS.add(function)
+            if self.count:
+                self._take(function, function)
+
     def _take(self, function: Any, public: Any) -> None:
         write = function.__globals__.get("_write")
         if write is not None and function.__code__.co_name == "_first_call":

@@ -106,6 +106,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "utils.data": ("utils.data", "utils.data._utils"),
     "compat.version": ("version",), "optim.sharded": ("distributed.optim",), "graph.modes": ("autograd.grad_mode",),
     "serialization.sharded.state": ("distributed.checkpoint.state_dict",), "distributed.tensor": ("distributed.tensor",),
+    "nn.parallel.tensor_parallel": ("distributed.tensor.parallel",),
     "distributed.nn": ("distributed.nn",), "distributed.comm_hooks": ("distributed.algorithms.ddp_comm_hooks",),
     "utils.data.worker": ("utils.data._utils.worker",), "utils.data.collate": ("utils.data._utils.collate",),
 }  # fmt: skip

@@ -26,7 +26,7 @@ class ModuleTracker:
     >>> from autograd_nb.utils.module_tracker import ModuleTracker
     >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3))
     >>> with ModuleTracker() as tracker:
-    ...     handle = model[0].register_forward_hook(lambda *args: print(sorted(tracker.parents)))
+    ...     handle = model[0].register_forward_pre_hook(lambda *args: print(sorted(tracker.parents)))
     ...     _ = model(torch.ones(1, 2))
     ['Global', 'Sequential', 'Sequential.0']
     """

@@ -348,3 +348,27 @@ def test_a_mode_sees_attributes_as_long_as_it_lasts_and_ops_of_users():
     assert mode.seen == [own["mT"].__get__, own["requires_grad"].__set__, torch.Tensor.detach, twice]
     assert y.shape == (3, 2) and z.tolist() == [[2.0] * 3] * 2
     assert {name: torch.Tensor.__dict__[name] for name in own} == own
+
+
+def test_users_own_ops_are_asked_for_whenever_they_are_made():
+    class Sub(torch.Tensor):
+        seen = []
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(3).as_subclass(Sub)  # functions are taken over from here on
+
+    def twice(a):
+        return a * 2
+
+    def forward(x, out):
+        for i in range(x.shape[0]):
+            out[i] = x[i] + 1
+
+    for op in (torch.pointwise(twice), torch.custom_op(forward, shape=lambda x: x)):
+        Sub.seen.clear()
+        assert type(op(x)) is Sub
+        assert Sub.seen == [op.__name__]

@@ -92,7 +92,7 @@ def test_an_environment(tmp_path):
     done = run(*shim, "install", "--python", python, path=[], cwd=ROOT)
     assert done.returncode == 0, done.stderr
     listed = run(python, "-c", "import importlib.metadata as m; d = m.distribution('torch'); print(d.version, len(d.files))", path=[], cwd=tmp_path)
-    assert listed.stdout.split() == [TORCH_VERSION, "6"], listed.stderr
+    assert listed.stdout.split() == [TORCH_VERSION, "7"], listed.stderr
     found = run(python, "-c", "import importlib.util as u; print(u.find_spec('torch').origin)", path=[], cwd=tmp_path)
     assert found.stdout.strip() == str(packages / "torch" / "__init__.py")
     assert run(*shim, "remove", "--python", python, path=[], cwd=ROOT).returncode == 0

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of `autograd_nb.distributed`, as two ranks run them: ``rank`` is this one's number."""
+"""The examples in the docstrings of `autograd_nb.distributed` and `nn.parallel`, as two ranks run them: ``rank`` is this one's number."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def check_examples_print_what_they_say():
         return
     said, tests = [], 0
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-    for module in sorted(m.name for m in pkgutil.iter_modules(dist.__path__)):
+    for module in sorted(m.name for package in (dist, torch.nn.parallel) for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")):
         globs = {"torch": torch, "dist": dist, "rank": dist.get_rank()}
-        for test in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(f"{dist.__name__}.{module}"), extraglobs=globs):
-            tests += bool(test.examples)
-            runner.run(test, out=said.append)
+        for test in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(module), extraglobs=globs):
+            if module.startswith(dist.__name__) or "dist." in test.docstring:
+                tests += bool(test.examples)
+                runner.run(test, out=said.append)
     assert runner.failures == 0, "".join(said)
     assert tests > 50
