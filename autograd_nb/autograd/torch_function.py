@@ -262,7 +262,7 @@ class Interception:
         """Enter a function of the user's, which classes and modes are asked for like the library's; also those that are there already."""
         with self._lock:
             USERS.add(function)
-            if self.count:
+            if self.count and function not in self._originals:
                 self._take(function, function)
 
     def _take(self, function: Any, public: Any) -> None:

@@ -204,7 +204,7 @@ class FlopCounterMode:
         mods: not needed. depth: of the table that is printed at the end if ``display``, None for all modules. custom_mapping: op
             (``torch.ops.aten.mm``) -> a function of its operands' shapes and ``out_shape`` that counts in the place of ours.
 
-    >>> from torch.utils.flop_counter import FlopCounterMode
+    >>> from autograd_nb.utils.flop_counter import FlopCounterMode
     >>> with FlopCounterMode(display=False) as counter:
     ...     loss = torch.nn.Linear(4, 5)(torch.ones(3, 4)).sum()
     >>> counter.get_total_flops()

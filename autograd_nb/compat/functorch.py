@@ -145,7 +145,7 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
     A list of tensors is stacked first. ``axes_lengths``: lengths of axes that the shape does not tell. Errors: ValueError where the pattern is
     none or does not fit, TypeError for lengths that are no integers.
 
-    >>> from functorch.einops import rearrange
+    >>> from autograd_nb.compat.functorch import rearrange
     >>> rearrange(torch.ones(2, 3, 4), "a b c -> b (a c)").shape
     torch.Size([3, 8])
     """
