@@ -240,7 +240,7 @@ def checkpoint(
     place = default_generator._place if preserve else None
     given = [a._version_ for a in args if isinstance(a, Tensor)]
     if any(v[0] < 0 for v in given):
-        refuse_inference([edge(a) for a in args if isinstance(a, Tensor)])
+        refuse_inference()  # (PyTorch keeps what it is given beside a tensor that requires grad)
     stamp = sum(v[0] for v in given)
 
     observed = launch.observer() is not None

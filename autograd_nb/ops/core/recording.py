@@ -25,9 +25,12 @@ def mark_inference(t: Tensor) -> None:
         t._version_ = [INFERENCE, 0]
 
 
-def refuse_inference(edges: Sequence[Any]) -> None:
-    """Refuse an op with these edges that an inference tensor is saved for it, unless only `torch.func` differentiates it, which may."""
-    if not reaches(edges):
+def refuse_inference(edges: Sequence[Any] | None = None) -> None:
+    """Refuse an op with these edges that an inference tensor is saved for it, unless only `torch.func` differentiates it, which may.
+
+    Without edges it is refused in any case.
+    """
+    if edges is not None and not reaches(edges):
         return
     raise RuntimeError(
         "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
