@@ -114,6 +114,32 @@ def told(value: Any) -> Any:
     raise Unfit("a rule that reads an object")
 
 
+# ---------------------------------------------------------------------------------------------------------- replays
+
+
+class Replays:
+    """Each of these keeps replays of passes or calls of one kind, and says after how many that none stood for another is to be noted.
+
+    What was noted last is on trial until it stands for one: where draws have numbers of their own, nothing ever recurs.
+    """
+
+    __slots__ = ("due", "fresh", "missed", "replays")
+
+    def __init__(self, due: int):
+        self.missed, self.due = 0, due
+        self.replays: list[Callable[..., Any]] = []
+        self.fresh: Callable[..., Any] | None = None  # the replay on trial
+
+    def dropped(self, longest: int) -> bool:
+        """Begin to count anew; drop the replay on trial, if there is one, and let the next wait longer, up to ``longest``. Return whether it was so."""
+        self.missed = 0
+        if self.fresh is None:
+            return False
+        self.replays = [other for other in self.replays if other is not self.fresh]  # (another list: other threads may be at this one)
+        self.fresh, self.due = None, max(self.due, min(4 * self.due, longest))
+        return True
+
+
 # ------------------------------------------------------------------------------------------------------------ notes
 
 

@@ -27,13 +27,14 @@ from ..overriding import Overrides
 from . import noted, ownership
 from .modes import state
 from .node import Node, Output
-from .noted import Checks, Notes, Text, Unfit
+from .noted import Checks, Notes, Replays, Text, Unfit
 
 #: passes from one kind of root before one is noted (0: none is), and as many others before another; more where that was of no use
 FIRST = int(os.environ.get("AUTOGRAD_NB_RECURRING", "20"))
 VARIANTS = 16  #: graphs from one kind of root that are kept at most, those that came last
 TRIAL = 4 * FIRST  #: others that may come before one like what was noted last, which is dropped then: it never recurs, as draws do not
 SELDOM = 16 * FIRST  #: passes before another is noted, however often that was of no use
+LONGEST = 16 * SELDOM  #: the same where what is noted never recurs
 NODES = 512  #: of a graph at most
 KEPT, KEPT_BYTES = 2048, 1 << 26  #: kinds of roots, and memory in between of all of them, after which all is begun anew
 
@@ -75,15 +76,13 @@ def kind(root: Any, g: Any) -> Root | None:
     return found
 
 
-class Root:
+class Root(Replays):
     """A root keeps what is known of the passes from one kind of root."""
 
-    __slots__ = ("due", "fresh", "missed", "replays")
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self.missed, self.due = 0, FIRST
-        self.replays: list[Callable[..., bool]] = []
-        self.fresh: Callable[..., bool] | None = None  # the replay that was noted last, until it stands for a pass
+        super().__init__(FIRST)
 
     def run(self, root: Any, g: Any, consumer: Any) -> bool:
         """Do what the pass would do, where one like it was noted, and return whether it was.
@@ -115,10 +114,7 @@ class Root:
             ownership.leaves.release()
 
     def _note(self, root: Any, g: Any, nodes: Sequence[Node], again: Callable[[], Any]) -> bool:
-        self.missed = 0
-        if self.fresh is not None:
-            self.replays = [other for other in self.replays if other is not self.fresh]
-            self.fresh, self.due = None, 4 * self.due
+        if self.dropped(LONGEST):
             return False
         try:
             graph = _Graph(root, g, nodes)

@@ -21,6 +21,7 @@ POINTWISE: dict[str, Function] = {
     "sqrt of abs": lambda lib, a: a.abs().sqrt(),
     "power 3": lambda lib, a: a**3,
     "where": lambda lib, a: lib.where(a > 0, a, 0.1 * a),
+    "dropout": lambda lib, a: lib.nn.functional.dropout(a, 0.5),
     "add": lambda lib, a, b: a + b,
     "multiply": lambda lib, a, b: a * b,
     "divide": lambda lib, a, b: a / (b * b + 1),
@@ -75,6 +76,7 @@ MOVES: dict[str, Function] = {
     "middle slice": lambda lib, a: a[:, 1:-1] * 2,
     "sort": lambda lib, a: a.sort(1).values,
     "topk": lambda lib, a: a.topk(3, 1).values,
+    "searched": lambda lib, a: a * lib.searchsorted(a.detach()[0].sort().values, a.detach()),
 }
 #: name -> function, the shapes of its operands
 IMAGES: dict[str, tuple[Function, list[tuple[int, ...]]]] = {

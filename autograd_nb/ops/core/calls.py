@@ -12,7 +12,7 @@ from ...dtypes import of_scalar, result_of
 from ...errors import shorten
 from ...graph.node import NODES
 from ...overriding import whole
-from ...tensor import Tensor, make
+from ...tensor import Tensor, make, wrap
 from .call_path import (
     edge_lines,
     generated,
@@ -293,18 +293,23 @@ def unary_call(op: Pointwise) -> Callable[..., Any]:
     return _pointwise_call(op, first)
 
 
-def binary_call(op: Pointwise, operator: bool = False, of_array: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def of_array(other: Any) -> Any:
+    """Return a NumPy array of numbers as a tensor in its memory; all else as it is."""
+    return wrap(other) if isinstance(other, np.ndarray) and other.dtype.kind in "biufc" else other
+
+
+def binary_call(op: Pointwise, operator: bool = False, arrays: bool = False) -> Callable[..., Any]:
     """Return the public function of an op of two operands; as an ``operator`` it leaves operands that are not ours to Python.
 
-    of_array: what makes tensors of NumPy's arrays, for the operators that take them.
+    arrays: whether the operator takes NumPy's arrays.
     """
 
     def first(input: Any, other: Any) -> Any:
         if not (isinstance(input, Tensor) and isinstance(other, (Tensor, float, int))) and foreign_among((input, other)):
             return asked.redefined(OPS[op.name].call, (input, other), {})
         if operator and not acceptable(other):
-            taken = of_array is not None and isinstance(other, np.ndarray) and other.dtype.kind in "biufc"
-            return op.slow((input, of_array(other))) if taken else NotImplemented  # type: ignore[misc]
+            taken = of_array(other) if arrays else other
+            return NotImplemented if taken is other else op.slow((input, taken))
         only_tensors(op.name, input, other, "second" if operator else op.numbers)
         return op.slow((input, other))
 
@@ -333,9 +338,9 @@ def acceptable(other: Any) -> bool:
     return hasattr(other, "__array__") and not isinstance(other, np.ndarray)  # NumPy comes back with a tensor made of it
 
 
-def operator_of(call: Callable[..., Any], of_array: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def operator_of(call: Callable[..., Any], arrays: bool = False) -> Callable[..., Any]:
     """Return a two-operand op's function as an operator method; see `binary_call`."""
-    method = binary_call(call.op, True, of_array)  # type: ignore[attr-defined]
+    method = binary_call(call.op, True, arrays)  # type: ignore[attr-defined]
     method.op = call.op  # type: ignore[attr-defined]
     return method
 

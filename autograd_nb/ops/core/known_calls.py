@@ -12,22 +12,20 @@ from typing import Any
 from ... import launch
 from ...graph import noted, ownership, recurring
 from ...graph.modes import state
-from ...graph.noted import Checks, Notes, Text, Unfit
+from ...graph.noted import Checks, Notes, Replays, Text, Unfit
 from ...overriding import Overrides
 
 CALLS = 4  #: kinds of calls that are kept for operands of one layout
 LAYOUTS = 128  #: of an op's first operands that are looked at
 
 
-class Known:
+class Known(Replays):
     """One keeps what is known of an op's calls with a first operand of one layout."""
 
-    __slots__ = ("due", "fresh", "missed", "replays")
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self.missed, self.due = 0, recurring.FIRST
-        self.replays: list[Callable[..., Any]] = []
-        self.fresh: Callable[..., Any] | None = None  # the replay that was noted last, until it stands for a call
+        super().__init__(recurring.FIRST)
 
     def run(self, forward: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Return ``forward(*args)``, or the same from a replay."""
@@ -49,10 +47,7 @@ class Known:
 
     def note(self, forward: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Return ``forward(*args)``, and keep what may stand for calls like it."""
-        self.missed = 0
-        if self.fresh is not None:
-            self.replays, self.fresh = [other for other in self.replays if other is not self.fresh], None
-            self.due *= 4
+        if self.dropped(recurring.LONGEST):
             return forward(*args)
         self.due *= 2
         try:

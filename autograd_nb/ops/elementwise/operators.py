@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from ... import launch, strides
 from ...codegen.templates.loops import Input
 from ...dtypes import dtype
@@ -15,9 +13,9 @@ from ...graph import engine, noted, ownership
 from ...graph.hooks import fitted
 from ...graph.ownership import OURS
 from ...shapes import Layout, broadcast_shapes, is_expanded
-from ...tensor import Tensor, make, wrap
+from ...tensor import Tensor, make
 from ..core.call_path import shortcut
-from ..core.calls import acceptable, inplace_call, operator_of
+from ..core.calls import acceptable, inplace_call, of_array, operator_of
 from ..core.entries import PointwiseKernel
 from ..core.foreign import is_foreign
 from ..core.memo import Memo
@@ -62,7 +60,7 @@ def _power(self: Tensor, other: Any) -> Tensor:
         power = _POWERS.get(other)
         if power is not None and self._layout.dtype.category == 2:
             return power(self)
-    other = _of_array(other)
+    other = of_array(other)
     return pow(self, other) if acceptable(other) else NotImplemented
 
 
@@ -76,15 +74,11 @@ def _invert(self: Tensor) -> Tensor:
 _TAKING = {"add", "sub", "mul", "truediv", "div", "eq", "ne"}
 
 
-def _of_array(other: Any) -> Any:
-    return wrap(other) if isinstance(other, np.ndarray) and other.dtype.kind in "biufc" else other
-
-
 def _install() -> None:
     hot = {"add": add, "radd": add, "sub": sub, "rsub": _rsub, "mul": mul, "rmul": mul, "truediv": _div, "div": _div,
            "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}  # fmt: skip
     for name, function in hot.items():
-        setattr(Tensor, f"__{name}__", operator_of(function, wrap if name in _TAKING else None))
+        setattr(Tensor, f"__{name}__", operator_of(function, name in _TAKING))
     for name, function in {
         "floordiv": floor_divide,
         "mod": remainder,
@@ -94,7 +88,7 @@ def _install() -> None:
         "lshift": bitwise_left_shift,
         "rshift": bitwise_right_shift,
     }.items():
-        setattr(Tensor, f"__{name}__", lambda self, other, f=function: _operated(f, self, other := _of_array(other), other))
+        setattr(Tensor, f"__{name}__", lambda self, other, f=function: _operated(f, self, other := of_array(other), other))
         setattr(Tensor, f"__r{name}__", lambda self, other, f=function: _operated(f, other, self, other))
     Tensor.__rtruediv__ = Tensor.__rdiv__ = reversed_div  # type: ignore[assignment]
     Tensor.__pow__, Tensor.__rpow__ = _power, lambda self, other: _operated(pow, other, self, other)  # type: ignore[assignment]
