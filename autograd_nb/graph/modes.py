@@ -55,12 +55,13 @@ state: _State = _State()
 inference_used: bool = False  #: until inference mode is first entered, nobody need ask whether his thread is in it
 
 
-def _switch(mode: bool) -> None:
-    """Set whether ops are recorded; in inference mode the answer of `is_grad_enabled` is all that changes."""
+def _switch(mode: bool) -> bool:
+    """Set whether ops are recorded, and return what was set; in inference mode the answer of `is_grad_enabled` is all that changes."""
     if state.inference:
-        state.asked = mode
+        before, state.asked = state.asked, mode
     else:
-        state.grad = mode
+        before, state.grad = state.grad, mode
+    return before
 
 
 class _Mode:
@@ -152,8 +153,7 @@ class no_grad(_GradMode):
 
     @whole
     def __enter__(self) -> None:
-        self._previous = is_grad_enabled()
-        _switch(False)
+        self._previous = _switch(False)
         state.switched += 1
 
 
@@ -177,8 +177,7 @@ class enable_grad(_GradMode):
 
     @whole
     def __enter__(self) -> None:
-        self._previous = is_grad_enabled()
-        _switch(True)
+        self._previous = _switch(True)
 
 
 class recorded(enable_grad):
@@ -200,8 +199,7 @@ class set_grad_enabled(_Mode):
     @whole
     def __init__(self, mode: bool):
         self._mode = bool(mode)
-        self._previous = is_grad_enabled()
-        _switch(self._mode)
+        self._previous = _switch(self._mode)
         state.switched += not self._mode
 
     def __call__(self, function: Function) -> Function:
