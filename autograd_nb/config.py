@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
+
+
+threads_changed: list[Callable[[int], None]] = []  #: called with the new number of threads
 
 
 class _Settings:
@@ -22,6 +27,12 @@ class _Settings:
     def __init__(self) -> None:
         self.deterministic = self.warn_only = self.warn_always = self.reuse = False
         self.matmul_precision = "highest"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name == "threads":
+            for tell in threads_changed:
+                tell(value)
 
     def __getattr__(self, name: str) -> int:
         if name != "threads":

@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from .config import settings
+from .config import settings, threads_changed
 from .shapes import overlaps_itself
 
 ALIGN = 256  #: elements: a multiple of what a vectorised loop takes at once
-#: work from which pieces pay for being handed over, which costs 10 to 20 µs; a unit is an element moved in cache, or a few
+#: work from which pieces pay for being handed over, which costs some 3 µs; a unit is an element moved in cache, or a few
 #: instructions of a vectorised loop: 0.05 ns
-WORTH = 1 << 21
+WORTH = 1 << 18
 EVEN = 16  #: steps of a loop that are enough to be shared out evenly
 MANY = 1 << 23  #: work from which there are more pieces than threads, so that a thread that was held up is helped
 
@@ -118,118 +118,51 @@ if _KNOWN:
 # ---------------------------------------------------------------------------------------------------- the pool
 
 
-class _Worker:
-    """A thread that waits for a job, and what is known of it. Waking it twice does no harm."""
-
-    __slots__ = ("done", "job", "wake")
-
-    def __init__(self) -> None:
-        self.job: _Job | None = None
-        self.wake, self.done = threading.Lock(), threading.Lock()
-        self.wake.acquire()
-        self.done.acquire()
-        threading.Thread(target=self._live, name="autograd_nb-kernels", daemon=True).start()
-
-    def _live(self) -> None:
-        while True:
-            self.wake.acquire()
-            job = self.job
-            if job is None:
-                continue
-            job.work()
-            del job  # its arrays are the caller's
-            self.job = None  # before the word is given: what the caller looks at
-            _release(self.done)
-
-
-class _Job:
-    """One entry point and the argument lists that it is still to be called with."""
-
-    __slots__ = ("entry", "error", "parts")
-
-    def __init__(self, entry: Entry, parts: list[tuple[Any, ...]]):
-        self.entry, self.parts = entry, parts
-        self.error: BaseException | None = None
-
-    def work(self) -> None:
-        """Call it until nothing is left."""
-        entry, parts = self.entry, self.parts
-        try:
-            while parts:
-                try:
-                    args = parts.pop()
-                except IndexError:  # another thread took the last
-                    return
-                entry(*args)
-        except BaseException as error:  # raised by the caller, which has to wait for the others first
-            parts.clear()
-            self.error = error
-
-
-def _release(lock: Any) -> None:
-    try:
-        lock.release()
-    except RuntimeError:  # it is free already
-        pass
-
-
-_busy = threading.Lock()
-_workers: list[_Worker] = []
+_NATIVE = type(len)  # of entry points of machine code
+_pool: Any = None
+control = np.zeros(2, np.int64)  #: where machine code finds the pool's words, and how many threads it may use
 
 
 def _after_fork() -> None:
-    global _busy
-    _busy = threading.Lock()
-    _workers.clear()
+    if _pool is not None:
+        _renew()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+def _renew() -> Any:
+    """Let there be a pool, whose threads are yet to begin."""
+    global _pool
+    from .codegen.build.pool import Pool
+
+    _pool = Pool()
+    control[:] = _pool.address, settings.threads
+    return _pool
+
+
+def _changed(number: int) -> None:
+    control[1] = number
+    if _pool is not None:
+        _pool.begin(number)
+
+
+threads_changed.append(_changed)
+
+
+def ready() -> None:
+    """Let the threads of the pool be there, which machine code may then share work with."""
+    (_pool or _renew()).begin(settings.threads)
+
+
 def run(entry: Entry, parts: list[tuple[Any, ...]]) -> None:
-    """Call ``entry(*args)`` for all args of ``parts``, in any order, on the threads that there are; the list may be emptied."""
-    helpers = min(settings.threads, len(parts)) - 1
-    busy, job = _busy, _Job(entry, parts)
-    used: list[_Worker] = []
-    if helpers < 1 or not busy.acquire(False):
+    """Call ``entry(*args)`` for all args of ``parts``, in any order, on the threads that there are."""
+    if entry.__class__ is _NATIVE and len(parts) > 1 and settings.threads > 1:
+        (_pool or _renew()).run(entry, parts, settings.threads)
+    else:
         for args in parts:
             entry(*args)
-        return
-    try:
-        while len(_workers) < helpers:
-            _workers.append(_Worker())
-        for worker in _workers[:helpers]:
-            used.append(worker)
-            worker.job = job
-            _release(worker.wake)  # after a signal it may still be about to find that it was woken for nothing
-        job.work()
-    except RuntimeError as error:
-        if used or "thread" not in str(error):
-            raise
-        job.work()  # the system has no thread to give
-    finally:
-        try:
-            interrupt = _wait(used)
-        finally:
-            _release(busy)
-    failure = job.error or interrupt
-    if failure is not None:
-        job.error = None
-        raise failure
-
-
-def _wait(used: Sequence[_Worker]) -> BaseException | None:
-    """Wait until the workers are through, whatever is raised meanwhile (Ctrl-C), which is returned: they write to memory."""
-    interrupt: BaseException | None = None
-    for worker in used:
-        while worker.job is not None:
-            try:
-                worker.done.acquire()
-            except BaseException as error:
-                interrupt = error
-                _release(worker.wake)  # the signal may have come before it was woken
-    return interrupt
 
 
 # ------------------------------------------------------------------------------------------------------ pieces

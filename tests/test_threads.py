@@ -14,6 +14,7 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb import config, launch, threads
+from autograd_nb.codegen.build import compilation, pool
 
 BIG = 400_037  #: elements: enough to be split, and not a multiple of anything
 
@@ -256,8 +257,7 @@ def test_a_compiled_function_gives_what_is_computed_eagerly() -> None:
         weight.grad = None
         assert torch.allclose(compiled(x, y), expected)
         assert torch.allclose(weight.grad, g, atol=1e-7)
-    shared = [len(s) for s in compiled.programs[0].program.segments if isinstance(s, list)]
-    assert len(shared) >= 3  # the product, its gradient, the pointwise ops
+    assert compiled.programs[0].program.shared >= 3  # the product, its gradient, the pointwise ops
     weight.grad = None
     torch.set_num_threads(1)
     assert torch.equal(compiled(x, y), compiled(x, y))
@@ -291,55 +291,114 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
     if child == 0:
         code = 1
         try:
-            code = 0 if with_gradients(flat, x, x) == expected and len(threads._workers) == 1 else 2
+            code = 0 if with_gradients(flat, x, x) == expected and threads._pool.begun == 1 else 2
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert with_gradients(flat, x, x) == expected
 
 
+KERNEL = """
+def piece(out, steps, bad):
+    total = 0.0
+    for i in range(steps):
+        total = total * 0.5 + i
+    if bad:
+        raise ValueError("a bad piece")
+    for i in range(out.size):
+        out[i] += 1.0 + 0.0 * total
+"""
+
+
+def entry() -> Callable:
+    """A kernel that takes its time, and may raise."""
+    return compilation.build(KERNEL, "piece", ("float32[:]", "int64", "bool"))
+
+
 def pool_works() -> None:
-    """Ten pieces on three threads are each called once, and the pool is free again."""
+    """Pieces on three threads are each done once, more of them than fit one job too, and the pool is free again."""
     torch.set_num_threads(3)
-    called: list[int] = []
-    threads.run(called.append, [(i,) for i in range(10)])
-    assert sorted(called) == list(range(10))
-    assert not threads._busy.locked()
-    assert all(w.job is None for w in threads._workers)
+    for count in (10, 2 * pool.PARTS + 1):
+        outs = [np.zeros(300, np.float32) for _ in range(count)]
+        threads.run(entry(), [(o, 10, False) for o in outs])
+        assert all((o == 1).all() for o in outs)
+    if threads._pool is not None:  # not without machine code
+        assert not threads._pool.words[pool._BUSY]
 
 
-def test_an_exception_in_a_worker_reaches_the_caller() -> None:
+def test_an_exception_of_a_piece_reaches_the_caller_when_all_are_through() -> None:
     torch.set_num_threads(3)
-    caller = threading.get_ident()
-
-    def fails(i: int) -> None:
-        if threading.get_ident() != caller:
-            raise MemoryError(f"piece {i}")
-        threading.Event().wait(0.02)
-
-    for _ in range(3):
-        with pytest.raises(MemoryError, match="piece"):
-            threads.run(fails, [(i,) for i in range(10)])
+    for bad in range(10):
+        outs = [np.zeros(300, np.float32) for _ in range(10)]
+        with pytest.raises(ValueError, match="a bad piece"):
+            threads.run(entry(), [(o, 1000, i == bad) for i, o in enumerate(outs)])
+        before = [o.copy() for o in outs]
         pool_works()
+        assert all((a == b).all() for a, b in zip(outs, before, strict=True))
 
 
-def test_an_exception_of_the_caller_waits_for_the_workers() -> None:
+def test_arguments_of_another_type_are_refused_before_anything_is_done() -> None:
     torch.set_num_threads(3)
-    caller = threading.get_ident()
-    running = []
-
-    def fails(i: int) -> None:
-        if threading.get_ident() == caller:
-            threading.Event().wait(0.02)
-            raise ZeroDivisionError
-        running.append(i)
-        threading.Event().wait(0.1)
-        running.remove(i)
-
-    with pytest.raises(ZeroDivisionError):
-        threads.run(fails, [(i,) for i in range(4)])
-    assert not running
+    outs = [np.zeros(300, np.float32) for _ in range(4)]
+    for bad in ((outs[0], 1), (outs[0].tolist(), 1, False), (outs[0].reshape(3, 100), 1, False)):
+        with pytest.raises((TypeError, ValueError)):
+            threads.run(entry(), [*[(o, 1, False) for o in outs], bad])
+        if threads._pool is not None:
+            assert not any(o.any() for o in outs)
     pool_works()
+
+
+def test_a_pool_that_is_busy_leaves_its_caller_to_itself() -> None:
+    torch.set_num_threads(3)
+    pool_works()
+    if threads._pool is None:
+        return
+    threads._pool.words[pool._BUSY] = 1
+    try:
+        outs = [np.zeros(300, np.float32) for _ in range(10)]
+        threads.run(entry(), [(o, 10, False) for o in outs])
+        assert all((o == 1).all() for o in outs)
+        with pytest.raises(ValueError, match="a bad piece"):
+            threads.run(entry(), [(o, 10, True) for o in outs])
+    finally:
+        threads._pool.words[pool._BUSY] = 0
+
+
+def test_threads_that_sleep_are_woken() -> None:
+    torch.set_num_threads(3)
+    pool_works()
+    if threads._pool is None:
+        return
+    lines = threads._pool.words[pool._WORKERS :: pool._LINE]
+    for _ in range(20):
+        for _ in range(100):
+            if lines[0] and lines[1]:
+                break
+            threading.Event().wait(0.01)
+        assert lines[0] and lines[1]
+        outs = [np.zeros(300, np.float32) for _ in range(8)]
+        threads.run(entry(), [(o, 2_000_000, False) for o in outs])
+        assert all((o == 1).all() for o in outs)
+
+
+def test_many_jobs_from_many_threads_are_each_done_once() -> None:
+    torch.set_num_threads(4)
+    wrong = []
+
+    def call() -> None:
+        kernel = entry()
+        outs = [np.zeros(50, np.float32) for _ in range(7)]
+        for _ in range(2000):
+            threads.run(kernel, [(o, 3, False) for o in outs])
+        if not all((o == 2000).all() for o in outs):
+            wrong.append(outs)
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    for t in callers:
+        t.start()
+    for t in callers:
+        t.join()
+    assert not wrong
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
@@ -347,16 +406,11 @@ def test_an_exception_of_the_caller_waits_for_the_workers() -> None:
 def test_ctrl_c_waits_for_the_workers(delay: float) -> None:
     torch.set_num_threads(3)
     pool_works()
-    running: list[int] = []
-
-    def slow(i: int) -> None:
-        running.append(i)
-        threading.Event().wait(0.03)
-        running.remove(i)
+    kernel, outs = entry(), [np.zeros(300, np.float32) for _ in range(6)]
 
     def interrupted() -> None:
         signal.setitimer(signal.ITIMER_REAL, delay)
-        threads.run(slow, [(i,) for i in range(6)])
+        threads.run(kernel, [(o, 20_000_000, False) for o in outs])
         threading.Event().wait(1)
 
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
@@ -366,7 +420,9 @@ def test_ctrl_c_waits_for_the_workers(delay: float) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert len(running) <= 1  # the caller's own piece, from which the signal took it away
+    done = [o.copy() for o in outs]
+    threading.Event().wait(0.05)
+    assert all((o == d).all() for o, d in zip(outs, done, strict=True))  # nobody is at work any more
     pool_works()
 
 

@@ -41,6 +41,12 @@ def make(*_: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------- checks
 
 
+class Turn(int):
+    """The number of a draw, by which it can be made again: it is another one each time, which is no difference between passes."""
+
+    __slots__ = ()
+
+
 class Checks:
     """The text that compares what launches may depend on with what it was. ``arrays``: those that it finds, called by ``slots``."""
 
@@ -48,9 +54,10 @@ class Checks:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"ndarray": np.ndarray, "told": told, "S": settings, "D": dtypes._default, "T": ownership.tensor}
+        self.names: dict[str, Any] = {"ndarray": np.ndarray, "told": told, "S": settings, "D": dtypes._default, "T": ownership.tensor, "Turn": Turn}
         self.arrays: list[np.ndarray] = []
         self.slots: dict[int, str] = {}  # id of an array -> its name
+        self.turns: dict[int, str] = {}  # id of the number of a draw -> its name
         self._parts = 0
         self.differs("S.threads", "!=", settings.threads)
         self.differs("S.matmul_precision", "!=", settings.matmul_precision)
@@ -71,6 +78,9 @@ class Checks:
         kind = value.__class__
         if value is None or kind is bool or kind is Layout or kind is dtypes.DType:
             self.differs(text, "is not", value)
+        elif kind is Turn:
+            turn = self.turns.setdefault(id(value), f"w{len(self.turns)}")
+            self.lines += [f"{turn} = {text}", f"if {turn}.__class__ is not Turn: return {self.differing}"]
         elif kind is int or kind is str or (isinstance(value, tuple) and _INTEGERS.issuperset(map(type, value))):
             self.differs(f"{text}.__class__", "is not", kind)
             self.differs(text, "!=", value)
@@ -292,6 +302,10 @@ class Text:
 
     def _argument(self, a: Any, name: str) -> str:
         """Return how an argument of a launch is written; what does not change is kept by ``name``."""
+        if a.__class__ is Turn:
+            if id(a) not in self.checks.turns:
+                raise Unfit("a draw that is no part of the graph")
+            return self.checks.turns[id(a)]
         if not isinstance(a, _Place):
             self.names[name] = a
             return name

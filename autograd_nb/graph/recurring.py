@@ -31,11 +31,14 @@ from .noted import Checks, Notes, Replays, Text, Unfit
 
 #: passes from one kind of root before one is noted (0: none is), and as many others before another; more where that was of no use
 FIRST = int(os.environ.get("AUTOGRAD_NB_RECURRING", "20"))
+CROWD = 3  #: graphs from one kind of root, after which those whose first nodes differ are told apart: one line may serve many programs
+DEPTH = 4  #: of their nodes that are looked at
 VARIANTS = 16  #: graphs from one kind of root that are kept at most, those that came last
 TRIAL = 4 * FIRST  #: others that may come before one like what was noted last, which is dropped then: it never recurs, as draws do not
 SELDOM = 16 * FIRST  #: passes before another is noted, however often that was of no use
 LONGEST = 16 * SELDOM  #: the same where what is noted never recurs
 NODES = 512  #: of a graph at most
+ALONE = 4  #: what roots are told apart by, but where they are many
 KEPT, KEPT_BYTES = 2048, 1 << 26  #: kinds of roots, and memory in between of all of them, after which all is begun anew
 
 _roots: dict[tuple[Any, ...], Root] = {}
@@ -68,21 +71,42 @@ def kind(root: Any, g: Any) -> Root | None:
     if alike is None or not FIRST or Overrides.standing or state.inference or state.passes:
         return None
     key = alike, g._layout, id(node.code), node.lasti
-    found = _roots.get(key)
-    if found is None:
-        if len(_roots) >= KEPT:
-            forget()
-        found = _roots[key] = Root()
+    found = _roots.get(key) or _new(key)
+    if found.crowded:
+        key = *key, *_path(node)
+        found = _roots.get(key) or _new(key)
+    return found
+
+
+def _new(key: tuple[Any, ...]) -> Root:
+    if len(_roots) >= KEPT:
+        forget()
+    found = _roots[key] = Root(len(key) == ALONE)
+    return found
+
+
+def _path(node: Any) -> list[Any]:
+    """Return what the next nodes along the first edges have in common with others like them."""
+    found: list[Any] = []
+    while len(found) < DEPTH:
+        edge = node.edges[0]
+        node = edge.node if edge.__class__ is Output else edge
+        if node is None or node.is_leaf_edge:
+            found.append(None if node is None else (node._layout, node._grad is None))
+            break
+        found.append((node.alike, node.__class__))
     return found
 
 
 class Root(Replays):
-    """A root keeps what is known of the passes from one kind of root."""
+    """A root keeps what is known of the passes from one kind of root. ``divisible``: they may be told apart where they are many."""
 
-    __slots__ = ()
+    __slots__ = ("crowded", "divisible")
 
-    def __init__(self) -> None:
+    def __init__(self, divisible: bool) -> None:
         super().__init__(FIRST)
+        self.divisible = divisible
+        self.crowded = False
 
     def run(self, root: Any, g: Any, consumer: Any) -> bool:
         """Do what the pass would do, where one like it was noted, and return whether it was.
@@ -138,7 +162,10 @@ class Root(Replays):
         room(held)
         self.replays.insert(0, found)
         self.fresh = found
-        if len(self.replays) > VARIANTS:  # the program does ever new things, or goes round in many
+        if self.divisible and len(self.replays) > CROWD:
+            self.crowded = True
+            self.replays.clear()
+        elif len(self.replays) > VARIANTS:  # the program does ever new things, or goes round in many
             self.replays.pop()
             self.due *= 2
 

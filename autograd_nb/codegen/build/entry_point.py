@@ -119,9 +119,9 @@ done:
   ret i64 %elements
 }}
 @message_NAME = internal constant [43 x i8] c"an argument of a kernel is not of its type\\00"
-define ptr @wrong_NAME() {{
+define void @wrong_NAME() {{
   call void @PyErr_SetString(ptr @PyExc_TypeError, ptr @message_NAME)
-  ret ptr null
+  ret void
 }}
 @PyLong_Type = external global i8
 @PyExc_TypeError = external global i8
@@ -141,7 +141,7 @@ _DECLARED = """
 declare i1 @is_NAME(ptr, ptr)
 declare { i64, i1 } @int_NAME(ptr)
 declare i64 @table_NAME(ptr, i64, ptr, ptr)
-declare ptr @wrong_NAME()
+declare void @wrong_NAME()
 declare ptr @raise_NAME(i32, ptr)
 declare i32 @PyObject_IsTrue(ptr)
 declare double @PyFloat_AsDouble(ptr)
@@ -154,24 +154,23 @@ declare void @Py_IncRef(ptr)
 
 
 class _Text:
-    """The LLVM text of the entry point ``name`` to kernels whose arguments are of ``kinds``: (address of a bytes object with the addresses of the
-    type of arrays and of a kernel, pointer to the arguments, their number)."""
+    """The LLVM text of the entry point ``entry_NAME`` to kernels whose arguments are of ``kinds``, in three functions.
 
-    def __init__(self, name: str, kinds: tuple[Any, ...]):
+    All get as ``self`` the address of a bytes object that holds the addresses of the type of arrays and of the kernel. ``parse_NAME`` writes what
+    the arguments stand for into a block of 64-bit words; without a block it says how many words that needs; in both cases -1 where an
+    argument is not of its kind, else how many elements arrays have together. ``call_NAME`` calls the kernel with what stands in a block,
+    which needs no interpreter: so threads share the work of one launch (`pool`). ``entry_NAME`` does both.
+    """
+
+    def __init__(self, kinds: tuple[Any, ...]):
         self.kinds = kinds
-        self.lines = [f"define ptr @{name}(ptr %self, ptr %args, i64 %count) {{"]
+        self.lines: list[str] = []
         self._values = 0
-        self.ndarray = self.field("%self", _BYTES, "ptr")
-        self.kernel = self.field("%self", _BYTES + 8, "ptr")
-        self.retptr, self.excinfo = self.new("alloca ptr"), self.new("alloca ptr")
-        self.lines += [f"store ptr null, ptr {self.retptr}", f"store ptr null, ptr {self.excinfo}"]
-        self.unless(self.new(f"icmp ne i64 %count, {len(kinds)}"), "wrong", "objects")
-        self.objects = [self.field("%args", 8 * i, "ptr") for i in range(len(kinds))]
-        self._containers()
-        total = self._given()
-        self._called(total)
-        self.passed = [g.split()[0] for g in self.given]  #: the types of what the kernel gets
-        self.lines += ["wrong:", "%e1 = call ptr @wrong_NAME()", "ret ptr null", "failed:", "ret ptr null", "}"]
+        self.lists = sum(isinstance(k, Arrays) for k in kinds)
+        self.fixed = sum(_words(k) for k in kinds)
+        self._parse()
+        self._call()
+        self._entry()
 
     def new(self, text: str) -> str:
         """Return the name of what an instruction gives."""
@@ -179,9 +178,13 @@ class _Text:
         self.lines.append(f"%v{self._values} = {text}")
         return f"%v{self._values}"
 
+    def at(self, base: str, offset: int) -> str:
+        """Return the address so many bytes behind another."""
+        return self.new(f"getelementptr i8, ptr {base}, i64 {offset}")
+
     def field(self, base: str, offset: int, kind: str) -> str:
         """Return what lies so many bytes behind an address."""
-        return self.new(f"load {kind}, ptr {self.new(f'getelementptr i8, ptr {base}, i64 {offset}')}")
+        return self.new(f"load {kind}, ptr {self.at(base, offset)}")
 
     def unless(self, condition: str, target: str, otherwise: str) -> None:
         """Go on at the new block ``otherwise``, or at ``target`` where the condition holds."""
@@ -193,6 +196,39 @@ class _Text:
         for c in conditions[1:]:
             found = self.new(f"or i1 {found}, {c}")
         return found
+
+    # what the arguments stand for
+
+    def _parse(self) -> None:
+        self.lines.append("define i64 @parse_NAME(ptr %self, ptr %args, i64 %count, ptr %block) {")
+        self.ndarray = self.field("%self", _BYTES, "ptr")
+        self.unless(self.new(f"icmp ne i64 %count, {len(self.kinds)}"), "wrong", "objects")
+        self.objects = [self.field("%args", 8 * i, "ptr") for i in range(len(self.kinds))]
+        self._containers()
+        room = str(self.fixed)
+        if self.lists:
+            room = self.new(f"add i64 {self.fixed}, {self.new(f'mul i64 {self.listed}, {2 * self.lists}')}")
+        self.unless(self.new("icmp eq ptr %block, null"), "asked", "given")
+        self.place = 0
+        self.tables = 0
+        self.sizes: list[str] = []
+        self.doubts: list[str] = []
+        for o, k in zip(self.objects, self.kinds, strict=True):
+            self._read(o, k)
+        if self.doubts:
+            self.unless(self.any(self.doubts), "doubt", "go")
+        total = self.sizes[0] if self.sizes else "0"
+        for size in self.sizes[1:]:
+            total = self.new(f"add i64 {total}, {size}")
+        self.lines += [f"ret i64 {total}", "asked:", f"ret i64 {room}", "wrong:", "call void @wrong_NAME()", "ret i64 -1"]
+        if self.doubts:
+            self.lines += ["doubt:", "%error = call ptr @PyErr_Occurred()", "%certain = icmp ne ptr %error, null"]
+            self.lines += ["br i1 %certain, label %failed, label %go", "failed:", "ret i64 -1"]
+        if hasattr(self, "_derived"):
+            self.lines.append("derived:")
+            good = [self.new(f"call i1 @is_NAME(ptr {pair})") for pair in self._derived]
+            self.lines.append(f"br i1 {self.any([self.new(f'xor i1 {g}, true') for g in good])}, label %wrong, label %look")
+        self.lines.append("}")
 
     def _containers(self) -> None:
         """Make sure that arrays are flat arrays, and tuples and lists are such and as long as they must be."""
@@ -213,32 +249,26 @@ class _Text:
             self.unless(self.any(differ), "wrong", "read")
         self._derived = [f"{kind}, ptr {wanted[type(k)]}" for _, k, kind in found]
 
-    def _given(self) -> str:
-        """Read all arguments into ``given``, as Numba passes them; return how many elements arrays have together."""
-        self.given: list[str] = []
-        self.sizes: list[str] = []
-        self.doubts: list[str] = []
-        for o, k in zip(self.objects, self.kinds, strict=True):
-            self._read(o, k)
-        if self.doubts:
-            self.unless(self.any(self.doubts), "doubt", "go")
-        total = self.sizes[0] if self.sizes else "0"
-        for size in self.sizes[1:]:
-            total = self.new(f"add i64 {total}, {size}")
-        return total
+    def put(self, value: str) -> None:
+        """Write a value of 64 bits or less, ``type value``, into the block's next word."""
+        self.lines.append(f"store {value}, ptr {self.at('%block', 8 * self.place)}")
+        self.place += 1
 
     def _read(self, o: str, k: Any) -> None:
         if isinstance(k, types.Array):
-            size, width = self.field(self.field(o, _SHAPE, "ptr"), 0, "i64"), _width(k.dtype)
-            data = self.field(o, _DATA, "ptr")
-            self.given += ["ptr null", "ptr null", f"i64 {size}", f"i64 {width}", f"ptr {data}", f"i64 {size}", f"i64 {width}"]
+            size = self.field(self.field(o, _SHAPE, "ptr"), 0, "i64")
+            self.put(f"i64 {size}")
+            self.put(f"ptr {self.field(o, _DATA, 'ptr')}")
             self.sizes.append(size)
         elif isinstance(k, Arrays):
-            table = self.new(f"alloca i64, i64 {self.new(f'shl i64 {self.listed}, 1')}")
+            behind = self.new(f"add i64 {self.fixed}, {self.new(f'mul i64 {self.listed}, {2 * self.tables}')}")
+            table = self.new(f"getelementptr i64, ptr %block, i64 {behind}")
             size = self.new(f"call i64 @table_NAME(ptr {o}, i64 {self.listed}, ptr {self.ndarray}, ptr {table})")
-            self.unless(self.new(f"icmp slt i64 {size}, 0"), "wrong", f"listed{len(self.given)}")
-            self.given += [f"ptr {table}", f"i64 {self.listed}"]
+            self.unless(self.new(f"icmp slt i64 {size}, 0"), "wrong", f"listed{self.tables}")
+            self.put(f"ptr {table}")
+            self.put(f"i64 {self.listed}")
             self.sizes.append(size)
+            self.tables += 1
         elif isinstance(k, types.UniTuple) and k.dtype is types.int64:
             for i in range(k.count):
                 self._int(self.field(o, _ITEMS + 8 * i, "ptr"))
@@ -247,44 +277,86 @@ class _Text:
         elif k is types.boolean:
             value = self.new(f"call i32 @PyObject_IsTrue(ptr {o})")
             self.doubts.append(self.new(f"icmp slt i32 {value}, 0"))
-            self.given.append(f"i8 {self.new(f'trunc i32 {value} to i8')}")
+            self.put(f"i8 {self.new(f'trunc i32 {value} to i8')}")
         elif k is types.float64:
             value = self.new(f"call double @PyFloat_AsDouble(ptr {o})")
             self.doubts.append(self.new(f"fcmp oeq double {value}, -1.0"))
-            self.given.append(f"double {value}")
+            self.put(f"double {value}")
         elif k is types.complex128:
-            place = self.new("alloca { double, double }")
-            done = self.new(f"call i32 @numba_complex_adaptor(ptr {o}, ptr {place})")
+            done = self.new(f"call i32 @numba_complex_adaptor(ptr {o}, ptr {self.at('%block', 8 * self.place)})")
             self.doubts.append(self.new(f"icmp eq i32 {done}, 0"))
-            self.given += [f"double {self.field(place, 8 * i, 'double')}" for i in range(2)]
-        else:
-            raise TypeError(f"a kernel takes no {k}")
+            self.place += 2
 
     def _int(self, o: str) -> None:
         pair = self.new(f"call {{ i64, i1 }} @int_NAME(ptr {o})")
         good = self.new(f"extractvalue {{ i64, i1 }} {pair}, 1")
         self.doubts.append(self.new(f"xor i1 {good}, true"))
-        self.given.append(f"i64 {self.new(f'extractvalue {{ i64, i1 }} {pair}, 0')}")
+        self.put(f"i64 {self.new(f'extractvalue {{ i64, i1 }} {pair}, 0')}")
 
-    def _called(self, total: str) -> None:
+    # what the kernel gets
+
+    def _call(self) -> None:
+        self.lines.append("define i32 @call_NAME(ptr %self, ptr %block, ptr %excinfo) {")
+        self.place = 0
+        kernel, retptr = self.field("%self", _BYTES + 8, "ptr"), self.new("alloca ptr")
+        self.lines.append(f"store ptr null, ptr {retptr}")
+        self.given: list[str] = [given for k in self.kinds for given in self._given(k)]
+        self.passed = [g.split()[0] for g in self.given]  #: the types of what the kernel gets
+        status = self.new(f"call i32 {kernel}({', '.join([f'ptr {retptr}', 'ptr %excinfo', *self.given])})")
+        self.lines += [f"ret i32 {status}", "}"]
+
+    def word(self, kind: str) -> str:
+        """Return the block's next word, as its type and name."""
+        found = self.field("%block", 8 * self.place, kind)
+        self.place += 1
+        return f"{kind} {found}"
+
+    def _given(self, k: Any) -> list[str]:
+        if isinstance(k, types.Array):
+            width = f"i64 {_width(k.dtype)}"
+            size, data = self.word("i64"), self.word("ptr")
+            return ["ptr null", "ptr null", size, width, data, size, width]
+        if isinstance(k, Arrays):
+            return [self.word("ptr"), self.word("i64")]
+        kind = {types.boolean: "i8", types.float64: "double", types.complex128: "double"}.get(k, "i64")
+        return [self.word(kind) for _ in range(_words(k))]
+
+    # what Python calls
+
+    def _entry(self) -> None:
         """Call the kernel, without the interpreter's lock where there is much to do, and return None or raise what it raises."""
-        call = f"call i32 {self.kernel}({', '.join([f'ptr {self.retptr}', f'ptr {self.excinfo}', *self.given])})"
-        large = self.new(f"icmp sge i64 {total}, {SMALL}")
-        self.unless(large, "free", "hold")
+        self.lines.append("define ptr @entry_NAME(ptr %self, ptr %args, i64 %count) {")
+        excinfo = self.new("alloca ptr")
+        self.lines.append(f"store ptr null, ptr {excinfo}")
+        if self.lists:
+            room = self.new("call i64 @parse_NAME(ptr %self, ptr %args, i64 %count, ptr null)")
+            self.unless(self.new(f"icmp slt i64 {room}, 0"), "failed", "known")
+            block = self.new(f"alloca i64, i64 {room}")
+        else:
+            block = self.new(f"alloca [{max(self.fixed, 1)} x i64]")
+        total = self.new(f"call i64 @parse_NAME(ptr %self, ptr %args, i64 %count, ptr {block})")
+        self.unless(self.new(f"icmp slt i64 {total}, 0"), "failed", "parsed")
+        self.unless(self.new(f"icmp sge i64 {total}, {SMALL}"), "free", "hold")
+        call = f"call i32 @call_NAME(ptr %self, ptr {block}, ptr {excinfo})"
         self.lines += [f"%s1 = {call}", "br label %after", "free:", "%state = call ptr @PyEval_SaveThread()", f"%s2 = {call}"]
         self.lines += ["call void @PyEval_RestoreThread(ptr %state)", "br label %after"]
         self.lines += ["after:", "%status = phi i32 [ %s1, %hold ], [ %s2, %free ]"]
         self.lines.append("switch i32 %status, label %raises [ i32 0, label %good i32 -2, label %good ]")  # 0 or None
         self.lines.append("good:")
         self.lines += ["call void @Py_IncRef(ptr @_Py_NoneStruct)", "ret ptr @_Py_NoneStruct"]
-        self.lines += ["raises:", f"%why = load ptr, ptr {self.excinfo}", "%e2 = call ptr @raise_NAME(i32 %status, ptr %why)", "ret ptr %e2"]
-        if self.doubts:
-            self.lines += ["doubt:", "%error = call ptr @PyErr_Occurred()"]
-            self.lines += ["%certain = icmp ne ptr %error, null", "br i1 %certain, label %failed, label %go"]
-        if hasattr(self, "_derived"):
-            self.lines.append("derived:")
-            good = [self.new(f"call i1 @is_NAME(ptr {pair})") for pair in self._derived]
-            self.lines.append(f"br i1 {self.any([self.new(f'xor i1 {g}, true') for g in good])}, label %wrong, label %look")
+        self.lines += ["raises:", f"%why = load ptr, ptr {excinfo}", "%e2 = call ptr @raise_NAME(i32 %status, ptr %why)", "ret ptr %e2"]
+        self.lines += ["failed:", "ret ptr null", "}"]
+
+
+def _words(kind: Any) -> int:
+    """Return how many words of a block an argument of a kind takes."""
+    if isinstance(kind, (types.Array, Arrays)) or kind is types.complex128:
+        return 2
+    if isinstance(kind, types.UniTuple) and kind.dtype is types.int64:
+        return int(kind.count)
+    if kind in (types.int64, types.boolean, types.float64):
+        return 1
+    raise TypeError(f"a kernel takes no {kind}")
 
 
 def _width(kind: Any) -> int:
@@ -344,12 +416,14 @@ def shared(kinds: tuple[Any, ...]) -> tuple[str, bytes]:
     if known is None:
         with global_compiler_lock:
             support = _support()[0]
-            text = _Text("entry_NAME", kinds)
+            text = _Text(kinds)
             if text.passed != _as_passed(kinds):
                 raise RuntimeError(f"this version of Numba passes arguments of the types {kinds} in another way")
             lines = "\n".join([_DECLARED, *text.lines]).replace("_NAME", f"_{support}")
-            name = "entry_" + hashed(lines.encode()).hexdigest()[:32]
-            known = _shared[kinds] = (name, _object_code(binding.parse_assembly(lines.replace(f"entry_{support}", name))))
+            own = hashed(lines.encode()).hexdigest()[:32]
+            for part in ("entry", "parse", "call"):
+                lines = lines.replace(f"@{part}_{support}", f"@{part}_{own}")
+            known = _shared[kinds] = (f"entry_{own}", _object_code(binding.parse_assembly(lines)))
     return known
 
 

@@ -44,6 +44,9 @@ class Linked(NamedTuple):
     name: str
     entry: int  #: address of what Python calls
     address: int  #: of the kernel itself
+    parse: int  #: of what reads the arguments of a call
+    call: int  #: of what calls the kernel with them
+    throw: int  #: of what makes an error of what a kernel returned
 
 
 _engine: Any = None
@@ -59,7 +62,8 @@ def link(code: Code) -> Linked:
     address = add(machine_code, symbol)
     for name in code.environments:
         _set_environment(name)
-    return Linked(code.name, entry, address)
+    own, support = code.entry[0].partition("_")[2], code.support[0].partition("_")[2]
+    return Linked(code.name, entry, address, _within(f"parse_{own}"), _within(f"call_{own}"), _within(f"raise_{support}"))
 
 
 def _linked_once(symbol: str, machine_code: bytes) -> int:
@@ -67,6 +71,16 @@ def _linked_once(symbol: str, machine_code: bytes) -> int:
     found = _addresses.get(symbol)
     if found is None:
         found = _addresses[symbol] = add(machine_code, symbol)
+    return found
+
+
+def _within(symbol: str) -> int:
+    """Return the address of another function of what is linked."""
+    found = _addresses.get(symbol)
+    if found is None:
+        found = _addresses[symbol] = int(ready().get_function_address(symbol))
+        if not found:
+            raise OSError(f"machine code without {symbol}")
     return found
 
 
@@ -177,5 +191,5 @@ def described(name: str, address: int, flags: int) -> Method:
 
 def function(linked: Linked) -> Any:
     """Return the function that Python calls for a kernel."""
-    bound = struct.pack("@PP", id(np.ndarray), linked.address)
+    bound = struct.pack("@PPPPP", id(np.ndarray), linked.address, linked.parse, linked.call, linked.throw)
     return new_function(ctypes.addressof(described(linked.name, linked.entry, FASTCALL)), bound, None)

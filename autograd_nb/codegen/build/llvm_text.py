@@ -14,6 +14,7 @@ from .apart import apart
 from .hashed import hashed
 
 _methods: dict[str, linking.Method] = {}  # by name
+_functions: dict[str, int] = {}  # addresses, by name
 
 
 def address_of(text: str, name: str) -> int:
@@ -39,6 +40,17 @@ def _object_code(text: str) -> bytes:
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
     return bytes(machine.emit_object(module))
+
+
+def linked(text: str, name: str) -> int:
+    """Return the address of the function ``name`` of an LLVM module, made once."""
+    return _functions.get(name) or apart(_function, text, name)
+
+
+def _function(text: str, name: str) -> int:
+    if name not in _functions:
+        _functions[name] = address_of(text, name)
+    return _functions[name]
 
 
 def bound_to(to: Any, name: str, text: str, flags: int = linking.NOARGS) -> Callable[..., Any]:

@@ -5,19 +5,21 @@ as it is. A *trampoline* per list of argument types, written as LLVM text, loads
 driver goes from record to record. Pointers and numbers stand in ``cells``, a table of 64-bit words that Python fills.
 
 A record: trampoline, function, its own length in words, then for an array (cell of its base address, byte offset, elements),
-for a number its cell, for a tuple a cell each.
+for a number its cell, for a tuple a cell each. Where threads share a step, one record has others within it, which the threads take in turn.
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable
-from itertools import chain
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
+from ... import threads
 from ...codegen.build import compilation, llvm_text
 from ...codegen.build.hashed import hashed
 
@@ -252,6 +254,74 @@ def _make_test() -> int:
     return found
 
 
+#: what runs a record of other records, which threads take in turn: how many there are, and for each where it begins, and its words
+_SHARED = """
+declare i32 @drive(ptr, i64, ptr)
+declare i32 @pool_share(ptr, ptr, ptr, ptr, i64, i64, ptr)
+define internal i32 @part(ptr %cells, ptr %block, ptr %why) {
+  %program = load ptr, ptr %block
+  %words.at = getelementptr i64, ptr %block, i64 1
+  %words = load i64, ptr %words.at
+  %failed = call i32 @drive(ptr %program, i64 %words, ptr %cells)
+  ret i32 %failed
+}
+define i32 @share_records(ptr %control, ptr %arguments, ptr %cells) {
+entry:
+  %record = getelementptr i64, ptr %arguments, i64 -3
+  %count = load i64, ptr %arguments
+  %pool = load ptr, ptr %control
+  %threads.at = getelementptr i64, ptr %control, i64 1
+  %threads = load i64, ptr %threads.at
+  %fewer = icmp slt i64 %count, %threads
+  %workers = select i1 %fewer, i64 %count, i64 %threads
+  %twice = mul i64 %count, 2
+  %space = alloca i64, i64 %twice
+  %blocks = alloca ptr, i64 %count
+  %why = alloca ptr
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i1, %one ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %one, label %go
+one:
+  %i2 = mul i64 %i, 2
+  %k = add i64 %i2, 1
+  %begin.at = getelementptr i64, ptr %arguments, i64 %k
+  %begin = load i64, ptr %begin.at
+  %length.at = getelementptr i64, ptr %begin.at, i64 1
+  %length = load i64, ptr %length.at
+  %program = getelementptr i64, ptr %record, i64 %begin
+  %block = getelementptr i64, ptr %space, i64 %i2
+  store ptr %program, ptr %block
+  %words.at = getelementptr i64, ptr %block, i64 1
+  store i64 %length, ptr %words.at
+  %block.at = getelementptr ptr, ptr %blocks, i64 %i
+  store ptr %block, ptr %block.at
+  %i1 = add i64 %i, 1
+  br label %next
+go:
+  %status = call i32 @pool_share(ptr %pool, ptr @part, ptr %cells, ptr %blocks, i64 %count, i64 %workers, ptr %why)
+  ret i32 %status
+}
+"""
+
+
+def _sharing() -> int:
+    found = _trampolines.get(("shared",))
+    if found is None:
+        threads.ready()
+        driver()
+        found = compilation.apart(_make_sharing)
+    return found
+
+
+def _make_sharing() -> int:
+    found = _trampolines.get(("shared",))
+    if found is None:
+        found = _trampolines["shared",] = llvm_text.address_of(_SHARED, "share_records")
+    return found
+
+
 class Table:
     """Records being written, and the cells that they read."""
 
@@ -304,6 +374,19 @@ class Table:
         self.places.append(len(self.records))
         self.steps.append(step)
         self.records += [_test_address(), 0, 7, cell, offset, least, most]
+
+    @contextmanager
+    def shared(self, count: int, step: int) -> Iterator[list[int]]:
+        """Add a record for ``count`` parts that do not depend on one another, each a record or more; the list gets where each of them begins."""
+        begin, began = len(self.records), []
+        self.places.append(begin)
+        self.steps.append(step)
+        self.records += [_sharing(), threads.control.ctypes.data, 0, count, *[0] * (2 * count)]
+        yield began
+        end = len(self.records)
+        self.records[begin + 2] = end - begin
+        for i, (at, after) in enumerate(pairwise([*began, end])):
+            self.records[begin + 4 + 2 * i : begin + 6 + 2 * i] = at - begin, after - at
 
     def finish(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (records, cells) as arrays of 64-bit words."""

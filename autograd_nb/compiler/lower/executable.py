@@ -74,7 +74,8 @@ class Executable:
         self._offsets = offsets
         self._live: list[tuple[int, _Slot, str]] = []  # cell, slot, type
         self._slot_cells: dict[tuple[int, str], int] = {}
-        self.segments: list[tuple[int, int] | list[tuple[int, int]] | Step] = []  # a list: ranges for threads to share
+        self.segments: list[tuple[int, int] | Step] = []  # a range of records, or what Python runs
+        self.shared = 0  # steps whose records threads take in turn
         self.writes = any(changes(s) for s in steps)  # to arguments or state
         self.starts_over = False  # whether a check that fails raises Refused
         checks = [i for i, s in enumerate(steps) if s.check is not None and not hasattr(s.check, "fatal")]
@@ -116,14 +117,12 @@ class Executable:
         if parts is None:
             self.table.add(step.call.entry, self._operands(step), i)
             return start
-        self._close(start)
-        ranges = []
-        for part in parts:
-            begin = len(self.table.records)
-            self.table.add(step.call.entry, self._part(step, part), i)
-            ranges.append((begin, len(self.table.records) - begin))
-        self.segments.append(ranges)
-        return len(self.table.records)
+        with self.table.shared(len(parts), i) as began:
+            for part in parts:
+                began.append(len(self.table.records))
+                self.table.add(step.call.entry, self._part(step, part), i)
+        self.shared += 1
+        return start
 
     def _close(self, start: int) -> None:
         if len(self.table.records) > start:
@@ -232,8 +231,6 @@ class Executable:
         for segment in self.segments:
             if segment.__class__ is tuple:
                 self.drive(*segment)  # type: ignore[misc]
-            elif segment.__class__ is list:
-                threads.run(self.drive, segment.copy())  # type: ignore[union-attr,arg-type]
             else:
                 self._python(segment)  # type: ignore[arg-type]
 

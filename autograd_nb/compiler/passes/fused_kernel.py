@@ -20,7 +20,7 @@ from .fusion_group import Group
 from .pointwise_step import FoldMember, Member, walk
 
 #: work from which folds are made in blocks: less than alone, as the pointwise steps among them would be shared by threads too
-BLOCKS = 2 * threads.WORTH
+BLOCKS = 1 << 22
 
 
 def merged(

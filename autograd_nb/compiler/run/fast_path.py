@@ -85,7 +85,7 @@ def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> None:
 
 
 def _is_common(variant: Any) -> bool:
-    """Return whether a program needs no undoing, does not both read a gradient and leave another one for it, and is no work for several threads."""
+    """Return whether a program needs no undoing, and does not both read a gradient and leave another one for it."""
     program, begun = variant.program, {id(h.leaf) for h in variant.initial.held}
     if variant.sharing or not program.repeatable:
         return False

@@ -15,6 +15,7 @@ import numpy as np
 from ... import launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates import draws
+from ...graph.noted import Turn
 from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.inplace import write_inplace
@@ -119,13 +120,19 @@ def _scale(p: float) -> float:
     return 1.0 / (1.0 - p) if p < 1.0 else 0.0
 
 
+def _turn() -> tuple[int, int]:
+    """Return (seed, call) of a draw of which passes like this one will have another."""
+    seed, call = stream(None)
+    return seed, Turn(call) if call.__class__ is int else call
+
+
 def _apply(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Tensor:
     x, p = _checked(input, p, op, train)
     if not train or p == 0.0 or x._layout.size == 0:
         return x
     if not x._layout.dtype.is_floating_point:
         return _all_fallen(x, inplace)
-    args = (_threshold(p), _scale(p), *stream(None))
+    args = (_threshold(p), _scale(p), *_turn())
     if inplace:
         return write_inplace(native_dropout, _in_memory(_drop_into), x, *args)
     return native_dropout(x, *args)
@@ -138,7 +145,7 @@ def _apply_alpha(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Any
     if p == 1.0:
         return _all_fallen(x, inplace)
     a, b, fallen = _alpha_constants(p)
-    args = (_threshold(p), a, b, fallen, *stream(None))
+    args = (_threshold(p), a, b, fallen, *_turn())
     if inplace:
         return write_inplace(alpha_dropout_kernel, _in_memory(_alpha_into), x, *args)
     return alpha_dropout_kernel(x, *args)
@@ -162,9 +169,9 @@ def _apply_feature(input: Any, p: Any, train: bool, inplace: bool, op: str, alph
         raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input (input.shape={list(x.shape)})")
     mask = new_empty((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype).fill_(1)
     if not alpha:
-        mask = native_dropout(mask, _threshold(p), _scale(p), *stream(None))
+        mask = native_dropout(mask, _threshold(p), _scale(p), *_turn())
         return x.mul_(mask) if inplace else x * mask
-    mask = native_dropout(mask, _threshold(p), 1.0, *stream(None))
+    mask = native_dropout(mask, _threshold(p), 1.0, *_turn())
     a, b, fallen = _alpha_constants(p)
     factor, shift = mask * a, mask * (b - fallen) + fallen
     return x.mul_(factor).add_(shift) if inplace else x * factor + shift

@@ -1,0 +1,368 @@
+"""Threads that share the work of one launch: native code hands it over, so that a piece of some microseconds pays.
+
+A launch is cut in parts, each a list of arguments for the same kernel. While the caller holds the interpreter's lock, the arguments of all parts
+are read into blocks (`entry_point`); then it lets go of the lock, and the threads take one part after the other, the caller among them.
+None of it runs Python. A thread that finds nothing more to do looks out for the next job for a while (`SPINS`) before it sleeps: between
+the launches of one training step it need not be woken, which takes the system tens of microseconds.
+
+All that threads share are words of 64 bits in one array, by lines of the cache: the *ticket* (the job's number, how many parts it has, and the next
+one), which a thread takes a part by raising, if it is still what the thread has read; so nobody takes a part of a job that is over. What
+a job is, is written before its ticket, and stays until all its parts are done. An array serves one caller at a time; another one does its
+parts by itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...threads import lock
+from . import linking, llvm_text
+
+SPINS = 1 << 13  #: pauses, of 10 to 50 ns each, for which a thread looks out for work before it sleeps
+PARTS = 256  #: of a job at most: their arguments stand on the caller's stack
+MOST = 256  #: threads
+
+_LINE = 8  #: words
+_JOB, _DONE, _BUSY, _FAILED, _WORKERS = _LINE, 2 * _LINE, 3 * _LINE, 4 * _LINE, 5 * _LINE
+
+# where CPython keeps, in bytes from the start of an object, what its public structs declare
+_SIZE, _ITEMS = object.__basicsize__, tuple.__basicsize__
+_BYTES = bytes.__basicsize__ - 1
+
+_X86, _ARM = ("llvm.x86.sse2.pause", "", ""), ("llvm.aarch64.hint", "i32", "i32 1")
+#: LLVM's name for the instruction that says to the processor that a thread only waits, the type of its argument, and it
+_PAUSE = {"x86_64": _X86, "amd64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(platform.machine().lower())
+
+_POOL = f"""
+declare i32 @PyThread_acquire_lock(ptr, i32)
+declare void @PyThread_release_lock(ptr)
+
+{f"declare void @{_PAUSE[0]}({_PAUSE[1]})" if _PAUSE else ""}
+define internal void @pause() {{
+  {f"call void @{_PAUSE[0]}({_PAUSE[2]})" if _PAUSE else ""}
+  ret void
+}}
+
+; take parts of the present job until none is left, as thread %me of those that work; return how many
+define internal i64 @work(ptr %words, i64 %me) {{
+entry:
+  %excinfo = alloca ptr
+  %allowed.at = getelementptr i64, ptr %words, i64 1
+  %done.at = getelementptr i64, ptr %words, i64 {_DONE}
+  %failed.at = getelementptr i64, ptr %words, i64 {_FAILED}
+  %why.at = getelementptr i64, ptr %words, i64 {_FAILED + 1}
+  %call.at = getelementptr i64, ptr %words, i64 {_JOB}
+  %self.at = getelementptr i64, ptr %words, i64 {_JOB + 1}
+  %blocks.at = getelementptr i64, ptr %words, i64 {_JOB + 2}
+  br label %look
+look:
+  %taken = phi i64 [ 0, %entry ], [ %taken, %try ], [ %more, %finished ]
+  %ticket = load atomic i64, ptr %words seq_cst, align 8
+  %next = and i64 %ticket, 65535
+  %shifted = lshr i64 %ticket, 16
+  %count = and i64 %shifted, 65535
+  %left = icmp ult i64 %next, %count
+  br i1 %left, label %ask, label %out
+ask:
+  %allowed = load atomic i64, ptr %allowed.at monotonic, align 8
+  %may = icmp ult i64 %me, %allowed
+  br i1 %may, label %try, label %out
+try:
+  %raised = add i64 %ticket, 1
+  %pair = cmpxchg ptr %words, i64 %ticket, i64 %raised seq_cst seq_cst
+  %won = extractvalue {{ i64, i1 }} %pair, 1
+  br i1 %won, label %run, label %look
+run:
+  %call = load ptr, ptr %call.at
+  %self = load ptr, ptr %self.at
+  %blocks = load ptr, ptr %blocks.at
+  %block.at = getelementptr ptr, ptr %blocks, i64 %next
+  %block = load ptr, ptr %block.at
+  store ptr null, ptr %excinfo
+  %status = call i32 %call(ptr %self, ptr %block, ptr %excinfo)
+  switch i32 %status, label %failed [ i32 0, label %finished i32 -2, label %finished ]
+failed:
+  %wide = sext i32 %status to i64
+  %first = cmpxchg ptr %failed.at, i64 0, i64 %wide seq_cst seq_cst
+  %mine = extractvalue {{ i64, i1 }} %first, 1
+  br i1 %mine, label %tell, label %finished
+tell:
+  %why = load ptr, ptr %excinfo
+  store ptr %why, ptr %why.at
+  br label %finished
+finished:
+  %more = add i64 %taken, 1
+  %was = atomicrmw add ptr %done.at, i64 1 seq_cst
+  br label %look
+out:
+  ret i64 %taken
+}}
+
+; the life of a thread; %line: its own: whether it sleeps, the lock it sleeps at, all words, its number
+define void @pool_serve(ptr %line) {{
+entry:
+  %lock.at = getelementptr i64, ptr %line, i64 1
+  %lock = load ptr, ptr %lock.at
+  %words.at = getelementptr i64, ptr %line, i64 2
+  %words = load ptr, ptr %words.at
+  %me.at = getelementptr i64, ptr %line, i64 3
+  %me = load i64, ptr %me.at
+  br label %fresh
+fresh:
+  br label %look
+look:
+  %spun = phi i64 [ 0, %fresh ], [ %spun1, %spin ]
+  %taken = call i64 @work(ptr %words, i64 %me)
+  %some = icmp ne i64 %taken, 0
+  br i1 %some, label %fresh, label %spin
+spin:
+  call void @pause()
+  %spun1 = add i64 %spun, 1
+  %patient = icmp ult i64 %spun1, {SPINS}
+  br i1 %patient, label %look, label %tired
+tired:
+  %w1 = atomicrmw xchg ptr %line, i64 1 seq_cst
+  %late = call i64 @work(ptr %words, i64 %me)
+  %found = icmp ne i64 %late, 0
+  br i1 %found, label %up, label %sleep
+up:
+  %before = atomicrmw xchg ptr %line, i64 0 seq_cst
+  %unseen = icmp ne i64 %before, 0
+  br i1 %unseen, label %fresh, label %sleep
+sleep:
+  %got = call i32 @PyThread_acquire_lock(ptr %lock, i32 1)
+  br label %fresh
+}}
+
+; do the parts of a job; %call: of (self, block, where it leaves why it failed); return its status, and let %why say more
+define i32 @pool_share(ptr %words, ptr %call, ptr %self, ptr %blocks, i64 %count, i64 %threads, ptr %why) {{
+entry:
+  %busy.at = getelementptr i64, ptr %words, i64 {_BUSY}
+  %busy = atomicrmw xchg ptr %busy.at, i64 1 seq_cst
+  %other = icmp ne i64 %busy, 0
+  br i1 %other, label %alone, label %publish
+alone:
+  %i = phi i64 [ 0, %entry ], [ %i1, %went ]
+  %over = icmp eq i64 %i, %count
+  br i1 %over, label %good, label %one
+one:
+  %b.at = getelementptr ptr, ptr %blocks, i64 %i
+  %b = load ptr, ptr %b.at
+  %s = call i32 %call(ptr %self, ptr %b, ptr %why)
+  %i1 = add i64 %i, 1
+  switch i32 %s, label %bad [ i32 0, label %went i32 -2, label %went ]
+went:
+  br label %alone
+bad:
+  ret i32 %s
+good:
+  ret i32 0
+publish:
+  %call.at = getelementptr i64, ptr %words, i64 {_JOB}
+  %self.at = getelementptr i64, ptr %words, i64 {_JOB + 1}
+  %blocks.at = getelementptr i64, ptr %words, i64 {_JOB + 2}
+  %yield.at = getelementptr i64, ptr %words, i64 {_JOB + 3}
+  %done.at = getelementptr i64, ptr %words, i64 {_DONE}
+  %failed.at = getelementptr i64, ptr %words, i64 {_FAILED}
+  %why.at = getelementptr i64, ptr %words, i64 {_FAILED + 1}
+  %allowed.at = getelementptr i64, ptr %words, i64 1
+  store ptr %call, ptr %call.at
+  store ptr %self, ptr %self.at
+  store ptr %blocks, ptr %blocks.at
+  store i64 0, ptr %failed.at
+  store ptr null, ptr %why.at
+  store atomic i64 0, ptr %done.at monotonic, align 8
+  store atomic i64 %threads, ptr %allowed.at monotonic, align 8
+  %ticket = load atomic i64, ptr %words monotonic, align 8
+  %number = lshr i64 %ticket, 32
+  %number1 = add i64 %number, 1
+  %high = shl i64 %number1, 32
+  %middle = shl i64 %count, 16
+  %new = or i64 %high, %middle
+  %t = atomicrmw xchg ptr %words, i64 %new seq_cst
+  br label %wake
+wake:
+  %k = phi i64 [ 1, %publish ], [ %k1, %awake ]
+  %through = icmp uge i64 %k, %threads
+  br i1 %through, label %begin, label %ask
+ask:
+  %k8 = mul i64 %k, {_LINE}
+  %line.no = add i64 %k8, {_WORKERS - _LINE}
+  %line = getelementptr i64, ptr %words, i64 %line.no
+  %sleeps = load atomic i64, ptr %line seq_cst, align 8
+  %asleep = icmp ne i64 %sleeps, 0
+  br i1 %asleep, label %call_it, label %awake
+call_it:
+  %slept = atomicrmw xchg ptr %line, i64 0 seq_cst
+  %really = icmp ne i64 %slept, 0
+  br i1 %really, label %release, label %awake
+release:
+  %lock.at = getelementptr i64, ptr %line, i64 1
+  %lock = load ptr, ptr %lock.at
+  call void @PyThread_release_lock(ptr %lock)
+  br label %awake
+awake:
+  %k1 = add i64 %k, 1
+  br label %wake
+begin:
+  %mine = call i64 @work(ptr %words, i64 0)
+  br label %wait
+wait:
+  %spun = phi i64 [ 0, %begin ], [ %spun1, %spin ], [ 0, %tired ], [ 0, %give ]
+  %done = load atomic i64, ptr %done.at seq_cst, align 8
+  %all = icmp eq i64 %done, %count
+  br i1 %all, label %end, label %spin
+spin:
+  call void @pause()
+  %spun1 = add i64 %spun, 1
+  %patient = icmp ult i64 %spun1, 1024
+  br i1 %patient, label %wait, label %tired
+tired:
+  %yield = load ptr, ptr %yield.at
+  %can = icmp ne ptr %yield, null
+  br i1 %can, label %give, label %wait
+give:
+  %given = call i32 %yield()
+  br label %wait
+end:
+  %failed = load i64, ptr %failed.at
+  %reason = load ptr, ptr %why.at
+  store ptr %reason, ptr %why
+  store atomic i64 0, ptr %busy.at seq_cst, align 8
+  %status = trunc i64 %failed to i32
+  ret i32 %status
+}}
+"""
+
+#: from Python: (a kernel's entry point, a list of tuples of its arguments, threads)
+_SPREAD = f"""
+declare i64 @PyLong_AsLongLong(ptr)
+declare i64 @PyList_Size(ptr)
+declare ptr @PyList_GetItem(ptr, i64)
+declare ptr @PyCFunction_GetSelf(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare void @Py_IncRef(ptr)
+declare i32 @pool_share(ptr, ptr, ptr, ptr, i64, i64, ptr)
+@_Py_NoneStruct = external global i8
+
+define ptr @pool_spread(ptr %self, ptr %args, i64 %none) {{
+entry:
+  %words.word = call i64 @PyLong_AsLongLong(ptr %self)
+  %words = inttoptr i64 %words.word to ptr
+  %function = load ptr, ptr %args
+  %parts.at = getelementptr ptr, ptr %args, i64 1
+  %parts = load ptr, ptr %parts.at
+  %threads.at = getelementptr ptr, ptr %args, i64 2
+  %threads.number = load ptr, ptr %threads.at
+  %threads = call i64 @PyLong_AsLongLong(ptr %threads.number)
+  %kernel = call ptr @PyCFunction_GetSelf(ptr %function)
+  %parse.at = getelementptr i8, ptr %kernel, i64 {_BYTES + 16}
+  %parse = load ptr, ptr %parse.at
+  %call.at = getelementptr i8, ptr %kernel, i64 {_BYTES + 24}
+  %call = load ptr, ptr %call.at
+  %throw.at = getelementptr i8, ptr %kernel, i64 {_BYTES + 32}
+  %throw = load ptr, ptr %throw.at
+  %count = call i64 @PyList_Size(ptr %parts)
+  %why = alloca ptr
+  store ptr null, ptr %why
+  %blocks = alloca ptr, i64 %count
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i1, %keep ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %ask, label %share
+ask:
+  %part = call ptr @PyList_GetItem(ptr %parts, i64 %i)
+  %size.at = getelementptr i8, ptr %part, i64 {_SIZE}
+  %size = load i64, ptr %size.at
+  %items = getelementptr i8, ptr %part, i64 {_ITEMS}
+  %room = call i64 %parse(ptr %kernel, ptr %items, i64 %size, ptr null)
+  %right = icmp sge i64 %room, 0
+  br i1 %right, label %read, label %failed
+read:
+  %block = alloca i64, i64 %room
+  %total = call i64 %parse(ptr %kernel, ptr %items, i64 %size, ptr %block)
+  %read_all = icmp sge i64 %total, 0
+  br i1 %read_all, label %keep, label %failed
+keep:
+  %block.at = getelementptr ptr, ptr %blocks, i64 %i
+  store ptr %block, ptr %block.at
+  %i1 = add i64 %i, 1
+  br label %next
+share:
+  %state = call ptr @PyEval_SaveThread()
+  %status = call i32 @pool_share(ptr %words, ptr %call, ptr %kernel, ptr %blocks, i64 %count, i64 %threads, ptr %why)
+  call void @PyEval_RestoreThread(ptr %state)
+  switch i32 %status, label %raises [ i32 0, label %good i32 -2, label %good ]
+raises:
+  %reason = load ptr, ptr %why
+  %error = call ptr %throw(i32 %status, ptr %reason)
+  ret ptr %error
+good:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+failed:
+  ret ptr null
+}}
+"""
+
+def _address(function: Any) -> int:
+    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+class Pool:
+    """Threads that work for one caller at a time; they begin when they are first wanted."""
+
+    def __init__(self) -> None:
+        room = np.zeros(_WORKERS + _LINE * MOST, np.int64)
+        at = -room.ctypes.data % (8 * _LINE) // 8
+        self.words = room[at:]
+        self.address = int(self.words.ctypes.data)
+        self.begun = 0  # of the threads beside the caller
+        self._beginning = lock()
+        give_way = getattr(ctypes.pythonapi, "sched_yield", None)
+        self.words[_JOB + 3] = 0 if give_way is None else _address(give_way)
+        self._serve = llvm_text.linked(_POOL, "pool_serve")
+        self.spread = llvm_text.bound_to(self.address, "pool_spread", _SPREAD, linking.FASTCALL)
+
+    def run(self, entry: Callable[..., Any], parts: list[tuple[Any, ...]], threads: int) -> None:
+        """Call a kernel's entry point for all argument lists, on so many threads."""
+        threads = min(threads, len(parts))
+        if self.begun < threads - 1:
+            self.begin(threads)
+        if len(parts) <= PARTS:
+            self.spread(entry, parts, threads)
+        else:
+            for i in range(0, len(parts), PARTS):
+                self.spread(entry, parts[i : i + PARTS], threads)
+
+    def begin(self, threads: int) -> None:
+        """Let so many threads, the caller among them, be there, or as many as the system gives. Python does not know of them."""
+        with self._beginning:
+            while self.begun < min(threads, MOST) - 1:
+                number = self.begun + 1
+                line = self.words[_WORKERS + _LINE * self.begun :]
+                if not line[1]:
+                    line[1], line[2], line[3] = _new_lock(), self.address, number
+                if _start(self._serve, int(line.ctypes.data)) == _NONE:
+                    return  # the system has no thread to give
+                self.begun = number
+
+
+def _new_lock() -> int:
+    """Return a lock of the interpreter's, taken: threads that do not run Python may sleep at it."""
+    made = int(_allocate())
+    _acquire(made, 1)
+    return made
+
+
+_NONE = ctypes.c_ulong(-1).value
+_start = ctypes.PYFUNCTYPE(ctypes.c_ulong, ctypes.c_void_p, ctypes.c_void_p)(("PyThread_start_new_thread", ctypes.pythonapi))
+_allocate = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThread_allocate_lock", ctypes.pythonapi))
+_acquire = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(("PyThread_acquire_lock", ctypes.pythonapi))
