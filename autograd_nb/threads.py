@@ -181,7 +181,12 @@ def cut(size: int, count: int, step: int = 1) -> Iterator[tuple[int, int]]:
 
 def pieces(size: int, work: int, step: int = 1) -> Iterator[tuple[int, int]]:
     """Return pieces of ``range(size)`` for as many threads as are allowed."""
-    return cut(size, settings.threads * (4 if work >= MANY else 1), step)
+    return cut(size, _count(work), step)
+
+
+def _count(work: int) -> int:
+    """Return how many pieces are made of so much work."""
+    return settings.threads * (4 if work >= MANY else 1)
 
 
 class Split:
@@ -197,8 +202,14 @@ class Split:
     def __call__(self, *args: Any) -> None:
         if settings.threads == 1:
             self.entry(*args)
+        elif self.entry.__class__ is _NATIVE:
+            self.share(args)
         else:
             run(self.entry, self.parts(args))
+
+    def share(self, args: tuple[Any, ...]) -> None:
+        """Let threads do the pieces, of an entry point of machine code."""
+        run(self.entry, self.parts(args))
 
     def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Return the argument lists of the pieces."""
@@ -216,6 +227,9 @@ class Flat(Split):
 
     def __init__(self, entry: Entry, first: int, work: int):
         self.entry, self.first, self.work = entry, first, work
+
+    def share(self, args: tuple[Any, ...]) -> None:
+        (_pool or _renew()).cut(self.entry, args, args[self.first].size, ALIGN, _count(self.work), settings.threads, 0, 0)
 
     def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         found = []
@@ -237,6 +251,10 @@ class Walk(Split):
 
     def __init__(self, entry: Entry, loops: int, axis: int, step: int, work: int):
         self.entry, self.loops, self.axis, self.step, self.work = entry, loops, axis, step, work
+
+    def share(self, args: tuple[Any, ...]) -> None:
+        axis = self.axis
+        (_pool or _renew()).cut(self.entry, args, int(args[0][axis]), self.step, _count(self.work), settings.threads, self.loops, axis)
 
     def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         dims, *rest = args

@@ -31,15 +31,20 @@ def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The number of pieces of every launch that was split."""
+    """The number of pieces of every launch that was split, or that are wanted of it."""
     seen: list[int] = []
-    run = threads.run
+    run, cut = pool.Pool.run, pool.Pool.cut
 
-    def counted(entry: Callable, parts: list[tuple]) -> None:
+    def counted(self: pool.Pool, entry: Callable, parts: list[tuple], number: int) -> None:
         seen.append(len(parts))
-        run(entry, parts)
+        run(self, entry, parts, number)
 
-    monkeypatch.setattr(threads, "run", counted)
+    def counted_cut(self: pool.Pool, entry: Callable, args: tuple, length: int, step: int, wanted: int, *rest: int) -> None:
+        seen.append(wanted)
+        cut(self, entry, args, length, step, wanted, *rest)
+
+    monkeypatch.setattr(pool.Pool, "run", counted)
+    monkeypatch.setattr(pool.Pool, "cut", counted_cut)
     return seen
 
 

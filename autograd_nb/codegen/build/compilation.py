@@ -21,7 +21,7 @@ import linecache
 import os
 import sys
 import types as pytypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -297,9 +297,18 @@ def _interpreted(function: pytypes.FunctionType) -> Entry:
 def _entry_of(code: Code, argtypes: tuple[str, ...]) -> Entry:
     """Return the function that Python calls for machine code, linked."""
     linked = link(code)
-    entry: Entry = callable_of(linked)
+    entry: Entry = callable_of(linked, bytes(itertools.chain.from_iterable(map(_widths, argtypes))))
     _linked[id(entry)] = entry, linked, argtypes
     return entry
+
+
+def _widths(argtype: str) -> Sequence[int]:
+    """Return what `linking.function` asks of the words of an argument."""
+    if argtype.endswith("[:]"):
+        return np.dtype(argtype[:-3]).itemsize, 0
+    if argtype.startswith("("):
+        return [0] * int(argtype.strip("()"))
+    return (0, 0) if argtype.startswith("[") or argtype == "complex128" else (0,)
 
 
 def native(entry: Entry) -> tuple[int, tuple[str, ...]]:

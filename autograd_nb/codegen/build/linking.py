@@ -189,7 +189,10 @@ def described(name: str, address: int, flags: int) -> Method:
     return method
 
 
-def function(linked: Linked) -> Any:
-    """Return the function that Python calls for a kernel."""
-    bound = struct.pack("@PPPPP", id(np.ndarray), linked.address, linked.parse, linked.call, linked.throw)
+def function(linked: Linked, widths: bytes) -> Any:
+    """Return the function that Python calls for a kernel.
+
+    ``widths``: for each word of a block of arguments the bytes of an element, where it is the size of an array whose address comes next, else 0.
+    """
+    bound = struct.pack("@PPPPP", id(np.ndarray), linked.address, linked.parse, linked.call, linked.throw) + widths
     return new_function(ctypes.addressof(described(linked.name, linked.entry, FASTCALL)), bound, None)

@@ -239,8 +239,7 @@ end:
 }}
 """
 
-#: from Python: (a kernel's entry point, a list of tuples of its arguments, threads)
-_SPREAD = f"""
+_DECLARED = f"""
 declare i64 @PyLong_AsLongLong(ptr)
 declare i64 @PyList_Size(ptr)
 declare ptr @PyList_GetItem(ptr, i64)
@@ -251,51 +250,34 @@ declare void @Py_IncRef(ptr)
 declare i32 @pool_share(ptr, ptr, ptr, ptr, i64, i64, ptr)
 @_Py_NoneStruct = external global i8
 
-define ptr @pool_spread(ptr %self, ptr %args, i64 %none) {{
-entry:
-  %words.word = call i64 @PyLong_AsLongLong(ptr %self)
-  %words = inttoptr i64 %words.word to ptr
-  %function = load ptr, ptr %args
-  %parts.at = getelementptr ptr, ptr %args, i64 1
-  %parts = load ptr, ptr %parts.at
-  %threads.at = getelementptr ptr, ptr %args, i64 2
-  %threads.number = load ptr, ptr %threads.at
-  %threads = call i64 @PyLong_AsLongLong(ptr %threads.number)
-  %kernel = call ptr @PyCFunction_GetSelf(ptr %function)
+define internal i64 @number(ptr %args, i64 %i) {{
+  %at = getelementptr ptr, ptr %args, i64 %i
+  %object = load ptr, ptr %at
+  %found = call i64 @PyLong_AsLongLong(ptr %object)
+  ret i64 %found
+}}
+
+; what parses the arguments in a tuple: into a block, or without one, how many words that takes; -1 where they are wrong
+define internal i64 @parsed(ptr %kernel, ptr %tuple, ptr %block) {{
   %parse.at = getelementptr i8, ptr %kernel, i64 {_BYTES + 16}
   %parse = load ptr, ptr %parse.at
+  %size.at = getelementptr i8, ptr %tuple, i64 {_SIZE}
+  %size = load i64, ptr %size.at
+  %items = getelementptr i8, ptr %tuple, i64 {_ITEMS}
+  %found = call i64 %parse(ptr %kernel, ptr %items, i64 %size, ptr %block)
+  ret i64 %found
+}}
+
+; share the work of a kernel's blocks, and return None, or raise what it raises
+define internal ptr @shared(ptr %self, ptr %kernel, ptr %blocks, i64 %count, i64 %threads) {{
+  %words.word = call i64 @PyLong_AsLongLong(ptr %self)
+  %words = inttoptr i64 %words.word to ptr
   %call.at = getelementptr i8, ptr %kernel, i64 {_BYTES + 24}
   %call = load ptr, ptr %call.at
   %throw.at = getelementptr i8, ptr %kernel, i64 {_BYTES + 32}
   %throw = load ptr, ptr %throw.at
-  %count = call i64 @PyList_Size(ptr %parts)
   %why = alloca ptr
   store ptr null, ptr %why
-  %blocks = alloca ptr, i64 %count
-  br label %next
-next:
-  %i = phi i64 [ 0, %entry ], [ %i1, %keep ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %ask, label %share
-ask:
-  %part = call ptr @PyList_GetItem(ptr %parts, i64 %i)
-  %size.at = getelementptr i8, ptr %part, i64 {_SIZE}
-  %size = load i64, ptr %size.at
-  %items = getelementptr i8, ptr %part, i64 {_ITEMS}
-  %room = call i64 %parse(ptr %kernel, ptr %items, i64 %size, ptr null)
-  %right = icmp sge i64 %room, 0
-  br i1 %right, label %read, label %failed
-read:
-  %block = alloca i64, i64 %room
-  %total = call i64 %parse(ptr %kernel, ptr %items, i64 %size, ptr %block)
-  %read_all = icmp sge i64 %total, 0
-  br i1 %read_all, label %keep, label %failed
-keep:
-  %block.at = getelementptr ptr, ptr %blocks, i64 %i
-  store ptr %block, ptr %block.at
-  %i1 = add i64 %i, 1
-  br label %next
-share:
   %state = call ptr @PyEval_SaveThread()
   %status = call i32 @pool_share(ptr %words, ptr %call, ptr %kernel, ptr %blocks, i64 %count, i64 %threads, ptr %why)
   call void @PyEval_RestoreThread(ptr %state)
@@ -307,10 +289,177 @@ raises:
 good:
   call void @Py_IncRef(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
+}}
+"""
+
+#: from Python: (a kernel's entry point, a list of tuples of its arguments, threads)
+_SPREAD = f"""{_DECLARED}
+define ptr @pool_spread(ptr %self, ptr %args, i64 %none) {{
+entry:
+  %function = load ptr, ptr %args
+  %parts.at = getelementptr ptr, ptr %args, i64 1
+  %parts = load ptr, ptr %parts.at
+  %threads = call i64 @number(ptr %args, i64 2)
+  %kernel = call ptr @PyCFunction_GetSelf(ptr %function)
+  %count = call i64 @PyList_Size(ptr %parts)
+  %blocks = alloca ptr, i64 %count
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i1, %keep ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %ask, label %share
+ask:
+  %part = call ptr @PyList_GetItem(ptr %parts, i64 %i)
+  %room = call i64 @parsed(ptr %kernel, ptr %part, ptr null)
+  %right = icmp sge i64 %room, 0
+  br i1 %right, label %read, label %failed
+read:
+  %block = alloca i64, i64 %room
+  %total = call i64 @parsed(ptr %kernel, ptr %part, ptr %block)
+  %read_all = icmp sge i64 %total, 0
+  br i1 %read_all, label %keep, label %failed
+keep:
+  %block.at = getelementptr ptr, ptr %blocks, i64 %i
+  store ptr %block, ptr %block.at
+  %i1 = add i64 %i, 1
+  br label %next
+share:
+  %done = call ptr @shared(ptr %self, ptr %kernel, ptr %blocks, i64 %count, i64 %threads)
+  ret ptr %done
 failed:
   ret ptr null
 }}
 """
+
+#: from Python: (a kernel's entry point, its arguments, a loop's length, multiples at which it may be cut, pieces, threads, loops, which of
+#: them). Where there are loops, the first argument is their table (sizes, then the strides of each array); else all arrays are of that length
+_CUT = f"""{_DECLARED}
+define ptr @pool_cut(ptr %self, ptr %args, i64 %none) {{
+entry:
+  %function = load ptr, ptr %args
+  %given.at = getelementptr ptr, ptr %args, i64 1
+  %given = load ptr, ptr %given.at
+  %length = call i64 @number(ptr %args, i64 2)
+  %step = call i64 @number(ptr %args, i64 3)
+  %wanted = call i64 @number(ptr %args, i64 4)
+  %threads = call i64 @number(ptr %args, i64 5)
+  %loops = call i64 @number(ptr %args, i64 6)
+  %axis = call i64 @number(ptr %args, i64 7)
+  %kernel = call ptr @PyCFunction_GetSelf(ptr %function)
+  %room = call i64 @parsed(ptr %kernel, ptr %given, ptr null)
+  %right = icmp sge i64 %room, 0
+  br i1 %right, label %read, label %failed
+read:
+  %first = alloca i64, i64 %room
+  %total = call i64 @parsed(ptr %kernel, ptr %given, ptr %first)
+  %read_all = icmp sge i64 %total, 0
+  br i1 %read_all, label %sizes, label %failed
+sizes:
+  %widths = getelementptr i8, ptr %kernel, i64 {_BYTES + 40}
+  %above = add i64 %length, %step
+  %above1 = sub i64 %above, 1
+  %units = sdiv i64 %above1, %step
+  %less = icmp slt i64 %units, %wanted
+  %count = select i1 %less, i64 %units, i64 %wanted
+  %blocks = alloca ptr, i64 %count
+  %walks = icmp ne i64 %loops, 0
+  %table.at = getelementptr i64, ptr %first, i64 1
+  br label %next
+next:
+  %i = phi i64 [ 0, %sizes ], [ %i1, %cut ]
+  %begin = phi i64 [ 0, %sizes ], [ %end, %cut ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %piece, label %share
+piece:
+  %i1 = add i64 %i, 1
+  %many = mul i64 %units, %i1
+  %unit = sdiv i64 %many, %count
+  %far = mul i64 %unit, %step
+  %over = icmp sgt i64 %far, %length
+  %end = select i1 %over, i64 %length, i64 %far
+  %extent = sub i64 %end, %begin
+  %block = alloca i64, i64 %room
+  %block.at = getelementptr ptr, ptr %blocks, i64 %i
+  store ptr %block, ptr %block.at
+  br i1 %walks, label %copy, label %words
+copy:
+  %numbers = load i64, ptr %first
+  %own = alloca i64, i64 %numbers
+  %table = load ptr, ptr %table.at
+  br label %copy_test
+copy_test:
+  %c = phi i64 [ 0, %copy ], [ %c1, %copy_one ]
+  %c_more = icmp slt i64 %c, %numbers
+  br i1 %c_more, label %copy_one, label %copied
+copy_one:
+  %from = getelementptr i64, ptr %table, i64 %c
+  %into = getelementptr i64, ptr %own, i64 %c
+  %number = load i64, ptr %from
+  store i64 %number, ptr %into
+  %c1 = add i64 %c, 1
+  br label %copy_test
+copied:
+  %axis.at = getelementptr i64, ptr %own, i64 %axis
+  store i64 %extent, ptr %axis.at
+  store i64 %numbers, ptr %block
+  %own.at = getelementptr i64, ptr %block, i64 1
+  store ptr %own, ptr %own.at
+  %column = add i64 %loops, %axis
+  br label %words
+words:
+  %w0 = phi i64 [ 0, %piece ], [ 2, %copied ]
+  %stride.no0 = phi i64 [ 0, %piece ], [ %column, %copied ]
+  br label %word
+word:
+  %w = phi i64 [ %w0, %words ], [ %w1, %plain ], [ %w2, %array ]
+  %stride.no = phi i64 [ %stride.no0, %words ], [ %stride.no, %plain ], [ %stride.next, %array ]
+  %w_more = icmp slt i64 %w, %room
+  br i1 %w_more, label %look, label %cut
+look:
+  %width.at = getelementptr i8, ptr %widths, i64 %w
+  %width.byte = load i8, ptr %width.at
+  %width = zext i8 %width.byte to i64
+  %source = getelementptr i64, ptr %first, i64 %w
+  %target = getelementptr i64, ptr %block, i64 %w
+  %value = load i64, ptr %source
+  %is_array = icmp ne i64 %width, 0
+  br i1 %is_array, label %strided, label %plain
+plain:
+  store i64 %value, ptr %target
+  %w1 = add i64 %w, 1
+  br label %word
+strided:
+  br i1 %walks, label %of_table, label %array
+of_table:
+  %whole = load ptr, ptr %table.at
+  %stride.at = getelementptr i64, ptr %whole, i64 %stride.no
+  %stride.found = load i64, ptr %stride.at
+  %gone = mul i64 %begin, %stride.found
+  %rest = sub i64 %value, %gone
+  br label %array
+array:
+  %moved = phi i64 [ %begin, %strided ], [ %gone, %of_table ]
+  %size = phi i64 [ %extent, %strided ], [ %rest, %of_table ]
+  %stride.next = add i64 %stride.no, %loops
+  store i64 %size, ptr %target
+  %data.at = getelementptr i64, ptr %source, i64 1
+  %data = load i64, ptr %data.at
+  %bytes = mul i64 %moved, %width
+  %begins = add i64 %data, %bytes
+  %begins.at = getelementptr i64, ptr %target, i64 1
+  store i64 %begins, ptr %begins.at
+  %w2 = add i64 %w, 2
+  br label %word
+cut:
+  br label %next
+share:
+  %done = call ptr @shared(ptr %self, ptr %kernel, ptr %blocks, i64 %count, i64 %threads)
+  ret ptr %done
+failed:
+  ret ptr null
+}}
+"""
+
 
 def _address(function: Any) -> int:
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
@@ -330,6 +479,7 @@ class Pool:
         self.words[_JOB + 3] = 0 if give_way is None else _address(give_way)
         self._serve = llvm_text.linked(_POOL, "pool_serve")
         self.spread = llvm_text.bound_to(self.address, "pool_spread", _SPREAD, linking.FASTCALL)
+        self._cut = llvm_text.bound_to(self.address, "pool_cut", _CUT, linking.FASTCALL)
 
     def run(self, entry: Callable[..., Any], parts: list[tuple[Any, ...]], threads: int) -> None:
         """Call a kernel's entry point for all argument lists, on so many threads."""
@@ -341,6 +491,15 @@ class Pool:
         else:
             for i in range(0, len(parts), PARTS):
                 self.spread(entry, parts[i : i + PARTS], threads)
+
+    def cut(self, entry: Callable[..., Any], args: tuple[Any, ...], length: int, step: int, pieces: int, threads: int, loops: int, axis: int) -> None:
+        """Call a kernel's entry point for pieces of a loop, which are cut at multiples of ``step``, on so many threads.
+
+        All arrays are of the loop's ``length``; or the loop is number ``axis`` of the ``loops`` whose sizes and strides the first argument holds.
+        """
+        if self.begun < threads - 1:
+            self.begin(threads)
+        self._cut(entry, args, length, step, min(pieces, PARTS), threads, loops, axis)
 
     def begin(self, threads: int) -> None:
         """Let so many threads, the caller among them, be there, or as many as the system gives. Python does not know of them."""
