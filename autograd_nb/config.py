@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-
 threads_changed: list[Callable[[int], None]] = []  #: called with the new number of threads
 
 

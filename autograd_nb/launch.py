@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, threads
+from . import dtypes, locks, threads
 from .codegen.build import compilation, notice
 from .overriding import whole
 
@@ -34,7 +34,7 @@ _observing = 0
 _epoch = 0  # how often observation has begun
 # of each thread: its ``current`` observer, how many have ``begun``, and the epoch in which it was last given an entry point
 _observers = threading.local()
-_plans = threads.lock()  # held while plans are kept or forgotten (a finalizer may come in between, in the same thread)
+_plans = locks.lock()  # held while plans are kept or forgotten (a finalizer may come in between, in the same thread)
 
 KEPT = 20_000  #: what the plans in all tables weigh together at most: a program with ever new shapes must not fill memory
 _order: deque[tuple[dict[Any, Any], Any, int]] = deque()  # (table, key, weight) of every plan, the oldest first
@@ -396,7 +396,7 @@ BIG = 1 << 17  #: bytes from which memory is pooled: from there malloc may give 
 _POOL_LIMIT = 1 << 30  #: bytes kept at most
 _pool: dict[int, list[_Block]] = {}
 _pooled = 0
-_lock = threads.lock()  # a signal handler may want memory in the midst of what it guards
+_lock = locks.lock()  # a signal handler may want memory in the midst of what it guards
 
 
 def _after_fork() -> None:

@@ -19,13 +19,13 @@ from functools import wraps
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
-from . import threads
+from . import locks
 
 __all__ = ["DECOMPOSED", "WHOLE", "Overrides", "overridable", "whole"]
 
 Function = TypeVar("Function", bound=Callable)
 
-_lock = threads.lock()
+_lock = locks.lock()
 _every: list[Overrides] = []
 
 #: overridable functions that launch kernels of their own -> the same written with ops, for operands that hold no memory

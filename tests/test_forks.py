@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import autograd_nb as torch
-from autograd_nb import launch, threads
+from autograd_nb import launch, locks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 ROOT = Path(__file__).parents[1]
@@ -123,33 +123,33 @@ def test_a_fork_amid(what):
 
 def test_every_lock_is_free_in_a_child():
     torch.compile(lambda x: x * 2)(torch.ones(2))
-    locks, held, done = list(threads._locks), threading.Event(), threading.Event()
+    every, held, done = list(locks._locks), threading.Event(), threading.Event()
 
     def hold():
-        for lock in locks:
+        for lock in every:
             lock.acquire()
         held.set()
         done.wait()
-        for lock in locks:
+        for lock in every:
             lock.release()
 
-    patience, threads.FORK_PATIENCE = threads.FORK_PATIENCE, 0.1
-    mine = threads.lock(busy := [True])
+    patience, locks.FORK_PATIENCE = locks.FORK_PATIENCE, 0.1
+    mine = locks.lock(busy := [True])
     holder = threading.Thread(target=hold)
     try:
         with mine:
             turn = sys.modules["autograd_nb.codegen.build.apart"]._turn  # for which forks wait
-            locks = [lock for lock in locks if lock is not turn]
+            every = [lock for lock in every if lock is not turn]
             holder.start()
             held.wait()
             child = os.fork()
             if not child:
-                free = all(lock.acquire(timeout=1) for lock in locks)
-                os._exit(0 if free and len(locks) > 5 and mine._is_owned() and busy == [True] else 1)
+                free = all(lock.acquire(timeout=1) for lock in every)
+                os._exit(0 if free and len(every) > 5 and mine._is_owned() and busy == [True] else 1)
     finally:
         done.set()
         holder.join()
-        threads.FORK_PATIENCE = patience
+        locks.FORK_PATIENCE = patience
     assert os.waitpid(child, 0)[1] == 0
 
 
@@ -183,7 +183,7 @@ def test_nobody_observes_in_a_child():
 
 
 #: modules that have locks of their own: they are passed from thread to thread, or asked for without waiting
-OWN = {"threads.py", "graph/noted.py", "graph/nested.py", "codegen/build/apart.py"}
+OWN = {"locks.py", "graph/noted.py", "graph/nested.py", "codegen/build/apart.py"}
 
 
 def test_locks_come_from_one_place():
@@ -193,4 +193,4 @@ def test_locks_come_from_one_place():
             name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
             if name in ("Lock", "RLock", "allocate_lock") and "distributed" not in path.parts:
                 found.add(path.relative_to(package).as_posix())
-    assert found <= OWN, "a lock is `threads.lock()`, which is free in a forked child"
+    assert found <= OWN, "a lock is `locks.lock()`, which is free in a forked child"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .. import threads
+from .. import locks
 from ..graph import engine
 from ..graph.hooks import RemovableHandle, check_callable
 from ..graph.node import Node
@@ -42,7 +42,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     under_way: WeakKeyDictionary = WeakKeyDictionary()  # pass -> [gradients so far, how many are still to come]
-    lock = threads.lock()
+    lock = locks.lock()
     edges = [e for t in tensors if (e := edge(t)) is not None]
 
     def hook_for(i: int) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from .. import threads
+from .. import locks
 from ..graph.modes import PerThread
 from ..ops.core.registry import OPS, USERS
 from ..tensor import Tensor, adopt
@@ -226,7 +226,7 @@ class Interception:
 
     def __init__(self) -> None:
         self.count = self._watching = 0
-        self._lock = threads.lock()
+        self._lock = locks.lock()
         self._originals: dict[Any, tuple[Any, ...]] = {}
 
     def enter(self, attributes: bool = False) -> None:

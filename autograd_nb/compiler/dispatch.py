@@ -11,7 +11,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-from .. import launch, threads
+from .. import launch, locks
 from ..autograd.interpreters import Wrapped
 from ..codegen.build import compilation
 from ..graph import markup
@@ -35,8 +35,8 @@ ATTEMPTS = 4  #: captures in a row that find Python's state changed
 
 
 _all: weakref.WeakSet = weakref.WeakSet()
-_capturing = threads.lock()
-threads.wait_for(_capturing)  # a capture stands in the place of builtins, and of the numbers of optimizers
+_capturing = locks.lock()
+locks.wait_for(_capturing)  # a capture stands in the place of builtins, and of the numbers of optimizers
 
 
 class Kind:

@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .. import threads
+from .. import locks
 from ..overriding import whole
 
 OURS = -1  #: stands where the history count of a user's tensor is 0 or more
@@ -36,7 +36,7 @@ retained: Callable[[Any], Any] = _unset  #: the same for what a tensor retains, 
 tensor: Any = None  #: the class of plain tensors, set by it
 
 #: held by a thread from when it looks at a leaf's gradient until its own is added: passes of several threads may end at one leaf
-leaves: Any = threads.lock()
+leaves: Any = locks.lock()
 _left = threading.Condition(leaves)
 #: compiled programs under way that read or leave gradients, where there are other threads: (thread, the leaves' ids)
 programs: list[tuple[int, frozenset[int]]] = []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from .. import launch, threads
+from .. import launch, locks
 from ..autograd.pytree import tree_flatten
 from ..autograd.saved import Packed, arrays_of, unhooked
 from ..graph.modes import enable_grad, no_grad, state
@@ -63,7 +63,7 @@ class _Block:
         self.required = required  #: leaves, with whether they required grad the first time, which is looked at again where it is None
         self.expected: list[tuple[Any, ...]] = []
         self.arrays: dict[int, Any] | None = None
-        self.lock = threads.lock()
+        self.lock = locks.lock()
 
     def drop(self, nodes: list[Node], given: list[list[int]], stamp: int) -> None:
         """Forget what the nodes saved. They wait for the arguments instead, whose version counters are ``given``, with this sum: of others

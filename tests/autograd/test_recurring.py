@@ -278,10 +278,55 @@ def test_passes_that_never_recur_are_not_compared_with_what_is_kept(monkeypatch)
     run = recurring.Root.run
     monkeypatch.setattr(recurring.Root, "run", lambda self, *given: kept.append(len(self.replays)) or run(self, *given))
     x = torch.randn(5, 7, requires_grad=True)
-    for _ in range(200 * N):
-        torch.nn.functional.dropout(x, 0.5).sum().backward()  # (each draws under a number of its own)
+    for i in range(200 * N):
+        F.elu(x, alpha=i + 0.5).sum().backward()
     assert any(kept)
     assert sum(kept) < len(kept) / 10
+
+
+def test_passes_with_dropout_recur_with_the_draws_of_each(monkeypatch):
+    def gradients():
+        torch.manual_seed(3)
+        x, w, found = leaf(5, 7), leaf(7, 4, seed=1), []
+        for step in range(6 * N):
+            h = F.dropout(F.dropout(x, 0.3) @ w, 0.5)
+            y = F.alpha_dropout(h, 0.4) + F.dropout1d(h, 0.2) + F.feature_alpha_dropout(h, 0.1)
+            y.square().sum().backward()
+            found.append(x.grad.tolist())
+            if step % 3 == 0:
+                x.grad = w.grad = None
+        return found
+
+    recurring.forget()
+    used = []
+    run = recurring.Root.run
+    monkeypatch.setattr(recurring.Root, "run", lambda self, *given: used.append(run(self, *given)) or used[-1])
+    with_replays = gradients()
+    assert sum(used) > 2 * N
+    monkeypatch.setattr(recurring, "FIRST", 0)
+    assert with_replays == gradients()
+
+
+def test_many_programs_behind_one_line_are_each_replayed(monkeypatch):
+    functions = [torch.exp, torch.tanh, torch.sin, torch.cos, torch.sigmoid, torch.erf, lambda x: x * 2, lambda x: x.exp().tanh()]
+    leaves = [leaf(3, 4), leaf(4, 3), leaf(12)]
+    recurring.forget()
+    used = []
+    run = recurring.Root.run
+    monkeypatch.setattr(recurring.Root, "run", lambda self, *given: used.append(run(self, *given)) or used[-1])
+    for f in functions:
+        for x in leaves:
+            for _ in range(4 * N):
+                used.clear()
+                x.grad = None
+                f(x).reshape(12).sum().backward()
+            assert used == [True], (f, x.shape)
+            g = x.grad
+            monkeypatch.setattr(recurring, "FIRST", 0)
+            (expected,) = torch.autograd.grad(f(x).reshape(12).sum(), x)
+            monkeypatch.undo()
+            monkeypatch.setattr(recurring.Root, "run", lambda self, *given: used.append(run(self, *given)) or used[-1])
+            assert torch.equal(g, expected)
 
 
 def test_ever_new_graphs_do_not_grow_memory():

@@ -19,10 +19,10 @@ from contextvars import copy_context
 from importlib import import_module
 from typing import Any
 
-from ... import threads
+from ... import locks
 from ...overriding import overridable
 
-_turn: Any = threads.lock()  #: held by the thread that works
+_turn: Any = locks.lock()  #: held by the thread that works
 _worker = 0  #: its number; 0 between two pieces of work
 _start = threading.Thread.start  # whatever stands in its place while a function is watched
 _STACK = 16 << 20  #: bytes of its stack
@@ -31,7 +31,7 @@ _POLL = 1.0  #: seconds of waiting after which to look whether the work waits fo
 
 
 def _before_fork() -> None:
-    threads.wait_for_imports()
+    locks.wait_for_imports()
     while not _turn._is_owned():
         with suppress(BaseException):  # of a handler, which could only be ignored here: the fork goes on
             _turn.acquire()

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ... import threads
+from ... import locks
 from .files import looked_at
 from .hashed import hashed
 
@@ -75,7 +75,7 @@ class Store:
         self._opened = False
         self._writable = True
         self._warned = False
-        self._lock = threads.lock()
+        self._lock = locks.lock()
 
     @property
     def folder(self) -> Path | None:

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ... import threads
+from ... import locks
 
 QUIET = "AUTOGRAD_NB_QUIET"
 PATIENCE = 2.0  #: seconds of compiling before a process says so
@@ -89,7 +89,7 @@ class _Line:
     def __init__(self, name: str, wait: float):
         self._text = TEXT.format(name)
         self._width = 0  # of what is written
-        self._lock = threads.lock()
+        self._lock = locks.lock()
         self._ended = threading.Event()
         if wait <= 0:
             self._show()

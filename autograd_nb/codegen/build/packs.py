@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ... import threads
+from ... import locks
 from .cache import CacheWarning, NotOurs, Store, opened
 from .files import replacing
 from .pack import Pack, PackError
@@ -44,7 +44,7 @@ class Packs:
     def __init__(self, store: Store, unfit: Callable[[dict[str, Any]], str | None]):
         self._store, self._unfit = store, unfit
         self._open: list[tuple[Named, Pack]] | None = None
-        self._lock = threads.lock()
+        self._lock = locks.lock()
         self._said: set[Path] = set()
 
     def named(self) -> Iterator[Named]:

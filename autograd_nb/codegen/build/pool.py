@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...threads import lock
+from ...locks import lock
 from . import linking, llvm_text
 
 SPINS = 1 << 13  #: pauses, of 10 to 50 ns each, for which a thread looks out for work before it sleeps

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from ... import threads
+from ... import locks
 from ...config import settings
 from ...dtypes import get_default_dtype
 
@@ -204,7 +204,7 @@ class _Workers:
         self.starts = 0
         self.claims: Any = None  # the file whose bytes are locked
         self.sent: set[bytes] = set()
-        self.lock = threads.lock()
+        self.lock = locks.lock()
 
     def start(self, folder: Path | None) -> None:
         """Start workers where there are none and may be some."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import threads
+from ... import locks
 from ...codegen.build import llvm_text
 from ..ir import address
 from .dict_marks import mark, object_values
@@ -94,7 +94,7 @@ class Watch:
         marks = [mark(d) for d in dicts]
         self._marks = [ctypes.c_int64.from_address(m) for m in marks]
         self._known = [-1] * len(marks)  # those in the table
-        self._lock = threads.lock()
+        self._lock = locks.lock()
         self._trial: np.ndarray | None = None
         self._trial_same: Callable[[], bool] = bool
         words = [w for m in marks for w in (m, 0, 1, -1)] + [w for r in others for w in r]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import launch, threads
+from ... import launch, locks
 from ..ir import Buffer, Step, Use, address, changes, grouped, settings, show, written
 from ..live_numbers import _Slot, plain_number
 from . import driver
@@ -65,7 +65,7 @@ class Executable:
         if settings.verifies:
             verify_plan(steps, offsets)
         self.busy = [False]  # whether it is being run: with the lock in hand, by this very thread, which a signal handler has interrupted
-        self.lock: Any = threads.lock(self.busy)
+        self.lock: Any = locks.lock(self.busy)
         self.arena = launch.empty(max(self.arena_bytes, 1) + ALIGN, np.dtype(np.uint8))
         begin = -address(self.arena) % ALIGN
         self.table = driver.Table()

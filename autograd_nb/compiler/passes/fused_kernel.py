@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import launch, threads
+from ... import launch
 from ...codegen.templates.loops import Input
 from ...dtypes import BY_NAME
 from ...ops.core.entries import pointwise_entry

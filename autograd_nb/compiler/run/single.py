@@ -36,8 +36,8 @@ def draw_lines(program: Any, names: dict[str, Any]) -> list[str]:
 def single_lines(variant: Any, memories: list[Memory], names: dict[str, Any]) -> list[str] | None:
     """Return the lines that run the program of one kernel on the ``args`` of ``variant``, and add what they use to ``names``.
 
-    None where there are several, temporaries, gradients, or lists of arrays, and where threads share its work. A program with these writes addresses where all its runs
-    look for them, so that one has to wait for the other.
+    None where there are several, temporaries, gradients, or lists of arrays, and where threads share its work. A program with these
+    writes addresses where all its runs look for them, so that one has to wait for the other.
     """
     program = variant.program
     if len(program.steps) != 1 or program.arena_bytes or variant.initial.held or any(g.buffer is not None for g in variant.gradients):

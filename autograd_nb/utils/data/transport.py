@@ -19,7 +19,7 @@ from multiprocessing import context, reduction, spawn
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ... import threads
+from ... import locks
 from ...serialization import compact, refuse_non_leaf
 from ...tensor import Tensor
 
@@ -193,7 +193,7 @@ def _alias() -> bool:
 # ---------------------------------------------------------------------------------------------- the script
 
 
-_main_lock = threads.lock()  #: `without_main` changes what others read of it
+_main_lock = locks.lock()  #: `without_main` changes what others read of it
 
 
 class CannotImportMain(Exception):
