@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, locks, threads
+from . import config, dtypes, locks, threads
 from .codegen.build import compilation, notice
 from .overriding import whole
 
@@ -295,7 +295,7 @@ class Kernel:
 
     def rows(self, key: Any, strides: tuple[int, ...], work: int, count: int, *args: Any) -> None:
         """Call ``self(key, count, *args)`` of a kernel that does the same for each of ``count`` rows, see `threads.rows`."""
-        if work < threads.WORTH or count == 1:
+        if count == 1 or threads.alone(work):
             self(key, count, *args)
         else:
             self.split(key, (count, *args), lambda args: threads.rows(args, strides, work))
@@ -388,6 +388,7 @@ def forget() -> None:
 
 
 dtypes.default_changed.append(forget)  # plans for integers and numbers have taken it up
+config.threads_changed.append(lambda number: forget())  # plans are for one thread or for several
 
 
 # ------------------------------------------------------------------------------------------------------ memory

@@ -24,6 +24,7 @@ ALIGN = 256  #: elements: a multiple of what a vectorised loop takes at once
 #: work from which pieces pay for being handed over, which costs some 3 µs; a unit is an element moved in cache, or a few
 #: instructions of a vectorised loop: 0.05 ns
 WORTH = 1 << 18
+COPIED = 2  #: what an element that is copied costs, in such units
 EVEN = 16  #: steps of a loop that are enough to be shared out evenly
 MANY = 1 << 23  #: work from which there are more pieces than threads, so that a thread that was held up is helped
 
@@ -95,6 +96,11 @@ def cut(size: int, count: int, step: int = 1) -> Iterator[tuple[int, int]]:
 def pieces(size: int, work: int, step: int = 1) -> Iterator[tuple[int, int]]:
     """Return pieces of ``range(size)`` for as many threads as are allowed."""
     return cut(size, _count(work), step)
+
+
+def alone(work: int) -> bool:
+    """Return whether one thread does so much work: it is little, or there are no others."""
+    return work < WORTH or settings.threads == 1
 
 
 def _count(work: int) -> int:

@@ -294,7 +294,7 @@ def update(kernel: Update, numbers: tuple[Any, ...], columns: list[list[Tensor]]
             arrays[0][k] = spread(columns[0][rows[k]], columns[1][rows[k]])
         if [a.size for a in arrays[1]] != sizes:  # other arrays may go on behind what the kernel asks of them
             arrays[1] = [a[:n] for a, n in zip(arrays[1], sizes, strict=True)]
-        if work < threads.WORTH or not _apart(arrays):
+        if threads.alone(work) or not _apart(arrays):
             kernel(key, *numbers, True, *arrays)
         else:
             counters = len(arrays) - len(kernel.counters)

@@ -8,6 +8,7 @@ from ...codegen.vectors import independent, rolled
 
 LANES = 8  #: rows of few elements that are sorted side by side
 TOGETHER = 256  #: searches that advance together
+FEW = 128  #: edges that are all looked at in a search
 SMALL = 32  #: rows up to this long are sorted by insertion
 
 
@@ -233,6 +234,30 @@ def runs(x, order, width, inverse, counts, first, found):
     found[0] = g + 1
 
 
+@helper
+def _rising(edges):
+    """Return whether no element is less than the one before it, or nan."""
+    good = True
+    for i in range(edges.size):
+        good &= edges[max(i, 1) - 1] <= edges[i]
+    return good
+
+
+@helper
+def _counted(edges, values, right, out):
+    """Write how many of a few sorted edges lie before each value: to look at all of them is quicker than to halve."""
+    for i in range(values.size):
+        v = values[i]
+        before = np.int32(0)
+        if right:
+            for j in range(edges.size):
+                before = np.int32(before + np.int32(not (edges[j] > v)))
+        else:
+            for j in range(edges.size):
+                before = np.int32(before + np.int32(not (edges[j] >= v)))
+        out[i] = before
+
+
 def search(edges, values, order, rows, n, m, right, sorted_by, out):
     """out[r, i] = where values[r, i] would go in the sorted row edges[r]; one row of edges serves all when rows is 1.
 
@@ -241,9 +266,13 @@ def search(edges, values, order, rows, n, m, right, sorted_by, out):
     looks at, so that they agree on rows that are not sorted.
     """
     length = m if rows > 1 else out.size
+    few = n <= FEW and not sorted_by
     lows, rests, steps = np.empty(TOGETHER, np.int64), np.empty(TOGETHER, np.int64), np.empty(TOGETHER, np.int64)
     for start in range(0, out.size, max(length, 1)):
         base = start // length * n
+        if few and _rising(edges[base : base + n]):
+            _counted(edges[base : base + n], values[start : start + length], right, out[start : start + length])
+            continue
         for first in range(start, start + length, TOGETHER):
             wanted = values[first:min(first + TOGETHER, start + length)]
             for i in range(wanted.size):

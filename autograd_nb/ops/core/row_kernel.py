@@ -66,7 +66,7 @@ class RowKernel:
         columns = sizes[2] > 1
         key = (compute, columns, *[a.dtype if isinstance(a, np.ndarray) else a.__class__ for a in (*operands, *outputs)])
         entry = self.entries.plans.get(key) or self.entries.keep(key, self._build(compute, columns, operands, outputs))
-        if entry.__class__ is _Rows and entry.work(*sizes) < threads.WORTH:
+        if entry.__class__ is _Rows and threads.alone(entry.work(*sizes)):
             return entry.entry  # which does not ask at each call
         return entry
 
@@ -111,7 +111,7 @@ class _Rows(threads.Split):
         return outer * n * inner * self.effort
 
     def __call__(self, outer: int, n: int, inner: int, *args: Any) -> None:
-        if self.work(outer, n, inner) < threads.WORTH:
+        if threads.alone(self.work(outer, n, inner)):
             self.entry(outer, n, inner, *args)
         else:
             threads.Split.__call__(self, outer, n, inner, *args)

@@ -23,7 +23,7 @@ from ..creation.cast import cast, clone, contiguous, dense
 from ..creation.create import new_full
 from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
-from .picking import checked_index, once
+from .picking import MOVE, checked_index, once
 
 _gather_kernel = Kernel("indexing.index", "gather")
 _gather_within = Kernel("indexing.index", "gather_within")
@@ -98,8 +98,25 @@ def _gather(x, d, index):
         if steps is None:
             index = clone(index)
             steps = _steps(index._layout, d)
-        _gather_kernel(layout.dtype.carrier, loops, steps, shape[d], x._data, index._data, out)
+        args = (loops, steps, shape[d], x._data, index._data, out)
+        if threads.alone(MOVE * layout.size):
+            _gather_kernel(layout.dtype.carrier, *args)
+        else:
+            _gather_kernel.split(layout.dtype.carrier, args, _gather_parts)
     return make(out, layout, [0, 0])
+
+
+def _gather_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Return the pieces of a gather, of the outermost dim before the indexed one."""
+    dims, steps, count, x, index, out = args
+    n0, n1, m0, m1, s0, s1 = dims[:6]
+    by, one, work = steps[0], count * m0 * m1, MOVE * out.size
+    if n0 == 1:
+        return [
+            ((1, j - i, *dims[2:]), steps, count, x[i * s1 :], index[i * by :], out[i * one : j * one]) for i, j in threads.pieces(n1, work)
+        ]
+    by, one = by * n1, one * n1
+    return [((j - i, *dims[1:]), steps, count, x[i * s0 :], index[i * by :], out[i * one : j * one]) for i, j in threads.pieces(n0, work)]
 
 
 @structured(x=lambda g, d, index: _gather(g, d, index), linear="jointly", batch="shift")
@@ -134,7 +151,25 @@ def _scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> N
         _, n1, m0, m1 = loops[:4]
         row = m0 * m1
         strides = (shape[d] * row * n1, shape[d] * row, row, m1, 1)
-    _scatter_kernel(x.dtype.carrier, loops + strides, mode, shape[d], dense(src), dense(index), x._data)
+    args = (loops + strides, mode, shape[d], dense(src), dense(index), x._data)
+    if threads.alone(MOVE * numel(shape)):
+        _scatter_kernel(x.dtype.carrier, *args)
+    else:
+        _scatter_kernel.split(x.dtype.carrier, args, _scatter_parts)
+
+
+def _scatter_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Return the pieces of a scatter, of the outermost dim before the indexed one: no two of them write to one place."""
+    dims, mode, count, value, index, out = args
+    n0, n1, m0, m1, s0, s1, _, _, _, v0, v1 = dims[:11]
+    each, work = count * m0 * m1, MOVE * index.size
+    if n0 == 1:
+        cuts = threads.pieces(n1, work)
+        return [((1, j - i, *dims[2:]), mode, count, value[i * v1 :], index[i * each :], out[i * s1 :]) for i, j in cuts]
+    each *= n1
+    return [
+        ((j - i, *dims[1:]), mode, count, value[i * v0 :], index[i * each :], out[i * s0 :]) for i, j in threads.pieces(n0, work)
+    ]
 
 
 def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | None = None) -> Tensor:
@@ -174,6 +209,20 @@ def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | 
     return checked_index(index, x.shape[d] if x.ndim else 1, d, negative=False, error=RuntimeError)
 
 
+class _GatheredWithin(threads.Split):
+    """A gather that looks whether the indices are in range, in pieces."""
+
+    __slots__ = ()
+
+    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        dims, steps, count, n, x, index, _, out = args
+        found = []
+        for own, *_, x_part, part, out_part in _gather_parts((dims, steps, count, x, index, out)):
+            at = part[: own[0] * own[1] * steps[0]] if steps[0] else part  # what a piece reads; of an expanded index all read the same
+            found.append((own, steps, count, n, x_part, part, at, out_part))
+        return found
+
+
 class _GatherPlan:
     """A call of `gather` that one kernel checks and does."""
 
@@ -188,13 +237,15 @@ def _plan_gather(checked: bool, input: Any, dim: Any, index: Any) -> _GatherPlan
     """Return the plan of calls like one that went through, with an index in C order that may be expanded."""
     layout, at = input._layout, index._layout
     single = once(at)
-    if not checked or dim.__class__ is not int or at.dtype is not dtypes.int64 or not single.contiguous or not 0 < at.size < threads.WORTH:
+    if not checked or dim.__class__ is not int or at.dtype is not dtypes.int64 or not single.contiguous or not at.size:
         return None
     d, out = dim % max(layout.ndim, 1), layout_of(at.shape, None, layout.dtype)
     if not layout.ndim or not at.ndim or (loops := _geometry(layout, at.shape, d)) is None or (steps := _steps(at, d)) is None:
         return None
     n = layout.sizes[d]
-    entry = _gather_within.entry(out.dtype.carrier, loops, (0, 0, 0), at.sizes[d], n, input._data, index._data, index._data, input._data)
+    entry: Any = _gather_within.entry(out.dtype.carrier, loops, (0, 0, 0), at.sizes[d], n, input._data, index._data, index._data, input._data)
+    if entry is not None and not threads.alone(MOVE * at.size):
+        entry = _GatheredWithin(entry)
     return _GatherPlan(entry, (loops, steps, at.sizes[d], n), out, d, single.size)
 
 

@@ -284,7 +284,7 @@ def picked(x: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> Tensor:
     data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
         args = (p.loops, _readable(x, p), dense(index), data)
-        if MOVE * layout.size < threads.WORTH:
+        if threads.alone(MOVE * layout.size):
             _pick(layout.dtype.carrier, *args)
         else:
             _pick.split(layout.dtype.carrier, args, _pick_parts)
@@ -318,13 +318,25 @@ def _pick_of_batch(op, args, batch):
 _picks, _fills = Memo(), Memo()
 
 
+class _PickedWithin(threads.Split):
+    """A pick that looks whether the indices are in range, in pieces."""
+
+    __slots__ = ()
+
+    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        dims, n, *arrays = args
+        return [(dims, n, *arrays) for dims, *arrays in _pick_parts((dims, *arrays))]
+
+
 def _plan_pick(x: Tensor, index: Tensor, d: int) -> tuple[Any, ...] | None:
     """Return (entry point, the kernel's dims and n, the result's layout) of `memoized_pick`."""
     key = (x._layout, index._layout, d)
     if (plan := _pick_plan(*key)) is None:
         return None
     (p, layout), n = plan, x._layout.shape[d]
-    entry = _pick_within.entry(layout.dtype.carrier, p.loops, n, x._data, index._data, x._data)
+    entry: Any = _pick_within.entry(layout.dtype.carrier, p.loops, n, x._data, index._data, x._data)
+    if not threads.alone(MOVE * layout.size):
+        entry = _PickedWithin(entry)
     return _picks.keep(key, (entry, p.loops, n, layout))  # type: ignore[no-any-return]
 
 
@@ -364,7 +376,7 @@ def _pick_plan(layout: Layout, index: Layout, d: int) -> tuple[Places, Layout] |
         return None
     p = places(layout, (d,), d)
     out = layout_of([*p.kept[:d], *index.shape, *p.kept[d:]], None, layout.dtype)
-    return (p, out) if p.copied is None and out.size and MOVE * out.size < threads.WORTH else None
+    return (p, out) if p.copied is None and out.size else None
 
 
 def _plan_fill(x: Tensor, index: Tensor, kind: type) -> tuple[Any, ...] | None:
@@ -372,7 +384,7 @@ def _plan_fill(x: Tensor, index: Tensor, kind: type) -> tuple[Any, ...] | None:
     kept = x._layout.dtype
     suits = kept.carrier is kept.np and (kept.category == 2 or (kept is dtypes.int64 and kind is int))
     plan = _pick_plan(x._layout, index._layout, 0) if suits and x._layout.ndim else None
-    if plan is None:
+    if plan is None or not threads.alone(MOVE * plan[1].size):
         return None
     loops, n = plan[0].loops, x._layout.shape[0]
     entry = _fill_within.entry((kept.carrier, kind), loops, n, kind(), index._data, x._data)
@@ -480,7 +492,7 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         row = m0 * m1
         strides = (index._layout.size * row * n1, index._layout.size * row, row, m1, 1)
     args = (p.loops + strides, mode, data, dense(index), x._data)
-    if MOVE * numel(shape) < threads.WORTH:
+    if threads.alone(MOVE * numel(shape)):
         _put(x.dtype.carrier, *args)
     else:
         _put.split(x.dtype.carrier, args, _put_parts)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, launch, return_types
+from ... import dtypes, launch, return_types, threads
 from ...codegen.build import compilation
 from ...graph.modes import state
 from ...launch import Kernel
@@ -88,6 +88,25 @@ def _key_numbers(d: dtypes.dtype) -> tuple[int, int, int]:
     return 2 if d.is_floating_point else int(d.is_signed), _bits(d), _INFINITY.get(d.name, 0)
 
 
+def _find(kernel: Kernel, key: np.ndarray, n: int, *more: Any) -> None:
+    """Run a kernel that writes places in each row of ``n`` keys into its last argument."""
+    if threads.alone(FOUND * key.size) or key.size == n:
+        kernel(0, key, n, *more)
+    else:
+        kernel.split(0, (key, n, *more), _find_parts)
+
+
+def _find_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    key, n, *numbers, out = args
+    rows = key.size // n
+    k = out.size // rows
+    # eight rows may be sorted side by side
+    return [(key[i * n : j * n], n, *numbers, out[i * k : j * k]) for i, j in threads.pieces(rows, FOUND * key.size, 8)]
+
+
+FOUND = 16  #: what the place of an element costs, see `threads.WORTH`
+
+
 def _rows(x: Tensor, d: int) -> tuple[Tensor, int]:
     """Return ``x`` with dim ``d`` last, and its size."""
     last = x.ndim - 1
@@ -118,7 +137,7 @@ def order_of(x: Tensor, d: int, descending: bool) -> Tensor:
     out = new_empty(rows.shape, dtypes.int64)
     if out._layout.size:
         find, numbers = _ordering(rows._layout)
-        find(0, _sort_keys(dense(rows), x.dtype, descending), *numbers, out._data)
+        _find(find, _sort_keys(dense(rows), x.dtype, descending), *numbers, out._data)
     return in_order_again(_back(out, d), order)
 
 
@@ -145,7 +164,7 @@ def _topk(x, d, k, largest, ordered):
     rows, n = _rows(x, d)
     index = new_empty([*rows.shape[:-1], k], dtypes.int64)
     if index._layout.size:
-        _top(0, _sort_keys(dense(rows), x.dtype, largest), n, k, ordered, index._data)
+        _find(_top, _sort_keys(dense(rows), x.dtype, largest), n, k, ordered, index._data)
     return [_back(take_along(rows, index, x.ndim - 1), d), _back(index, d)]
 
 
@@ -193,7 +212,7 @@ def _chosen(op: Any, args: tuple[Any, ...], layout: Layout, k: int, flip: bool, 
 
 def _plan_sort(checked: bool, input: Any, dim: Any, descending: Any) -> _Chosen | None:
     layout = input._layout
-    if not checked or not _last(layout, dim):
+    if not checked or not _last(layout, dim) or not threads.alone(FOUND * layout.size):
         return None
     d, n = layout.ndim - 1, layout.shape[-1]
     return _chosen(_sort, (d, descending), layout, n, descending, *_ordering(layout))
@@ -201,7 +220,7 @@ def _plan_sort(checked: bool, input: Any, dim: Any, descending: Any) -> _Chosen 
 
 def _plan_topk(checked: bool, input: Any, k: Any, dim: Any, largest: Any, sorted: Any) -> _Chosen | None:
     layout = input._layout
-    if not checked or not _last(layout, dim) or k.__class__ is not int or not k:
+    if not checked or not _last(layout, dim) or k.__class__ is not int or not k or not threads.alone(FOUND * layout.size):
         return None
     return _chosen(_topk, (layout.ndim - 1, k, largest, sorted), layout, k, largest, _top, (layout.shape[-1], k, sorted))
 
@@ -299,9 +318,9 @@ def _place(x: Tensor, d: int, k: int) -> Tensor:
     if index._layout.size:
         key = _sort_keys(dense(rows), x.dtype, False)
         if k >= 0:
-            _kth(0, key, n, k, index._data)
+            _find(_kth, key, n, k, index._data)
         else:
-            _middle(0, key, n, k == NANMEDIAN, _bits(x.dtype) if x.dtype.is_floating_point else 0, index._data)
+            _find(_middle, key, n, k == NANMEDIAN, _bits(x.dtype) if x.dtype.is_floating_point else 0, index._data)
     return _back(index, d)
 
 
@@ -482,6 +501,19 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim: in
 # ------------------------------------------------------------------------------------------------------ searching
 
 
+SEARCHED = 128  #: what it costs to search a place, see `threads.WORTH`
+
+
+def _search_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    edges, values, order, rows, n, m, right, by, out = args
+    if rows == 1:
+        return [(edges, values[i:j], order, 1, n, m, right, by, out[i:j]) for i, j in threads.pieces(out.size, SEARCHED * out.size)]
+    return [
+        (edges[i * n : j * n], values[i * m : j * m], order[i * n : j * n] if by else order, j - i, n, m, right, by, out[i * m : j * m])
+        for i, j in threads.pieces(rows, SEARCHED * out.size)
+    ]
+
+
 def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, int32: bool, name: str) -> Tensor:
     scalar = not isinstance(values, Tensor)
     if scalar:
@@ -505,7 +537,11 @@ def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, in
         m = values.shape[-1] if values.ndim else 1
         order = np.zeros(1, _INT) if sorter is None else dense(sorter)
         a, b = dense(cast(edges.detach(), d)), dense(cast(values.detach(), d))
-        _search(d.carrier, a, b, order, rows, n, m, right, sorter is not None, out._data)
+        args = (a, b, order, rows, n, m, right, sorter is not None, out._data)
+        if threads.alone(SEARCHED * b.size):
+            _search(d.carrier, *args)
+        else:
+            _search.split(d.carrier, args, _search_parts)
     return cast(out, dtypes.int32) if int32 else out
 
 

@@ -22,6 +22,9 @@ _PUT_ONE = as_rows(
 _PUT = launch.Kernel("indexing.along", "put_along", recipe=lambda args: _PUT_ONE(args) if args[3] == 1 else None)
 
 
+TAKEN = 8  #: what an element found by an index costs, see `threads.WORTH`
+
+
 def _k(index: Tensor, outer: int, inner: int) -> int:
     return index._layout.size // (outer * inner) if outer * inner else 0
 
@@ -36,7 +39,9 @@ def take_along(x, index, d):
     layout = layout_of(index.shape, None, x.dtype)
     data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
-        TAKE(x.dtype.carrier, outer, n, inner, _k(index, outer, inner), dense(x), dense(index), data)
+        k = _k(index, outer, inner)
+        given = (0, 0, 0, n * inner, k * inner, k * inner)
+        TAKE.rows(x.dtype.carrier, given, TAKEN * layout.size, outer, n, inner, k, dense(x), dense(index), data)
     return make(data, layout, [0, 0])
 
 

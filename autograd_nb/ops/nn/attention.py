@@ -71,7 +71,7 @@ def _launch(kernel: Kernel, key: Any, batch: Sequence[int], sizes: tuple[Any, ..
     length, source, width, value_width = sizes[:4]
     work = count * length * source * (width + value_width)
     whole = (0, count, heads, *sizes, *args)
-    if count == 1 or work < threads.WORTH:
+    if count == 1 or threads.alone(work):
         kernel(key, *whole)
     else:
         kernel.split(key, whole, lambda args: [(begin, end, *args[2:]) for begin, end in threads.pieces(count, work)])
@@ -261,7 +261,7 @@ def _plan_known(checked: bool, q: Any, k: Any, v: Any, mask: Any, dropout_p: Any
         return None
     steps = [_walk(at) for at in layouts]
     count, entry = numel(batch), _FORWARD.entry((d, d.carrier))
-    few = count == 1 or count * length * source * (width + value_width) < threads.WORTH
+    few = count == 1 or threads.alone(count * length * source * (width + value_width))
     if any(at is None or at[3] != 1 for at in steps) or entry is None or not few:
         return None
     shape = (*batch, length, value_width)

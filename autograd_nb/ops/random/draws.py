@@ -63,7 +63,7 @@ class Law:
         if not operands:
             entry = _entry_of(self, (d,))
             seed, call = key
-            if entry.__class__ is _Drawn and out.size * DRAW < threads.WORTH:
+            if entry.__class__ is _Drawn and threads.alone(out.size * DRAW):
                 entry = entry.entry
             entry(seed, call, 0, out)
             return
@@ -95,7 +95,7 @@ class _Drawn(threads.Split):
     __slots__ = ()
 
     def __call__(self, *args: Any) -> None:
-        if args[-1].size * DRAW < threads.WORTH:
+        if threads.alone(args[-1].size * DRAW):
             self.entry(*args)
         else:
             threads.Split.__call__(self, *args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
@@ -39,6 +40,28 @@ def _source(parts: int) -> str:
     return HEADER + "from autograd_nb.codegen.runtime import copy, row\n\n\n" + "\n".join(lines) + "\n"
 
 
+class _Rows(threads.Split):
+    """Rows that are joined, in pieces; the first argument holds how many there are, and the elements of a row of the result and of each part."""
+
+    __slots__ = ()
+
+    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        dims, *parts, out = args
+        rows, width, *widths = dims.tolist()
+        found, work = [], threads.COPIED * out.size
+        if rows == 1:  # which is cut itself
+            for i, j in threads.pieces(width, work, threads.ALIGN):
+                ends = [*accumulate(widths)]
+                taken = [a[min(max(i - e + w, 0), w) : min(max(j - e + w, 0), w)] for a, w, e in zip(parts, widths, ends, strict=True)]
+                found.append((np.array([1, j - i, *[a.size for a in taken]]), *taken, out[i:j]))
+            return found
+        for i, j in threads.pieces(rows, work):
+            own = dims.copy()
+            own[0] = j - i
+            found.append((own, *[a[i * w : j * w] for a, w in zip(parts, widths, strict=True)], out[i * width :]))
+        return found
+
+
 class Join:
     """The way in which parts of given layouts are joined at dim ``d``.
 
@@ -55,7 +78,7 @@ class Join:
     carrier: np.dtype[Any]
     shapes: tuple[Size, ...]
 
-    def __init__(self, layouts: Sequence[Layout], d: int, out: Layout):
+    def __init__(self, layouts: Sequence[Layout], d: int, out: Layout, shared: bool):
         self.d, self.out, self.size, self.carrier = d, out, out.size, out.dtype.carrier
         self.shapes = tuple([layout.shape for layout in layouts])
         rows = numel(out.shape[:d])
@@ -65,7 +88,9 @@ class Join:
         for first in range(0, len(sizes), ARITIES[-1]):
             taken = sizes[first : first + ARITIES[-1]]
             arity = next(n for n in ARITIES if n >= len(taken))
-            entry = launch.entry(_source(arity), "kernel", ("int64[:]", *[kind] * (arity + 1)), "cat")
+            entry: Callable[..., Any] = launch.entry(_source(arity), "kernel", ("int64[:]", *[kind] * (arity + 1)), "cat")
+            if shared:
+                entry = _Rows(entry)
             missing = arity - len(taken)
             dims = np.array([rows, out.size // rows, *taken, *[0] * missing], np.int64)
             self.launches.append((entry, dims, slice(first, first + len(taken)), missing, sum(sizes[:first])))
@@ -83,16 +108,16 @@ class Join:
 def join(parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Join | None:
     """Return how parts like these are joined to ``shape``, side by side from dim ``d`` on, where one launch pays.
 
-    Not where several threads share the copying, nor where launches are watched: a compiler can do without copies that it sees one by one.
+    Not where launches are watched: a compiler can do without copies that it sees one by one.
     """
     kind = parts[0]._layout.dtype
     out = layout_of(shape, None, kind)
-    if not 0 < out.size < threads.WORTH or launch.observing():
+    if not out.size or launch.observing():
         return None
     layouts = [t._layout for t in parts]
     if any(not layout.contiguous or layout.dtype is not kind or layout.__class__ is not Layout for layout in layouts):
         return None
-    return Join(layouts, d, out)
+    return Join(layouts, d, out, not threads.alone(threads.COPIED * out.size))
 
 
 _layout_of, _data_of = attrgetter("_layout"), attrgetter("_data")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import dtypes
+from ... import dtypes, threads
 from ...errors import shorten
 from ...launch import Kernel, empty
 from ...shapes import Layout, as_ints, layout_of
@@ -82,7 +82,8 @@ def _fold_edges(x, pads, mode):
     for planes, h, w, top, rows, left, columns in reversed(_launches(layout, pads)[1]):
         out = empty(planes * h * w, carrier)
         if out.size:
-            _FOLD(carrier, planes, h, w, top, rows, left, columns, mode, data, out)
+            given = (0, 0, 0, 0, 0, 0, 0, rows * columns, h * w)
+            _FOLD.rows(carrier, given, threads.COPIED * data.size, planes, h, w, top, rows, left, columns, mode, data, out)
         data = out
     return make(data, layout, [0, 0])
 
@@ -98,7 +99,8 @@ def _pad_by(mode: str, n: int, node: str) -> Any:
         for planes, h, w, top, rows, left, columns in launches:
             out = empty(planes * rows * columns, carrier)
             if out.size:
-                _PAD(carrier, planes, h, w, top, rows, left, columns, mode, data, out)
+                given = (0, 0, 0, 0, 0, 0, 0, h * w, rows * columns)
+                _PAD.rows(carrier, given, threads.COPIED * out.size, planes, h, w, top, rows, left, columns, mode, data, out)
             data = out
         return make(data, layout, [0, 0])
 

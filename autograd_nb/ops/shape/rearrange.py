@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ... import dtypes
+from ... import dtypes, threads
 from ...launch import Kernel, empty
 from ...shapes import Layout, as_int, as_shape, is_expanded, layout_of, numel, wrap_dim, wrap_dims
 from ...strides import packed
@@ -46,7 +46,8 @@ def _along(kernel: Kernel, x: Tensor, d: int, *more: Any) -> Tensor:
     carrier = layout.dtype.carrier
     data = empty(layout.size, carrier)
     if layout.size:
-        kernel(carrier, *sizes, *more, dense(x), data)
+        _, n, inner = sizes
+        kernel.rows(carrier, (0, 0, *[0] * len(more), n * inner, n * inner), threads.COPIED * layout.size, *sizes, *more, dense(x), data)
     return make(data, layout, [0, 0])
 
 
