@@ -215,5 +215,5 @@ def test_cliffs_time_steps_that_run():
     cases = cliffs.all_cases(torch, None)
     assert len(cases) >= 400 and len({name for name, _ in cases}) == len(cases)
     for name in ("plus a row, small, added gradient", "a + b of 100"):
-        eager, compiled = cliffs.measured(dict(cases)[name]())
+        eager, compiled = cliffs.measured(dict(cases)[name](), 0.0)
         assert eager > 0 and compiled > 0, name

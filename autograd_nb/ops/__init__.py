@@ -18,7 +18,7 @@ from .elementwise import (
     unary,
     where,
 )
-from .indexing import assignment, embedding, gather, index_select, indexing, masked, picking, sorting
+from .indexing import assignment, embedding, gather, index_select, indexing, masked, picking, searching, sorting
 from .indexing import embedding_bag as bags
 from .nn import (
     attention,

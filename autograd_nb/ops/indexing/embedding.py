@@ -22,7 +22,7 @@ from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, contiguous, dense
 from ..creation.create import new_full
 from ..shape.shape import reshape, unsqueeze
-from .gather import _scatter_into
+from .along_index import scatter_into
 from .picking import checked_rows, index_backward, index_of_batch, memoized_pick, pick
 
 _bounds = Kernel("indexing.index", "bounds")
@@ -175,5 +175,5 @@ def one_hot(tensor: Tensor, num_classes=-1):
     elif n < 1:
         raise RuntimeError(f"num_classes should be positive (num_classes={n})")
     out = new_full((*index.shape, n), 0, dtypes.int64)
-    _scatter_into(out, index.ndim, unsqueeze(index, -1), new_full((), 1, dtypes.int64), 0)
+    scatter_into(out, index.ndim, unsqueeze(index, -1), new_full((), 1, dtypes.int64), 0)
     return out

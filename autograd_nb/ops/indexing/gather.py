@@ -9,27 +9,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes, launch, threads
-from ...launch import Kernel
-from ...shapes import Layout, coalesce, is_expanded, layout_of, numel, overlaps_itself, wrap_dim
+from ...shapes import Layout, is_expanded, layout_of, overlaps_itself, wrap_dim
 from ...tensor import Tensor, make
-from ..core.call_path import known, planned, recorded_lines, tensor_lines, unrecorded_lines
+from ..core.call_path import known, recorded_lines, tensor_lines, unrecorded_lines
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor
 from ..core.recording import exact_text, fresh, guarded, no_complex_derivative, not_for_barebone, refuse_overlap, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
-from ..creation.cast import cast, clone, contiguous, dense
+from ..creation.cast import cast, clone, contiguous
 from ..creation.create import new_full
 from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
+from .along_index import (
+    ADD,
+    GATHER_WITHIN,
+    MAX,
+    MIN,
+    MUL,
+    SET,
+    GatheredWithin,
+    gather_into,
+    geometry,
+    index_steps,
+    scatter_into,
+)
 from .picking import MOVE, checked_index, once
-
-_gather_kernel = Kernel("indexing.index", "gather")
-_gather_within = Kernel("indexing.index", "gather_within")
-_scatter_kernel = Kernel("indexing.index", "scatter")
-
-SET, ADD, MUL, MAX, MIN = range(5)
 
 
 def _stored(out: Tensor | None, y: Tensor, name: str, reads: tuple[Any, ...] = (), operands: tuple[Any, ...] = ()) -> Tensor:
@@ -51,35 +57,6 @@ def _index_argument(index: Any, name: str) -> Tensor:
 # -------------------------------------------------------------------------------------------- gather, scatter
 
 
-@planned
-def _geometry(layout: Layout, shape: Sequence[int], d: int) -> tuple[Any, ...] | None:
-    """Return the nine numbers of the kernels' ``dims`` for walking ``layout`` over the index's ``shape``, or None for too many loops."""
-    b, (bs,) = coalesce(shape[:d], [layout.strides[:d]])
-    a, (as_,) = coalesce(shape[d + 1 :], [layout.strides[d + 1 :]])
-    if len(b) > 2 or len(a) > 2:
-        return None
-    tail = [0] * (2 - len(a)) + as_ if as_ else [0, 1]
-    return (*[1] * (2 - len(b)), *b, *[1] * (2 - len(a)), *a, *[0] * (2 - len(b)), *bs, layout.strides[d], *tail)
-
-
-@planned
-def _steps(layout: Layout, d: int) -> tuple[int, int, int] | None:
-    """Return the strides of an index by all dims before ``d``, by that, and by all behind it (0 or 1); None where there is no such."""
-    _, (before,) = coalesce(layout.shape[:d], [layout.strides[:d]])
-    _, (behind,) = coalesce(layout.shape[d + 1 :], [layout.strides[d + 1 :]])
-    if len(before) > 1 or len(behind) > 1 or (behind and behind[0] not in (0, 1)):
-        return None
-    return before[0] if before else 0, layout.strides[d], behind[0] if behind else 1
-
-
-def _narrowed(x: Tensor, shape: Sequence[int], d: int) -> Tensor:
-    """Return ``x`` cut to ``shape`` in all dims but ``d``."""
-    for k, n in enumerate(shape):
-        if k != d and x._layout.shape[k] != n:
-            x = _slice(x, k, 0, n, 1)
-    return x
-
-
 @structured(
     x=lambda g, x_shape, d, index: _gather_backward(g, tuple(x_shape), d, index), node="GatherBackward0",
     linear="jointly", batch="shift",
@@ -90,86 +67,15 @@ def _gather(x, d, index):
     layout = layout_of(shape, None, x._layout.dtype)
     out = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
-        loops = _geometry(x._layout, shape, d)
-        if loops is None:
-            x = clone(_narrowed(x, shape, d))
-            loops = _geometry(x._layout, shape, d)
-        steps = _steps(index._layout, d)
-        if steps is None:
-            index = clone(index)
-            steps = _steps(index._layout, d)
-        args = (loops, steps, shape[d], x._data, index._data, out)
-        if threads.alone(MOVE * layout.size):
-            _gather_kernel(layout.dtype.carrier, *args)
-        else:
-            _gather_kernel.split(layout.dtype.carrier, args, _gather_parts)
+        gather_into(out, x, d, index)
     return make(out, layout, [0, 0])
-
-
-def _gather_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Return the pieces of a gather, of the outermost dim before the indexed one."""
-    dims, steps, count, x, index, out = args
-    n0, n1, m0, m1, s0, s1 = dims[:6]
-    by, one, work = steps[0], count * m0 * m1, MOVE * out.size
-    if n0 == 1:
-        return [
-            ((1, j - i, *dims[2:]), steps, count, x[i * s1 :], index[i * by :], out[i * one : j * one]) for i, j in threads.pieces(n1, work)
-        ]
-    by, one = by * n1, one * n1
-    return [((j - i, *dims[1:]), steps, count, x[i * s0 :], index[i * by :], out[i * one : j * one]) for i, j in threads.pieces(n0, work)]
 
 
 @structured(x=lambda g, d, index: _gather(g, d, index), linear="jointly", batch="shift")
 def _gather_backward(x, shape, d, index):
     z = new_full(shape, 0, x.dtype)
-    _scatter_into(z, d, index, x, ADD)
+    scatter_into(z, d, index, x, ADD)
     return z
-
-
-def _scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> None:
-    """x[…, index, …] (op)= src in memory, without history; ``src`` has the index's shape or one element."""
-    shape = index._layout.shape
-    if not numel(shape):
-        return
-    if x.dtype.is_half and mode != SET:
-        wide = cast(x, dtypes.float32)
-        _scatter_into(wide, d, index, cast(src, dtypes.float32), mode)
-        x.copy_(wide)
-        return
-    if mode >= MAX and x.dtype.is_complex:
-        raise NotImplementedError("scatter(): the largest and smallest of complex numbers are not defined (reduce amax, amin)")
-    loops = _geometry(x._layout, shape, d)
-    if loops is None:
-        part = _narrowed(x, shape, d)
-        copy = clone(part)
-        _scatter_into(copy, d, index, src, mode)
-        part.copy_(copy)
-        return
-    if src._layout.size == 1:
-        strides = (0, 0, 0, 0, 0)
-    else:
-        _, n1, m0, m1 = loops[:4]
-        row = m0 * m1
-        strides = (shape[d] * row * n1, shape[d] * row, row, m1, 1)
-    args = (loops + strides, mode, shape[d], dense(src), dense(index), x._data)
-    if threads.alone(MOVE * numel(shape)):
-        _scatter_kernel(x.dtype.carrier, *args)
-    else:
-        _scatter_kernel.split(x.dtype.carrier, args, _scatter_parts)
-
-
-def _scatter_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Return the pieces of a scatter, of the outermost dim before the indexed one: no two of them write to one place."""
-    dims, mode, count, value, index, out = args
-    n0, n1, m0, m1, s0, s1, _, _, _, v0, v1 = dims[:11]
-    each, work = count * m0 * m1, MOVE * index.size
-    if n0 == 1:
-        cuts = threads.pieces(n1, work)
-        return [((1, j - i, *dims[2:]), mode, count, value[i * v1 :], index[i * each :], out[i * s1 :]) for i, j in cuts]
-    each *= n1
-    return [
-        ((j - i, *dims[1:]), mode, count, value[i * v0 :], index[i * each :], out[i * s0 :]) for i, j in threads.pieces(n0, work)
-    ]
 
 
 def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | None = None) -> Tensor:
@@ -209,20 +115,6 @@ def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | 
     return checked_index(index, x.shape[d] if x.ndim else 1, d, negative=False, error=RuntimeError)
 
 
-class _GatheredWithin(threads.Split):
-    """A gather that looks whether the indices are in range, in pieces."""
-
-    __slots__ = ()
-
-    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        dims, steps, count, n, x, index, _, out = args
-        found = []
-        for own, *_, x_part, part, out_part in _gather_parts((dims, steps, count, x, index, out)):
-            at = part[: own[0] * own[1] * steps[0]] if steps[0] else part  # what a piece reads; of an expanded index all read the same
-            found.append((own, steps, count, n, x_part, part, at, out_part))
-        return found
-
-
 class _GatherPlan:
     """A call of `gather` that one kernel checks and does."""
 
@@ -240,12 +132,12 @@ def _plan_gather(checked: bool, input: Any, dim: Any, index: Any) -> _GatherPlan
     if not checked or dim.__class__ is not int or at.dtype is not dtypes.int64 or not single.contiguous or not at.size:
         return None
     d, out = dim % max(layout.ndim, 1), layout_of(at.shape, None, layout.dtype)
-    if not layout.ndim or not at.ndim or (loops := _geometry(layout, at.shape, d)) is None or (steps := _steps(at, d)) is None:
+    if not layout.ndim or not at.ndim or (loops := geometry(layout, at.shape, d)) is None or (steps := index_steps(at, d)) is None:
         return None
     n = layout.sizes[d]
-    entry: Any = _gather_within.entry(out.dtype.carrier, loops, (0, 0, 0), at.sizes[d], n, input._data, index._data, index._data, input._data)
+    entry: Any = GATHER_WITHIN.entry(out.dtype.carrier, loops, (0, 0, 0), at.sizes[d], n, input._data, index._data, index._data, input._data)
     if entry is not None and not threads.alone(MOVE * at.size):
-        entry = _GatheredWithin(entry)
+        entry = GatheredWithin(entry)
     return _GatherPlan(entry, (loops, steps, at.sizes[d], n), out, d, single.size)
 
 
@@ -318,7 +210,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
 )
 def _scatter(x, d, index, src, mode):
     y = clone(x)
-    _scatter_into(y, d, index, src, mode)
+    scatter_into(y, d, index, src, mode)
     return y
 
 
@@ -400,7 +292,7 @@ def _scattered_inplace(
     if not x.ndim:
         _scattered_inplace(op, reshape(x, 1), 0, index if index.ndim else reshape(index, 1), src, mode, kept)
         return x
-    return write_inplace(op, _scatter_into, x, d, index if index.ndim else reshape(index, 1), src, mode, kept=kept)
+    return write_inplace(op, scatter_into, x, d, index if index.ndim else reshape(index, 1), src, mode, kept=kept)
 
 
 def is_windows(x: Tensor) -> bool:
@@ -600,8 +492,8 @@ def _fold(x, src, d, index, reduce, include_self):
     y = clone(x)
     if not include_self:
         start = 1 if reduce == "prod" else _lowest(x.dtype, reduce == "amin")
-        _scatter_into(y, d, index, scalar_tensor(start, x.dtype), SET)
-    _scatter_into(y, d, index, src, {"prod": MUL, "amax": MAX, "amin": MIN}[reduce])
+        scatter_into(y, d, index, scalar_tensor(start, x.dtype), SET)
+    scatter_into(y, d, index, src, {"prod": MUL, "amax": MAX, "amin": MIN}[reduce])
     return y
 
 

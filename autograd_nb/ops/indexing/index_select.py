@@ -19,7 +19,8 @@ from ..core.structured import Structured, tensor_argument
 from ..creation.cast import cast, contiguous, relaid
 from ..creation.create import as_tensor, new_empty, new_full
 from ..shape.shape import expand, reshape
-from .gather import ADD, SET, _index_argument, _reduced, _stored, gather, is_windows, memory_of
+from .along_index import ADD, SET
+from .gather import _index_argument, _reduced, _stored, gather, is_windows, memory_of
 from .picking import (
     checked_index,
     checked_rows,

@@ -1,0 +1,143 @@
+"""Launches of what reads or writes along one dim by an index of all dims: from layouts to the kernels' numbers, and in pieces for threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, threads
+from ...launch import Kernel
+from ...shapes import Layout, coalesce, numel
+from ...tensor import Tensor
+from ..core.call_path import planned
+from ..creation.cast import cast, clone, dense
+from ..shape.parts import _slice
+from .picking import MOVE
+
+_gather_kernel = Kernel("indexing.index", "gather")
+GATHER_WITHIN = Kernel("indexing.index", "gather_within")
+_scatter_kernel = Kernel("indexing.index", "scatter")
+
+SET, ADD, MUL, MAX, MIN = range(5)
+
+
+@planned
+def geometry(layout: Layout, shape: Sequence[int], d: int) -> tuple[Any, ...] | None:
+    """Return the nine numbers of the kernels' ``dims`` for walking ``layout`` over the index's ``shape``, or None for too many loops."""
+    b, (bs,) = coalesce(shape[:d], [layout.strides[:d]])
+    a, (as_,) = coalesce(shape[d + 1 :], [layout.strides[d + 1 :]])
+    if len(b) > 2 or len(a) > 2:
+        return None
+    tail = [0] * (2 - len(a)) + as_ if as_ else [0, 1]
+    return (*[1] * (2 - len(b)), *b, *[1] * (2 - len(a)), *a, *[0] * (2 - len(b)), *bs, layout.strides[d], *tail)
+
+
+@planned
+def index_steps(layout: Layout, d: int) -> tuple[int, int, int] | None:
+    """Return the strides of an index by all dims before ``d``, by that, and by all behind it (0 or 1); None where there is no such."""
+    _, (before,) = coalesce(layout.shape[:d], [layout.strides[:d]])
+    _, (behind,) = coalesce(layout.shape[d + 1 :], [layout.strides[d + 1 :]])
+    if len(before) > 1 or len(behind) > 1 or (behind and behind[0] not in (0, 1)):
+        return None
+    return before[0] if before else 0, layout.strides[d], behind[0] if behind else 1
+
+
+def _narrowed(x: Tensor, shape: Sequence[int], d: int) -> Tensor:
+    """Return ``x`` cut to ``shape`` in all dims but ``d``."""
+    for k, n in enumerate(shape):
+        if k != d and x._layout.shape[k] != n:
+            x = _slice(x, k, 0, n, 1)
+    return x
+
+
+def gather_into(out: np.ndarray, x: Tensor, d: int, index: Tensor) -> None:
+    """Write the elements of ``x`` that an index names along ``d``."""
+    shape, kind = index._layout.shape, x._layout.dtype.carrier
+    loops = geometry(x._layout, shape, d)
+    if loops is None:
+        x = clone(_narrowed(x, shape, d))
+        loops = geometry(x._layout, shape, d)
+    steps = index_steps(index._layout, d)
+    if steps is None:
+        index = clone(index)
+        steps = index_steps(index._layout, d)
+    args = (loops, steps, shape[d], x._data, index._data, out)
+    if threads.alone(MOVE * out.size):
+        _gather_kernel(kind, *args)
+    else:
+        _gather_kernel.split(kind, args, _gather_parts)
+
+
+def _gather_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Return the pieces of a gather, of the outermost dim before the indexed one."""
+    dims, steps, count, x, index, out = args
+    n0, n1, m0, m1, s0, s1 = dims[:6]
+    by, one, work = steps[0], count * m0 * m1, MOVE * out.size
+    if n0 == 1:
+        return [
+            ((1, j - i, *dims[2:]), steps, count, x[i * s1 :], index[i * by :], out[i * one : j * one]) for i, j in threads.pieces(n1, work)
+        ]
+    by, one = by * n1, one * n1
+    return [((j - i, *dims[1:]), steps, count, x[i * s0 :], index[i * by :], out[i * one : j * one]) for i, j in threads.pieces(n0, work)]
+
+
+def scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> None:
+    """x[…, index, …] (op)= src in memory, without history; ``src`` has the index's shape or one element."""
+    shape = index._layout.shape
+    if not numel(shape):
+        return
+    if x.dtype.is_half and mode != SET:
+        wide = cast(x, dtypes.float32)
+        scatter_into(wide, d, index, cast(src, dtypes.float32), mode)
+        x.copy_(wide)
+        return
+    if mode >= MAX and x.dtype.is_complex:
+        raise NotImplementedError("scatter(): the largest and smallest of complex numbers are not defined (reduce amax, amin)")
+    loops = geometry(x._layout, shape, d)
+    if loops is None:
+        part = _narrowed(x, shape, d)
+        copy = clone(part)
+        scatter_into(copy, d, index, src, mode)
+        part.copy_(copy)
+        return
+    if src._layout.size == 1:
+        strides = (0, 0, 0, 0, 0)
+    else:
+        _, n1, m0, m1 = loops[:4]
+        row = m0 * m1
+        strides = (shape[d] * row * n1, shape[d] * row, row, m1, 1)
+    args = (loops + strides, mode, shape[d], dense(src), dense(index), x._data)
+    if threads.alone(MOVE * numel(shape)):
+        _scatter_kernel(x.dtype.carrier, *args)
+    else:
+        _scatter_kernel.split(x.dtype.carrier, args, _scatter_parts)
+
+
+def _scatter_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Return the pieces of a scatter, of the outermost dim before the indexed one: no two of them write to one place."""
+    dims, mode, count, value, index, out = args
+    n0, n1, m0, m1, s0, s1, _, _, _, v0, v1 = dims[:11]
+    each, work = count * m0 * m1, MOVE * index.size
+    if n0 == 1:
+        cuts = threads.pieces(n1, work)
+        return [((1, j - i, *dims[2:]), mode, count, value[i * v1 :], index[i * each :], out[i * s1 :]) for i, j in cuts]
+    each *= n1
+    return [
+        ((j - i, *dims[1:]), mode, count, value[i * v0 :], index[i * each :], out[i * s0 :]) for i, j in threads.pieces(n0, work)
+    ]
+
+
+class GatheredWithin(threads.Split):
+    """A gather that looks whether the indices are in range, in pieces."""
+
+    __slots__ = ()
+
+    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        dims, steps, count, n, x, index, _, out = args
+        found = []
+        for own, *_, x_part, part, out_part in _gather_parts((dims, steps, count, x, index, out)):
+            at = part[: own[0] * own[1] * steps[0]] if steps[0] else part  # what a piece reads; of an expanded index all read the same
+            found.append((own, steps, count, n, x_part, part, at, out_part))
+        return found
