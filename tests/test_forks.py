@@ -16,7 +16,10 @@ import pytest
 import autograd_nb as torch
 from autograd_nb import launch, locks
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"),
+    pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning"),  # of JAX, where another test has imported it
+]
 ROOT = Path(__file__).parents[1]
 START = textwrap.dedent("""
     import builtins, os, signal, sys, threading, time, traceback, warnings
