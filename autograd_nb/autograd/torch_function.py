@@ -47,6 +47,7 @@ HANDED_ON = {
 
 class _State(PerThread):
     disabled = 0  # 1: subclasses do not take over, 2: nor do modes
+    running: tuple[Any, ...] = ()  # the function that `default` calls, and the modes around it
     modes: tuple[Any, ...] = ()  # the innermost last
 
 
@@ -80,7 +81,13 @@ def redefines(cls: type) -> bool:
 
 def _add(found: list[Any], value: Any) -> None:
     cls = type(value)
-    if redefines(cls) and not any(type(other) is cls for other in found):
+    if not redefines(cls):
+        return
+    method = cls.__torch_function__
+    if getattr(method, "__module__", "") == "torch._tensor" or getattr(method, "__name__", "") == "_disabled_torch_function_impl":
+        # PyTorch's own methods would call the function again, which would ask again
+        raise TypeError(f"a tensor of PyTorch's class {cls.__name__} is no operand here: make one of its numbers, tensor(t.detach().numpy())")
+    if not any(type(other) is cls for other in found):
         found.insert(next((i for i, other in enumerate(found) if issubclass(cls, type(other))), len(found)), value)
 
 
@@ -168,8 +175,15 @@ def default(cls: type, func: Any, types: Iterable[type], args: tuple[Any, ...], 
     """Return the result of ``func`` on tensors, with those that it makes as objects of ``cls``: `Tensor.__torch_function__`."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    with _switched(1):
-        result = func(*args, **kwargs)
+    before, running = state.running, (func, state.modes)
+    if state.disabled and before == running:  # it asks again in spite of the switch, so it is not this library's
+        raise TypeError(f"'{_name(func)}' is a function of another library, which cannot compute with tensors of this one: hand it t.numpy()")
+    state.running = running
+    try:
+        with _switched(1):
+            result = func(*args, **kwargs)
+    finally:
+        state.running = before
     return result if cls is Tensor or func in nowrap_functions() else _of_class(result, cls, args)
 
 

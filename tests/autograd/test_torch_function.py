@@ -372,3 +372,27 @@ def test_users_own_ops_are_asked_for_whenever_they_are_made():
         Sub.seen.clear()
         assert type(op(x)) is Sub
         assert Sub.seen == [op.__name__]
+
+
+_BETWEEN = {
+    "a function in C++": lambda real, ours: real.exp(ours),
+    "two arguments": lambda real, ours: real.add(real.ones(2), ours),
+    "a list": lambda real, ours: real.cat([ours, ours]),
+    "a function in Python": lambda real, ours: real.nn.functional.mse_loss(ours, ours),
+    "a layer": lambda real, ours: real.nn.Linear(2, 2)(ours),
+    "an operator on the left": lambda real, ours: ours + real.ones(2),
+    "an operator on the right": lambda real, ours: real.ones(2) + ours,
+    "a function of this library": lambda real, ours: torch.add(ours, real.ones(2)),
+    "a parameter": lambda real, ours: torch.mul(ours, real.nn.Parameter(real.ones(2))),
+    "its first call": lambda real, ours: torch.hypot(ours, real.ones(2)),
+}
+
+
+@pytest.mark.parametrize("name", list(_BETWEEN))
+def test_tensors_of_pytorch_and_of_this_library_do_not_mix(name):
+    """PyTorch's default ``__torch_function__`` and this one's do not hand a call to each other for ever: TypeError, as for any foreign class."""
+    real = pytest.importorskip("torch")
+    with pytest.raises(TypeError):
+        _BETWEEN[name](real, torch.tensor([1.0, 2.0]))
+    gc.collect()
+    assert not torch_function.state.disabled and not torch_function.state.running
