@@ -47,7 +47,7 @@ HANDED_ON = {
 
 class _State(PerThread):
     disabled = 0  # 1: subclasses do not take over, 2: nor do modes
-    running: tuple[Any, ...] = ()  # the function that `default` calls, and the modes around it
+    running: tuple[Any, ...] = ()  # the function of `_asked_again`, and the modes around it
     modes: tuple[Any, ...] = ()  # the innermost last
 
 
@@ -175,16 +175,24 @@ def default(cls: type, func: Any, types: Iterable[type], args: tuple[Any, ...], 
     """Return the result of ``func`` on tensors, with those that it makes as objects of ``cls``: `Tensor.__torch_function__`."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
+    if state.disabled:
+        result = _asked_again(func, args, kwargs)
+    else:
+        with _switched(1):
+            result = func(*args, **kwargs)
+    return result if cls is Tensor or func in nowrap_functions() else _of_class(result, cls, args)
+
+
+def _asked_again(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return ``func(*args, **kwargs)`` where classes are switched off already. TypeError if it comes back here: it is not this library's."""
     before, running = state.running, (func, state.modes)
-    if state.disabled and before == running:  # it asks again in spite of the switch, so it is not this library's
+    if before == running:
         raise TypeError(f"'{_name(func)}' is a function of another library, which cannot compute with tensors of this one: hand it t.numpy()")
     state.running = running
     try:
-        with _switched(1):
-            result = func(*args, **kwargs)
+        return func(*args, **kwargs)
     finally:
         state.running = before
-    return result if cls is Tensor or func in nowrap_functions() else _of_class(result, cls, args)
 
 
 def _of_class(result: Any, cls: type, args: tuple[Any, ...]) -> Any:
