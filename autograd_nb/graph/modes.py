@@ -57,7 +57,7 @@ inference_used: bool = False  #: until inference mode is first entered, nobody n
 
 def _switch(mode: bool) -> bool:
     """Set whether ops are recorded, and return what was set; in inference mode the answer of `is_grad_enabled` is all that changes."""
-    if state.inference:
+    if inference_used and state.inference:
         before, state.asked = state.asked, mode
     else:
         before, state.grad = state.grad, mode
@@ -260,7 +260,7 @@ def is_grad_enabled() -> bool:
     ...
     False
     """
-    return state.asked if state.inference else state.grad
+    return state.asked if inference_used and state.inference else state.grad
 
 
 def is_inference_mode_enabled() -> bool:
