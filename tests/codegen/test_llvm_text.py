@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from autograd_nb.codegen.build.hashed import hashed
+
 from .test_build import kernels, python
 
 PROGRAM = """
@@ -47,3 +49,16 @@ def test_packs_have_them(tmp_path):
     packing.write(Path({str(pack)!r}), programs=[{str(program)!r}])
     """)
     assert python(tmp_path / "empty", PROGRAM, AUTOGRAD_NB_PACK=str(pack)).splitlines() == [*RESULT, "0"]
+
+
+def test_entry_points_of_another_text_have_another_abi():
+    """Code that is on disk is linked with what this version expects of it: a change of the text raises `machine_code.ABI`."""
+    from numba import types
+
+    from autograd_nb.codegen.arrays import Arrays
+    from autograd_nb.codegen.build import entry_point, machine_code
+
+    array = types.Array(types.float32, 1, "C")
+    kinds = (array, types.int64, types.UniTuple(types.int64, 2), types.boolean, types.float64, types.complex128, Arrays(types.float32))
+    text = "\n".join([entry_point._SHARED, entry_point._DECLARED, *entry_point._Text(kinds).lines])
+    assert (machine_code.ABI, hashed(text.encode()).hexdigest()[:16]) == (12, "a761feeb147aa422")

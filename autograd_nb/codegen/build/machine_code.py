@@ -22,7 +22,7 @@ store: Store = Store()
 requests: Requests = Requests(store)
 _content_of: dict[str, str] = {}  # by the key of a kernel that this process has asked for
 
-ABI = 11  #: raised when machine code that was kept must not be used any more (what a change of `compilation` may require)
+ABI = 12  #: raised when machine code that was kept must not be used any more (what a change of `compilation` may require)
 
 _machine_known: tuple[Any, ...] | None = None
 
