@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -15,6 +16,9 @@ import pytest
 import autograd_nb as torch
 from autograd_nb import config, launch, threads
 from autograd_nb.codegen.build import compilation, pool
+from autograd_nb.graph import noted
+
+from .ops.samples import SAMPLES, Sample, tensors
 
 BIG = 400_037  #: elements: enough to be split, and not a multiple of anything
 
@@ -527,3 +531,44 @@ def test_the_modes_of_determinism():
         assert torch.is_deterministic_algorithms_warn_only_enabled() == (number == 1)
     with pytest.raises(RuntimeError, match="invalid value of debug_mode"):
         torch.set_deterministic_debug_mode("off")
+
+
+# ------------------------------------------------------------------------------------------------ a walk over all ops
+
+
+@pytest.fixture
+def cut_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever can be cut is cut, down to single elements and rows."""
+    monkeypatch.setattr(threads, "WORTH", 1)
+    monkeypatch.setattr(threads, "ALIGN", 1)
+    monkeypatch.setattr(threads, "EVEN", 1)
+    monkeypatch.setattr(threads, "MANY", 1 << 62)
+
+
+def bits_of(sample: Sample, dtype: str) -> list[bytes]:
+    """The bytes of an op's results and gradients."""
+    torch.manual_seed(0)
+    leaves = [torch.from_numpy(a.copy()).requires_grad_(a.dtype.kind in "fc") for a in sample.operands(dtype)]
+    found = tensors(sample.function(torch)(*leaves))
+    wanted = [t for t in found if t.requires_grad]
+    if wanted:
+        seeds = [torch.ones_like(t) * (1.0 + 0.5 * k) for k, t in enumerate(wanted)]
+        with suppress(RuntimeError):  # a few have no derivative
+            torch.autograd.backward(wanted, seeds)
+    return [t.detach().resolve_conj().numpy().tobytes() for t in [*found, *[x.grad for x in leaves if x.grad is not None]]]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("text", SAMPLES)
+def test_an_op_in_pieces_is_the_op(text: str, cut_everywhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = Sample(text)
+    for dtype in ("float32", "float64"):
+        torch.set_num_threads(1)
+        expected = bits_of(sample, dtype)
+        after = noted.place()
+        torch.manual_seed(0)
+        if after != noted.place():
+            monkeypatch.setattr(threads, "ALIGN", 256)  # several numbers are drawn at once
+        torch.set_num_threads(3)
+        for _ in range(2):
+            assert bits_of(sample, dtype) == expected, dtype
