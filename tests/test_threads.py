@@ -408,6 +408,19 @@ def test_threads_that_sleep_are_woken() -> None:
         assert all((o == 1).all() for o in outs)
 
 
+def test_more_threads_than_the_pool_has_room_for() -> None:
+    x = random(BIG)
+    torch.set_num_threads(1)
+    expected = with_gradients(flat, x, x)
+    pool_works()
+    if threads._pool is not None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(threads._pool, "begun", 10 * pool.MOST)  # of which there are two
+            torch.set_num_threads(10 * pool.MOST)
+            assert with_gradients(flat, x, x) == expected
+            torch.set_num_threads(2)
+
+
 def test_many_jobs_from_many_threads_are_each_done_once() -> None:
     torch.set_num_threads(4)
     wrong = []

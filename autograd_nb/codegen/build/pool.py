@@ -140,8 +140,10 @@ sleep:
 }}
 
 ; do the parts of a job; %call: of (self, block, where it leaves why it failed); return its status, and let %why say more
-define i32 @pool_share(ptr %words, ptr %call, ptr %self, ptr %blocks, i64 %count, i64 %threads, ptr %why) {{
+define i32 @pool_share(ptr %words, ptr %call, ptr %self, ptr %blocks, i64 %count, i64 %wanted, ptr %why) {{
 entry:
+  %too_many = icmp ugt i64 %wanted, {MOST}
+  %threads = select i1 %too_many, i64 {MOST}, i64 %wanted
   %busy.at = getelementptr i64, ptr %words, i64 {_BUSY}
   %busy = atomicrmw xchg ptr %busy.at, i64 1 seq_cst
   %other = icmp ne i64 %busy, 0
