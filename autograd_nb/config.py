@@ -28,15 +28,16 @@ class _Settings:
         self.matmul_precision = "highest"
 
     def __setattr__(self, name: str, value: Any) -> None:
+        changed = name == "threads" and self.threads != value
         object.__setattr__(self, name, value)
-        if name == "threads":
+        if changed:
             for tell in threads_changed:
                 tell(value)
 
     def __getattr__(self, name: str) -> int:
         if name != "threads":
             raise AttributeError(name)
-        self.threads = _default_threads()  # when it is first asked for: that reads a few files
+        object.__setattr__(self, name, _default_threads())  # when it is first asked for: that reads a few files
         return self.threads
 
 
