@@ -88,13 +88,11 @@ def _new(key: tuple[Any, ...]) -> Root:
 def _path(node: Any) -> list[Any]:
     """Return what the next nodes along the first edges have in common with others like them."""
     found: list[Any] = []
-    while len(found) < DEPTH:
+    while len(found) < DEPTH and isinstance(node, Node) and node.alike is not None and node.edges:
         edge = node.edges[0]
         node = edge.node if edge.__class__ is Output else edge
-        if node is None or node.is_leaf_edge:
-            found.append(None if node is None else (node._layout, node._grad is None))
-            break
-        found.append((node.alike, node.__class__))
+        leaf = node is not None and node.is_leaf_edge
+        found.append((node._layout, node._grad is None) if leaf else (node.__class__, getattr(node, "alike", None)))
     return found
 
 
