@@ -19,7 +19,6 @@ from ...codegen.templates.loops import Body, Fold, Input
 from ...shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout_of, merged, numel
 from .recording import real_only
 
-LONG = 3 << 18  #: work from which one long fold is a fold of blocks, for any number of threads: the blocks decide the bits
 FEW = 8  #: blocks of one long fold; as many steps of a loop around it are as good
 
 
@@ -153,12 +152,12 @@ class FoldKernel:
         self.blocks: FoldKernel | None = None  # folds the blocks of one long fold
         self.totals: FoldKernel | None = None  # and their results
 
-    def entry(self, of: Folding, least: int = LONG) -> tuple[Callable[..., Any], np.ndarray]:
+    def entry(self, of: Folding, least: int = threads.MANY) -> tuple[Callable[..., Any], np.ndarray]:
         """Return (entry point, dims) of a folding of these dtypes; from ``least`` work on, one long fold is a fold of blocks."""
         return self.at(of.shape, of.axes, [*of.in_layouts, *of.out_layouts], lambda: of, least)
 
     def at(
-        self, shape: Sequence[int], axes: Sequence[int], layouts: Sequence[Layout], of: Callable[[], Folding], least: int = LONG
+        self, shape: Sequence[int], axes: Sequence[int], layouts: Sequence[Layout], of: Callable[[], Folding], least: int = threads.MANY
     ) -> tuple[Callable[..., Any], np.ndarray]:
         """Return the same for the ``layouts`` of inputs and outputs; ``of`` makes the folding, where more than sizes is asked for."""
         walk = arranged(shape, axes, [broadcast_strides(layout, shape) for layout in layouts])
@@ -200,7 +199,7 @@ class FoldKernel:
         return found
 
 
-def fold_entry(name: str, of: Folding, least: int = LONG) -> tuple[Callable[..., Any], np.ndarray]:
+def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Callable[..., Any], np.ndarray]:
     """Return (entry point, dims) of a kernel that is not asked for again, see `FoldKernel`."""
     return FoldKernel(name, of).entry(of, least)
 
