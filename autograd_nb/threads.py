@@ -18,6 +18,7 @@ import numpy as np
 
 from .codegen.build.pool import Pool
 from .config import settings, threads_changed
+from .locks import lock
 from .shapes import overlaps_itself
 
 ALIGN = 256  #: elements: a multiple of what a vectorised loop takes at once
@@ -39,6 +40,24 @@ _pool: Any = None
 control = np.zeros(2, np.int64)  #: where machine code finds the pool's words, and how many threads it may use
 
 
+_making = lock()  # held while a pool is made
+
+
+def _renew() -> None:
+    """Let there be a new pool, whose threads are yet to begin."""
+    global _pool
+    _pool = Pool()
+    control[:] = _pool.address, settings.threads
+
+
+def _made() -> Any:
+    """Return the pool of this process."""
+    with _making:
+        if _pool is None:
+            _renew()
+    return _pool
+
+
 def _after_fork() -> None:
     if _pool is not None:
         _renew()
@@ -46,14 +65,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def _renew() -> Any:
-    """Let there be a pool, whose threads are yet to begin."""
-    global _pool
-    _pool = Pool()
-    control[:] = _pool.address, settings.threads
-    return _pool
 
 
 def _changed(number: int) -> None:
@@ -67,13 +78,13 @@ threads_changed.append(_changed)
 
 def ready() -> None:
     """Let the threads of the pool be there, which machine code may then share work with."""
-    (_pool or _renew()).begin(settings.threads)
+    (_pool or _made()).begin(settings.threads)
 
 
 def run(entry: Entry, parts: list[tuple[Any, ...]]) -> None:
     """Call ``entry(*args)`` for all args of ``parts``, in any order, on the threads that there are."""
     if entry.__class__ is _NATIVE and len(parts) > 1 and settings.threads > 1:
-        (_pool or _renew()).run(entry, parts, settings.threads)
+        (_pool or _made()).run(entry, parts, settings.threads)
     else:
         for args in parts:
             entry(*args)
@@ -148,7 +159,7 @@ class Flat(Split):
         self.entry, self.first, self.work = entry, first, work
 
     def share(self, args: tuple[Any, ...]) -> None:
-        (_pool or _renew()).cut(self.entry, args, args[self.first].size, ALIGN, _count(self.work), settings.threads, 0, 0)
+        (_pool or _made()).cut(self.entry, args, args[self.first].size, ALIGN, _count(self.work), settings.threads, 0, 0)
 
     def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         found = []
@@ -173,7 +184,7 @@ class Walk(Split):
 
     def share(self, args: tuple[Any, ...]) -> None:
         axis = self.axis
-        (_pool or _renew()).cut(self.entry, args, int(args[0][axis]), self.step, _count(self.work), settings.threads, self.loops, axis)
+        (_pool or _made()).cut(self.entry, args, int(args[0][axis]), self.step, _count(self.work), settings.threads, self.loops, axis)
 
     def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         dims, *rest = args

@@ -467,6 +467,9 @@ def _address(function: Any) -> int:
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
 
+_kept: list[np.ndarray] = []  # threads, and compiled programs, look at it as long as the process lives
+
+
 class Pool:
     """Threads that work for one caller at a time; they begin when they are first wanted."""
 
@@ -474,6 +477,7 @@ class Pool:
         room = np.zeros(_WORKERS + _LINE * MOST, np.int64)
         at = -room.ctypes.data % (8 * _LINE) // 8
         self.words = room[at:]
+        _kept.append(room)
         self.address = int(self.words.ctypes.data)
         self.begun = 0  # of the threads beside the caller
         self._beginning = lock()
