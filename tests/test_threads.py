@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from autograd_nb import config, launch, threads
+from autograd_nb import config, launch
+from autograd_nb.codegen import threads
 from autograd_nb.codegen.build import compilation, pool
 from autograd_nb.graph import noted
 
@@ -396,7 +397,7 @@ def test_threads_that_sleep_are_woken() -> None:
     pool_works()
     if threads._pool is None:
         return
-    lines = threads._pool.words[pool._WORKERS :: pool._LINE]
+    lines, woken = (threads._pool.words[pool._WORKERS + k :: pool._LINE] for k in (0, pool._WOKEN))
     for _ in range(20):
         for _ in range(100):
             if lines[0] and lines[1]:
@@ -404,8 +405,10 @@ def test_threads_that_sleep_are_woken() -> None:
             threading.Event().wait(0.01)
         assert lines[0] and lines[1]
         outs = [np.zeros(300, np.float32) for _ in range(8)]
+        before = woken.copy()
         threads.run(entry(), [(o, 2_000_000, False) for o in outs])
         assert all((o == 1).all() for o in outs)
+        assert (woken[:2] == before[:2] + 1).all()
 
 
 def test_more_threads_than_the_pool_has_room_for() -> None:

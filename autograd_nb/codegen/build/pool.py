@@ -28,6 +28,7 @@ PARTS = 256  #: of a job at most: their arguments stand on the caller's stack
 MOST = 256  #: threads
 
 _LINE = 8  #: words
+_WOKEN = 4  # of a thread's own line: how often it was woken
 _JOB, _DONE, _BUSY, _FAILED, _WORKERS = _LINE, 2 * _LINE, 3 * _LINE, 4 * _LINE, 5 * _LINE
 
 # where CPython keeps, in bytes from the start of an object, what its public structs declare
@@ -206,6 +207,10 @@ call_it:
 release:
   %lock.at = getelementptr i64, ptr %line, i64 1
   %lock = load ptr, ptr %lock.at
+  %woken.at = getelementptr i64, ptr %line, i64 {_WOKEN}
+  %woken = load i64, ptr %woken.at
+  %woken1 = add i64 %woken, 1
+  store i64 %woken1, ptr %woken.at
   call void @PyThread_release_lock(ptr %lock)
   br label %awake
 awake:
