@@ -230,9 +230,11 @@ def test_searching_what_is_not_sorted():
     """PyTorch's search looks at certain elements; on rows that are not sorted, or have nan, its answer follows from which they are."""
     rng = np.random.default_rng(0)
     for _ in range(200):
-        n = int(rng.integers(0, 9))
+        n = int(rng.choice([*range(9), 127, 128, 129, 300]))  # (few sorted edges are searched in another way than many)
         edges, values = rng.integers(0, 6, (2, n)) / 1.0, rng.integers(-1, 7, (2, 4)) / 1.0
-        edges[rng.random((2, n)) < 0.1], values[rng.random((2, 4)) < 0.1] = np.nan, np.nan
+        if rng.random() < 0.5:
+            edges.sort(1)
+        edges[rng.random((2, n)) < rng.choice([0, 0.1])], values[rng.random((2, 4)) < 0.1] = np.nan, np.nan
         order = np.stack([rng.permutation(n), rng.permutation(n)])
         for right in (False, True):
             found = [
