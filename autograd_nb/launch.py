@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from . import config, dtypes, locks, threads
+from . import config, dtypes, locks
+from .codegen import threads
 from .codegen.build import compilation, notice
 from .overriding import whole
 

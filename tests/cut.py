@@ -8,7 +8,7 @@ from __future__ import annotations
 
 def pytest_configure() -> None:
     import autograd_nb as torch
-    from autograd_nb import threads
+    from autograd_nb.codegen import threads
 
     threads.WORTH = threads.EVEN = 1
     threads.ALIGN = 16  # so many numbers are drawn at once

@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding", "locks"),
     ("codegen",),
     ("kernels", "checked"),
-    ("launch", "threads"),
+    ("launch",),
     ("graph",),
     ("tensor",),
     ("ops",),
@@ -199,7 +199,7 @@ def test_every_module_has_a_layer():
 def test_the_root_holds_rooms_not_things():
     """What only a few programs want has its folder (compat for PyTorch's names, ops, nn, …); a file in the root is for everybody."""
     entries = [p.name for p in PACKAGE.iterdir() if p.name not in ("__pycache__", "README.md")]
-    assert len(entries) <= 42, sorted(entries)
+    assert len(entries) <= 41, sorted(entries)
 
 
 def test_imports_point_down():

@@ -4,7 +4,7 @@ Pieces are cut where the results cannot tell: between elements (in multiples of 
 same elements stand in the vectorised part of a loop), between rows, along kept dims. A fold over one long dim is cut in blocks
 that depend on the shape only. So results have the same bits for every number of threads.
 
-The pool (`codegen.build.pool`) serves one caller at a time; another thread that finds it busy runs its kernel by itself, so nobody ever
+The pool (`build.pool`) serves one caller at a time; another thread that finds it busy runs its kernel by itself, so nobody ever
 waits for a thread that waits. Threads begin with the first big launch, and again after a fork.
 """
 
@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.build.pool import Pool
-from .config import settings, threads_changed
-from .locks import lock
-from .shapes import overlaps_itself
+from ..config import settings, threads_changed
+from ..locks import lock
+from ..shapes import overlaps_itself
+from .build.pool import Pool
 
 ALIGN = 256  #: elements: a multiple of what a vectorised loop takes at once
 #: work from which pieces pay for being handed over, which costs some 3 µs; a unit is an element moved in cache, or a few
 #: instructions of a vectorised loop: 0.05 ns
 WORTH = 1 << 18
-COPIED = 2  #: what an element that is copied costs, in such units
+COPIED, PICKED = 2, 8  #: what an element costs that is copied, or found by an index, in such units
 EVEN = 16  #: steps of a loop that are enough to be shared out evenly
 MANY = 1 << 23  #: work from which there are more pieces than threads, so that a thread that was held up is helped
 

@@ -38,7 +38,6 @@ TRIAL = 4 * FIRST  #: others that may come before one like what was noted last, 
 SELDOM = 16 * FIRST  #: passes before another is noted, however often that was of no use
 LONGEST = 16 * SELDOM  #: the same where what is noted never recurs
 NODES = 512  #: of a graph at most
-ALONE = 4  #: what roots are told apart by, but where they are many
 KEPT, KEPT_BYTES = 2048, 1 << 26  #: kinds of roots, and memory in between of all of them, after which all is begun anew
 
 _roots: dict[tuple[Any, ...], Root] = {}
@@ -71,17 +70,17 @@ def kind(root: Any, g: Any) -> Root | None:
     if alike is None or not FIRST or Overrides.standing or state.inference or state.passes:
         return None
     key = alike, g._layout, id(node.code), node.lasti
-    found = _roots.get(key) or _new(key)
+    found = _roots.get(key) or _new(key, divisible=True)
     if found.crowded:
         key = *key, *_path(node)
-        found = _roots.get(key) or _new(key)
+        found = _roots.get(key) or _new(key, divisible=False)
     return found
 
 
-def _new(key: tuple[Any, ...]) -> Root:
+def _new(key: tuple[Any, ...], divisible: bool) -> Root:
     if len(_roots) >= KEPT:
         forget()
-    found = _roots[key] = Root(len(key) == ALONE)
+    found = _roots[key] = Root(divisible)
     return found
 
 

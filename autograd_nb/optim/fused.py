@@ -14,7 +14,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from .. import dtypes, launch, threads
+from .. import dtypes, launch
+from ..codegen import threads
 from ..codegen.build import compilation
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel

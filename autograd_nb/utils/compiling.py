@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import launch, threads
+from .. import launch
 from ..autograd import grad
+from ..codegen import threads
 from ..codegen.build import compilation
 from ..codegen.build.ahead import BACKWARD, FORWARD, UPDATE, Order, Queue, compile_one
 from ..dtypes import BY_NAME, get_default_dtype, set_default_dtype

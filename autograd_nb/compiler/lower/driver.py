@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import threads
+from ...codegen import threads
 from ...codegen.build import compilation, llvm_text
 from ...codegen.build.hashed import hashed
 

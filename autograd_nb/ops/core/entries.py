@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import launch, strides, threads
+from ... import launch, strides
+from ...codegen import threads
 from ...codegen.templates import loops
 from ...codegen.templates.loops import Body, Input
 from ...dtypes import get_default_dtype

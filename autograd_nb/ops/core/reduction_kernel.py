@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import dtypes, launch, threads
+from ... import dtypes, launch
+from ...codegen import threads
 from ...codegen.formula.symbols import COMPONENT
 from ...codegen.templates import loops
 from ...codegen.templates.loops import Body, Fold, Input

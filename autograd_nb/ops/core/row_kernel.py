@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import launch, threads
+from ... import launch
+from ...codegen import threads
 from ...codegen.templates.row import Step, Total, row_kernel, together
 from ...shapes import numel
 from .memo import Memo

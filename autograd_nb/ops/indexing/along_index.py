@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, threads
+from ... import dtypes
+from ...codegen import threads
 from ...launch import Kernel
 from ...shapes import Layout, coalesce, numel
 from ...tensor import Tensor
 from ..core.call_path import planned
 from ..creation.cast import cast, clone, dense
 from ..shape.parts import _slice
-from .picking import MOVE
 
 _gather_kernel = Kernel("indexing.index", "gather")
 GATHER_WITHIN = Kernel("indexing.index", "gather_within")
@@ -64,7 +64,7 @@ def gather_into(out: np.ndarray, x: Tensor, d: int, index: Tensor) -> None:
         index = clone(index)
         steps = index_steps(index._layout, d)
     args = (loops, steps, shape[d], x._data, index._data, out)
-    if threads.alone(MOVE * out.size):
+    if threads.alone(threads.PICKED * out.size):
         _gather_kernel(kind, *args)
     else:
         _gather_kernel.split(kind, args, _gather_parts)
@@ -74,7 +74,7 @@ def _gather_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Return the pieces of a gather, of the outermost dim before the indexed one."""
     dims, steps, count, x, index, out = args
     n0, n1, m0, m1, s0, s1 = dims[:6]
-    by, one, work = steps[0], count * m0 * m1, MOVE * out.size
+    by, one, work = steps[0], count * m0 * m1, threads.PICKED * out.size
     if n0 == 1:
         return [
             ((1, j - i, *dims[2:]), steps, count, x[i * s1 :], index[i * by :], out[i * one : j * one]) for i, j in threads.pieces(n1, work)
@@ -109,7 +109,7 @@ def scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> No
         row = m0 * m1
         strides = (shape[d] * row * n1, shape[d] * row, row, m1, 1)
     args = (loops + strides, mode, shape[d], dense(src), dense(index), x._data)
-    if threads.alone(MOVE * numel(shape)):
+    if threads.alone(threads.PICKED * numel(shape)):
         _scatter_kernel(x.dtype.carrier, *args)
     else:
         _scatter_kernel.split(x.dtype.carrier, args, _scatter_parts)
@@ -119,7 +119,7 @@ def _scatter_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Return the pieces of a scatter, of the outermost dim before the indexed one: no two of them write to one place."""
     dims, mode, count, value, index, out = args
     n0, n1, m0, m1, s0, s1, _, _, _, v0, v1 = dims[:11]
-    each, work = count * m0 * m1, MOVE * index.size
+    each, work = count * m0 * m1, threads.PICKED * index.size
     if n0 == 1:
         cuts = threads.pieces(n1, work)
         return [((1, j - i, *dims[2:]), mode, count, value[i * v1 :], index[i * each :], out[i * s1 :]) for i, j in cuts]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import dtypes, launch, threads
+from ... import dtypes, launch
+from ...codegen import threads
 from ...shapes import Layout, is_expanded, layout_of, overlaps_itself, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, recorded_lines, tensor_lines, unrecorded_lines
@@ -35,7 +36,7 @@ from .along_index import (
     index_steps,
     scatter_into,
 )
-from .picking import MOVE, checked_index, once
+from .picking import checked_index, once
 
 
 def _stored(out: Tensor | None, y: Tensor, name: str, reads: tuple[Any, ...] = (), operands: tuple[Any, ...] = ()) -> Tensor:
@@ -136,7 +137,7 @@ def _plan_gather(checked: bool, input: Any, dim: Any, index: Any) -> _GatherPlan
         return None
     n = layout.sizes[d]
     entry: Any = GATHER_WITHIN.entry(out.dtype.carrier, loops, (0, 0, 0), at.sizes[d], n, input._data, index._data, index._data, input._data)
-    if entry is not None and not threads.alone(MOVE * at.size):
+    if entry is not None and not threads.alone(threads.PICKED * at.size):
         entry = GatheredWithin(entry)
     return _GatherPlan(entry, (loops, steps, at.sizes[d], n), out, d, single.size)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, launch, strides, threads
+from ... import dtypes, launch, strides
+from ...codegen import threads
 from ...launch import Kernel
 from ...overriding import overridable, whole
 from ...shapes import Layout, coalesce, contiguous_strides, is_expanded, layout_of, numel, view_strides
@@ -284,7 +285,7 @@ def picked(x: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> Tensor:
     data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
         args = (p.loops, _readable(x, p), dense(index), data)
-        if threads.alone(MOVE * layout.size):
+        if threads.alone(threads.PICKED * layout.size):
             _pick(layout.dtype.carrier, *args)
         else:
             _pick.split(layout.dtype.carrier, args, _pick_parts)
@@ -335,7 +336,7 @@ def _plan_pick(x: Tensor, index: Tensor, d: int) -> tuple[Any, ...] | None:
         return None
     (p, layout), n = plan, x._layout.shape[d]
     entry: Any = _pick_within.entry(layout.dtype.carrier, p.loops, n, x._data, index._data, x._data)
-    if not threads.alone(MOVE * layout.size):
+    if not threads.alone(threads.PICKED * layout.size):
         entry = _PickedWithin(entry)
     return _picks.keep(key, (entry, p.loops, n, layout))  # type: ignore[no-any-return]
 
@@ -384,7 +385,7 @@ def _plan_fill(x: Tensor, index: Tensor, kind: type) -> tuple[Any, ...] | None:
     kept = x._layout.dtype
     suits = kept.carrier is kept.np and (kept.category == 2 or (kept is dtypes.int64 and kind is int))
     plan = _pick_plan(x._layout, index._layout, 0) if suits and x._layout.ndim else None
-    if plan is None or not threads.alone(MOVE * plan[1].size):
+    if plan is None or not threads.alone(threads.PICKED * plan[1].size):
         return None
     loops, n = plan[0].loops, x._layout.shape[0]
     entry = _fill_within.entry((kept.carrier, kind), loops, n, kind(), index._data, x._data)
@@ -422,7 +423,7 @@ def _pick_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Return the pieces of a pick: of the outermost dim before the indexed one, or of the indices."""
     dims, x, index, out = args
     n0, n1, m0, m1, s0, s1 = dims[:6]
-    one, work = m0 * m1, MOVE * out.size
+    one, work = m0 * m1, threads.PICKED * out.size
     whole = index.size * one
     if n0 * n1 == 1:
         return [(dims, x, index[i:j], out[i * one : j * one]) for i, j in threads.pieces(index.size, work)]
@@ -492,7 +493,7 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         row = m0 * m1
         strides = (index._layout.size * row * n1, index._layout.size * row, row, m1, 1)
     args = (p.loops + strides, mode, data, dense(index), x._data)
-    if threads.alone(MOVE * numel(shape)):
+    if threads.alone(threads.PICKED * numel(shape)):
         _put(x.dtype.carrier, *args)
     else:
         _put.split(x.dtype.carrier, args, _put_parts)
@@ -508,7 +509,6 @@ def _put_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     return [((*dims[:3], j - i, *dims[4:]), mode, value[i * w1 :], index, out[i * t1 :]) for i, j in cuts]
 
 
-MOVE = 8  #: what an element that is found by an index costs, see `threads.WORTH`
 COLUMNS = 16  #: what is cut in pieces of a put: elements of a cache line
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, threads
+from ... import dtypes
+from ...codegen import threads
 from ...launch import Kernel
 from ...shapes import as_int
 from ...tensor import Tensor

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, launch, return_types, threads
+from ... import dtypes, launch, return_types
+from ...codegen import threads
 from ...codegen.build import compilation
 from ...graph.modes import state
 from ...launch import Kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ... import dtypes, launch
+from ...codegen import threads
 from ...codegen.formula.namespace import m
 from ...codegen.templates.row import Each
 from ...shapes import layout_of
@@ -20,9 +21,6 @@ _PUT_ONE = as_rows(
     Each(stores={"out": lambda g, index, i: m.where(i == index, g, 0)}),
 )
 _PUT = launch.Kernel("indexing.along", "put_along", recipe=lambda args: _PUT_ONE(args) if args[3] == 1 else None)
-
-
-TAKEN = 8  #: what an element found by an index costs, see `threads.WORTH`
 
 
 def _k(index: Tensor, outer: int, inner: int) -> int:
@@ -41,7 +39,7 @@ def take_along(x, index, d):
     if layout.size:
         k = _k(index, outer, inner)
         given = (0, 0, 0, n * inner, k * inner, k * inner)
-        TAKE.rows(x.dtype.carrier, given, TAKEN * layout.size, outer, n, inner, k, dense(x), dense(index), data)
+        TAKE.rows(x.dtype.carrier, given, threads.PICKED * layout.size, outer, n, inner, k, dense(x), dense(index), data)
     return make(data, layout, [0, 0])
 
 

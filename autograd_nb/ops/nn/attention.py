@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ... import dtypes, launch, threads
+from ... import dtypes, launch
+from ...codegen import threads
 from ...graph.modes import state
 from ...launch import Kernel
 from ...overriding import overridable

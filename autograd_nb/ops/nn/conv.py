@@ -7,7 +7,8 @@ from itertools import product
 from math import gcd
 from typing import Any
 
-from ... import dtypes, launch, threads
+from ... import dtypes, launch
+from ...codegen import threads
 from ...shapes import as_int, as_ints, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import planned

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, launch, threads
+from ... import dtypes, launch
+from ...codegen import threads
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import known, planned, recorded_lines, result_lines

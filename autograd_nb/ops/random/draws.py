@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, launch, strides, threads
+from ... import dtypes, launch, strides
+from ...codegen import threads
 from ...codegen.formula.namespace import m
 from ...codegen.templates import draws
 from ...codegen.templates.loops import Input

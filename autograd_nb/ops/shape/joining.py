@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import launch, threads
+from ... import launch
+from ...codegen import threads
 from ...codegen.templates.loops import HEADER, storage
 from ...graph.node import finish
 from ...shapes import Layout, Size, layout_of, numel

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import dtypes, threads
+from ... import dtypes
+from ...codegen import threads
 from ...errors import shorten
 from ...launch import Kernel, empty
 from ...shapes import Layout, as_ints, layout_of

@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ... import dtypes, threads
+from ... import dtypes
+from ...codegen import threads
 from ...launch import Kernel, empty
 from ...shapes import Layout, as_int, as_shape, is_expanded, layout_of, numel, wrap_dim, wrap_dims
 from ...strides import packed
