@@ -197,7 +197,7 @@ def compare(lib: Any, build: Callable, threads: int) -> tuple[float, float, floa
 def most(threads: int) -> float:
     """What threads that share nothing gain here."""
     import autograd_nb
-    from autograd_nb import threads as pool
+    from autograd_nb.codegen import threads as pool
     from autograd_nb.launch import entry
 
     x = autograd_nb.randn(4096)

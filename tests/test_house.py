@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import importlib.util
 import re
 from pathlib import Path
 
@@ -24,7 +26,11 @@ def test_the_library_has_one_alias():
         for path in TESTS.rglob("*.py")
         for alias in re.findall(r"^\s*import autograd_nb as (\w+)", path.read_text(), re.MULTILINE)
     ]
-    other = [(path, a) for path, a in found if a not in ({"torch", "ag", "ours"} if path.startswith(("parity/", "fuzz/")) else {"torch"})]
+    other = [
+        (path, a)
+        for path, a in found
+        if a not in ({"torch", "ag", "ours"} if path.startswith(("parity/", "fuzz/")) else {"torch"})
+    ]
     assert not other
 
 
@@ -66,7 +72,13 @@ def test_a_name_of_a_module_is_given_once():
     for path in Path(autograd_nb.__file__).parent.rglob("*.py"):
         seen: set[str] = set()
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) and node.value else []
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AnnAssign) and node.value
+                else []
+            )
             names = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
             twice += [f"{path.name}: {name}" for name in sorted(names & seen)]
             seen |= names
@@ -121,3 +133,33 @@ def test_docstrings_of_ops_that_are_generated_have_a_verb():
     """Those too that a declaration writes: what `help` shows."""
     docs = {name: re.split(r"[.;] |\n", op.call.__doc__ or "")[0] for name, op in OPS.items()}
     assert {name: first for name, first in docs.items() if first and "=" not in first and not VERBS.match(first)} == {}
+
+
+def _missing(path: Path) -> list[str]:
+    """Which modules or names of the library a file imports that are not there."""
+    missing = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            wanted = [(alias.name, "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            wanted = [(node.module or "", alias.name) for alias in node.names]
+        else:
+            continue
+        for module, name in wanted:
+            if module.split(".")[0] == "autograd_nb" and not _is_there(module, name):
+                missing.append(f"{path.relative_to(TESTS.parent).as_posix()}:{node.lineno}: {module} {name}".rstrip())
+    return missing
+
+
+def _is_there(module: str, name: str) -> bool:
+    try:
+        found = importlib.import_module(module)
+        return name in ("", "*") or hasattr(found, name) or importlib.util.find_spec(f"{module}.{name}") is not None
+    except ImportError:
+        return False
+
+
+@pytest.mark.parametrize("room", ["tests", "bench", "examples"])
+def test_what_is_imported_is_there(room):
+    """In functions too, which a test that is not run on every change would only find late."""
+    assert not [line for path in sorted((TESTS.parent / room).rglob("*.py")) for line in _missing(path)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from autograd_nb.threads import WORTH
+from autograd_nb.codegen.threads import WORTH
 
 from .common import checked_program, names
 
