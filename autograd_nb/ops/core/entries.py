@@ -40,6 +40,11 @@ def operand(key: Any) -> Input:
     return Input(_NUMBER[key], scalar=True)
 
 
+def as_half(x: Any, name: str) -> Any:
+    """Return the float32 that an element of half precision is to which ``x`` is rounded, a symbol of a formula."""
+    return loops.loaded(loops.stored(x, name), name)
+
+
 def signature(avals: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return what of the operands decides all but sizes: dtypes and whether there are dims, the types of numbers."""
     return (get_default_dtype(), *[(k.dtype, k.ndim > 0) if isinstance(k, Layout) else k for k in avals])

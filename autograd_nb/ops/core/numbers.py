@@ -47,10 +47,14 @@ def real_argument(value: Any, name: str, argument: str) -> float:
     return float(number_as(plain_number(value) if isinstance(value, np.generic) else value, dtypes.float64, name))
 
 
-def real_beside(x: Tensor, value: Any, name: str, argument: str) -> float:
-    """Return a number as `real_argument`, with which ``x`` is computed. RuntimeError for one that float32 does not hold where ``x`` is that."""
+def real_beside(x: Tensor, value: Any, name: str, argument: str, half: dtype | None = None) -> float:
+    """Return a number as `real_argument`, with which ``x`` is computed. RuntimeError for one that float32 does not hold where ``x`` is that.
+
+    half: the dtype that has to hold it where ``x`` is of half precision.
+    """
     found = real_argument(value, name, argument)
-    return float(number_as(found, x.dtype, name)) if x.dtype is dtypes.float32 else found
+    d = half if x.dtype.is_half else x.dtype if x.dtype is dtypes.float32 else None
+    return found if d is None else float(number_as(found, d, name))
 
 
 def bool_argument(value: Any, name: str, argument: str) -> bool:

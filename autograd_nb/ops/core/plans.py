@@ -37,15 +37,16 @@ class Kind:
     def kernel(self, op: Pointwise, avals: tuple[Any, ...]) -> PointwiseKernel:
         """Return the kernel whose result has memory of its own."""
         if self.forward is None:
+            formula = op.formula_of(avals)
             self.forward = PointwiseKernel(
-                op.name, lambda *x: (op.formula(*x),), [operand(k) for k in avals], op.compute_list(self.compute), [self.out.name]
+                op.name, lambda *x: (formula(*x),), [operand(k) for k in avals], op.compute_list(self.compute), [self.out.name]
             )
         return self.forward
 
     def over_kernel(self, op: Pointwise, avals: tuple[Any, ...]) -> PointwiseKernel:
         """Return the kernel that writes over the first operand; where the op only overwrites, it is not given the old values."""
         if self.over is None:
-            target, computes, formula = avals[0].dtype, op.compute_list(self.compute), op.formula
+            target, computes, formula = avals[0].dtype, op.compute_list(self.compute), op.formula_of(avals)
             if not op.reads:
                 avals, computes = avals[1:], computes[1:]
 

@@ -29,6 +29,7 @@ from ...overriding import overridable, whole
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
 from .calls import binary_call, call_of_many, inplace_call, inplace_recorder, unary_call
+from .entries import as_half
 from .history import check_inplace, check_recorded, rewrite_history
 from .memo import Memo
 from .numbers import scalar_tensor
@@ -57,6 +58,8 @@ class Pointwise:
     - ``reads``: whether the formula looks at its first operand, or only overwrites it in place.
     - ``repeats``: whether doing it twice is doing it once, so that it may write into expanded tensors.
     - ``c_order``: whether the result lies in C order however the operands lie.
+    - ``exact``: operands with which it is computed as they are where they are numbers or 0-d, though the result is of half precision; others
+      are rounded to that first, see `formula_of`. Nothing said: all of three and more, none of two.
 
     An operand's aval (JAX's abstract value) is all that a plan depends on: the layout of a tensor, the type of a number.
     """
@@ -74,6 +77,7 @@ class Pointwise:
     reads: bool
     repeats: bool
     c_order: bool
+    exact: frozenset[str] | None
     differentiable: bool
     node_name: str
     memo: Memo
@@ -83,6 +87,7 @@ class Pointwise:
         self, formula: Callable[..., Any], rules: Sequence[Callable[..., Any] | None], name: str = "", node: str = "", *, result: str = "same",
         conditions: Sequence[str] = (), check: Callable[..., Any] | None = None, scaled: Callable[..., Any] | None = None,
         holomorphic: bool = True, numbers: str = "both", reads: bool = True, repeats: bool = False, c_order: bool = False,
+        exact: Sequence[str] | None = None,
     ):  # fmt: skip
         self.formula = formula
         self.name = name or formula.__name__.rstrip("_")
@@ -93,6 +98,7 @@ class Pointwise:
         self.result, self.conditions = result, frozenset(conditions)
         self.check, self.scaled, self.numbers = check, scaled, numbers
         self.holomorphic, self.reads, self.repeats, self.c_order = holomorphic, reads, repeats, c_order
+        self.exact = None if exact is None and len(self.params) > 2 else frozenset(exact or ())
         self.differentiable = any(r is not None for r in self.rules)
         self.node_name = node or node_name(self.name)
         self.memo, self.inplace_memo = Memo(), Memo()
@@ -105,10 +111,8 @@ class Pointwise:
         return type(self.node_name, (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()})
 
     # ---- dtypes
-    def result_dtypes(self, avals: Sequence[Any]) -> tuple[str, dtype]:
-        """Return (compute dtype, output dtype) for operands given by layout or number type."""
-        if self.check is not None:
-            self.check(avals)
+    def common_dtype(self, avals: Sequence[Any]) -> dtype:
+        """Return what operands given by layout or number type are promoted to."""
         operands = []
         for p, k in zip(self.params, avals, strict=True):
             if p in self.conditions:
@@ -117,7 +121,38 @@ class Pointwise:
                 operands.append((k.dtype, 2 if k.ndim else 1))
             else:
                 operands.append((dtypes.of_scalar(k), 0))
-        d = dtypes.result_of(operands)
+        return dtypes.result_of(operands)
+
+    def rounded(self, avals: Sequence[Any]) -> dict[int, str]:
+        """Return the operands that are rounded to half precision before anything is computed with them, and the name of its format."""
+        if self.exact is None or not any(isinstance(k, Layout) and k.dtype.is_half for k in avals):
+            return {}
+        d, found = self.common_dtype(avals), {}
+        for i, (p, k) in enumerate(zip(self.params, avals, strict=True)):
+            scalar = not (isinstance(k, Layout) and k.ndim)
+            if d.is_half and getattr(k, "dtype", None) is not d and p not in self.conditions and not (scalar and p in self.exact):
+                found[i] = d.name
+        return found
+
+    def formula_of(self, avals: Sequence[Any]) -> Callable[..., Any]:
+        """Return the formula for such operands: those of another dtype are rounded to half precision where that is what they are promoted to.
+
+        So does PyTorch, which casts operands before it computes: ``x == 0.1`` is true of a float16 that is nearest to 0.1.
+        """
+        halves = self.rounded(avals)
+        if not halves:
+            return self.formula
+
+        def formula(*operands: Any) -> Any:
+            return self.formula(*[as_half(x, halves[i]) if i in halves else x for i, x in enumerate(operands)])
+
+        return formula
+
+    def result_dtypes(self, avals: Sequence[Any]) -> tuple[str, dtype]:
+        """Return (compute dtype, output dtype) for operands given by layout or number type."""
+        if self.check is not None:
+            self.check(avals)
+        d = self.common_dtype(avals)
         if self.result == "float" and d.category < 2:
             d = dtypes.get_default_dtype()
         elif self.result == "number" and d is dtypes.bool_:
@@ -281,18 +316,19 @@ def pointwise(
     *rules: Callable[..., Any] | None, result: str = "same", conditions: Sequence[str] = (), name: str = "", node: str = "",
     aliases: tuple[str, ...] = (), namespaces: tuple[str, ...] = ("torch",), method: bool = True, inplace: bool = True,
     public: bool = True, check: Callable[..., Any] | None = None, scaled: Callable[..., Any] | None = None,
-    holomorphic: bool = True, numbers: str = "both", repeats: bool = False, c_order: bool = False, **info: Any,
+    holomorphic: bool = True, numbers: str = "both", repeats: bool = False, c_order: bool = False, exact: Sequence[str] | None = None,
+    **info: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
     """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
 
-    result, conditions, check, scaled, holomorphic, numbers, repeats, c_order: see `Pointwise`. aliases: other names.
+    result, conditions, check, scaled, holomorphic, numbers, repeats, c_order, exact: see `Pointwise`. aliases: other names.
     Returns the op's function; ``.op`` is its `Pointwise`. With ``inplace``, ``<name>_`` is made too.
     """
 
     def declare(formula: Callable[..., Any]) -> Callable[..., Any]:
         op = Pointwise(
             formula, rules, name, node, result=result, conditions=conditions, check=check, scaled=scaled, holomorphic=holomorphic,
-            numbers=numbers, repeats=repeats, c_order=c_order,
+            numbers=numbers, repeats=repeats, c_order=c_order, exact=exact,
         )  # fmt: skip
         n = len(op.params)
         call = unary_call(op) if n == 1 else binary_call(op) if n == 2 else call_of_many(op)

@@ -23,7 +23,7 @@ from ...graph.ownership import OURS, share
 from ...overriding import overridable
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
-from .entries import PointwiseKernel, operand, signature
+from .entries import PointwiseKernel, as_half, operand, signature
 from .foreseen import note_op
 from .history import attach
 from .memo import Memo
@@ -178,7 +178,7 @@ class SpecKind:
     ``save``: what the recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output.
     """
 
-    __slots__ = ("backward_kinds", "compute", "conjugate", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")
+    __slots__ = ("backward_kinds", "compute", "conjugate", "halves", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")
     op: Pointwise
     needs: list[bool]
     scalar_names: list[int]
@@ -196,6 +196,7 @@ class SpecKind:
             self.saved.append("out")
         self.scalar_names = [i for i, p in enumerate(op.params) if p in wanted and not isinstance(avals[i], Layout)]
         self.compute = op.result_dtypes(avals)[0]
+        self.halves = op.rounded(avals)
         # of a holomorphic function of complex numbers the gradient is g · conj(dy/dx)
         self.conjugate = out.is_complex and op.holomorphic
         self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
@@ -204,6 +205,8 @@ class SpecKind:
 
     def factors(self, g: Any, values: dict[Any, Any]) -> list[Any]:
         """Return the gradient formulas of the needed operands, on symbols or on tensors."""
+        if self.halves and not isinstance(g, Tensor):
+            values = {which: as_half(x, self.halves[which]) if which in self.halves else x for which, x in values.items()}
         if self.conjugate:  # f'(conj x) = conj f'(x) for every formula with real coefficients: conjugate what it reads
             values = {which: m.conj(value) for which, value in values.items()}
         return [rule.whole(g, values, self.op.params) for _, rule in self.rules]

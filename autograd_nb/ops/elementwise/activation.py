@@ -157,7 +157,7 @@ relu6: Callable[..., Any] = _switchable(
 )
 
 
-@formula(lambda g, x, slope: m.where(x > 0, g, g * slope), None, name="leaky_relu")
+@formula(lambda g, x, slope: m.where(x > 0, g, g * slope), None, name="leaky_relu", exact=("slope",))
 def _leaky_relu(x, slope):
     return m.where(x > 0, x, x * slope)
 
@@ -169,7 +169,7 @@ leaky_relu: Callable[..., Any] = _switchable(
 
 
 # at 0 their derivative is the limit from the left, and the derivative of that is 0, as in PyTorch
-@formula(lambda g, x, alpha: m.where(x < 0, g * (alpha * m.exp(x)), m.where(x == 0, g * alpha, g)), None, name="elu")
+@formula(lambda g, x, alpha: m.where(x < 0, g * (alpha * m.exp(x)), m.where(x == 0, g * alpha, g)), None, name="elu", exact=("alpha",))
 def _elu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x))
 
@@ -196,7 +196,7 @@ selu: Callable[..., Any] = _switchable(
 )
 
 
-@formula(lambda g, x, alpha: m.where(x < 0, g * m.exp(x / alpha), g), None, name="celu", node="EluBackward0")
+@formula(lambda g, x, alpha: m.where(x < 0, g * m.exp(x / alpha), g), None, name="celu", node="EluBackward0", exact=("alpha",))
 def _celu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x / alpha))
 
@@ -312,7 +312,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     tensor([ 0.3133,  0.6931, 30.0000])
     """
     _floating(tensor_argument(input, "softplus"), "softplus")
-    beta, threshold = (real_beside(input, v, "softplus", n) for v, n in ((beta, "beta"), (threshold, "threshold")))
+    beta, threshold = (real_beside(input, v, "softplus", n, float32) for v, n in ((beta, "beta"), (threshold, "threshold")))
     y = _softplus(input, beta, threshold)
     return y if out is None else store(out, y, "softplus", (), (input,))
 
@@ -409,7 +409,7 @@ def _hardshrink(x, lambd):
     return m.where((x >= -lambd) & (x <= lambd), 0.0, x)
 
 
-@formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), None, name="softshrink", node="SoftshrinkBackward0")
+@formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), None, name="softshrink", node="SoftshrinkBackward0", exact=("lambd",))
 def _softshrink(x, lambd):
     return m.where(x > lambd, x - lambd, m.where(x < -lambd, x + lambd, x * 0.0))
 
@@ -425,7 +425,7 @@ def hardshrink(input, lambd=0.5, *, out=None):
     tensor([-1.,  0.,  2.])
     """
     _floating(tensor_argument(input, "hardshrink"), "hardshrink")
-    y = _hardshrink(input, real_beside(input, lambd, "hardshrink", "lambd"))
+    y = _hardshrink(input, real_beside(input, lambd, "hardshrink", "lambd", input.dtype))
     return y if out is None else store(out, y, "hardshrink", (), (input,))
 
 

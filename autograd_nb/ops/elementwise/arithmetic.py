@@ -49,12 +49,12 @@ def _check_sub_alpha(avals: Sequence[Any]) -> None:
     _check_alpha(avals)
 
 
-@pointwise(lambda: 1, lambda alpha: alpha, None, public=False, name="add_scaled", node="AddBackward0", check=_check_alpha)
+@pointwise(lambda: 1, lambda alpha: alpha, None, public=False, name="add_scaled", node="AddBackward0", check=_check_alpha, exact=("alpha",))
 def _add_scaled(a, b, alpha):
     return a + b * alpha
 
 
-@pointwise(lambda: 1, lambda alpha: -alpha, None, public=False, name="sub_scaled", node="SubBackward0", check=_check_sub_alpha)
+@pointwise(lambda: 1, lambda alpha: -alpha, None, public=False, name="sub_scaled", node="SubBackward0", check=_check_sub_alpha, exact=("alpha",))
 def _sub_scaled(a, b, alpha):
     return a - b * alpha
 
@@ -76,13 +76,13 @@ def _rsub(a, b):
     return b - a
 
 
-@pointwise(lambda b: b, lambda a: a, aliases=("multiply",))
+@pointwise(lambda b: b, lambda a: a, aliases=("multiply",), exact=("b",))
 def mul(a, b):
     """Product: y = a·b, dy/da = b, dy/db = a; mul([1., 2.], [3., 4.]) = [3., 8.]."""
     return a * b
 
 
-@pointwise(lambda b: 1 / b, lambda a, b: -((a / b) / b), result="float", name="div", public=False)
+@pointwise(lambda b: 1 / b, lambda a, b: -((a / b) / b), result="float", name="div", public=False, exact=("b",))
 def _div(a, b):
     return a / b
 
@@ -103,7 +103,7 @@ def rsub(input, other, *, alpha=1):
     return sub(other, input, alpha=alpha)
 
 
-@pointwise(None, None, result="float", name="rdiv", public=False, inplace=False)
+@pointwise(None, None, result="float", name="rdiv", public=False, inplace=False, exact=("b",))
 def _rdiv(a, b):
     return (1 / a) * b
 

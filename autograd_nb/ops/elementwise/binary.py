@@ -194,7 +194,7 @@ def nextafter_(input, other):
     return _next(input, other).inplace(input, other)
 
 
-@pointwise(lambda b, y: m.exp2(b), lambda y: y * math.log(2.0), name="ldexp", public=False, result="float")
+@pointwise(lambda b, y: m.exp2(b), lambda y: y * math.log(2.0), name="ldexp", public=False, result="float", exact=("b",))
 def _ldexp(a, b):
     return a * m.exp2(b)
 

@@ -158,7 +158,7 @@ def trigamma(x):
 
 
 @_by_formula
-@pointwise(lambda x, n: m.polygamma_order(x, n + 1), None, result="float", public=False, node="PolygammaBackward0")
+@pointwise(lambda x, n: m.polygamma_order(x, n + 1), None, result="float", public=False, node="PolygammaBackward0", exact=("n",))
 def polygamma_order(x, n):
     """Return the n-th derivative of `digamma`, n ≥ 2 a number: (−1)ⁿ⁺¹·n!·ζ(n + 1, x)."""
     x, n = x.cast("float64"), x.trace.as_sym(n, "float64").cast("float64")

@@ -285,12 +285,12 @@ def _rint(x):
     return m.round(x)
 
 
-@pointwise(lambda: 0, None, public=False, name="round_scaled", node="RoundBackward1")
+@pointwise(lambda: 0, None, public=False, name="round_scaled", node="RoundBackward1", exact=("scale",))
 def _round_scaled(x, scale):
     return m.round(x * scale) / scale
 
 
-@pointwise(lambda: 0, None, public=False, name="round_tens", node="RoundBackward1")
+@pointwise(lambda: 0, None, public=False, name="round_tens", node="RoundBackward1", exact=("scale",))
 def _round_tens(x, scale):
     return m.round(x / scale) * scale
 

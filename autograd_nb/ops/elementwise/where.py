@@ -91,7 +91,7 @@ Tensor.where = _where_method  # type: ignore[assignment]
     lambda g, x, low, high: m.where((x >= low) & (x <= high), g, m.zero_like(g)),
     lambda g, x, low, high: m.where((x < low) & (low < high), g, m.zero_like(g)),
     lambda g, x, low, high: m.where((x > high) | (high < low), g, m.zero_like(g)),
-    name="clamp", public=False, node="ClampBackward1", check=lambda keys: need_numbers("clamp_cpu", keys),
+    name="clamp", public=False, node="ClampBackward1", check=lambda keys: need_numbers("clamp_cpu", keys), exact=(),
 )  # fmt: skip
 def _clamp(x, low, high):
     return m.minimum(high, m.maximum(low, x))

@@ -66,7 +66,7 @@ class _ReducedPlan:
         axes = tuple(range(len(shape))) if dims is None else dims
         n = count_of(shape, axes)
         self.factor = 1.0 if not mean else 1.0 / n if n else float("nan")
-        formula = op.formula
+        formula = op.formula_of(avals)
         of = folding(
             lambda *x: (formula(*x[:-1]),), [*[operand(k) for k in avals], Input("float64", scalar=True)],
             [*op.compute_list(compute), "float64"], loops.SUM, lambda total, *scalars: total * scalars[-1], out.name, layouts, shape,
