@@ -59,13 +59,16 @@ def guess(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def with_guess(error: TypeError, function: Any) -> TypeError:
-    """Return the error of a call by a keyword that the function does not have, with a guess at the end, as Python itself makes it from 3.13 on."""
+def with_guess(error: TypeError, function: Any, others: Iterable[str] = ()) -> TypeError:
+    """Return the error of a call by a keyword that the function does not have, with a guess at the end, as Python itself makes it from 3.13 on.
+
+    ``others``: what the function takes beside its own parameters.
+    """
     text = error.args[0] if error.args and isinstance(error.args[0], str) else ""
     found = re.search(r"got an unexpected keyword argument '(\w+)'$", text)
     code = getattr(inspect.unwrap(function), "__code__", None)
     if found is not None and code is not None:
-        near = guess(found[1], code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+        near = guess(found[1], (*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *others))
         error.args = (error.args[0] + ("." + near if near else ""), *error.args[1:])
     return error
 

@@ -128,6 +128,7 @@ KEYWORDS = {
     "a method": (lambda: torch.ones(3).sum(kepdim=True), "keepdim"),
     "a module": (lambda: torch.nn.Linear(3, 4, bais=True), "bias"),
     "an optimizer": (lambda: torch.optim.SGD([torch.ones(2, requires_grad=True)], lr=0.1, momentun=0.2), "momentum"),
+    "a name of NumPy": (lambda: torch.sum(torch.ones(3), axs=0), "axis"),
     "a forward": (lambda: torch.nn.Linear(3, 4)(imput=torch.ones(3)), "input"),
 }
 

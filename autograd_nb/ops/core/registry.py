@@ -119,7 +119,7 @@ def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None
         except (TypeError, AttributeError) as error:
             if not foreign_among((*args, *options.values())):
                 if options and isinstance(error, TypeError):
-                    with_guess(error, call)
+                    with_guess(error, call, renamed)
                 raise
         return asked.redefined(renaming, args, options)
 
