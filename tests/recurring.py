@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from autograd_nb.graph import recurring
@@ -13,16 +14,17 @@ from autograd_nb.ops.core import known_calls
 @contextmanager
 def at_once() -> Iterator[list[Any]]:
     """Note the first pass of each kind within the context, so that the next is its replay. Yields what each replay was asked and answered."""
-    answers: list[bool] = []
+    answers: list[Any] = []
     note, run, first, variants = recurring.Root.note, recurring.Root.run, recurring.FIRST, recurring.VARIANTS
 
-    def noted(self: Any, *args: Any) -> bool:
+    def noted(self: Any, *args: Any) -> Any:
         self.due, self.fresh = 0, None
         return note(self, *args)
 
-    def ran(self: Any, *args: Any) -> bool:
-        answers.append(run(self, *args))
-        return answers[-1]
+    def ran(self: Any, *args: Any) -> Any:
+        found = run(self, *args)
+        answers.append(found is not None)
+        return found
 
     recurring.Root.note, recurring.Root.run, recurring.FIRST, recurring.VARIANTS = noted, ran, 1, 1 << 30
     recurring.forget()
@@ -39,29 +41,29 @@ def verified() -> Iterator[list[Any]]:
     replays: list[Any] = []
     note, keep, first, variants = recurring.Root.note, recurring.Root.keep, recurring.FIRST, recurring.VARIANTS
 
-    def noted(self: Any, root: Any, g: Any, nodes: Any, again: Any) -> bool:
+    def noted(self: Any, root: Any, g: Any, nodes: Any, again: Any, targets: Any) -> Any:
         graph = None
         with suppress(recurring.Unfit):
-            graph = recurring._Graph(root, g, nodes)
+            graph = recurring._Graph(root, g, nodes, targets)
         before = [a.copy() for a in graph.arrays] if graph else []
         found = len(replays)
         saved, given = [(node, node.saved) for node in nodes], list(g._version_)
         self.due, self.fresh = 0, None
         self.replays.clear()
-        done = note(self, root, g, nodes, again)
+        done = note(self, root, g, nodes, again, targets)
         if len(replays) == found:
             return done
         consumed = [node.consumed for node in nodes]
         for node, kept in saved:
             node.saved, node.consumed = kept, None
 
-        def run() -> bool:
+        def run() -> Any:
             now, g._version_[:] = list(g._version_), given
-            found: bool = replays[-1](root, g, None)
+            found = replays[-1](root, g, None, targets)
             g._version_[:] = now
             return found
 
-        compare(graph, before, run)
+        (compare if targets is None else partial(compare_returned, wanted=done))(graph, before, run)
         for (node, kept), at in zip(saved, consumed, strict=True):
             node.saved, node.consumed = (None if at else kept), at
         return done
@@ -80,7 +82,21 @@ def verified() -> Iterator[list[Any]]:
         recurring.forget()
 
 
-def compare(graph: Any, before: list[Any], run: Callable[[], bool]) -> None:
+def compare_returned(graph: Any, before: list[Any], run: Callable[[], Any], wanted: Any) -> None:
+    """Repeat by ``run()`` the pass over a graph that has just returned the gradients ``wanted``, and compare what it returns."""
+    for _ in range(2):
+        found = run()
+        assert found is not None, "the graph is not known again"
+        for t, want in zip(found, wanted, strict=True):
+            assert t._layout is want._layout and t._data is not want._data
+            assert t._data.tobytes() == want._data.tobytes(), "a replay gives other bits"
+        places = [[[id(t) for t in tensors].index(id(t)) for t in tensors] for tensors in (found, wanted)]
+        assert places[0] == places[1], "a tensor for each target"
+    for a, b in zip(graph.arrays, before, strict=True):
+        assert a.tobytes() == b.tobytes(), "a replay has written over what the graph saved"
+
+
+def compare(graph: Any, before: list[Any], run: Callable[[], Any]) -> None:
     """Repeat by ``run()`` the pass over a graph that has just been run, and compare what it leaves."""
     leaves = graph.leaves
     found = [leaf._grad for leaf in leaves]
@@ -93,7 +109,7 @@ def compare(graph: Any, before: list[Any], run: Callable[[], bool]) -> None:
             leaf._grad = grad
             if grad is not None:
                 grad._version_[0] = version
-        assert run(), "the graph is not known again"
+        assert run() is not None, "the graph is not known again"
         for leaf, want, count in zip(leaves, wanted, counts, strict=True):
             g = leaf._grad
             assert (None if g is None else (g._layout, g._data.tobytes())) == want, "a replay gives other bits"

@@ -262,10 +262,9 @@ def grad(
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     edges, grads = _roots(roots, grad_outputs, create_graph, "grad")
     wanted = _target_edges(targets, "grad")
-    if not allow:
-        _check_used(edges, wanted)
     retain = create_graph if retain_graph is None else bool(retain_graph)
-    found = engine.run(edges, grads, targets=wanted, accumulate=False, retain_graph=retain, create_graph=create_graph, depth=2)
+    check = None if allow else lambda: _check_used(edges, wanted)
+    found = engine.run(edges, grads, targets=wanted, accumulate=False, retain_graph=retain, create_graph=create_graph, depth=2, check=check)
     for i, g in enumerate(found):
         if g is None:
             if not allow:

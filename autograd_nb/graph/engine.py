@@ -376,26 +376,37 @@ _WALKS = tuple([(_walker(False, reuse), _walker(True, reuse)) for reuse in (Fals
 def run(
     roots: Sequence[Any], gradients: Sequence[Any], *, targets: Sequence[Any] | None = None, accumulate: bool = True,
     retain_graph: bool = False, create_graph: bool = False, depth: int = 2, at: tuple[Any, ...] | None = None,
+    check: Callable[[], None] | None = None,
 ) -> list[Any]:  # fmt: skip
     """Push ``gradients`` from the ``roots`` (edges) down the graph.
 
     ``targets``: edges whose gradients are wanted (None: all leaves). ``accumulate``: add to ``.grad`` of leaves; otherwise the
     gradients of the targets are returned, None where nothing arrived. The user's line is ``depth`` frames above, or ``at``.
+    ``check()`` is called before anything runs, where no pass like this one was met, which had gone through it.
     """
     passes = state.passes
     if passes and passes % DEEP == 0 and not launch.observing():
-        options: dict[str, Any] = {"targets": targets, "accumulate": accumulate, "retain_graph": retain_graph, "create_graph": create_graph}
+        options: dict[str, Any] = {
+            "targets": targets, "accumulate": accumulate, "retain_graph": retain_graph, "create_graph": create_graph, "check": check,
+        }  # fmt: skip
         at = here(depth + 1)
         return elsewhere(lambda: run(roots, gradients, at=at, **options))
     consumer = None if retain_graph else at or here(depth + 1)
     like = None
-    if targets is None and not (create_graph or launch._observing) and len(roots) == 1 and watch is None:
-        like = recurring.kind(roots[0], gradients[0])
-        if like is not None and like.run(roots[0], gradients[0], consumer):
-            return []
+    if (targets is None or not accumulate) and not (create_graph or launch._observing) and len(roots) == 1 and watch is None:
+        like = recurring.kind(roots[0], gradients[0], targets)
+        if like is not None:
+            found = like.run(roots[0], gradients[0], consumer, targets)
+            if found is not None:
+                return found
+    if check is not None:
+        check()
     nodes, last = collect(roots, None if targets is None else set(targets))
-    if like is not None and like.note(roots[0], gradients[0], nodes, lambda: run(roots, gradients, retain_graph=retain_graph, at=consumer)):
-        return []
+    if like is not None:
+        options = {"targets": targets, "accumulate": accumulate, "retain_graph": retain_graph, "at": consumer}
+        found = like.note(roots[0], gradients[0], nodes, lambda: run(roots, gradients, **options), targets)
+        if found is not None:
+            return found
     work = Pass(last, accumulate, create_graph, targets)
     running = None
     if targets is not None:

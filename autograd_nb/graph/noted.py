@@ -48,9 +48,10 @@ class Turn(int):
 
 
 class Checks:
-    """The text that compares what launches may depend on with what it was. ``arrays``: those that it finds, called by ``slots``."""
+    """The text that compares what launches may depend on with what it was, and returns None where something differs.
 
-    differing = "False"  #: what the text returns where something differs
+    ``arrays``: those that it finds, called by ``slots``.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -70,17 +71,17 @@ class Checks:
         return found
 
     def differs(self, text: str, how: str, value: Any) -> None:
-        """Return False where the value of ``text`` ``how`` ("is not", "!=") this one."""
-        self.lines.append(f"if {text} {how} {self.name(value)}: return {self.differing}")
+        """Return None where the value of ``text`` ``how`` ("is not", "!=") this one."""
+        self.lines.append(f"if {text} {how} {self.name(value)}: return None")
 
     def same(self, text: str, value: Any) -> None:
-        """Return False where the value of ``text``, a number, a shape or the like, differs from this one. Unfit where that is not known."""
+        """Return None where the value of ``text``, a number, a shape or the like, differs from this one. Unfit where that is not known."""
         kind = value.__class__
         if value is None or kind is bool or kind is Layout or kind is dtypes.DType:
             self.differs(text, "is not", value)
         elif kind is Turn:
             turn = self.turns.setdefault(id(value), f"w{len(self.turns)}")
-            self.lines += [f"{turn} = {text}", f"if {turn}.__class__ is not Turn: return {self.differing}"]
+            self.lines += [f"{turn} = {text}", f"if {turn}.__class__ is not Turn: return None"]
         elif kind is int or kind is str or (isinstance(value, tuple) and _INTEGERS.issuperset(map(type, value))):
             self.differs(f"{text}.__class__", "is not", kind)
             self.differs(text, "!=", value)
@@ -88,16 +89,16 @@ class Checks:
             self.differs(f"told({text})", "!=", told(value))
 
     def array(self, text: str, value: Any) -> None:
-        """Return False where ``text`` is an array of another size than this, or another one than where this was met before."""
+        """Return None where ``text`` is an array of another size than this, or another one than where this was met before."""
         if value.__class__ is not np.ndarray:
             raise Unfit("memory of another kind")
         slot = self.slots.get(id(value))
         if slot is not None:
-            self.lines.append(f"if {text} is not {slot}: return {self.differing}")
+            self.lines.append(f"if {text} is not {slot}: return None")
             return
         slot = self.slots[id(value)] = f"s{len(self.arrays)}"
         self.arrays.append(value)
-        self.lines += [f"{slot} = {text}", f"if {slot}.__class__ is not ndarray or {slot}.size != {value.size}: return {self.differing}"]
+        self.lines += [f"{slot} = {text}", f"if {slot}.__class__ is not ndarray or {slot}.size != {value.size}: return None"]
 
     def unpack(self, text: str, count: int) -> list[str]:
         """Return names for the ``count`` parts of a tuple or list."""
@@ -289,9 +290,9 @@ class Text:
             "try:",
             *["    " + line for line in self.checks.lines],
             "except (AttributeError, LookupError, TypeError, ValueError, Unfit):",
-            f"    return {self.checks.differing}",
+            "    return None",
             "if not _busy.acquire(False):",  # its memory in between serves one at a time
-            f"    return {self.checks.differing}",
+            "    return None",
             "try:",
             *["    " + line for line in [*self.begin, *lines, *ends, "pass"]],
             "finally:",

@@ -65,14 +65,14 @@ def _forget() -> None:
 def replays(first: int) -> Iterator[None]:
     """Note the ``first``-th pass and call of each kind within the context; none for 0. What replays give is poisoned before."""
     before, recurring.FIRST = recurring.FIRST, first
-    kind, recurring.kind = recurring.kind, lambda root, g: kind(_Anywhere(root), g)
+    kind, recurring.kind = recurring.kind, lambda root, g, targets=None: kind(_Anywhere(root), g, targets)
     array, run, known = noted.np, recurring.Root.run, structured.Known.run
     noted.np = SimpleNamespace(ndarray=np.ndarray, empty=_poisoned)
 
-    def counted(self: Any, *args: Any) -> bool:
+    def counted(self: Any, *args: Any) -> Any:
         self.fresh = None  # what was noted last is on no trial
         done = run(self, *args)
-        REPLAYED[0] += done
+        REPLAYED[0] += done is not None
         return done
 
     def called(self: Any, forward: Any, args: Any) -> Any:

@@ -78,8 +78,6 @@ class Known(Replays):
 class _Call(Checks):
     """The text that compares a call's arguments with these."""
 
-    differing = "None"
-
     def __init__(self, args: tuple[Any, ...]):
         super().__init__()
         for name, a in zip(self.unpack("args", len(args)), args, strict=True):
