@@ -263,8 +263,10 @@ def grad(
     edges, grads = _roots(roots, grad_outputs, create_graph, "grad")
     wanted = _target_edges(targets, "grad")
     retain = create_graph if retain_graph is None else bool(retain_graph)
-    check = None if allow else lambda: _check_used(edges, wanted)
-    found = engine.run(edges, grads, targets=wanted, accumulate=False, retain_graph=retain, create_graph=create_graph, depth=2, check=check)
+    found = engine.run(
+        edges, grads, targets=wanted, accumulate=False, retain_graph=retain, create_graph=create_graph, depth=2,
+        check=(lambda: None) if allow else (lambda: _check_used(edges, wanted)),
+    )  # fmt: skip
     for i, g in enumerate(found):
         if g is None:
             if not allow:

@@ -376,7 +376,7 @@ _WALKS = tuple([(_walker(False, reuse), _walker(True, reuse)) for reuse in (Fals
 def run(
     roots: Sequence[Any], gradients: Sequence[Any], *, targets: Sequence[Any] | None = None, accumulate: bool = True,
     retain_graph: bool = False, create_graph: bool = False, depth: int = 2, at: tuple[Any, ...] | None = None,
-    check: Callable[[], None] | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> list[Any]:  # fmt: skip
     """Push ``gradients`` from the ``roots`` (edges) down the graph.
 
@@ -399,8 +399,7 @@ def run(
             found = like.run(roots[0], gradients[0], consumer, targets)
             if found is not None:
                 return found
-    if check is not None:
-        check()
+    check()
     nodes, last = collect(roots, None if targets is None else set(targets))
     if like is not None:
         options = {"targets": targets, "accumulate": accumulate, "retain_graph": retain_graph, "at": consumer}

@@ -11,8 +11,9 @@ runs under an observer, as those that `compile` captures do, and becomes a `Repl
 - lets the nodes be consumed.
 
 It gives the same bits as the pass that it stands for. Passes that return the gradients of leaves (`autograd.grad`) are replayed as well
-as those that accumulate them. What cannot be replayed is left alone: passes with hooks, other targets or ``create_graph``, nodes of users' Functions or of compiled calls, transforms, observers, rules that look at values or draw random
-numbers, and large arrays, where Python's time does not matter.
+as those that accumulate them. What cannot be replayed is left alone: passes with hooks, other targets or ``create_graph``, nodes of
+users' Functions or of compiled calls, transforms, observers, rules that look at values or draw random numbers, and large arrays, where
+Python's time does not matter.
 """
 
 from __future__ import annotations
