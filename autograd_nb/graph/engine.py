@@ -406,6 +406,15 @@ def run(
         found = like.note(roots[0], gradients[0], nodes, lambda: run(roots, gradients, **options), targets)
         if found is not None:
             return found
+    return _push(roots, gradients, targets, accumulate, create_graph, consumer, nodes, last)
+
+
+@whole
+def _push(
+    roots: Sequence[Any], gradients: Sequence[Any], targets: Sequence[Any] | None, accumulate: bool, create_graph: bool, consumer: Any,
+    nodes: list[Node], last: dict[Any, Any],
+) -> list[Any]:  # fmt: skip
+    """Do a pass over ``nodes``, which were checked; ``consumer``: where the user's line is that consumes them, or None."""
     work = Pass(last, accumulate, create_graph, targets)
     running = None
     if targets is not None:
@@ -469,7 +478,7 @@ def _end() -> None:
 
 
 #: frames that know of a pass
-_FRAMES = {run.__code__, *(walk.__code__ for walks in _WALKS for walk in walks)}
+_FRAMES = {_push.__code__, *(walk.__code__ for walks in _WALKS for walk in walks)}
 
 
 def current_pass() -> tuple[Any, Callable[[Any], bool]] | None:
