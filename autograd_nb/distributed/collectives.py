@@ -38,7 +38,8 @@ def call(
         return run()
 
     task = Task(group, name, text, compared, group.timeout)
-    group.submit(task, not (async_op or always) and group.agreed((name, *key)))
+    task.kind = known = (name, *key)
+    group.submit(task, not (async_op or always) and group.agreed(known))
     if async_op:
         return Work(task, outputs)
     task.wait()

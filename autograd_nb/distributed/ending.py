@@ -73,5 +73,8 @@ def _at_exit(MPI: Any, leave: Callable[[], None]) -> None:
         _abort(MPI)
     leave()
     watch.goodbye()
+    if communication().broken is not None:  # other calls were made here than elsewhere, which came out last
+        print(f"rank {watch.rank} ends all ranks, as a call failed: {communication().broken}", file=sys.stderr)
+        _abort(MPI)
     holder.watch = None
     rendezvous.leave()

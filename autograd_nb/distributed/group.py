@@ -21,8 +21,9 @@ from ..tensor import Tensor, wrap
 from . import mpi, rendezvous, waiting
 from .courier import Courier
 from .ending import end_together
-from .failures import DistBackendError
+from .failures import DifferentCallsError, DistBackendError
 from .thread import communication, drain
+from .trail import Trail, trails
 from .watch import Watch, holder
 from .work import Task
 
@@ -50,6 +51,7 @@ class ProcessGroup:
     order: Tensor
     words: np.ndarray
     courier: Courier | None
+    trail: Trail | None
 
     def __init__(self, name: str, ranks: Sequence[int], own: int, backend: str, timeout: float, comm: Any):
         self.name, self.ranks, self.backend, self.timeout = name, tuple(ranks), backend, timeout
@@ -63,6 +65,7 @@ class ProcessGroup:
         waiting.set_patience(self.words, world.crowded)
         self.order = wrap(self.words)  # what compiled collectives write
         launch.orders.append(self.order)
+        self.trail = trails.begin(name, self.ranks, own) if len(self.ranks) > 1 else None
         self.courier = None  # makes the calls that compiled programs hand over, from the first one on
 
     @property
@@ -97,6 +100,18 @@ class ProcessGroup:
                 return thread.submit(task)
         thread.run_here(task)
         return task
+
+    def note(self, task: Task, error: BaseException | None) -> None:
+        """Let a call that has run go into what the ranks compare, unless compiled programs have made calls, which do not."""
+        trail = self.trail
+        if trail is None or trail.closed:
+            return
+        if self.words[DONE]:
+            trail.closed = True
+        elif isinstance(error, DifferentCallsError):  # which all ranks have got
+            trail.add(task.seq, "refused", "a call that was refused", "")
+        else:
+            trail.add(task.seq, task.kind or (task.name, task.text), task.name, task.text)
 
     def made(self) -> int:
         """Return how many collectives this rank has begun, those of compiled programs among them."""
@@ -299,6 +314,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
             g.courier.settle(g.timeout)
         if holder.watch is not None:
             holder.watch.leave(g.name, list(g.ranks), {g.name: g.made()})
+        trails.end(g.name)
         g.end()
         del world.groups[g.name]
     if of is GroupMember.WORLD:

@@ -192,6 +192,7 @@ class CommunicationThread:
             self.last = task
             if task.seq and task.peers is None and not task.native:  # programs count their calls themselves
                 task.group.words[ENDED] += 1
+                task.group.note(task, error)
         if error is None and task.polled is not None:
             self.under_way.append(task)  # before it is no longer the current one: the watch sees it all the time
             self.current = None

@@ -23,8 +23,8 @@ class Task:
     """
 
     __slots__ = (
-        "_callbacks", "cancel", "done", "error", "event", "group", "lock", "name", "native", "order", "peers", "polled", "result", "run", "seq", "started",
-        "text", "timeout",
+        "_callbacks", "cancel", "done", "error", "event", "group", "kind", "lock", "name", "native", "order", "peers", "polled", "result", "run", "seq",
+        "started", "text", "timeout",
     )  # fmt: skip
     group: Any
     name: str
@@ -44,6 +44,7 @@ class Task:
         self.cancel: Callable[[], None] | None = None
         self.order: Callable[[Callable[[], None]], None] | None = None
         self.seq = 0
+        self.kind: Any = None  # what is the same of it on all ranks, where that is more than its name and text say
         self.native: bool = False  # whether a compiled program runs it
         self.started = 0.0
         self.result: Any = None

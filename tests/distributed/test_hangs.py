@@ -78,10 +78,36 @@ def test_a_spinning_rank_is_named():
     assert "rank 1 is in no collective (its last was broadcast #6 float64[10] from 0)" in out
 
 
-def test_known_calls_in_another_order_are_named_where_one_waits():
-    """Both were compared before; a reduction and a broadcast from the one who waits."""
-    out = run("dist.barrier()\nif rank == 1: time.sleep(600)\ndist.all_reduce(x) if rank == 0 else dist.broadcast(torch.ones(99), 0)")
-    assert "rank 0: all_reduce #8 float64[1000] SUM waited " in out or "rank 2: broadcast #8 float32[99] from 0 waited " in out
+def test_known_and_new_calls_in_one_place_are_named_where_both_wait():
+    """A reduction that was compared before, and a broadcast that waits to be compared."""
+    out = run("dist.barrier()\nif rank == 1: time.sleep(600)\ndist.all_reduce(x) if rank == 0 else dist.broadcast(torch.ones(99), 0)", limit=LONG)
+    assert "Detected mismatch between collectives on ranks" in out
+    assert "all_reduce #8 float64[1000] SUM" in out
+    assert "broadcast #8 float32[99] from 0" in out
+
+
+ORDERS = """
+dist.broadcast(x, 0)
+first, second = lambda: dist.all_reduce(x), lambda: dist.broadcast(x, 0)
+if rank == WHO: first, second = second, first
+first(); second()
+"""
+
+
+def test_known_calls_in_another_order_are_named_long_before_the_limit():
+    """Both were compared before, and have one size: two ranks wait for each other, or all go on with garbage, and end or call more."""
+    for who, rest in ((0, ""), (1, "dist.destroy_process_group()"), (1, "while True: dist.all_reduce(x)")):
+        out = run(ORDERS.replace("WHO", str(who)) + rest, ranks=2, limit=LONG)
+        assert "waited" not in out
+        assert "DifferentCallsError" in out or "ends all ranks, as a call failed" in out
+        assert "Detected mismatch between collectives on ranks" in out
+        assert "all_reduce #8 float64[1000] SUM" in out
+        assert "broadcast #8 float64[1000] from 0" in out
+
+
+def test_sizes_that_were_both_compared_are_named_where_they_meet():
+    out = run("z = torch.ones(4)\nfor n in (4, 2): dist.all_reduce(z[:n])\ndist.all_reduce(z[:4 - rank])", ranks=2, limit=LONG)
+    assert "Detected mismatch between collectives on ranks" in out
 
 
 @pytest.mark.parametrize("detail", [False, True])
