@@ -54,7 +54,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels": (("products", "indexing", "reduce", "random", "fft", "updates"), ("linalg", "nn", "optim")),
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "distributed": (
-        ("failures", "reduce_op", "mpi", "rendezvous", "waiting"), ("futures",), ("buffers", "work"), ("thread",), ("watch", "courier"), ("ending",),
+        ("failures", "reduce_op", "mpi", "rendezvous", "trail", "waiting"), ("futures",), ("buffers", "work"), ("thread",), ("watch", "courier"), ("ending",),
         ("group",), ("agreement", "checks"), ("compiled",), ("collectives",), ("exchanges", "messages", "parts", "barriers", "joining", "comm_hooks"),
         ("objects", "nn", "launcher", "power_sgd", "tensor"), ("functional",),
     ),
