@@ -636,3 +636,8 @@ def test_a_fork_in_a_handler_while_kernels_are_compiled(tmp_path):
     print([os.waitpid(c, 0)[1] for c in children])
     """)
     assert set(eval(python(code, AUTOGRAD_NB_CACHE_DIR=str(tmp_path)))) == {0}
+
+
+def test_what_switches_the_mode_keeps_the_users_where_handlers_look_for_it():
+    for code, name in handlers._SWITCHES.items():
+        assert name in code.co_varnames, code.co_qualname

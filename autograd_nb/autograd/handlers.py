@@ -38,9 +38,9 @@ from .function import Function
 
 #: what switches the mode -> its local variable that holds the user's, from just before it does
 _SWITCHES: dict[CodeType, str] = {
-    engine.run.__code__: "previous",
+    engine.push.__code__: "previous",
     Structured._call.__code__: "previous",
-    write_inplace.__code__: "record",
+    write_inplace.__wrapped__.__code__: "record",  # type: ignore[attr-defined]
     Function._applied.__func__.__code__: "previous",  # type: ignore[attr-defined]
 }
 

@@ -406,11 +406,11 @@ def run(
         found = like.note(roots[0], gradients[0], nodes, lambda: run(roots, gradients, **options), targets)
         if found is not None:
             return found
-    return _push(roots, gradients, targets, accumulate, create_graph, consumer, nodes, last)
+    return push(roots, gradients, targets, accumulate, create_graph, consumer, nodes, last)
 
 
 @whole
-def _push(
+def push(
     roots: Sequence[Any], gradients: Sequence[Any], targets: Sequence[Any] | None, accumulate: bool, create_graph: bool, consumer: Any,
     nodes: list[Node], last: dict[Any, Any],
 ) -> list[Any]:  # fmt: skip
@@ -478,7 +478,7 @@ def _end() -> None:
 
 
 #: frames that know of a pass
-_FRAMES = {_push.__code__, *(walk.__code__ for walks in _WALKS for walk in walks)}
+_FRAMES = {push.__code__, *(walk.__code__ for walks in _WALKS for walk in walks)}
 
 
 def current_pass() -> tuple[Any, Callable[[Any], bool]] | None:
