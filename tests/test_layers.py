@@ -58,7 +58,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("group",), ("agreement", "checks"), ("compiled",), ("collectives",), ("exchanges", "messages", "parts", "barriers", "joining", "comm_hooks"),
         ("objects", "nn", "launcher", "power_sgd", "tensor"), ("functional",),
     ),
-    "distributed.tensor": (("mesh",), ("layout",), ("names", "products"), ("rules",), ("dtensor",)),
+    "distributed.tensor": (("mesh",), ("layout",), ("calls", "names", "products"), ("rules",), ("dtensor",)),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
     "codegen.translate": (("text", "marks"), ("inference",), ("lowering",), ("front",)),
     "codegen.build": (

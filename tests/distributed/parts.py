@@ -98,11 +98,12 @@ def run(function, operands):
 
 
 def placements(arrays):
-    """Each operand along its first dim, along its last, the first one alone, the others alone, and summands."""
+    """Each operand along its first dim, along its last, the first one alone, the others alone, along several dims, and summands."""
     yield [Shard(0) if a.ndim else Replicate() for a in arrays]
     yield [Shard(a.ndim - 1) if a.ndim else Replicate() for a in arrays]
     yield [Shard(0) if k == 0 and a.ndim else Replicate() for k, a in enumerate(arrays)]
     yield [Shard(a.ndim - 1) if k and a.ndim else Replicate() for k, a in enumerate(arrays)]
+    yield [Shard((k + 1) % a.ndim) if a.ndim else Replicate() for k, a in enumerate(arrays)]
     if arrays and arrays[0].dtype.kind == "f":
         yield [Partial()] + [Replicate()] * (len(arrays) - 1)
 
@@ -116,7 +117,7 @@ def placed(array, placement, grad):
     return distribute_tensor(t, placements=[placement]).requires_grad_(grad)
 
 
-def difference(name, function, arrays):
+def difference(name, function, arrays, placements=placements, placed=placed):
     """Yield what differs from one process's results, for each way to place the operands; refusals that name the remedy do not."""
     alone = [torch.from_numpy(a.copy()).requires_grad_(a.dtype.kind in "fc") for a in arrays]
     try:

@@ -423,8 +423,7 @@ def check_meshes():
     t = torch.ones(1)
     dist.all_reduce(t, group=mesh.get_group("tp"))
     assert t.item() == size
-    with pytest.raises(NotImplementedError, match="take one of its dims"):
-        fully_shard(nn.Linear(2, 2), mesh=mesh)
+    assert fully_shard(nn.Linear(2, 2), mesh=mesh).weight.placements == (Replicate(), Shard(0))
     with pytest.raises(RuntimeError, match=f"of {2 * size} ranks, but there are {size}"):
         init_device_mesh("cpu", (2, size))
     with pytest.raises(KeyError, match="Invalid mesh_dim_name 'pp'"):

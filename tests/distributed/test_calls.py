@@ -6,11 +6,18 @@ import json
 
 import pytest
 
-from . import checkpoints, compiled, dtypes, examples, gradients, parts, programs, sharded, sharing, training
+from . import checkpoints, compiled, dtypes, examples, gradients, meshes, parts, programs, sharded, sharing, training
 from .jobs import job, needs_mpi
 
 MODULES = (compiled, dtypes, sharing, parts, programs, training, sharded, gradients, checkpoints, examples)
-CHECKS = [(module.__name__.rpartition(".")[2], name) for module in MODULES for name in dir(module) if name.startswith("check_")]
+
+
+
+def checks(module, *ranks):
+    return [(module.__name__.rpartition(".")[2], name, n) for name in dir(module) if name.startswith("check_") for n in ranks]
+
+
+CHECKS = [case for module in MODULES for case in checks(module, 2, 3)] + checks(meshes, 4)
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +36,7 @@ def outcomes(tmp_path_factory):
 
 
 @needs_mpi
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize(("module", "check"), CHECKS)
+@pytest.mark.parametrize(("module", "check", "ranks"), CHECKS)
 def test_call(outcomes, module, check, ranks):
     failed = {r: of[check] for r, of in enumerate(outcomes(module, ranks)) if of[check]}
     assert not failed, "\n".join(f"rank {r}: {text}" for r, text in failed.items())

@@ -22,8 +22,8 @@ from ...tensor import Tensor
 from ..collectives import broadcast
 from ..group import default_group
 from . import rules
-from .layout import Sharding, moved, of_gradients
-from .mesh import DeviceMesh, Partial, Placement, Replicate, Shard
+from .layout import Sharding, relaid
+from .mesh import DeviceMesh, Partial, Placement, Replicate, Shard, _StridedShard
 
 
 def mark(own: Sharding, t: Tensor) -> Any:
@@ -59,7 +59,7 @@ def local_of(t: Tensor) -> Tensor:
 
 def _gradient(own: Sharding, part: Any) -> Any:
     """Return a gradient that the backward pass has left, known as one in parts."""
-    return part if part is None or "_sharding" in part.__dict__ else mark(own.like(own.whole, of_gradients(own.placement)), part)
+    return part if part is None or "_sharding" in part.__dict__ else mark(own.gradients(), part)
 
 
 def _attribute(own: Sharding, owner: property, func: Any, args: tuple[Any, ...]) -> Any:
@@ -84,10 +84,11 @@ def _attribute(own: Sharding, owner: property, func: Any, args: tuple[Any, ...])
             given = args[1].__dict__.get("_sharding")
             if given is None:
                 raise RuntimeError(f"{name} of a DTensor must be a DTensor too, not a plain tensor: distribute_tensor() or DTensor.from_local() make one")
-            if name == "grad" and (given.whole != own.whole or given.placement != of_gradients(own.placement)):
+            if name == "grad" and (given.whole != own.whole or given.placements != own.gradients().placements):
+                is_, slopes, found = (s.placements if s.below is not None else s.placement for s in (own, own.gradients(), given))
                 raise RuntimeError(
-                    f"a DTensor of shape {list(own.whole)} that is {own.placement} has gradients that are {of_gradients(own.placement)}, not one of shape "
-                    f"{list(given.whole)} that is {given.placement}: redistribute() it"
+                    f"a DTensor of shape {list(own.whole)} that is {is_} has gradients that are {slopes}, not one of shape {list(given.whole)} that is "
+                    f"{found}: redistribute() it"
                 )
             if name == "data":
                 t.__dict__["_sharding"] = given
@@ -143,20 +144,22 @@ class DTensor(Redefining, Tensor):
 
         ValueError where ``shape`` does not give this rank a part of the size of ``local_tensor``.
         """
-        mesh, placement = _placed(device_mesh, placements, True)
+        mesh, placed, order = _placed(device_mesh, placements, True)
         whole = list(local_tensor.shape if shape is None else shape)
-        if shape is None and isinstance(placement, Shard):
-            whole[placement.dim] *= mesh.size()
-        own = Sharding(mesh.get_group(), tuple(whole), placement, mesh)
-        if own.sizes() != tuple(local_tensor._layout.shape) and not own.scalar:
-            raise ValueError(f"shape={tuple(whole)}: this rank's part along {placement} is {own.sizes()}, but local_tensor is {tuple(local_tensor.shape)}")
+        for k, placement in enumerate(placed if shape is None else ()):
+            if isinstance(placement, Shard):
+                whole[placement.dim] *= mesh.size(k)
+        own = Sharding.placed(mesh, tuple(whole), placed, order)
+        if own.own != tuple(local_tensor._layout.shape) and not own.scalar:
+            along = placed[0] if len(placed) == 1 else placed
+            raise ValueError(f"shape={tuple(whole)}: this rank's part along {along} is {own.own}, but local_tensor is {tuple(local_tensor.shape)}")
         leaf = local_tensor.is_leaf and not local_tensor.requires_grad
         return mark(own, local_tensor.detach() if leaf else alias_view(local_tensor))  # type: ignore[no-any-return]
 
     @property
     def placements(self) -> tuple[Placement, ...]:
         """Return what each rank has, one for each dim of the mesh."""
-        return (self.__dict__["_sharding"].placement,)
+        return self.__dict__["_sharding"].placements  # type: ignore[no-any-return]
 
     @property
     def device_mesh(self) -> DeviceMesh:
@@ -172,20 +175,17 @@ class DTensor(Redefining, Tensor):
         with DisableTorchFunctionSubclass():
             if not self.requires_grad:
                 return self.detach()
-            if grad_placements is not None and isinstance(grad_placements[0], Partial) and not isinstance(own.placement, Shard):
-                return rules.shared(own.like(own.whole, Replicate()), self)
-            return alias_view(self)
+            return rules.summed(own, grad_placements, alias_view(self))
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """Return the whole tensor; all ranks call it. Its gradient is what each rank's is, the same everywhere."""
         own: Sharding = self.__dict__["_sharding"]
-        if own.placement == Replicate():
+        if all(level.placement == Replicate() for level in own.levels):
             return self.to_local(grad_placements=grad_placements)
         if not self.requires_grad:
             return own.collected(self)
-        found = moved(own, Replicate(), self)
-        partial = grad_placements is not None and isinstance(grad_placements[0], Partial)
-        return rules.shared(own.like(own.whole, Replicate()), found) if partial else found
+        target = own.replaced(own.whole, *[Replicate()] * len(own.dims))
+        return rules.summed(target, grad_placements, relaid(own, target, self))
 
     def redistribute(
         self, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *, async_op: bool = False, forward_dtype: Any = None,
@@ -196,13 +196,18 @@ class DTensor(Redefining, Tensor):
         ValueError for another mesh, NotImplementedError for dtypes: cast with ``to``.
         """
         own: Sharding = self.__dict__["_sharding"]
-        mesh, placement = _placed(device_mesh or own.mesh, placements or self.placements, True)
-        if mesh != own.mesh and list(mesh.get_group().ranks) != list(own.mesh.get_group().ranks):
+        mesh, placed, order = _placed(device_mesh or own.mesh, placements or self.placements, True)
+        if mesh != own.mesh and (mesh.ndim > 1 or own.mesh.ndim > 1 or list(mesh.get_group().ranks) != list(own.mesh.get_group().ranks)):
             raise ValueError(f"redistribute(): from {own.mesh} to another mesh, {mesh}: not here; take full_tensor() and distribute_tensor()")
         if forward_dtype is not None or backward_dtype is not None:
             raise NotImplementedError("redistribute(forward_dtype=…, backward_dtype=…): cast the tensor with to() instead")
-        out = own.like(own.whole, placement)
-        return mark(out, alias_view(self) if placement == own.placement else moved(own, out.placement, self))  # type: ignore[no-any-return]
+        out = Sharding.placed(own.mesh, own.whole, placed, order)
+        if order != own.dims:  # by the way of the whole, as in another order the parts are others
+            alike = [Replicate()] * own.mesh.ndim
+            whole = relaid(own, own.replaced(own.whole, *alike), self)
+            return mark(out, relaid(out.replaced(own.whole, *alike), out, alias_view(self) if whole is self else whole))  # type: ignore[no-any-return]
+        found = relaid(own, out, self)
+        return mark(out, alias_view(self) if found is self else found)  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.to_local().__reduce_ex__(protocol)  # what is saved is this rank's part
@@ -222,21 +227,30 @@ class DTensor(Redefining, Tensor):
 _marked: dict[type, type] = {Tensor: DTensor}
 
 
-def _placed(mesh: DeviceMesh | None, placements: Sequence[Placement] | None, partial: bool = False) -> tuple[DeviceMesh, Placement]:
-    """Return a mesh, that of all ranks where none is named, and what its ranks have, all where that is not said."""
+def _placed(
+    mesh: DeviceMesh | None, placements: Sequence[Placement] | None, partial: bool = False
+) -> tuple[DeviceMesh, tuple[Placement, ...], tuple[int, ...]]:  # fmt: skip
+    """Return a mesh, that of all ranks where none is named, what its ranks have, all where that is not said, and the order of its dims."""
     mesh = DeviceMesh.from_group(default_group()) if mesh is None else mesh
-    if mesh.ndim != 1:
-        raise NotImplementedError(f"{mesh}: tensors are placed along meshes of one dim here; take one of its dims, mesh[name]")
-    found = tuple(placements) if placements is not None else (Replicate(),)
-    if len(found) != 1:
-        raise ValueError(f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: {len(found)}, and device_mesh.ndim: 1.")
-    if not isinstance(found[0], (Shard, Replicate, Partial) if partial else (Shard, Replicate)):
+    found = tuple(placements) if placements is not None else (Replicate(),) * mesh.ndim
+    if len(found) != mesh.ndim:
+        raise ValueError(
+            f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: {len(found)}, and device_mesh.ndim: {mesh.ndim}."
+        )
+    if not all(isinstance(p, (Shard, Replicate, Partial) if partial else (Shard, Replicate)) for p in found):
         raise NotImplementedError(f"placements={found}: Shard(dim) and Replicate() are here; DTensor.from_local() takes summands, Partial()")
-    return mesh, found[0]
+    strided = [isinstance(p, _StridedShard) for p in found]
+    return mesh, found, tuple(sorted(range(mesh.ndim), key=lambda k: strided[k]))
 
 
-def _parted(whole: Tensor, mesh: DeviceMesh, placement: Placement, requires_grad: bool) -> DTensor:
-    own = Sharding(mesh.get_group(), tuple(whole._layout.shape), placement, mesh)
+def _given(whole: Tensor, mesh: DeviceMesh, src: int) -> None:
+    """Give all ranks of a mesh the numbers of one, dim after dim."""
+    for k in range(mesh.ndim):
+        broadcast(whole, group=mesh.get_group(k), group_src=src)
+
+
+def _parted(whole: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], order: tuple[int, ...], requires_grad: bool) -> DTensor:
+    own = Sharding.placed(mesh, tuple(whole._layout.shape), placements, order)
     return mark(own, OPS["clone"].call(own.part(whole)).requires_grad_(requires_grad))  # type: ignore[no-any-return]
 
 
@@ -245,28 +259,28 @@ def distribute_tensor(
 ) -> DTensor:  # fmt: skip
     """Return the parts of a tensor, that of rank ``src_data_rank`` of the mesh; None: each rank's own, which they know to be equal.
 
-    Errors: ValueError for other than one placement, NotImplementedError for meshes of several dims and partial sums.
+    ``placements``: one for each dim of the mesh. ValueError for another number of them, NotImplementedError for partial sums.
 
     >>> dist.tensor.distribute_tensor(torch.ones(4, 3), placements=[Shard(1)]).to_local().shape == (4, 2 - rank)
     True
     """
-    mesh, placement = _placed(device_mesh, placements)
+    mesh, placed, order = _placed(device_mesh, placements)
     if isinstance(tensor, DTensor):
-        return tensor.redistribute(mesh, [placement])
+        return tensor.redistribute(mesh, placed)
     whole = tensor.detach().clone()  # type: ignore[attr-defined]
     if src_data_rank is not None:
-        broadcast(whole, group=mesh.get_group(), group_src=src_data_rank)
-    return _parted(whole, mesh, placement, tensor.requires_grad)
+        _given(whole, mesh, src_data_rank)
+    return _parted(whole, mesh, placed, order, tensor.requires_grad)
 
 
 def _made(name: str, size: tuple[Any, ...], placements: Any, device_mesh: Any, requires_grad: bool, **options: Any) -> DTensor:
     """Make this rank's part of a tensor that is alike on all ranks, as the function of this name makes it."""
-    mesh, placement = _placed(device_mesh, placements)
+    mesh, placed, order = _placed(device_mesh, placements)
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
     whole = OPS[name].call(shape, **{k: v for k, v in options.items() if v is not None})
     if name in ("rand", "randn"):
-        broadcast(whole, group=mesh.get_group(), group_src=0)
-    return _parted(whole, mesh, placement, requires_grad)
+        _given(whole, mesh, 0)
+    return _parted(whole, mesh, placed, order, requires_grad)
 
 
 def zeros(*size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = None, device_mesh: Any = None, placements: Any = None) -> DTensor:

@@ -50,6 +50,16 @@ class Shard(Placement):
         self.dim = dim
 
 
+class _StridedShard(Shard):
+    """A part of a dim that was split along a later dim of the mesh before, into ``split_factor`` parts: layers in parts that `fully_shard` splits."""
+
+    split_factor: int
+
+    def __init__(self, dim: int, *, split_factor: int):
+        super().__init__(dim)
+        self.split_factor = split_factor
+
+
 class Replicate(Placement):
     """The whole tensor on each rank.
 
@@ -93,13 +103,16 @@ class DeviceMesh:
             raise RuntimeError(f"mesh_dim_names {self.mesh_dim_names} are not as many as the mesh has dims, {self._ranks.ndim}")
         place = np.argwhere(self._ranks == get_rank())
         self._place = [int(k) for k in place[0]] if len(place) else None
-        self._groups = list(groups) if groups is not None else [self._along(dim) for dim in range(self._ranks.ndim)]
+        self._groups = list(groups) if groups is not None else [self._along((dim,)) for dim in range(self._ranks.ndim)]
+        self._part_of: tuple[DeviceMesh, tuple[int, ...]] = (self, tuple(range(self._ranks.ndim)))  # the mesh of which it is some dims, and which ones
+        self._parts: dict[Any, DeviceMesh] = {}
 
-    def _along(self, dim: int) -> Any:
-        """Return this rank's group along a dim; all ranks make those of all lines."""
+    def _along(self, dims: tuple[int, ...]) -> Any:
+        """Return this rank's group along a dim, or several of them; all ranks make those of all lines."""
         own: Any = None
-        for line in np.moveaxis(self._ranks, dim, -1).reshape(-1, self._ranks.shape[dim]).tolist():
-            made = default_group() if line == list(default_group().ranks) else new_group(line)
+        size = int(np.prod([self._ranks.shape[d] for d in dims]))
+        for line in np.moveaxis(self._ranks, dims, range(-len(dims), 0)).reshape(-1, size).tolist():
+            made = default_group() if sorted(line) == list(default_group().ranks) else new_group(line)
             own = made if get_rank() in line else own
         return own
 
@@ -163,13 +176,42 @@ class DeviceMesh:
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
         """Return the mesh of some dims, in which this process is."""
-        chosen = [self._number(name) for name in ((names,) if isinstance(names, str) else names)]
-        place = self._place or [0] * self.ndim
-        others = tuple(slice(None) if d in chosen else place[d] for d in range(self.ndim))
-        ranks = self._ranks[others].transpose(np.argsort(np.argsort(chosen)))
-        return DeviceMesh(
-            self.device_type, ranks, mesh_dim_names=[(self.mesh_dim_names or ())[d] for d in chosen], groups=[self._groups[d] for d in chosen]
-        )
+        if isinstance(names, str) and names in self._part_of[0]._parts:
+            return self._part_of[0]._parts[names]
+        return self.some([self._number(name) for name in ((names,) if isinstance(names, str) else names)])
+
+    def some(self, dims: Sequence[int]) -> DeviceMesh:
+        """Return the mesh of some dims, in which this process is, by their numbers."""
+        root, own = self._part_of
+        if root is not self:
+            return root.some([own[d] for d in dims])
+        chosen = tuple(dims)
+        if chosen == tuple(range(self.ndim)):
+            return self
+        if chosen not in self._parts:
+            place = self._place or [0] * self.ndim
+            ranks = self._ranks[tuple(slice(None) if d in chosen else place[d] for d in range(self.ndim))].transpose(np.argsort(np.argsort(chosen)))
+            names = None if self.mesh_dim_names is None else [self.mesh_dim_names[d] for d in chosen]
+            made = self._parts[chosen] = DeviceMesh(self.device_type, ranks, mesh_dim_names=names, groups=[self._groups[d] for d in chosen])
+            made._part_of = self, chosen
+        return self._parts[chosen]
+
+    def beside(self, other: DeviceMesh) -> tuple[DeviceMesh, list[int], list[int]]:
+        """Return the mesh of this one's dims and another's, and where there those of each are. ValueError where they are of no one mesh, or share dims."""
+        (root, own), (other_root, others) = self._part_of, other._part_of
+        if root is not other_root or set(own) & set(others):
+            raise ValueError(f"{self} and {other} are not of one mesh, of which they have other dims: take both from it, mesh['dp'] and mesh['tp']")
+        dims = sorted((*own, *others))
+        return root.some(dims), [dims.index(d) for d in own], [dims.index(d) for d in others]
+
+    def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
+        """Return the mesh of one dim of all this one's ranks; all ranks call it. ``mesh[name]`` finds it again."""
+        root, dims = self._part_of
+        name = mesh_dim_name or "_".join(self.mesh_dim_names or ["mesh"])
+        if name not in root._parts:
+            group = self._groups[0] if self.ndim == 1 else root._along(dims)
+            root._parts[name] = DeviceMesh(self.device_type, self._ranks.reshape(-1), mesh_dim_names=(name,), groups=[group])
+        return root._parts[name]
 
     def __eq__(self, other: object) -> bool:
         return self is other or (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...ops.core.registry import OPS
@@ -27,12 +28,12 @@ def _is(own: Sharding, dim: int) -> bool:
     return isinstance(own.placement, Shard) and len(own.shape) >= -dim and own.dim == len(own.shape) + dim
 
 
-def multiplied(a: tuple[Sharding, Tensor], b: tuple[Sharding, Tensor]) -> tuple[Tensor, Sharding] | None:
+def multiplied(call: Any, a: tuple[Sharding, Tensor], b: tuple[Sharding, Tensor]) -> tuple[Tensor, Sharding] | None:
     """Return the product of two matrices, or stacks of them, with its layout; None where no rank can do a part of it with what it has."""
     (la, x), (lb, y) = a, b
     if la.scalar or lb.scalar or len(la.shape) < 2 or len(lb.shape) < 2:
         return None
-    product = OPS["matmul"].call
+    product = partial(call.compute, OPS["matmul"].call)
     stacks = tuple(la.shape[:-2]) if len(la.shape) >= len(lb.shape) else tuple(lb.shape[:-2])
     out = (*stacks, la.shape[-2], lb.shape[-1])
     if len(lb.shape) > 2 and la.shape[:-2] != lb.shape[:-2]:
@@ -57,8 +58,8 @@ def _matmul(call: Any) -> Any:
     if len(call.args) != 2 or call.kwargs:
         return None
     first, second = call.args if call.name != "__rmatmul__" else call.args[::-1]
-    found = multiplied(_layout(first, call.first), _layout(second, call.first))
-    return None if found is None else found[1].mark(found[0])
+    found = multiplied(call, _layout(first, call.first), _layout(second, call.first))
+    return None if found is None else call.marked(found[0], lambda t: found[1])
 
 
 def _linear(call: Any) -> Any:
@@ -68,7 +69,7 @@ def _linear(call: Any) -> Any:
     if len(lw.shape) != 2 or lw.scalar:
         return None
     turned = lw.like(lw.shape[::-1], Shard(1 - lw.dim) if isinstance(lw.placement, Shard) else Replicate())
-    found = multiplied(_layout(x, call.first), (turned, OPS["transpose"].call(w, 0, 1)))
+    found = multiplied(call, _layout(x, call.first), (turned, call.compute(OPS["transpose"].call, w, 0, 1)))
     if found is None:
         return None
     y, out = found
@@ -81,8 +82,8 @@ def _linear(call: Any) -> Any:
         else:
             whole = moved(lb, Replicate(), b)
             b = shared(lb.like(lb.whole, Replicate()), whole) if isinstance(out.placement, Shard) else whole
-        y = y + b
-    return out.mark(y)
+        y = call.compute(OPS["add"].call, y, b)
+    return call.marked(y, lambda t: out)
 
 
 def _attention(call: Any) -> Any:
@@ -96,7 +97,7 @@ def _attention(call: Any) -> Any:
     sizes = {t.__dict__["_sharding"].shape[:-2] for t in call.tensors}
     if len(sizes) > 1:
         return None
-    return call.marked(call.run(), lambda t: own.like((*own.shape[:-1], t._layout.shape[-1]), own.placement))
+    return call.marked(call.run(), lambda t: own.like((*own.shape[:-1], call.part(t)[-1]), own.placement))
 
 
 def _normed(call: Any) -> Any:
@@ -112,7 +113,8 @@ def _normed(call: Any) -> Any:
         if isinstance(names.get(name), Tensor):
             lw, w = _layout(names[name], call.first)
             names[name] = shared(lw.like(lw.whole, Replicate()), moved(lw, Replicate(), w))
-    return own.mark(call.func(**names))
+    found = call.compute(call.func, **names)
+    return call.marked(found, lambda t: own)
 
 
 def _embedded(call: Any) -> Any:
@@ -123,11 +125,14 @@ def _embedded(call: Any) -> Any:
     (li, index), (lw, table) = _layout(names["input"], call.first), _layout(names["weight"], call.first)
     look = OPS["nn.functional.embedding"].call
     if isinstance(li.placement, Shard) and lw.placement == Replicate() and not li.scalar:
-        return lw.like((*li.whole, lw.shape[1]), Shard(li.dim)).mark(look(index, shared(lw, table)))
+        found = call.compute(look, index, shared(lw, table))
+        return call.marked(found, lambda t: lw.like((*li.whole, lw.shape[1]), Shard(li.dim)))
     if li.placement != Replicate() or not isinstance(lw.placement, Shard):
         return None
     if lw.dim:
-        return lw.like((*li.whole, lw.shape[1]), Shard(len(li.whole))).mark(look(index, table))
+        return call.marked(call.compute(look, index, table), lambda t: lw.like((*li.whole, lw.shape[1]), Shard(len(li.whole))))
+    if lw.below is not None:
+        return None
     begin, rows = get_rank(lw.group) * lw.rows, lw.sizes()[0]
     if lw.rows * (get_world_size(lw.group) - 1) >= lw.shape[0]:
         return None  # a rank has no rows

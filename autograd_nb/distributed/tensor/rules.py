@@ -8,7 +8,8 @@ ranks alike, and gives whole ones (`Replicate`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,76 +25,10 @@ from ...tensor import Tensor, make
 from ..collectives import broadcast
 from ..group import get_rank, get_world_size
 from . import products
-from .layout import Sharding, moved, of_gradients, shared
+from .calls import Call, Function, changed, layout, tensors_of
+from .layout import Sharding, in_order_of, moved, relaid, shared
 from .mesh import Partial, Replicate, Shard
 from .names import ALONG, LOCAL, NEW, REFUSED, SHAPED, VIEWS, elementwise
-
-Function = Callable[..., Any]
-
-
-def layout(t: Any) -> Sharding | None:
-    """Return the layout of a tensor in parts, None for others."""
-    return t.__dict__.get("_sharding") if isinstance(t, Tensor) else None
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for v in value:
-            yield from _tensors(v)
-    elif isinstance(value, dict):
-        for v in value.values():
-            yield from _tensors(v)
-
-
-def _map(change: Callable[[Tensor], Any], value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, (list, tuple)):
-        made = [_map(change, v) for v in value]
-        return type(value)(made) if type(value) in (list, tuple, Size) else type(value)(*made) if hasattr(value, "_fields") else tuple(made)
-    if isinstance(value, dict):
-        return {k: _map(change, v) for k, v in value.items()}
-    return value
-
-
-class Call:
-    """One call: the function, its name and arguments, and the tensors among these."""
-
-    def __init__(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]):
-        self.func, self.args, self.kwargs = func, args, kwargs
-        self.name = func.__name__
-        self.tensors = list(_tensors((args, kwargs)))
-        self.first: Sharding = next(s for s in map(layout, self.tensors) if s is not None)
-
-    def check(self) -> None:
-        """Raise RuntimeError for plain tensors beside those in parts, but for numbers, and for tensors of several meshes."""
-        for t in self.tensors:
-            own = layout(t)
-            if own is None and t._layout.size != 1:
-                raise RuntimeError(
-                    f"{self.name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed operators! "
-                    "(distribute_tensor(), DTensor.from_local(); or .to_local() and .full_tensor() of the DTensor)"
-                )
-            if own is not None and own.group is not self.first.group and own.mesh != self.first.mesh:
-                raise RuntimeError(f"{self.name}: DTensors of several meshes, {self.first.mesh} and {own.mesh}: redistribute() to one")
-
-    def whole(self, t: Tensor) -> tuple[int, ...]:
-        """Return the shape that a tensor has in all ranks together."""
-        own = layout(t)
-        return own.whole if own is not None else tuple(t._layout.shape)
-
-    def run(self, change: Callable[[Tensor], Any] | None = None) -> Any:
-        """Call the function of this rank's parts, or of what ``change`` makes of them."""
-        args, kwargs = (self.args, self.kwargs) if change is None else (_map(change, self.args), _map(change, self.kwargs))
-        with DisableTorchFunctionSubclass():
-            return self.func(*args, **kwargs)
-
-    def marked(self, result: Any, of: Callable[[Tensor], Sharding]) -> Any:
-        """Return the result with its tensors known as parts of what ``of`` tells."""
-        return _map(lambda t: t if layout(t) is not None else of(t).mark(t), result)
-
 
 # --------------------------------------------------------------------------------------------------------- whole tensors
 
@@ -103,6 +38,9 @@ def _alike(call: Call, compute: Callable[[], Any]) -> Any:
     group, given = call.first.group, call.kwargs.get("generator")
     source = default_generator if given is None else given
     own = source._place
+    if call.first.below is not None:
+        known = call.name in elementwise() or call.name in VIEWS or call.name in ALONG or call.name in products.RULES
+        return compute() if known else _drawn(call, source, compute)
     result = compute()
     after = source._place
     if after == own:
@@ -120,6 +58,19 @@ def _alike(call: Call, compute: Callable[[], Any]) -> Any:
     return result
 
 
+def _drawn(call: Call, source: Any, compute: Callable[[], Any]) -> Any:
+    """Compute what may draw random numbers, along all dims of a mesh: those of its first rank, whose place the others do not take."""
+    own, first = source._place, source.get_state()
+    for level in call.first.levels:
+        broadcast(first, group=level.group, group_src=0)
+    source.set_state(first)
+    try:
+        return compute()
+    finally:
+        if any(get_rank(level.group) for level in call.first.levels):
+            source._place = own
+
+
 def replicated(t: Tensor) -> Tensor:
     """Return the whole of a tensor in parts; others as they are."""
     own = layout(t)
@@ -130,15 +81,23 @@ def _whole(call: Call) -> Any:
     """Compute of whole tensors, on all ranks alike."""
     given = {id(t): replicated(t) for t in call.tensors}
     result = _alike(call, lambda: call.run(lambda t: given[id(t)]))
-    found = call.marked(result, lambda t: call.first.like(tuple(t._layout.shape), Replicate()))
+    found = call.marked(result, lambda t: call.first.like(call.part(t), Replicate()))
     return _written_back(call, found) if call.name in VIEWS and call.first.placement != Replicate() else found
 
 
 def _written_back(call: Call, found: Any) -> Any:
     """Let what is written into copies that stand for views be brought back."""
-    for place, t in enumerate(_tensors(found)):
+    for place, t in enumerate(tensors_of(found)):
         t.__dict__["_copied"] = call, place
     return found
+
+
+def _from(own: Sharding, t: Tensor) -> Tensor:
+    """Return the whole of a copy that stands for a view, as the ranks along the dims of a layout have it."""
+    known = layout(t)
+    while known is not None and len(known.dims) > len(own.dims):
+        known = known.below
+    return t if known is None or known.below is None else known.collected(t)
 
 
 def _bring_back(t: Tensor) -> None:
@@ -151,8 +110,8 @@ def _bring_back(t: Tensor) -> None:
         whole = call.first.collected(base)
         with DisableTorchFunctionSubclass():
             seen = call.func(whole, *call.args[1:], **call.kwargs)
-            target = list(_tensors(seen))[place]
-            target.copy_(t)  # type: ignore[attr-defined]
+            target = list(tensors_of(seen))[place]
+            target.copy_(_from(call.first, t))  # type: ignore[attr-defined]
             Tensor.copy_(base, call.first.part(whole))  # type: ignore[attr-defined]
     if "_copied" in base.__dict__:
         _bring_back(base)
@@ -170,7 +129,7 @@ def _broadcast(call: Call) -> tuple[int, ...] | None:
 
 def _shared_dim(call: Call, shape: tuple[int, ...]) -> int | None:
     """Return the dim, counted from the end, along which the largest operand in parts is shared out; None where all are whole."""
-    found = [(t._layout.size, own.dim - len(own.shape)) for t in call.tensors if (own := layout(t)) is not None and isinstance(own.placement, Shard)
+    found = [(math.prod(own.whole), own.dim - len(own.shape)) for t in call.tensors if (own := layout(t)) is not None and isinstance(own.placement, Shard)
              and not own.scalar and own.shape[own.dim] == shape[own.dim - len(own.shape)]]  # fmt: skip
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
@@ -199,9 +158,9 @@ def _elementwise(call: Call) -> Any:
     given = {id(t): _fitted(call, t, shape[r] if r is not None else 0, r) for t in call.tensors}
     out = call.first.like(shape, Replicate() if r is None else Shard(len(shape) + r))
     result = call.run(lambda t: given[id(t)])
-    for t in _tensors(result):
-        if tuple(t._layout.shape) != out.sizes():
-            raise NotImplementedError(f"{call.name}: a DTensor of shape {out.whole} with parts {tuple(t._layout.shape)}; compute of .full_tensor()")
+    for t in tensors_of(result):
+        if call.part(t) != out.sizes():
+            raise NotImplementedError(f"{call.name}: a DTensor of shape {out.whole} with parts {call.part(t)}; compute of .full_tensor()")
     return call.marked(result, lambda t: out)
 
 
@@ -217,27 +176,32 @@ def _in_place(call: Call) -> Any:
     rest = [t for t in call.tensors if t is not target]
     if call.name.rstrip("_") in elementwise() or (call.name[:3] == "__i" and call.name in elementwise()):
         r = own.dim - len(own.shape) if isinstance(own.placement, Shard) and not own.scalar else None
-        if call.name == "copy_" and rest and layout(rest[0]) is None and tuple(rest[0]._layout.shape) == own.sizes() != own.whole:
-            call.run()  # this rank's rows, as files of them hold them
+        if call.name == "copy_" and rest and layout(rest[0]) is None and tuple(rest[0]._layout.shape) == own.own != own.whole:
+            call.raw()  # this rank's rows, as files of them hold them
             return target
         call.check()
         if _broadcast(call) not in (own.whole, None) and call.name != "zero_":
             return call.run()  # which refuses it
-        if not (own.scalar and isinstance(own.placement, Shard) and rest):
+        local = not (own.scalar and isinstance(own.placement, Shard) and rest)
+        if own.below is not None and not all(known.even for known in map(layout, call.tensors) if known is not None):
+            local = _placed_alike(call)
+            rest = [] if local else rest
+        if local:
             given = {id(t): _fitted(call, t, own.shape[r] if r is not None else 0, r) for t in rest}
             call.run(lambda t: given.get(id(t), t))
             return _changed(target)
     call.check()
     given, before = {id(t): replicated(t) for t in rest}, replicated(target)
 
-    def changed() -> Tensor:
-        given[id(target)] = whole = OPS["clone"].call(before)
+    def altered() -> Tensor:
+        given[id(target)] = whole = call.compute(OPS["clone"].call, before)
         call.run(lambda t: given[id(t)])
         return whole  # type: ignore[no-any-return]
 
-    whole = _alike(call, changed)
+    whole = _alike(call, altered)
     with DisableTorchFunctionSubclass():
-        Tensor.copy_(target, moved(own.like(own.whole, Replicate()), own.placement, whole) if not own.scalar else own.part(whole))  # type: ignore[attr-defined]
+        alone = own.scalar and own.below is None
+        Tensor.copy_(target, own.part(whole) if alone else moved(own.like(own.whole, Replicate()), own.placement, whole))  # type: ignore[attr-defined]
     return None if call.name == "__setitem__" else _changed(target)
 
 
@@ -245,6 +209,38 @@ def _changed(target: Tensor) -> Tensor:
     if "_copied" in target.__dict__:
         _bring_back(target)
     return target
+
+
+# ------------------------------------------------------------------------------------------------- parts of several sizes
+
+
+def _placed_alike(call: Call) -> bool:
+    """Return whether all operands have one layout, but for numbers."""
+    first = call.first
+    known = [own for t in call.tensors if (own := layout(t)) is not None]
+    if any(t.requires_grad for t in call.tensors if layout(t) is None):
+        return False
+    if any(own.whole != first.whole or own.placements != first.placements for own in known):
+        return False
+    return not any(isinstance(level.placement, Partial) for level in first.levels)
+
+
+def _evened(t: Tensor) -> Tensor:
+    """Return a tensor whose parts have several sizes along the first dim of its mesh as one of which each rank there has all."""
+    own = layout(t)
+    if own is None or own.even:
+        return t
+    target = own.replaced(own.whole, Replicate(), *[level.placement for level in own.levels[1:]])
+    return target.mark(relaid(own, target, t))  # type: ignore[no-any-return]
+
+
+def _uneven(call: Call) -> Any:
+    """Compute where ranks along the first of several dims of a mesh have parts of several sizes: what they do along the others must be one."""
+    if call.name in elementwise() and _placed_alike(call) and _broadcast(call) == call.first.whole:
+        return changed(lambda t: call.first.mark(t), call.raw())
+    if call.name in VIEWS:
+        return _whole(call)
+    return apply(call.func, *changed(_evened, (call.args, call.kwargs)))
 
 
 # ----------------------------------------------------------------------------------------------------------------- views
@@ -262,14 +258,14 @@ def _view(call: Call) -> Any:
         return _whole(call)
     if not isinstance(own.placement, Shard):
         others = {id(t): _probe(call.whole(t), t) for t in call.tensors[1:]}
-        found = call.marked(call.run(lambda t: others.get(id(t), t)), lambda t: own.like(tuple(t._layout.shape), own.placement))
+        found = call.marked(call.run(lambda t: others.get(id(t), t)), lambda t: own.like(call.part(t), own.placement))
         return _written_back(call, found) if "_copied" in part.__dict__ else found
     if own.scalar or own.shape[own.dim] < 2 or not math.prod(own.shape):
         return _whole(call)
     probes = {id(t): _probe(call.whole(t), t) for t in call.tensors}
-    seen = call.run(lambda t: probes[id(t)])
+    seen = call.raw(lambda t: probes[id(t)])
     step, layouts = math.prod(own.shape[own.dim + 1 :]), []
-    for t in _tensors(seen):
+    for t in tensors_of(seen):
         sizes, strides = tuple(t._layout.shape), tuple(t._layout.strides)
         kept = [k for k in range(len(sizes)) if sizes[k] == own.shape[own.dim] and strides[k] == step]
         if not kept or not np.may_share_memory(t._data, probes[id(part)]._data):
@@ -285,7 +281,7 @@ def _view(call: Call) -> Any:
 def _pairs(call: Call) -> Any:
     """Look at complex numbers as pairs, or the other way round."""
     own = call.first
-    if own.scalar or (call.name == "view_as_complex" and own.placement == Shard(len(own.shape) - 1)):
+    if own.scalar or (own.below is not None and not own.even) or (call.name == "view_as_complex" and own.placement == Shard(len(own.shape) - 1)):
         return _written_back(call, _whole(call))
     sizes = (*own.whole, 2) if call.name == "view_as_real" else own.whole[:-1]
     return call.marked(call.run(), lambda t: own.like(sizes, own.placement))
@@ -295,12 +291,11 @@ def _looked(call: Call, layouts: list[Sharding]) -> Any:
     try:
         if call.name in SHAPED:
             kind = "expand" if call.name in ("expand", "expand_as", "broadcast_to") else "view" if call.name == "view" else "reshape"
-            with DisableTorchFunctionSubclass():
-                return getattr(Tensor, kind)(call.args[0], layouts[0].sizes())
+            return call.compute(getattr(Tensor, kind), call.args[0], layouts[0].sizes())
         found = call.run()
     except (RuntimeError, IndexError, ValueError):
         return None
-    same = [tuple(t._layout.shape) for t in _tensors(found)] == [s.sizes() for s in layouts]
+    same = [call.part(t) for t in tensors_of(found)] == [s.sizes() for s in layouts]
     return found if same else None
 
 
@@ -334,17 +329,20 @@ def _along(call: Call) -> Any:
         gone = sum(d < own.dim for d in over)
 
         def of(t: Tensor) -> Sharding:
-            sizes, at = list(t._layout.shape), own.dim if len(t._layout.shape) == ndim else own.dim - gone
+            sizes = list(call.part(t))
+            at = own.dim if len(sizes) == ndim else own.dim - gone
             sizes[at] = own.shape[own.dim]
             return own.like(tuple(sizes), Shard(at))
 
         return call.marked(result, of)
     part = call.tensors[0]
     if call.name == "sum" or (call.name == "mean" and part.dtype.is_floating_point and not part.dtype.is_half and "dtype" not in call.kwargs):
-        total = call.run() if call.name == "sum" else Call(OPS["sum"].call, call.args, call.kwargs).run()
+        total = call.compute(OPS["sum"].call, *call.args, **call.kwargs)
         if call.name == "mean":
-            total = total / math.prod(own.shape[d] for d in over)
-        return call.marked(total, lambda t: own.like(tuple(t._layout.shape), Partial()))
+            total = call.compute(OPS["div"].call, total, math.prod(own.shape[d] for d in over))
+        return call.marked(total, lambda t: own.like(call.part(t), Partial()))
+    if own.below is not None:
+        return _whole(call)
     if call.name in ("norm", "vector_norm") and dims is None and not (state.grad and part.requires_grad) and _plain_power(call):
         norms = own.like((get_world_size(own.group),), Shard(0)).collected(call.run().reshape(1))
         return call.marked(call.run(lambda t: norms), lambda t: own.like(tuple(t._layout.shape), Replicate()))
@@ -386,6 +384,8 @@ def strides(t: Tensor) -> tuple[int, ...]:
     own = layout(t)
     assert own is not None
     found = tuple(t._layout.strides)
+    if own.below is not None:
+        return tuple(layout_of(own.whole, None, t.dtype).strides)
     if not isinstance(own.placement, Shard) or own.scalar or not t._layout.size:
         return found
     return tuple(s // own.sizes()[own.dim] * own.shape[own.dim] if s > found[own.dim] else s for s in found)
@@ -403,8 +403,16 @@ def of_roots(roots: tuple[Any, ...], gradients: tuple[Any, ...]) -> list[Any]:
             continue
         if given is None and (g._layout.size != 1 or own.whole not in ((), (1,))):
             raise RuntimeError("the gradient of a DTensor must be a DTensor too, not a plain tensor: distribute_tensor() or DTensor.from_local() make one")
-        found.append(g if given is None else moved(given, of_gradients(own.placement), g))
+        found.append(g if given is None else relaid(given, own.gradients(), g))
     return found
+
+
+def summed(own: Sharding, placements: Any, part: Tensor) -> Tensor:
+    """Return what a rank has, whose gradients are summands along the dims of the mesh for which ``placements`` says so."""
+    for level in own.levels if placements is not None else ():
+        if isinstance(placements[level.dims[0]], Partial) and not isinstance(level.placement, Shard):
+            part = shared(Sharding(level.group, tuple(part._layout.shape), Replicate(), level.mesh, level.dims[:1]), part)
+    return part
 
 
 def of_inputs(inputs: Any, found: list[Any]) -> None:
@@ -412,14 +420,14 @@ def of_inputs(inputs: Any, found: list[Any]) -> None:
     for t, g in zip(inputs, found, strict=True):
         own = layout(t)
         if own is not None and g is not None:
-            own.like(own.whole, of_gradients(own.placement)).mark(g)
+            own.gradients().mark(g)
 
 
 def alike(function: Function, *args: Any, **kwargs: Any) -> Any:
     """Call a function that asks no class: of whole tensors, on all ranks alike, where arguments are in parts."""
-    if all(layout(t) is None for t in _tensors((args, kwargs))):
+    if all(layout(t) is None for t in tensors_of((args, kwargs))):
         return function(*args, **kwargs)
-    call = Call(function, args, kwargs)
+    call = Call(function, args, kwargs, lambda function, args, kwargs: alike(function, *args, **kwargs))
     call.check()
     return _whole(call)
 
@@ -427,7 +435,7 @@ def alike(function: Function, *args: Any, **kwargs: Any) -> Any:
 def _hooked(call: Call) -> Any:
     """Register a hook that sees a gradient in parts, and may return one."""
     (t, hook), own = call.args, call.first
-    kind = own.like(own.whole, of_gradients(own.placement))
+    kind = own.gradients()
 
     def called(g: Tensor) -> Any:
         before, torch_functions.disabled = torch_functions.disabled, 0  # the hook is the program's
@@ -445,10 +453,12 @@ def _numbers(call: Call) -> int:
     return math.prod(call.first.whole)
 
 
+#: views whose shape is another tensor's -> those that are given the shape
+_LIKE = {"view_as": "view", "reshape_as": "reshape", "expand_as": "expand"}
 SPECIAL: dict[str, Callable[[Call], Any]] = {
     "size": _size, "stride": _stride, "numel": _numbers, "nelement": _numbers, **dict.fromkeys(("dim", "ndimension"), lambda call: len(call.first.whole)),
     "backward": lambda call: call.func(*call.args, **call.kwargs), "register_hook": _hooked,
-    "__len__": lambda call: len(call.args[0]._layout.shape) and call.first.whole[0], "register_post_accumulate_grad_hook": lambda call: call.run(),
+    "__len__": lambda call: len(call.args[0]._layout.shape) and call.first.whole[0], "register_post_accumulate_grad_hook": lambda call: call.raw(),
     "view_as_real": _pairs, "view_as_complex": _pairs, "is_same_size": lambda call: call.whole(call.args[0]) == call.whole(call.args[1]),
 }  # fmt: skip
 
@@ -456,11 +466,13 @@ SPECIAL: dict[str, Callable[[Call], Any]] = {
 def apply(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what a call gives whose arguments, some of them, are tensors in parts."""
     call = Call(func, args, kwargs)
+    if call.first.below is not None and any(own is not None and own.dims != call.first.dims for own in map(layout, call.tensors)):
+        call = Call(func, *changed(partial(in_order_of, call.first), (args, kwargs)))
     name = call.name
     if name in SPECIAL:
         return SPECIAL[name](call)
     if name in LOCAL:
-        return call.run()
+        return call.raw()
     if kwargs.get("out") is not None:
         raise NotImplementedError(f"{name}(out=…): not with a DTensor; assign the result, or compute of .to_local() or .full_tensor()")
     if name.startswith("as_strided") and name[-1] != "_":
@@ -470,7 +482,12 @@ def apply(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _in_place(call)
     call.check()
     if name in NEW:
-        return call.marked(call.run(), lambda t: call.first.like(tuple(t._layout.shape), Replicate()))
+        return call.marked(call.raw(), lambda t: call.first.like(tuple(t._layout.shape), Replicate()))
+    if call.first.below is not None and name in _LIKE:
+        name, (args, kwargs) = _LIKE[name], ((call.args[0], call.whole(call.tensors[1])), {})
+        call = Call(OPS[name].call, args, kwargs)
+    if call.first.below is not None and not all(own.even for own in map(layout, call.tensors) if own is not None):
+        return _uneven(call)
     if all(own is None or own.placement == Replicate() for own in map(layout, call.tensors)) and name not in VIEWS:
         return _whole(call)
     if name in elementwise():
@@ -485,3 +502,6 @@ def apply(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _along(call)
     return _whole(call)
 
+
+
+Call.apply = staticmethod(apply)

@@ -114,12 +114,14 @@ def fully_shard(
     """Split the parameters of ``module`` among ranks, but for those that `fully_shard` of a part of it has split: rank i keeps the i-th rows of each.
     Call it for the parts first (each block of a transformer), then for the whole; all ranks call it, with the same parameters. Each part collects its
     parameters for its forward and its backward pass, and gradients are averaged and scattered, so that ``.grad``, and the state of an optimizer, are
-    those of this rank's rows. ``mesh``: the ranks, a `DeviceMesh` of one dim or a group; all where None. ``reshard_after_forward``: whether
+    those of this rank's rows. ``mesh``: the ranks, a `DeviceMesh` or a group; all where None. Of a mesh of two dims ranks along the first keep the same rows.
+    Layers that `parallelize_module` has split stay so: both meshes are dims of one. ``reshard_after_forward``: whether
     parameters are let go of between the two passes; None: but for the outermost module. Parameters, their gradients and what ``state_dict()`` has are
     this rank's rows, each a `distributed.tensor.DTensor`; ``parameter.full_tensor()`` collects a whole one, and
     `distributed.checkpoint.state_dict.get_model_state_dict` all of them. The same module is returned; its class becomes one of `FSDPModule` too.
 
-    Errors: ValueError without a process group, for a module that was shared out already, and for a container that is never called.
+    Errors: ValueError without a process group, for a module that was shared out already, for a container that is never called, and for layers in parts
+    among ranks of another mesh.
 
     Source: https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
     """
@@ -131,22 +133,24 @@ def fully_shard(
             raise ValueError(f"fully_shard does not support containers that do not implement forward: {type(m).__name__}")
     if shard_placement_fn is not None:
         raise NotImplementedError("fully_shard(shard_placement_fn=…): parameters are shared out along dim 0 here; leave it out")
-    if isinstance(mesh, DeviceMesh) and mesh.ndim > 1:
-        raise NotImplementedError(f"fully_shard(mesh={mesh}): parameters are shared out along one dim here; take one of its dims, mesh[name]")
-    group = dist.group.WORLD if mesh is None else mesh.get_group() if isinstance(mesh, DeviceMesh) else mesh
+    if isinstance(mesh, DeviceMesh) and mesh.ndim > 2:
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    group = dist.group.WORLD if mesh is None else mesh.get_group(mesh.ndim - 1) if isinstance(mesh, DeviceMesh) else mesh
     dist.get_world_size(group)  # ValueError without a group
     policy, left_out = mp_policy or MixedPrecisionPolicy(), {id(p) for p in ignored_params or ()}
     places: dict[int, tuple[Tensor, list[tuple[Module, str]]]] = {}
     for m in modules:
         for inner in m.modules():
             for name, p in inner._parameters.items():
-                if p is not None and "_sharding" in p.__dict__ and not p.__dict__["_sharding"].unit and id(p) not in left_out:
+                own = None if p is None else p.__dict__.get("_sharding")
+                if p is None or id(p) in left_out or (own is not None and own.unit):
+                    continue
+                if own is not None and (p.is_meta or not isinstance(mesh, DeviceMesh)):
                     raise NotImplementedError(
-                        f"fully_shard: the parameter {name!r} is a DTensor already, which is {p.__dict__['_sharding'].placement} among the ranks of "
-                        f"{p.__dict__['_sharding'].mesh}: parameters are shared out along one dim here"
+                        f"fully_shard: the parameter {name!r} is a DTensor already, among the ranks of {own.mesh}: give fully_shard the other dims of one "
+                        "mesh, mesh=mesh['dp'], and the parameter memory before"
                     )
-                if p is not None and id(p) not in left_out and "_sharding" not in p.__dict__:
-                    places.setdefault(id(p), (p, []))[1].append((inner, name))
+                places.setdefault(id(p), (p, []))[1].append((inner, name))
     of = mesh if isinstance(mesh, DeviceMesh) else None
     unit = Unit(list(places.values()), group, of, reshard_after_forward, policy.param_dtype, policy.reduce_dtype)
     for part in (p for m in modules for p in m.modules()):

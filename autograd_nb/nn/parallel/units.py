@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from ... import distributed as dist
-from ...distributed.tensor import DeviceMesh, Sharding, local_of
+from ...autograd.torch_function import DisableTorchFunctionSubclass
+from ...distributed.tensor import DeviceMesh, Placement, Replicate, Shard, Sharding, local_of
 from ...dtypes import dtype, float32
 from ...graph.engine import queue_callback
 from ...graph.modes import no_grad, state
 from ...ops.core.foreign import asked
+from ...ops.core.registry import OPS
 from ...shapes import layout_of
 from ...tensor import Tensor, make, ndarray, wrap
 from ..parameter import Parameter
@@ -26,20 +28,28 @@ LINE = 64  #: bytes at a multiple of which each parameter begins
 
 
 class _Member:
-    """One parameter of a unit: the rows that the rank keeps, and the whole one that modules see in their passes."""
+    """One parameter of a unit: the rows that the rank keeps, and the whole one that modules see in their passes.
+
+    ``local``: how its ranks split what each of them had. ``layers``: the layout of that, where it is in parts among other ranks already; ``sharding``: the
+    layout of a rank's rows among all of them.
+    """
 
     def __init__(self, p: Tensor, places: list[tuple[Any, str]], group: Any, mesh: DeviceMesh | None, d: dtype):
-        self.p, self.places, self.sharding = p, places, Sharding(group, p.shape, mesh=mesh)
-        self.shape, self.dtype = p.shape, d
+        self.p, self.places, self.dtype = p, places, d
+        self.layers: Sharding | None = p.__dict__.get("_sharding")
+        self.shape = p.shape if self.layers is None else p._layout.shape
+        self.local = Sharding(group, self.shape, mesh=mesh if mesh is None or mesh.ndim == 1 else None)
+        self.sharding = self.local if mesh is None else _among(mesh, self.local, self.layers)
         self.sharding.unit = True
-        rows = self.sharding.part(p.detach())
+        rows = self.local.part(p.detach() if self.layers is None else local_of(p))
         if p.is_meta:
             self.p = Parameter(asked.meta().on_meta(rows), p.requires_grad)
             self.show(False)
         else:
-            p.data = rows.clone()  # type: ignore[attr-defined]
+            with DisableTorchFunctionSubclass():
+                p.data = OPS["clone"].call(rows)
         self.sharding.mark(self.p)
-        self.size = self.sharding.rows * self.sharding.inner  # elements that a rank sends
+        self.size = self.local.rows * self.local.inner  # elements that a rank sends
         self.full: Any = None
 
     def renew(self) -> None:
@@ -69,6 +79,7 @@ class Unit:
         reduce_dtype: dtype | None,
     ):  # fmt: skip
         self.group: Any = group
+        self.copies: list[Any] = [] if mesh is None else mesh.get_all_groups()[:-1]  # the groups of ranks that keep the same rows
         self.lets_go: bool | None = lets_go
         self.reduce_dtype: dtype | None = reduce_dtype
         self.sync = self.lets_go_after = self.outermost = True
@@ -85,13 +96,15 @@ class Unit:
         self.sent: bool = False  # whether this unit's gradients were sent in it
         self.missing: set[int] = set()
         self.works: list[tuple[Any, np.ndarray, list[_Member]]] = []
-        ends = np.cumsum([0, *[-(-m.sharding.shape[0] * m.sharding.inner * m.dtype.itemsize // LINE) * LINE for m in self.members]])
+        ends = np.cumsum([0, *[-(-m.local.shape[0] * m.local.inner * m.dtype.itemsize // LINE) * LINE for m in self.members]])
         self.memory: mmap.mmap = mmap.mmap(-1, max(int(ends[-1]), mmap.PAGESIZE))
         whole = np.frombuffer(self.memory, np.uint8)
         for k, m in enumerate(self.members):
-            n = m.sharding.shape[0] * m.sharding.inner
+            n = m.local.shape[0] * m.local.inner
             data = whole[ends[k] : ends[k] + n * m.dtype.itemsize].view(m.dtype.carrier)
             m.full = Parameter(make(data, layout_of(m.shape, None, m.dtype), [0, 0]), requires_grad=m.p.requires_grad)
+            if m.layers is not None:
+                m.layers.mark(m.full)
             if m.p.requires_grad:
                 m.full.register_post_accumulate_grad_hook(lambda _, k=k: self._arrive(k))
 
@@ -193,7 +206,7 @@ class Unit:
             for m in members:
                 if m.full._grad is not None:
                     padded = np.zeros(ranks * m.size, d.np)
-                    g = ndarray(m.full._grad.detach().to(d)).reshape(-1)
+                    g = ndarray(local_of(m.full._grad).detach().to(d)).reshape(-1)  # type: ignore[attr-defined]
                     padded[: g.size] = g
                     sent[:, at : at + m.size] = padded.reshape(ranks, m.size)
                     sent[:, at + m.size] = 1
@@ -201,6 +214,8 @@ class Unit:
                 at += m.size + 1
             own = np.empty(at, d.np)
             work = dist.reduce_scatter_tensor(wrap(own), wrap(sent), dist.ReduceOp.AVG, self.group, async_op=True)
+            for copies in self.copies:
+                work = dist.all_reduce(wrap(own), dist.ReduceOp.AVG, copies, async_op=True)  # behind the one before
             self.works.append((work, own, members))
 
     def _finish(self) -> None:
@@ -225,6 +240,22 @@ class Unit:
         self.works = []
         if self.lets_go_after:
             self.release()
+
+
+def _among(mesh: DeviceMesh, local: Sharding, layers: Sharding | None) -> Sharding:
+    """Return the layout of a parameter whose rows are split along the last dim of a mesh, and which ranks along the others keep alike.
+
+    One that is in parts already is so along other dims of a larger mesh: these come first, as the rows are those of such a part.
+    """
+    placements = [*[Replicate()] * (mesh.ndim - 1), Shard(0)]
+    if layers is None:
+        return local if mesh.ndim == 1 else Sharding.placed(mesh, local.whole, placements)
+    joint, own, others = mesh.beside(layers.mesh)
+    chosen: list[Placement] = [Replicate()] * joint.ndim
+    for k, placement in (*zip(own, placements, strict=True), *zip(others, layers.placements, strict=True)):
+        chosen[k] = placement
+    first = others if any(placement.is_shard(0) for placement in layers.placements) else []
+    return Sharding.placed(joint, layers.whole, chosen, (*first, *[k for k in range(joint.ndim) if k not in first]))
 
 
 def _padded(m: _Member) -> np.ndarray:

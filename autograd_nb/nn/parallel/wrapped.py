@@ -323,7 +323,7 @@ class FullyShardedDataParallel(Module):
             for m in units:
                 with no_grad():
                     for member in m._unit.members if writeback else ():
-                        local_of(member.p).copy_(member.sharding.part(member.full.detach()))  # type: ignore[attr-defined]
+                        local_of(member.p).copy_(member.local.part(local_of(member.full).detach()))  # type: ignore[attr-defined]
                 m.reshard()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -93,10 +94,29 @@ def _shared_out(grads: list[Tensor], parameters: Any = ()) -> tuple[list[Tensor]
     for g in grads:
         if id(g) in layouts:
             layouts[id(g)].mark(g)
-    parts = [g for g in grads if id(g) in layouts and layouts[id(g)].placement.is_shard()]
+    parts = [g for g in grads if id(g) in layouts and any(level.placement.is_shard() for level in layouts[id(g)].levels)]
     known = {id(g) for g in parts}
     whole = [g for g in grads if id(g) not in known]
-    return [g.full_tensor() if id(g) in layouts and layouts[id(g)].placement.is_partial() else g for g in whole], parts  # type: ignore[attr-defined]
+    summands = {id(g) for g in grads if id(g) in layouts and any(level.placement.is_partial() for level in layouts[id(g)].levels)}
+    return [g.full_tensor() if id(g) in summands else g for g in whole], parts  # type: ignore[attr-defined]
+
+
+def _of_parts(shared: list[Tensor], p: float) -> np.ndarray:
+    """Return the sum of powers of what ranks have parts of, those of each group of ranks by themselves; a float64 array of one."""
+    among: dict[Any, list[Tensor]] = {}
+    for t in shared:
+        among.setdefault(tuple([id(s.group) for s in t.__dict__["_sharding"].levels if s.placement.is_shard()]), []).append(t)
+    found = []
+    for tensors in among.values():
+        found.append(np.empty(1, np.float64))
+        if _add_powers(tensors, p, True, found[-1]):
+            _root(0, p, True, found[-1])
+        tensors[0].__dict__["_sharding"].joint(found[-1], p)
+    if len(found) == 1:
+        return found[0]
+    sums = [make(total, layout_of((), None, dtypes.float64), [0, 0]) for total in found]
+    join = OPS["maximum" if math.isinf(p) else "add"].call
+    return dense(reduce(join, sums))
 
 
 def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = False, shared: list[Tensor] | None = None) -> np.ndarray:
@@ -115,12 +135,7 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = Fa
         total, tensors = dense(norm(OPS["stack"].call(norms), p)) if norms else total, []
         first = not norms
     if shared:
-        if any(s.__dict__["_sharding"].group is not shared[0].__dict__["_sharding"].group for s in shared):
-            raise NotImplementedError("gradients in parts among ranks of several meshes: take the norm of each mesh's by itself")
-        if _add_powers(shared, p, True, total):
-            _root(0, p, True, total)
-        shared[0].__dict__["_sharding"].joint(total, p)
-        first = False
+        total, first = _of_parts(shared, p), False
     first = _add_powers(tensors, p, first, total)
     if p > 0 or first:
         _root(0, p, first, total)

@@ -60,7 +60,13 @@ def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDi
     frozen = {name for name, p in plain.named_parameters() if not p.requires_grad} if chosen.ignore_frozen_params else set()
     parts = _shardings(plain)
     found = {_clean(name): value for name, value in plain.state_dict().items() if name not in frozen}
-    return {name: parts[name].collected(value) if name in parts else value for name, value in found.items()}
+    return {name: _collected(parts[name], value) if name in parts else value for name, value in found.items()}
+
+
+def _collected(own: Any, value: Tensor) -> Tensor:
+    """Return the whole of a parameter that a state dict has as rows, or whole already."""
+    rows = "_sharding" in value.__dict__ or tuple(value.shape) != own.whole
+    return own.collected(value) if rows else value  # type: ignore[no-any-return]
 
 
 def _shardings(plain: Any) -> dict[str, Any]:
