@@ -28,13 +28,12 @@ def zeta(s, q):
     s, q = np.float64(s), np.float64(q)
     if s == 1.0:
         return INF
-    if not s > 1.0 or math.isnan(q):
+    if s < 1.0 or math.isnan(q):
         return NAN
-    if q <= 0.0:
-        if q == math.floor(q):
-            return INF
-        if s != math.floor(s):
-            return NAN
+    if q <= 0.0 and q == math.floor(q):
+        return INF
+    if math.isnan(s) or (q <= 0.0 and s != math.floor(s)):
+        return NAN
     total = q**-s
     k = 0
     while k < TERMS or q <= TERMS:  # what is negative is brought up term by term

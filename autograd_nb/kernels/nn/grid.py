@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...codegen.jit import helper, math
+from ...codegen.jit import helper
 
 CHUNK = 128  #: places whose table is made at a time
 ROOM = 4 * CHUNK  #: of a dim's taps
@@ -38,7 +38,7 @@ def padded(padding, aligned, u, n):
         if u < 0:
             m = -m
             u = -u
-        flips = math.floor(u / span)
+        flips = np.floor(u / span)
         extra = u - flips * span
         if flips % 2 == 0:
             u = extra + low
@@ -68,7 +68,7 @@ def dim_table(mode, padding, aligned, coordinates, d, n, grid, count, index, w, 
             v, slope = padded(padding, aligned, float(u), n)
             u = w.dtype.type(v)
             m = m * w.dtype.type(slope)
-        inside = -1e9 < u < 1e9
+        inside = -1e9 < u < 1e9  # what no index could be counts as outside; of nan and infinities weights are nan
         if mode == NEAREST:
             i = int(np.rint(u)) if inside else -1  # halves go to even numbers
             index[p] = i if 0 <= i < n else -1
@@ -76,9 +76,10 @@ def dim_table(mode, padding, aligned, coordinates, d, n, grid, count, index, w, 
             s[p] = zero
             t[p] = zero
             continue
-        low = math.floor(u) if inside else -10
-        f = u - w.dtype.type(low) if inside else zero
+        below = np.floor(u)
+        f = u - below
         if mode == BILINEAR:
+            low = int(below) if inside else -10
             index[p] = low if 0 <= low < n else -1
             index[p + CHUNK] = low + 1 if -1 <= low < n - 1 else -1
             w[p] = one - f
@@ -90,9 +91,8 @@ def dim_table(mode, padding, aligned, coordinates, d, n, grid, count, index, w, 
             continue
         for k in range(4):
             at = p + k * CHUNK
-            v, _ = padded(padding, aligned, float(low - 1 + k), n)
-            i = int(v) if inside else -1
-            index[at] = i if 0 <= i < n else -1
+            v, _ = padded(padding, aligned, float(below) + (k - 1), n)
+            index[at] = int(v) if 0 <= v < n else -1
             # distance to the tap, on which the weight depends with slope ±m
             x = abs(f - w.dtype.type(k - 1))
             sign = m if f >= w.dtype.type(k - 1) else -m

@@ -22,7 +22,8 @@ def _distance(a, b, mode, p):
         return total
     if mode == 0:
         for k in range(a.size):
-            total += a.dtype.type(a[k] != b[k])
+            d = a[k] - b[k]
+            total += d if d != d else a.dtype.type(d != zero)
         return total
     if mode == 3:
         for k in range(a.size):
@@ -49,8 +50,11 @@ def _add_gradient(a, b, g, y, mode, p, out):
     if mode == 1 or mode == 3:
         for k in range(out.size):
             d = a[k] - b[k]
-            if mode == 1 or abs(d) == y:
-                out[k] += g if d > zero else -g if d < zero else zero
+            less = abs(d) - y
+            if mode == 1 or less == zero:
+                out[k] += g if d > zero else -g if d < zero else g * d
+            elif less != less:
+                out[k] += less
         return
     if y == zero:
         return

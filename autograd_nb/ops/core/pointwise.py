@@ -174,6 +174,9 @@ class Pointwise:
         if self.c_order:
             return layout_of(shape, None, d)
         operands = [k for k in avals if isinstance(k, Layout)]
+        if any(k.dtype is not operands[0].dtype for k in operands):  # those of another dtype are cast first, which leaves no gaps
+            common = self.common_dtype(avals)
+            operands = [k if k.dtype is common else strides.like(k) for k in operands]
         return strides.combined(shape, operands, d, len(operands) == 1 and len(avals) == 2)
 
     def compute_list(self, compute: str) -> list[str]:

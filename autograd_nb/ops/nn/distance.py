@@ -281,7 +281,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         valid = cast((marks >= 0).cumprod(1), x.dtype)
         at = cast(marks.clamp(min=0) * cast(valid, marks.dtype), dtypes.int64)
         at, _ = _checked_indices(at, classes, -(1 << 62))
-        others = 1 - cast(put_along(valid, at, rows.shape, 1) > 0, x.dtype)
-    z = _clamp(1 - (take_along(rows, at, 1).unsqueeze(2) - rows.unsqueeze(1)), 0.0)
-    value = (z * (valid.unsqueeze(2) * others.unsqueeze(1))).sum((1, 2)) / classes
+        counted = (valid > 0).unsqueeze(2) & (put_along(valid, at, rows.shape, 1) == 0).unsqueeze(1)
+    z = 1 - (take_along(rows, at, 1).unsqueeze(2) - rows.unsqueeze(1))
+    value = _where(counted & (z > 0), z, 0.0).sum((1, 2)) / classes  # (also what is nan adds nothing)
     return guarded(_total(value.reshape(()) if alone else value, reduction), input, target)

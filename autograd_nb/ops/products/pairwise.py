@@ -39,14 +39,15 @@ def _new(shape: Any, d: dtypes.dtype) -> Tensor:
 
 
 def _slope(delta: Tensor, y: Tensor, p: float) -> Tensor:
-    """Return d(‖delta‖ₚ)/d(delta) by other ops, ``y`` the norm with a last dim of 1; 0 where there is no derivative."""
+    """Return d(‖delta‖ₚ)/d(delta) by other ops, ``y`` the norm with a last dim of 1; 0 where there is no derivative, nan of nan."""
     where = OPS["where"].call
     if p == 0:
-        return delta * 0.0
+        return delta.sign() * 0.0
     if p == 1:
-        return delta.sign()
+        return where(delta == delta, delta.sign(), math.nan)
     if math.isinf(p):
-        return where(delta.abs() == y, delta.sign(), 0.0)
+        least = delta.abs() - y
+        return where(least == 0, delta.sign(), where(least == least, 0.0, math.nan))
     nothing = y == 0
     safe = where(nothing, 1.0, y)  # not 0/0, whose nan would come back in the next derivative
     if p == 2:
@@ -102,7 +103,7 @@ def _within_rule(g: Tensor, a: Tensor, out: Tensor, p: float) -> Tensor:
         first, second = OPS["triu_indices"].call(n, n, 1).unbind(0)
         delta = a.index_select(0, first) - a.index_select(0, second)
         pull = g.unsqueeze(-1) * _slope(delta, out.unsqueeze(-1), p)
-        return (a * 0.0).index_add(0, first, pull).index_add(0, second, -pull)
+        return OPS["zeros_like"].call(a).index_add(0, first, pull).index_add(0, second, -pull)
     da = _new(a.shape, a.dtype)
     if da._layout.size:
         _WITHIN_BACKWARD(a.dtype, n, width, _mode(p), p, dense(a), dense(g), dense(out), da._data)

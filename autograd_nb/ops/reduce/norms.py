@@ -52,7 +52,7 @@ _NORM_P = Reduction("norm", SUM, lambda x, p: m.pow(m.abs(x.cast("float64")), p)
     name="norm_backward", public=False, inplace=False,
 )  # fmt: skip
 def _norm2_backward(x, g0, y0):
-    return m.where(y0 == 0, 0.0, (x * g0) / y0)
+    return g0 * m.where(y0 == 0, 0.0, x / y0)
 
 
 def _rule(g: Tensor, x: Tensor, y: Tensor, p: float, dims: tuple[int, ...]) -> Tensor | None:
@@ -68,7 +68,7 @@ def _rule(g: Tensor, x: Tensor, y: Tensor, p: float, dims: tuple[int, ...]) -> T
         hit = (x.abs() == y).logical_or(x.isnan())
         count = cast(hit.sum(dims, True) if dims else hit, g.dtype)
         # (0/0 where the values were exchanged behind the graph's back and none attains the extreme, as PyTorch's)
-        return sign(x) * (where(hit, g, 0.0) / count)
+        return sign(x) * (g / count * hit)
     if p < 1:
         return where(x == 0, 0.0, sign(x) * x.abs().pow(p - 1)) * g * y.pow(1 - p)
     scale = g * where(y == 0, 0.0, 1 / y.pow(p - 1))  # (a factor, by which tangents are 0 at 0 too)

@@ -42,19 +42,20 @@ _SHORT = launch.Kernel("indexing.along", "short_extremes", outputs=2)
 def _share(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return the gradient of an extreme, divided evenly among the elements that attain it."""
     hit, count = _attained(g, x, y, dims)
-    # (0/0 where the values were exchanged behind the graph's back and none attains the extreme, as PyTorch's)
-    return OPS["where"].call(hit, g, 0.0) / count
+    return g * hit / count  # (0/0 where none is equal to the extreme, as nan is to nothing: PyTorch's)
 
 
 def _share_of_all(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
-    hit, count = _attained(g, x, y, dims)
+    hit, count = _attained(g, x, y, dims, True)
     return OPS["where"].call(hit, g / count, 0.0)
 
 
-def _attained(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Return (where ``x`` is the extreme ``y``; how often, in g's dtype)."""
+def _attained(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], nan: bool = False) -> tuple[Tensor, Tensor]:
+    """Return (where ``x`` is the extreme ``y``; how often, in g's dtype). ``nan``: whether it is where it is nan."""
     with unrecorded():
-        hit = (x.detach() == y.detach()).logical_or(x.detach().isnan())
+        hit = x.detach() == y.detach()
+        if nan:
+            hit = hit.logical_or(x.detach().isnan())
         return hit, cast(hit.sum(dims, True) if dims else hit, g.dtype)
 
 
@@ -415,11 +416,11 @@ _LOGSUMEXP = RowKernel("logsumexp", {"x": "full"}, {"y": "row"}, [
 
 
 @pointwise(
-    lambda result: result, lambda g, x, y0: m.where(y0 == -math.inf, 0.0, g * m.exp(x - y0)), lambda result: -result,
+    lambda result: result, lambda g, x, y0: g * m.exp(x - y0), lambda result: -result,
     name="logsumexp_backward", public=False, inplace=False,
 )  # fmt: skip
 def _logsumexp_backward(x, g0, y0):
-    return m.where(y0 == -math.inf, 0.0, g0 * m.exp(x - y0))
+    return g0 * m.exp(x - y0)
 
 
 @reduction(grad=lambda g, x, y: _logsumexp_backward(x, g, y), result="float", dim=REQUIRED, reference=np.logaddexp.reduce)

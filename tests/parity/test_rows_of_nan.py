@@ -1,0 +1,77 @@
+"""Reductions, norms, losses and distances of rows with nan and infinities, their first and second derivatives, for gradients that are nan too."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from .snippets import check  # noqa: E402
+
+ROWS = {
+    "nan": "[[1., nan, 3], [2, 2, 1]]", "several": "[[nan, nan, 3], [2, 2, 1]]", "infinities": "[[inf, inf, 1], [-inf, -inf, -inf]]",
+    "nothing but −∞": "[[-inf, -inf, -inf], [-inf, -inf, -inf]]", "both": "[[inf, -inf, 1], [inf, inf, inf]]",
+    "nan and infinities": "[[inf, nan, 1], [-inf, nan, -inf]]", "zeros": "[[0., 0, 0], [-0., 0, 1]]", "ties": "[[2., 2, 1], [1, 2, 2]]",
+}  # fmt: skip
+CALLS = [
+    *(f"{name}(x{dim})" for name in ("t.amax", "t.amin") for dim in ("", ", 0", ", 1", ", (0, 1)")),
+    *(f"{name}(x{dim})" for name in ("t.max", "t.min", "t.median", "t.nanmedian") for dim in ("", ", 0", ", 1")),
+    *(f"t.aminmax(x{dim})" for dim in ("", ", dim=0", ", dim=1")), *(f"t.logsumexp(x, {dim})" for dim in ("0", "1", "(0, 1)")),
+    *(f"{name}(x, {dim})" for name in ("F.softmax", "F.log_softmax", "F.softmin", "t.cummax", "t.cummin", "t.sort") for dim in (0, 1)),
+    "t.nansum(x)", "t.nansum(x, 1)", "x.sum(1)", "x.mean(0)", "t.logaddexp(x[0], x[1])", "t.logaddexp2(x[0], x[1])",
+    "t.maximum(x[0], x[1])", "t.fmin(x[0], x[1])", "F.max_pool1d(x[None], 2, 1)", "F.adaptive_max_pool1d(x[None], 2)", "x.topk(2, 1)",
+    "x.kthvalue(2, 1)", "t.quantile(x, 0.3, 1)", "x.norm(dim=1)", "x.norm(1)", "F.nll_loss(x, t.tensor([0, 1]))",
+    "t.linalg.vector_norm(x, inf, dim=1)", "t.linalg.vector_norm(x, -inf)", "t.linalg.matrix_norm(x, inf)", "t.linalg.matrix_norm(x, -1)",
+    "x.renorm(inf, 0, 1.)", "F.normalize(x, inf)", "F.normalize(x)", "F.multilabel_margin_loss(x, t.tensor([[0, 1, -1], [2, -1, 0]]))",
+    "F.multi_margin_loss(x, t.tensor([0, 1]))", "t.segment_reduce(x, 'max', lengths=t.tensor([1, 1]))",
+    "t.cdist(x, x + 1, 1.)", "t.cdist(x, x + 1, 0.)", "F.pdist(x, 1.)", "F.pdist(x, 0.)",
+]  # fmt: skip
+#: only the value and the first derivative, by a gradient that is finite
+ONCE = ("multi", "segment_reduce", "sort", "cum", "topk", "kthvalue", "quantile", "renorm", "normalize", "norm(x", "dist(")
+#: PyTorch reads nan as the smallest number in some of its loops
+KNOWN = {("t.quantile(x, 0.3, 1)", "nan and infinities")}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("call", CALLS)
+def test_rows(call):
+    codes = {}
+    for name, rows in ROWS.items():
+        for g in ("1.", "0.", "nan"):
+            if (call, name) in KNOWN or (g != "1." and any(word in call for word in ONCE)):
+                continue
+            code = (
+                f"x = t.tensor({rows}, dtype=t.float64, requires_grad=True); y = {call}; y = y if isinstance(y, t.Tensor) else y[0]\n"
+                f"d, = t.autograd.grad((y * {g} * t.arange(1., y.numel() + 1).reshape(y.shape)).sum(), x, create_graph=True); r = [y.detach(), d.detach()]"
+            )
+            codes[f"{name}, {g}"] = code
+    check(codes, "inf, nan = float('inf'), float('nan')")
+
+
+SAMPLES = [(mode, padding) for mode in ("bilinear", "nearest", "bicubic") for padding in ("zeros", "border", "reflection")]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(("mode", "padding"), SAMPLES)
+def test_places_that_are_nowhere(mode, padding):
+    """Of nan and infinities, of which PyTorch's bilinear kernel makes indices where there is padding, and of places far away."""
+    values = ["1e8", "-3e9", "1e20", "1e300"] + ["nan", "inf", "-inf"] * (mode != "bilinear" or padding == "zeros")
+    if (mode, padding) == ("bilinear", "reflection"):
+        values.remove("1e300")
+    before = "inf, nan = float('inf'), float('nan'); x = t.linspace(-1, 2, 40, dtype=t.float64).reshape(1, 2, 4, 5).sin().requires_grad_()"
+    check({
+        f"{v}": f"g = t.tensor([[[[{v}, .1], [.1, {v}], [.2, .3]]]], dtype=t.float64, requires_grad=True)\n"
+        f"y = F.grid_sample(x, g, '{mode}', '{padding}', False); r = [y.detach(), *t.autograd.grad(y.sum(), [x, g])]"
+        for v in values
+    }, before)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_other_numbers():
+    x = "x = t.zeros(2, 0, 3, requires_grad=True)"
+    check({
+        "zeta": "r = t.special.zeta(t.tensor([nan, nan, 1., .5, 2]), t.tensor([0., 1, 0, 0, nan]))",
+        "nothing as complex numbers": f"{x}; y = t.view_as_real(t.complex(x, x) * 1j).prod(-1); (x + y).sum().backward(); r = x.grad",
+        "mixed dtypes, expanded": "r = (t.tensor(2.).expand(2, 3) * t.ones(3, 2, dtype=t.float64).T).stride()",
+        "mixed dtypes, turned": "r = (t.ones(3, 2).T[:, ::2] * t.ones(4, 2, dtype=t.float64).T[:, ::2]).stride()",
+    }, "inf, nan = float('inf'), float('nan')")  # fmt: skip
