@@ -302,7 +302,7 @@ def unsaved_lines(operand: str) -> list[str]:
     ]
 
 
-_ABSENT: Any = object()  #: stands for a ``dim`` that is not given by this name, as it may come as ``axis``
+_ABSENT: Any = object()  #: stands for what is not given by its own name, as it may come by NumPy's
 
 
 class _Known:
@@ -311,14 +311,13 @@ class _Known:
     public: Callable[..., Any]  #: as users know it
 
     def __init__(self, function: Any, key: str, plan: Callable[..., Any], takes: Sequence[str]):
-        self.long, self.memo, self.plan, self.key = numpy_names(function), Memo(), plan, key
+        self.long, self.memo, self.plan, self.key = numpy_names(function, everywhere=True), Memo(), plan, key
         assert not hasattr(function, "__wrapped__")
         self.names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
         given = function.__defaults__ or ()
         self.defaults = dict(zip(self.names[len(self.names) - len(given) :], given, strict=True))
         self.read = list(takes) or self.names
-        needed = [n for n in self.names if n not in self.defaults]
-        self.open = needed[needed.index("dim") :] if "dim" in needed else []
+        self.open = [n for n in self.names if n not in self.defaults]
         self.name, self.flags = function.__name__.removeprefix("_f_"), flags_of(function).keys() & set(self.read)
         self.function = function
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS, signature, unwrap
@@ -60,8 +60,18 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
             return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return tuple(signature(function).parameters)
 
-#: PyTorch's keywords -> the names that NumPy gives them, which PyTorch takes everywhere too
-_NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+#: PyTorch's keywords -> the names that NumPy gives them, which PyTorch takes too
+_NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+_FIRST = ("input", *_NUMPY_NAMES["input"])
+#: functions, or whole namespaces, whose operands have other names in PyTorch's documentation, which are theirs here, than PyTorch's functions take
+_CALLED: dict[str, dict[str, tuple[str, ...]]] = {
+    "linalg": {"A": _FIRST, "B": ("other", "x2")}, "linalg.vector_norm": {"x": ("input", "a", "x1")}, "matrix_exp": {"A": _FIRST},
+    "cholesky_inverse": {"L": _FIRST}, "cholesky_solve": {"B": _FIRST, "L": ("input2",)}, "lu_solve": {"b": _FIRST},
+    "triangular_solve": {"b": _FIRST}, "ormqr": {"tau": ("input2",), "other": ("input3",)},
+    **{name: {"indices_or_sections": ("sections", "indices")} for name in ("hsplit", "vsplit", "dsplit")},
+}  # fmt: skip
+#: namespaces all of whose functions take NumPy's names; elsewhere those do that are called through another function anyway, so that no call pays
+_AS_IN_NUMPY = ("fft.", "linalg.")
 
 
 #: flags that PyTorch's functions read as Python does, so that anything may stand for one
@@ -88,32 +98,43 @@ def flags_of(function: Callable[..., Any]) -> dict[str, int]:
     return {n: place for n, place in places.items() if given.get(n).__class__ is bool}
 
 
-def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None) -> Callable[..., Any]:
-    """Return the function, taking ``axis`` for its ``dim`` and ``keepdims`` for its ``keepdim``, and refusing ``flags`` that are none."""
+def _aliases(name: str, parameters: Sequence[str]) -> dict[str, str]:
+    """Return the other names of a function's parameters -> its own."""
+    space = name.rpartition(".")[0]
+    names = {**_NUMPY_NAMES, **_CALLED.get(space, {}), **_CALLED.get(name, {})}
+    return {alias: own for own in parameters for alias in names.get(own, ()) if alias not in parameters}
+
+
+def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None, name: str = "", everywhere: bool = False) -> Callable[..., Any]:
+    """Return the function, taking NumPy's names of its arguments (``axis`` for ``dim``), and refusing ``flags`` that are none.
+
+    Where it has neither dims nor flags it stays as it is, unless PyTorch's operands have ``name``'s own names, or it is asked for ``everywhere``.
+    """
     code = getattr(call, "__code__", None)
     if code is None or hasattr(call, "__wrapped__"):
         return call
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    renamed = {}
-    if "dim" in parameters or "keepdim" in parameters:
-        renamed = {alias: own for own, alias in _NUMPY_NAMES.items() if own in parameters and alias not in parameters}
     flags = flags_of(call) if flags is None else flags
+    if not (flags or everywhere or "dim" in parameters or "keepdim" in parameters or name in _CALLED or name.startswith(_AS_IN_NUMPY)):
+        return call
+    renamed = _aliases(name, parameters)
     if not renamed and not flags:
         return call
-    name, first = call.__name__.removeprefix("_f_"), min(flags.values(), default=sys.maxsize)
+    named, first, names = call.__name__.removeprefix("_f_"), min(flags.values(), default=sys.maxsize), frozenset(renamed)
 
     @wraps(call)
     def renaming(*args: Any, **options: Any) -> Any:
         if options:
-            for alias, own in renamed.items():
-                if alias in options and own not in options:
-                    options[own] = options.pop(alias)
+            if not names.isdisjoint(options):
+                for alias in names.intersection(options):
+                    if renamed[alias] not in options:
+                        options[renamed[alias]] = options.pop(alias)
             for flag in flags.keys() & options.keys():
-                bool_argument(options[flag], name, flag)
+                bool_argument(options[flag], named, flag)
         if len(args) > first:
             for flag, place in flags.items():
                 if place < len(args):
-                    bool_argument(args[place], name, flag)
+                    bool_argument(args[place], named, flag)
         try:
             return call(*args, **options)
         except (TypeError, AttributeError) as error:
@@ -196,7 +217,7 @@ def register(
     own, inner = name.rpartition(".")[2], unwrap(call)
     if own[0] != "_" and inner.__class__ is FunctionType and inner.__qualname__[0] == "_":
         inner.__qualname__ = own  # type: ignore[attr-defined]  # so that Python's messages say what the user has called
-    call = numpy_names(call, {} if name in _PYTHONS else None)
+    call = numpy_names(call, {} if name in _PYTHONS else None, name)
     if "; " in (call.__doc__ or ""):
         call.__doc__ = with_example(call.__doc__, name, namespaces)
     _give_home(call, name, namespaces, bool(method))

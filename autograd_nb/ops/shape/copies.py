@@ -9,7 +9,7 @@ from ... import dtypes
 from ...shapes import as_int, wrap_dim
 from ...tensor import Tensor, make
 from ..core.recording import store
-from ..core.registry import OPS, public
+from ..core.registry import OPS, numpy_names, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone
 from .parts import _join_parts, _split, slice_dim, split
@@ -65,7 +65,7 @@ def _narrowed(x: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return OPS["narrow"].call(x, dim, start, length)  # type: ignore[no-any-return]
 
 
-_copy_of("narrow", _narrowed, method=True)
+_copy_of("narrow", numpy_names(_narrowed), method=True)
 _copy_of("alias", alias_view)
 _copy_of("detach", lambda x: x.detach())
 

@@ -1,0 +1,65 @@
+"""Arguments by name: by PyTorch's names of them, and by NumPy's where PyTorch takes those, over its own op database."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from .opdb import Unsupported, find, op_db, ours, samples_of
+
+#: PyTorch's names -> NumPy's
+NAMES = {"input": ("x", "a", "x1"), "other": ("x2",), "dim": ("axis",), "keepdim": ("keepdims",)}
+#: functions that take NumPy's names of operands: others are called directly, and each call would pay for them
+OPERANDS = ("fft.", "linalg.", "sum", "mean", "prod", "amax", "argmax", "median", "var", "std", "matmul", "mm", "sort", "where", "cumsum", "any")
+ABSENT = {"hash_tensor"}
+
+
+def in_words(op: Any) -> Iterator[dict[str, Any]]:
+    """The samples of an op with all arguments by the names of the schemas that fit."""
+    found = (torch._C._jit_get_schemas_for_operator(f"aten::{n}") for n in dict.fromkeys((op.aten_name, op.name.replace(".", "_"))))
+    schemas = [s for some in found for s in some]
+    for sample in (samples_of(op, torch.float32, False) or samples_of(op, torch.int64, False))[:6]:
+        values = (sample.input, *sample.args)
+        for schema in schemas:
+            names = ["input" if a.name == "self" else a.name for a in schema.arguments if not a.kwarg_only]
+            if len(values) <= len(names):
+                yield dict(zip(names, values, strict=False), **sample.kwargs)
+
+
+def taken(function: Any, given: dict[str, Any]) -> bool | None:
+    """Whether a function takes arguments of these names; None where it refuses the values."""
+    try:
+        function(**given)
+    except TypeError:
+        return False
+    except Exception:
+        return None
+    return True
+
+
+OPS = {f"{op.name} {op.variant_test_name}".strip(): op for op in op_db if isinstance(op.op, types.BuiltinFunctionType) and find(op) is not None}
+
+
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.name not in ABSENT])
+def test_names(name):
+    op = OPS[name]
+    seen: set[str] = set()
+    for given in in_words(op):
+        if not taken(op.op, given):
+            continue
+        for own, others in NAMES.items():
+            every = others if own in ("dim", "keepdim") or op.name.startswith(OPERANDS) else ()
+            for word in (own, *every) if own in given else ():
+                renamed = {word if key == own else key: value for key, value in given.items()}
+                if word in seen or taken(op.op, renamed) is not True:
+                    continue
+                try:
+                    mine = ours(renamed)
+                except Unsupported:
+                    continue
+                seen.add(word)
+                assert taken(find(op), mine) is not False, f"{name}({', '.join(renamed)}) is PyTorch's, and refused here"
