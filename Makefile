@@ -63,7 +63,7 @@ test-slow: $(VENV)/has-test ## those marked slow: families of so many kernels th
 
 # an environment of its own: others stay without MPI, as most users' are
 test-mpi: $(VENV)/mpi/made ## the tests of several processes, on MPI, which is installed into an environment of their own
-	@$(VENV)/mpi/bin/python -m pytest -q -n $(JOBS) --dist loadfile tests/distributed $(ARGS)
+	@$(VENV)/mpi/bin/python -m pytest -q -n $(JOBS) --dist loadfile tests/distributed -m "not slow" $(ARGS)
 $(VENV)/mpi/made: pyproject.toml $(VENV)/made
 	@echo "installing autograd_nb with the extras test, mpi and examples"
 	@$(BIN)/python -m venv $(VENV)/mpi

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from . import checkpoints, compiled, dtypes, examples, gradients, meshes, parts, programs, sharded, sharing, training
+from . import checkpoints, compiled, dtypes, examples, gradients, layouts, meshes, parts, programs, sharded, sharing, training
 from .jobs import job, needs_mpi
 
 MODULES = (compiled, dtypes, sharing, parts, programs, training, sharded, gradients, checkpoints, examples)
@@ -17,7 +17,7 @@ def checks(module, *ranks):
     return [(module.__name__.rpartition(".")[2], name, n) for name in dir(module) if name.startswith("check_") for n in ranks]
 
 
-CHECKS = [case for module in MODULES for case in checks(module, 2, 3)] + checks(meshes, 4)
+CHECKS = [case for module in MODULES for case in checks(module, 2, 3)] + checks(meshes, 4) + checks(layouts, 3)
 
 
 @pytest.fixture(scope="module")

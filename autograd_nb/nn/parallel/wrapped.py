@@ -35,6 +35,10 @@ class ShardingStrategy(enum.Enum):
     _HYBRID_SHARD_ZERO2 = 5
 
 
+#: those that keep parameters between the two passes
+_KEPT = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
+
+
 class BackwardPrefetch(enum.Enum):
     """The times to collect parameters early, which make no difference: they are collected when they are needed."""
 
@@ -175,7 +179,7 @@ class FullyShardedDataParallel(Module):
         options: dict[str, Any] = {
             "mesh": ranks, "ignored_params": left,
             "mp_policy": MixedPrecisionPolicy(kept.param_dtype, kept.reduce_dtype, None, True),
-            "reshard_after_forward": False if sharding_strategy in (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD) else None,
+            "reshard_after_forward": False if sharding_strategy in _KEPT else None,
         }  # fmt: skip
         for inner in chosen(module, auto_wrap_policy, set(away)):
             if not isinstance(inner, FSDPModule) and type(inner).forward is not Module.forward:
