@@ -75,3 +75,49 @@ def test_other_numbers():
         "mixed dtypes, expanded": "r = (t.tensor(2.).expand(2, 3) * t.ones(3, 2, dtype=t.float64).T).stride()",
         "mixed dtypes, turned": "r = (t.ones(3, 2).T[:, ::2] * t.ones(4, 2, dtype=t.float64).T[:, ::2]).stride()",
     }, "inf, nan = float('inf'), float('nan')")  # fmt: skip
+
+
+NORMS = [
+    "t.linalg.vector_norm(x, {})",
+    "t.linalg.vector_norm(x, {}, dim=1)",
+    "x.norm({})",
+    "F.normalize(x, {})",
+    "F.pairwise_distance(x[:1], x[1:], {})",
+]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("d", ["float32", "float64", "bfloat16", "float16"])
+@pytest.mark.parametrize("rows", ["[[1., -2, 0], [.5, 3, -4]]", "[[0., 0, 0], [0, 1, 0]]", "[[inf, 1, -inf], [0, nan, 1]]"])
+def test_orders_that_are_beyond_a_dtype(rows, d):
+    """Such an order is infinite or 0 where powers are computed, and half precision refuses it in the derivative."""
+    before = f"inf, nan = float('inf'), float('nan'); x = t.tensor({rows}).to(t.{d}).requires_grad_()"
+    orders = (
+        "1e40",
+        "-1e40",
+        "1e300",
+        "1e39",
+        "1e-310",
+        "-1e-310",
+        "1e-40",
+        "-inf",
+        "inf",
+        "0.001",
+        "-1e5" if "16" in d else "1e5",
+    )
+    check({
+        f"{call} {p}": f"y = {call.format(p)}; g, = t.autograd.grad((y * t.arange(1, y.numel() + 1).reshape(y.shape)).sum(), x); r = y.double(), g.double()"
+        for call in NORMS for p in orders
+        if not (d == "float16" and "normalize" in call)  # (half of eps is 0)
+    }, before, 1e-2 if "16" in d else 1e-5)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_powers_beyond_half_precision():
+    check(
+        {
+            f"{d} {p}": f"r = (t.ones(3, dtype=t.{d}) ** {p}).float()"
+            for d in ("float16", "bfloat16", "float32")
+            for p in (65504.0, 65520.0, 1e39, -1e300, 7)
+        }
+    )

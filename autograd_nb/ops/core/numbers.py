@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,13 @@ def float_argument(value: Any, name: str, argument: str) -> float:
     if value is None or isinstance(value, complex):
         raise TypeError(f"{name}(): argument '{argument}' must be float, not {type(value).__name__} ({argument}={shorten(value)})")
     return float(value)
+
+
+def narrowed(p: float, d: dtype) -> float:
+    """Return the order of a norm as what computes on ``d`` holds it, where that is 0 or infinite: PyTorch's powers of float32 are by float32."""
+    if d.compute == "float64":
+        return float(p)
+    return math.copysign(math.inf, p) if abs(p) > SINGLE else math.copysign(0.0, p) if abs(p) < 2.0**-150 else float(p)
 
 
 def number_as(value: Any, d: dtype, name: str) -> Any:

@@ -13,6 +13,7 @@ from ...graph.modes import state
 from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import acceptable, only_tensors, operator_of
+from ..core.numbers import number_as
 from ..core.pointwise import pointwise
 from ..core.recording import guarded, kind_among, need_numbers, scalar_type, store
 from ..core.registry import OPS, public
@@ -299,6 +300,8 @@ def pow(input: Tensor | float, exponent, *, out=None):
             if integral and exponent.__class__ is int and exponent < 0:
                 raise RuntimeError(f"Integers to negative integer powers are not allowed. (exponent={exponent})")
             if not integral:
+                if not -100 <= exponent <= 100 and input.dtype.is_half:
+                    number_as(exponent, input.dtype, "pow")
                 power = _POWERS.get(exponent)
                 if power is not None:
                     y = power(input)

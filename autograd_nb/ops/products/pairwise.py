@@ -13,7 +13,7 @@ from ... import dtypes, launch
 from ...graph.modes import state
 from ...shapes import broadcast_shapes, layout_of, numel
 from ...tensor import Tensor, make
-from ..core.numbers import float_argument
+from ..core.numbers import float_argument, narrowed
 from ..core.recording import fresh
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -122,11 +122,11 @@ def _within(a, p):
     return y
 
 
-def _order(p: Any, name: str) -> float:
+def _order(p: Any, name: str, d: dtypes.dtype) -> float:
     p = float_argument(p, name, "p")
     if not p >= 0:
         raise RuntimeError(f"{name} only supports non-negative p values (p={p})")
-    return p
+    return narrowed(p, d)
 
 
 @public(method=False)
@@ -151,7 +151,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
             raise RuntimeError(f"cdist only supports floating-point dtypes, {label} got: {t.dtype}")
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
-    order = _order(p, "cdist")
+    order = _order(p, "cdist", a.dtype)
     if compute_mode is None:
         compute_mode = _MODES[0]
     if compute_mode not in _MODES:
@@ -194,4 +194,4 @@ def pdist(input, p=2.0):
     if not x.dtype.is_floating_point:
         raise RuntimeError(f"pdist only supports floating-point dtypes (input is {x.dtype})")
     wide = cast(x, dtypes.float32) if x.dtype.is_half else x
-    return cast(_within(wide, _order(p, "pdist")), x.dtype)
+    return cast(_within(wide, _order(p, "pdist", x.dtype)), x.dtype)

@@ -12,7 +12,7 @@ from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import MAX, MIN, SUM
 from ...shapes import wrap_dim, wrap_dims
 from ...tensor import Tensor
-from ..core.numbers import number_argument, real_argument
+from ..core.numbers import narrowed, number_argument, real_argument
 from ..core.pointwise import pointwise
 from ..core.recording import store
 from ..core.reduction import Reduction, all_dims, reduction
@@ -84,7 +84,7 @@ def _norm(x, dims, keepdim, p):
     d = x.dtype
     if p in _KERNELS:
         return _KERNELS[p]((x,), dims, keepdim, d, d.compute)
-    return _NORM_P((x, float(p)), dims, keepdim, d, (d.compute, "float64"))
+    return _NORM_P((x, narrowed(p, d)), dims, keepdim, d, (d.compute, "float64"))
 
 
 HIGH = 1000.0  #: orders up to which powers are computed, of one element too
