@@ -309,7 +309,8 @@ class Function:
                 cls.setup_context(node, args, output)
             else:
                 output = cls.forward(node, *args)
-        state.switched = switched  # the function has a derivative, whatever its forward does
+        # the function has a derivative, whatever its forward does; one with a jvp of its own is run by that in forward mode
+        state.switched = switched + (cls.jvp is not Function.jvp)
         single = not isinstance(output, tuple)
         outs = [output] if single else list(output)
         for t in node._dirty:

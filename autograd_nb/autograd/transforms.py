@@ -107,6 +107,8 @@ class _Trace:
             finally:
                 call.running, running.only = False, outer
             self.cut = state.switched != switched
+            if not forward:  # what goes back is differentiated again by going back: duals would lose their tangents in here
+                state.switched = switched
         self.aux: Any = None
         if has_aux:
             if not (isinstance(result, tuple) and len(result) == 2):

@@ -201,6 +201,38 @@ def _half_recorded(lib: Any) -> Any:
     return f
 
 
+def _with_tangents_of_its_own(lib: Any) -> Any:
+    """A Function whose jvp is another than its backward pass."""
+
+    class Own(lib.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x.exp()
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(output)
+            ctx.save_for_forward(output)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t * ctx.saved_tensors[0] * 3
+
+    return Own.apply
+
+
+def _part_apart(lib: Any, x: Any) -> Any:
+    with lib.no_grad():
+        y = x * x
+    return (x**3).sum() + y.sum()
+
+
 def _exp_sum(x: Any) -> Any:
     return x.exp() * x.sum()
 
@@ -345,6 +377,11 @@ PROGRAMS = {
         lambda lib, x: [lib.func.jvp(lambda a, u=u: a.std(unbiased=u), (x * 0,), (x.cos(),)) for u in (True, False)], (3,)),
     "tangents of a small cosine": (
         lambda lib, x: [lib.func.jvp(lambda a, e=e: lib.nn.functional.cosine_similarity(a, 2 * a.sin(), 0, e), (x,), (x.cos(),)) for e in (0.1, 1.2, 9)], (3,)),
+    "second derivatives of a function with a part that is not recorded": (
+        lambda lib, x: [way(lambda a: _part_apart(lib, a))(x) for way in (lib.func.hessian, lambda f: lib.func.jacrev(lib.func.jacrev(f)))], (3,)),
+    "second derivatives of a cosine": (lambda lib, x: lib.func.hessian(lambda a: lib.nn.functional.cosine_similarity(a, x.cos(), 0))(x), (3,)),
+    "tangents by a rule of its own": (lambda lib, x: [
+        lib.func.jvp(lambda a: _with_tangents_of_its_own(lib)(a).sin(), (x,), (x.cos(),)), lib.func.jacfwd(_with_tangents_of_its_own(lib))(x)], (3,)),
     "sums of products in place": (lambda lib, x: lib.vmap(lambda a: a.addbmm_(x.reshape(2, 2, 3), x.reshape(2, 3, 2)))(x.reshape(3, 2, 2) * 1), (4, 3)),
     "chunks": (lambda lib, x: lib.vmap(_exp_sum, chunk_size=3)(x), (4, 3)),
 }
