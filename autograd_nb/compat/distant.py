@@ -67,8 +67,9 @@ DISTANT: dict[str, Absent] = {
     "distributed.algorithms.model_averaging.averagers": _module("Averages of models.", each(NoClass(_MODELS), "ModelAverager PeriodicModelAverager")),
     "distributed.algorithms._checkpoint": _module("Checkpointing of modules.", {}, "checkpoint_wrapper"),
     "distributed.algorithms._checkpoint.checkpoint_wrapper": _module("Checkpointing of modules.", {
-        **each(_FSDP, "checkpoint_wrapper apply_activation_checkpointing offload_wrapper"), "CheckpointWrapper": NoClass(_FSDP),
-        "CheckpointImpl": NoClass(_FSDP, "REENTRANT NO_REENTRANT")}),
+        name: At(f"utils.checkpoint_wrapper:{name}") for name in (
+            "checkpoint_wrapper", "apply_activation_checkpointing", "offload_wrapper", "CheckpointWrapper", "OffloadWrapper", "ActivationWrapper",
+            "CheckpointImpl", "_CHECKPOINT_WRAPPED_MODULE", "_CHECKPOINT_PREFIX")}),
     "distributed.rpc": _module("Calls on other machines, which are not here.", {
         "is_available": Says(False), **each(_RPC, "init_rpc rpc_sync rpc_async remote shutdown get_worker_info"),
         **each(NoClass(_RPC), "TensorPipeRpcBackendOptions BackendType RRef WorkerInfo")}, "api"),

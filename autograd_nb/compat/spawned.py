@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing as mp
 import multiprocessing.spawn as python_spawn
+import os
 import pickle
 import shutil
 import subprocess
@@ -71,9 +72,15 @@ class SpawnContext:
         return True
 
 
+#: what says to a process which rank it is, and is not for those that it starts
+_OF_A_RANK = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")
+
+
 def can_spawn(nprocs: int) -> bool:
-    """Return whether ranks can be started by mpiexec here: there is one, and this process is no rank itself."""
-    if nprocs < 2 or not is_available() or launched() is not None:
+    """Return whether ranks can be started by mpiexec here: there is one, and this process is no rank itself, or the only one of MPICH's mpiexec."""
+    found = launched()
+    alone = found is None or (found[1] == 1 and "PMI_FD" in os.environ)
+    if nprocs < 2 or not is_available() or not alone:
         return False
     try:
         find_mpiexec()
@@ -92,7 +99,8 @@ def spawn(fn: Callable[..., Any], args: tuple[Any, ...], nprocs: int) -> SpawnCo
     (folder / "call").write_bytes(pickle.dumps((torch, prepared, call)))
     mpiexec = find_mpiexec()
     words = [mpiexec, "-n", str(nprocs), *near(is_open_mpi(mpiexec)), sys.executable, "-m", __name__, str(folder)]
-    return SpawnContext(subprocess.Popen(words, stdin=subprocess.DEVNULL), folder)
+    kept = {k: v for k, v in os.environ.items() if launched() is None or not (k in _OF_A_RANK or k.startswith(("PMI", "HYD", "MPI")))}
+    return SpawnContext(subprocess.Popen(words, stdin=subprocess.DEVNULL, env=kept), folder)
 
 
 def main(folder: Path) -> None:

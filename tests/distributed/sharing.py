@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,10 +13,23 @@ import autograd_nb as torch
 import autograd_nb.distributed as dist
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
+from autograd_nb.distributed.algorithms._checkpoint.checkpoint_wrapper import (
+    CheckpointImpl,
+    apply_activation_checkpointing,
+    checkpoint_wrapper,
+)
 from autograd_nb.distributed.algorithms.ddp_comm_hooks import default_hooks as hooks
 from autograd_nb.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
-from autograd_nb.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_model_state_dict, set_state_dict
+from autograd_nb.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_state_dict,
+    set_model_state_dict,
+    set_state_dict,
+)
 from autograd_nb.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from autograd_nb.distributed.fsdp import FullyShardedDataParallel as FSDP
+from autograd_nb.distributed.fsdp.wrap import ModuleWrapPolicy
 from autograd_nb.distributed.tensor import DTensor, Partial, Replicate, Shard, Sharding, distribute_tensor, init_device_mesh
 from autograd_nb.nn.parallel import DistributedDataParallel as DDP
 from autograd_nb.utils.checkpoint import checkpoint
@@ -220,6 +234,33 @@ def check_checkpointed_parts_are_shared_too():
     alone, model = network(), shared(network(checkpointed=True))
     wanted = steps(alone, torch.optim.SGD(alone.parameters(), lr=0.1), False)
     np.testing.assert_allclose(steps(model, torch.optim.SGD(model.parameters(), lr=0.1), True), wanted, rtol=1e-9)
+
+
+def check_modules_with_wrapped_activations_are_shared_too():
+    """Wrappers within what is shared out, around it, and under `FullyShardedDataParallel`; with the names and states of models without them."""
+    alone = network()
+    wanted = steps(alone, torch.optim.SGD(alone.parameters(), lr=0.1), False)
+    for impl in CheckpointImpl:
+        wrapper, first = partial(checkpoint_wrapper, checkpoint_impl=impl), int(impl is CheckpointImpl.REENTRANT)  # which needs inputs with gradients
+        within, around, older = network(), network(), network()
+        apply_activation_checkpointing(within, wrapper, lambda m, chosen=list(within.blocks)[first:]: m in chosen)
+        shared(within)
+        for k in range(2):
+            fully_shard(around.blocks[k])
+            around.blocks[k] = wrapper(around.blocks[k]) if k >= first else around.blocks[k]
+        fully_shard(around)
+        older = FSDP(older, auto_wrap_policy=ModuleWrapPolicy({Block}))
+        apply_activation_checkpointing(older, wrapper, lambda m, chosen=list(older.module.blocks)[first:]: m in chosen)
+        for model in (within, around, older):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            found = steps(model, optimizer, True)
+            np.testing.assert_allclose(found, wanted, rtol=1e-9)
+            state = get_model_state_dict(model)
+            assert list(state) == list(alone.state_dict())
+            for name, value in state.items():
+                close(value, alone.state_dict()[name])
+            set_model_state_dict(model, {name: value * 0 for name, value in state.items()})
+            assert not any(value.any() for value in get_model_state_dict(model).values())
 
 
 def check_other_precision_while_it_computes():

@@ -152,7 +152,7 @@ class Unit:
         if self.depth:
             return
         for m in self.members:
-            m.show(False)
+            m.show(self.queued)
         if (self.lets_go if self.lets_go is not None else not self.outermost) or not state.grad:
             self.release()
 
@@ -170,12 +170,19 @@ class Unit:
         """Bring the parameters together for a backward pass, at the end of which gradients are there."""
         if self.queued:
             self.collect()
+            self._show()
             return
         self._begin()
         self.missing = {k for k, m in enumerate(self.members) if m.p.requires_grad and (self.used is None or k in self.used)}
         self.collect()
+        self._show()
         if not self.missing:  # this rank has used none of them: the others wait for its zeros
             self._reduce()
+
+    def _show(self) -> None:
+        """Let the modules have whole parameters while a backward pass goes on: a part of the forward pass may be computed again without its hooks."""
+        for m in self.members:
+            m.show(True)
 
     def _begin(self) -> None:
         self.queued, self.sent, self.missing = True, False, set()
@@ -222,6 +229,8 @@ class Unit:
         """Wait for the gradients, and give each parameter that of its rows; none to those that no rank has used."""
         self._reduce()
         self.queued, self.missing = False, set()
+        for m in self.members if not self.depth else ():
+            m.show(False)
         for work, own, members in self.works:
             work.wait()
             at = 0

@@ -43,7 +43,7 @@ def _plain(model: Any) -> Any:
 
 
 def _clean(name: str) -> str:
-    return name.replace("._orig_mod.", ".").removeprefix("_orig_mod.")
+    return name.replace("._orig_mod.", ".").removeprefix("_orig_mod.").replace("_checkpoint_wrapped_module.", "")
 
 
 def _names(model: Any) -> dict[Tensor, str]:
