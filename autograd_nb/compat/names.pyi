@@ -173,6 +173,15 @@ from autograd_nb.serialization.onnx.graph import ExportError as _ExportError_
 from autograd_nb.shapes import Size as _Size_
 from autograd_nb.tensor import Tensor as _Tensor_
 from autograd_nb.tensor import TensorMeta as _TensorMeta_
+from autograd_nb.utils.checkpoint_wrapper import ActivationWrapper as _ActivationWrapper_
+from autograd_nb.utils.checkpoint_wrapper import CheckpointImpl as _CheckpointImpl_
+from autograd_nb.utils.checkpoint_wrapper import CheckpointWrapper as _CheckpointWrapper_
+from autograd_nb.utils.checkpoint_wrapper import OffloadWrapper as _OffloadWrapper_
+from autograd_nb.utils.checkpoint_wrapper import _CHECKPOINT_PREFIX as __CHECKPOINT_PREFIX_
+from autograd_nb.utils.checkpoint_wrapper import _CHECKPOINT_WRAPPED_MODULE as __CHECKPOINT_WRAPPED_MODULE_
+from autograd_nb.utils.checkpoint_wrapper import apply_activation_checkpointing as _apply_activation_checkpointing_
+from autograd_nb.utils.checkpoint_wrapper import checkpoint_wrapper as _checkpoint_wrapper_
+from autograd_nb.utils.checkpoint_wrapper import offload_wrapper as _offload_wrapper_
 
 class cuda:
     """What programs ask about GPUs, answered: there are none here."""
