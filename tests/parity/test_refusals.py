@@ -438,6 +438,7 @@ def test_which_fault_is_named():
     before = "w = t.ones(3, 2); i = t.tensor([[5]]); c = t.ones(4, 4, dtype=t.complex64) * (1 + 2j); b = c.real > 0; g = t.ones(3, requires_grad=True)"
     calls = (
         "F.embedding(w, w.long(), padding_idx=7)", "F.embedding(i - 5, w.long(), max_norm=1.0)",
+        "F.embedding(i - 5, g.sum(), max_norm=1.0)", "F.embedding(i - 5, g.sum())",
         "F.embedding_bag(b, i)", "F.embedding_bag(c, i)", "F.embedding_bag(i, w)", "F.embedding_bag(i, w, mode='max')", "F.embedding_bag(-i, w)",
         "F.embedding_bag(i - 5, w[:0])", "F.embedding_bag(i, w, max_norm=1.0)",
         "F.nll_loss(t.ones(3), t.zeros(2, dtype=t.int64), weight=g)",

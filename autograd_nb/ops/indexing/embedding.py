@@ -94,7 +94,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             f"{kind} instead (while checking arguments for embedding; use .long())"
         )
     if w._layout.ndim != 2:
-        if not w._layout.ndim and state.grad and w.requires_grad:  # (the derivative asks how many rows there are)
+        if not w._layout.ndim and max_norm is None and state.grad and w.requires_grad:  # (the derivative asks how many rows there are)
             raise _no_rows()
         raise RuntimeError(f"'weight' must be 2-D (weight.shape={list(w.shape)})")
     by_frequency = bool_argument(scale_grad_by_freq, "embedding", "scale_grad_by_freq")

@@ -8,7 +8,7 @@ from typing import Any
 
 from .case import Case, Explained
 
-_VIEWS_INSIDE = r"repeat_interleave|einsum|pool1d|instance_norm"
+_VIEWS_INSIDE = re.compile(r"repeat_interleave|einsum|pool1d|(?i:instance_?norm)")
 #: a part of a tensor, a change of that and one of the part
 _VIEW_OF_CHANGED = r"(v\d+) = (\w+)(\[|\.\w+\()(?s:.*)\n\s*\2(\.\w+_\(|\[.*\] [-+*/]?= )(?s:.*)\n\s*\1(\.\w+_\(|\[.*\] [-+*/]?= )"
 
@@ -20,6 +20,19 @@ def _computed_anew() -> re.Pattern[str]:
 
     names = {name.split(" ")[0].rsplit(".")[-1].replace("_", "") for name in KNOWN}
     return re.compile(rf"(?<![a-z])({'|'.join(sorted(names))})(\dd)?\(.*\.data[.\[]", re.DOTALL)
+
+
+def _made_by(call: re.Pattern[str], before: str) -> set[str]:
+    """The names that lines with a call give their results."""
+    return {name for line in before.splitlines() if call.search(line) for name in re.findall(r"\b(v\d+)\b[^=;(]* = ", line)}
+
+
+def _view_of_retained(case: Case) -> Any:
+    """Whether a gradient is missing there of what a view was made of, through which it was changed since."""
+    name = case.name
+    return case.kind == "grad none" and case.their_values == "None" and re.search(
+        rf"\b{name}\.retain_grad\(\)(?s:.*)\b(v\d+) = {name}[.\[](?s:.*)\b\1(\.\w+_\(|\[.*\] [-+*/]?= | [-+*/]= )", f"{case.before}\n{case.statement}"
+    )
 
 
 def _behind_the_graph(case: Case) -> Any:
@@ -88,6 +101,11 @@ GRAPH = (
         lambda c: c.kind in ("requires_grad", "history", "leaf") and "torch._foreach_" in c.statement,
     ),
     Explained(
+        "retained gradients of what is changed by way of a view",
+        "A change of a view of a view is recorded by the one in the middle here, whose gradient is retained then; in PyTorch by the base alone.",
+        _view_of_retained,
+    ),
+    Explained(
         "what takes no part",
         "PyTorch's gradient of the largest and smallest counts the input among the ties also where include_self=False leaves it out "
         "(docs/design.md).",
@@ -117,7 +135,7 @@ GRAPH = (
         "views that are made inside",
         "Results of repeat_interleave, einsum, pools along one dim and instance_norm may be views in PyTorch of what nobody else has: they say "
         "so, may not be detached in place, and a hook of such a node is lost when the result is changed in place.",
-        lambda c: (made := set(re.findall(rf"(v\d+)\b[^=\n]* = .*(?:{_VIEWS_INSIDE})", c.before)))
+        lambda c: (made := _made_by(_VIEWS_INSIDE, c.before))
         and (
             ("Can't detach views in-place" in c.theirs and made.intersection(_detached(c.statement)))
             or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)\._is_view\(\)", c.statement)))
@@ -181,8 +199,8 @@ GRAPH = (
         "inputs of nodes",
         "Which inputs a node has, and in what order, is the library's own business: PyTorch has none for numbers and masks. So are its results: "
         "a cell of a recurrent net, or an attention, is one node here, with others that nothing may come of.",
-        lambda c: (c.kind == "raised" and "'NoneType' object has no attribute 'clone'" in c.mine and "for g in go)" in c.before
-         and re.search(r"Cell\(|scaled_dot_product_attention\(", c.before))
+        lambda c: (c.kind == "raised" and "'NoneType'" in c.mine and "for g in go)" in c.before
+         and re.search(r"Cell\(|scaled_dot_product_attention\(|\bdet\(", c.before))
         or (c.kind == "value" and (held := c.name.partition("[")[0]) and f"{held}.append((len(gi)," in c.before),
     ),
     Explained(

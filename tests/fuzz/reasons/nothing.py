@@ -30,11 +30,13 @@ NOTHING = (
     ),
     Explained(
         "sizes of nothing",
-        "PyTorch does not look at the rank of bilinear's weight, nor at the last dims of an attention without queries, nor at how many values one has.",
+        "PyTorch does not look at the rank of bilinear's weight, nor at the last dims of an attention without queries, nor at how many values one has, "
+        "nor at their batch.",
         lambda c: c.kind == "raised"
         and c.empty
         and ("Expected key and value to have the same length" in c.mine or ("bilinear" in c.statement and "The size of tensor a (0)" in c.mine)
-             or "query and key to have the same last dim" in c.mine),
+             or "query and key to have the same last dim" in c.mine
+             or ("scaled_dot_product_attention" in c.statement and "The size of tensor" in c.mine)),
     ),
     Explained(
         "batches of nothing",

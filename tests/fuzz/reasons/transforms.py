@@ -55,7 +55,7 @@ TRANSFORMS = (
         "Batched gradients of a tensor with retain_grad() are left in its .grad by PyTorch, which goes on computing with what is no "
         "tensor any more.",
         lambda c: c.kind == "raised" and "A tensor that was made inside vmap was used after it had ended" in c.mine
-        and "retain_grad()" in c.before and "is_grads_batched=True" in c.before,
+        and re.search(r"retain_grad\(\)|backward\(inputs=\[", c.before) and "is_grads_batched=True" in c.before,
     ),
     Explained(
         "third derivatives of polynomials",

@@ -63,7 +63,8 @@ def _leaves_of_another_shape(case: Any) -> Any:
     if case.kind == "shape" and asked:
         return any(n and re.search(rf"\b{n}\.data = ", case.before) for n in asked.groups())
     if case.kind == "error type":  # of a pass over operands that do not fit any more
-        return re.search(r"\bv\d+\.data = ", case.before) and re.search(r"backward\(|autograd\.grad\(", case.statement)
+        told = re.search(r"(?i)size|shape|broadcast|dimension|expand", case.mine) and re.search(r"(?i)size|shape|broadcast|dimension|expand", case.theirs)
+        return told and re.search(r"\bv\d+\.data = ", case.before) and re.search(r"backward\(|autograd\.grad\(", case.statement)
     return case.kind == "grad shape" and re.search(rf"\b{case.name}\.data = ", text)
 
 
@@ -76,7 +77,8 @@ def _sequences_that_are_turned(case: Any) -> Any:
     """PyTorch's unpad_sequence leaves the padded sequences that it is given transposed."""
     given = re.search(r"unpad_sequence\((?:fit\()?(v\d+),", case.statement)
     if case.kind == "not refused" and "modified by an inplace operation" in case.theirs:
-        return "unpad_sequence(" in case.before
+        padded = re.search(r"^(?P<first>(?s:.*))unpad_sequence\((?:fit\()?(?P<name>v\d+),", case.before)
+        return padded and re.search(rf"[(,=*+/ -]{padded['name']}\b(?! = )", padded["first"]) and re.search(r"backward\(|grad\(|jvp|vjp", case.statement)
     return given and ((case.kind in ("shape", "strides") and case.name == given[1]) or (case.kind == "not refused" and "a leaf Variable" in case.theirs))
 
 
@@ -97,6 +99,8 @@ def _distributions_of_nothing(case: Any) -> Any:
 
 def _decompositions_of_infinities(case: Any) -> Any:
     """What LAPACK's algorithms make of infinities and nan depends on which products with 0 they leave out, and in what order they go."""
+    if case.kind == "raised":
+        return case.unbounded and "cond(" in case.statement and "non-finite values" in case.mine
     return case.kind == "value" and case.unbounded and re.search(r"linalg\.|householder|lu_|cholesky|triangular|inverse|pinv|det\(|solve", case.statement)
 
 
@@ -125,7 +129,35 @@ def _singular_but_for_rounding(case: Any) -> Any:
     """Whether the last pivot of a matrix of numbers in a row, whose rank is 2, is 0."""
     given = re.search(r"(?:solve|inv|inverse)\(fit\((v\d+), \(", case.statement)
     told = case.kind in ("raised", "not refused") and "singular" in case.mine + case.theirs
-    return given and told and getattr(case.known.get(given[1]), "shape", None) in ((), (1,))
+    shape = getattr(case.known.get(given[1]), "shape", None) if given else None
+    return told and shape is not None and math.prod(shape) < 2
+
+
+def _versions_of_copies(case: Any) -> Any:
+    """A clone of an inference tensor counts the write that fills it in PyTorch."""
+    asked = re.search(r"(v\d+)\._version$", case.statement)
+    return case.kind == "value" and asked and "inference_mode" in case.before and re.search(rf"\b{asked[1]} = v\d+\.clone\(\)", case.before)
+
+
+def _states_of_lbfgs(case: Any) -> Any:
+    """Its state has numbers for what are tensors without dims in PyTorch's, in another order."""
+    return case.kind in ("shape", "none", "value", "dtype") and "LBFGS" in case.before and ".state.values()" in case.statement
+
+
+def _gradients_of_nan_of_logcumsumexp(case: Any) -> Any:
+    """PyTorch takes logarithms of an incoming gradient where it is positive, and where it is negative, and leaves out what is nan."""
+    return "value" in case.kind and "logcumsumexp" in case.before and "nan" in case.what and "nan" not in case.their_values
+
+
+def _order_of_ties(case: Any) -> Any:
+    """PyTorch's sort is stable where it is asked to be; into given tensors it need not be."""
+    return case.kind == "value" and case.name.endswith("[1]") and re.search(r"sort\(.*out=", case.statement)
+
+
+def _two_faults_at_once(case: Any) -> Any:
+    """Memory that overlaps, or a view that may not be looked at, beside an index or a dim that does not fit: one of them is named."""
+    both = case.mine + case.theirs
+    return case.kind == "error type" and "IndexError" in both and re.search(r"refer to a single memory location|A view was created in", both)
 
 
 TRIFLING: tuple[Callable[[Any], Any], ...] = (
@@ -133,5 +165,6 @@ TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped,
     _sequences_that_are_turned, _given_gradients_that_are_kept, _means_of_infinities, _distributions_of_nothing,
     _decompositions_of_infinities, _polynomials_of_nan, _sums_of_infinities, _planned_sums,
-    _conditions_of_singular_matrices, _singular_but_for_rounding,
+    _conditions_of_singular_matrices, _singular_but_for_rounding, _versions_of_copies, _states_of_lbfgs, _gradients_of_nan_of_logcumsumexp,
+    _order_of_ties, _two_faults_at_once,
 )  # fmt: skip
