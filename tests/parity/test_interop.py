@@ -29,3 +29,40 @@ def test_memory_that_may_only_be_read_is_warned_of(code):
         return [str(w.message).partition(" tensors")[0] for w in seen]
 
     assert told(ours) == told(torch)
+
+
+ARRAYS = {
+    "float32": np.arange(1, 5, dtype=np.float32).reshape(2, 2), "float64": np.arange(1, 5, dtype=np.float64).reshape(2, 2),
+    "int64": np.arange(1, 5).reshape(2, 2), "uint8": np.arange(1, 5, dtype=np.uint8).reshape(2, 2), "row": np.arange(1, 3, dtype=np.float32),
+}  # fmt: skip
+OPERATORS = ("@", "+", "-", "*", "/", "**", "//", "%", "==", "<", ">=")  # (!= of a tensor and an array is True in PyTorch)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int64", "int32"])
+@pytest.mark.parametrize("array", ARRAYS)
+def test_operators_of_tensors_and_arrays(kind, array):
+    found = {torch: [], ours: []}
+    for library, results in found.items():
+        t = library.tensor([[1, 2], [3, 4]], dtype=getattr(library, kind))
+        for sign in OPERATORS:
+            for text in (f"t {sign} a", f"a {sign} t"):
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        result = eval(text, {"t": t, "a": ARRAYS[array]})
+                except Exception:
+                    results.append((text, "an error"))
+                else:
+                    results.append((text, type(result).__name__, str(getattr(result, "dtype", "")), np.asarray(result).astype(float).round(3).tolist()))
+    for mine, theirs in zip(found[ours], found[torch], strict=True):
+        assert mine == theirs
+
+
+def test_products_with_what_has_an_operator_of_its_own():
+    class Right:
+        def __rmatmul__(self, other):
+            return type(other).__name__
+
+    assert ours.ones(2, 2) @ Right() == torch.ones(2, 2) @ Right() == "Tensor"
+    with pytest.raises(NotImplementedError, match='"bitwise_and_cpu" not implemented'):
+        ours.ones(2) & np.float32(2)

@@ -380,7 +380,8 @@ class _Known:
 
 
 def known(
-    key: str, plan: Callable[..., Any], run: Callable[..., Any] | Sequence[str], *, takes: Sequence[str] = (), **space: Any
+    key: str, plan: Callable[..., Any], run: Callable[..., Any] | Sequence[str], *, takes: Sequence[str] = (),
+    public: Callable[..., Any] | None = None, **space: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of a public function: a call whose like was seen runs its plan, and the function itself is not called.
 
@@ -390,12 +391,14 @@ def known(
       must then be sure that nothing is to be refused; again with True when the function has gone through. Operands have plain layouts.
     - run: from (plan, *arguments) to the result, or the lines of text that do so.
     - takes: the arguments that key, plan and run know, by default all that can be given by position. With others the function itself is called.
+    - public: what other classes' ``__torch_function__`` is asked for, if not the function itself: that of an operator.
     - space: what the text refers to.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         made = _Known(function, key, plan, takes)
-        made.public = made.call(run, space)
-        return made.public
+        call = made.call(run, space)
+        made.public = public or call
+        return call
 
     return decorate

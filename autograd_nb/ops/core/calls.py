@@ -293,9 +293,14 @@ def unary_call(op: Pointwise) -> Callable[..., Any]:
     return _pointwise_call(op, first)
 
 
-def of_array(other: Any) -> Any:
-    """Return a NumPy array of numbers as a tensor in its memory; all else as it is."""
-    return wrap(other) if isinstance(other, np.ndarray) and other.dtype.kind in "biufc" else other
+def of_array(other: Any, beside: Tensor, quotient: bool = False) -> Any:
+    """Return a NumPy array of numbers as a tensor of the dtype that NumPy gives its result with the tensor ``beside`` it; all else as it is."""
+    if not isinstance(other, np.ndarray) or other.dtype.kind not in "biufc":
+        return other
+    kind = other.dtype if beside.dtype.name == "bfloat16" else np.result_type(beside.dtype.np, other.dtype)
+    if quotient and kind.kind in "biu":
+        kind = np.dtype(np.float64)
+    return wrap(other.astype(kind, copy=False))
 
 
 def binary_call(op: Pointwise, operator: bool = False, arrays: bool = False) -> Callable[..., Any]:
@@ -308,7 +313,7 @@ def binary_call(op: Pointwise, operator: bool = False, arrays: bool = False) -> 
         if not (isinstance(input, Tensor) and isinstance(other, (Tensor, float, int))) and foreign_among((input, other)):
             return asked.redefined(OPS[op.name].call, (input, other), {})
         if operator and not acceptable(other):
-            taken = of_array(other) if arrays else other
+            taken = of_array(other, input, op.name == "div") if arrays else other
             return NotImplemented if taken is other else op.slow((input, taken))
         only_tensors(op.name, input, other, "second" if operator else op.numbers)
         return op.slow((input, other))

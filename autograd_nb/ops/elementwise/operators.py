@@ -60,7 +60,7 @@ def _power(self: Tensor, other: Any) -> Tensor:
         power = _POWERS.get(other)
         if power is not None and self._layout.dtype.category == 2:
             return power(self)
-    other = of_array(other)
+    other = of_array(other, self)
     return pow(self, other) if acceptable(other) else NotImplemented
 
 
@@ -88,7 +88,7 @@ def _install() -> None:
         "lshift": bitwise_left_shift,
         "rshift": bitwise_right_shift,
     }.items():
-        setattr(Tensor, f"__{name}__", lambda self, other, f=function: _operated(f, self, other := of_array(other), other))
+        setattr(Tensor, f"__{name}__", lambda self, other, f=function: _operated(f, self, other := of_array(other, self), other))
         setattr(Tensor, f"__r{name}__", lambda self, other, f=function: _operated(f, other, self, other))
     Tensor.__rtruediv__ = Tensor.__rdiv__ = reversed_div  # type: ignore[assignment]
     Tensor.__pow__, Tensor.__rpow__ = _power, lambda self, other: _operated(pow, other, self, other)  # type: ignore[assignment]

@@ -191,9 +191,11 @@ def _with_entry(plan: ProductPlan | None) -> ProductPlan | None:
     return None if plan.entry is None else plan
 
 
-def known_product(kind: str, ops: dict[tuple[int, int], Structured]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def known_product(
+    kind: str, ops: dict[tuple[int, int], Structured], public: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of a function that ends in one of the products ``ops``, found by how many dims the operands have: 2, or (for "nn") 2 and 1 or 1
-    and 1. Its calls are `known`."""
+    and 1. Its calls are `known`; ``public``: see there."""
 
     def plan(checked: bool, first: Any, second: Any) -> ProductPlan | None:
         la, lb = first._layout, second._layout
@@ -208,7 +210,7 @@ def known_product(kind: str, ops: dict[tuple[int, int], Structured]) -> Callable
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         a, b, *_ = parameters_of(function)
         run = result_lines(f"plan.entry(*plan.numbers, False, {a}._data, {b}._data, data)", recorded_lines([a, b], f"{a}, {b}", "plan.op"))
-        return known(f"{a}._layout, {b}._layout", plan, run, takes=(a, b))(function)
+        return known(f"{a}._layout, {b}._layout", plan, run, takes=(a, b), public=public)(function)
 
     return decorate
 

@@ -11,10 +11,11 @@ from ...graph.modes import state
 from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
 from ...tensor import Tensor, edge, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
+from ..core.calls import of_array
 from ..core.recording import fresh, need_numbers, no_complex_derivative, refuse_inference, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import dense, in_float32
+from ..creation.cast import cast, dense, in_float32
 from ..reduce.sums import sum as sum_
 from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, known_product, plan_known, product
 
@@ -199,6 +200,20 @@ def _matmul(a: Tensor, b: Tensor, folded: bool = False) -> Tensor:
     x = a.expand(*batch, *a.shape[-2:]).reshape(count, *a.shape[-2:])
     z = b.expand(*batch, *b.shape[-2:]).reshape(count, *b.shape[-2:])
     return _bmm(x, z).reshape(*batch, a.shape[-2], b.shape[-1])
+
+
+@known_product("nn", {(2, 2): _mm, (2, 1): _mv, (1, 1): _dot}, public=matmul)
+def _operator(input, other):
+    """Return `matmul`, also with a NumPy array on its right."""
+    taken = of_array(other, input)
+    if taken is other and not isinstance(other, Tensor) and hasattr(other, "__rmatmul__"):
+        return NotImplemented
+    return matmul(input if taken is other else cast(input, taken.dtype), taken)
+
+
+_operator.__doc__, _operator.__name__ = matmul.__doc__, "__matmul__"
+_operator.__qualname__ = "Tensor.__matmul__"
+Tensor.__matmul__ = _operator  # type: ignore[assignment,method-assign]
 
 
 def _rmatmul(self: Tensor, other: Any) -> Tensor:
