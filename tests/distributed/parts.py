@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 import sys
 import warnings
 from functools import partial
@@ -154,6 +155,17 @@ def walked(every, first=0):
 def check_every_op_gives_the_value_of_the_whole():
     found = walked(EVERY, me()[1])
     assert not found, "\n".join(found)
+
+
+def check_operands_that_are_split_along_other_dims():
+    """Of sizes with which each rank has another part that is the largest."""
+    for shape in ((3, 4), (4, 3), (1, 5), (7, 2)):
+        a, b = torch.rand(shape), torch.rand(shape)
+        dist.broadcast(a, 0)
+        dist.broadcast(b, 0)
+        for first, second in itertools.product((Shard(0), Shard(1), Replicate()), repeat=2):
+            x, y = distribute_tensor(a, placements=[first]), distribute_tensor(b, placements=[second])
+            assert torch.equal((x * y).full_tensor(), a * b)
 
 
 def check_changes_of_a_view_are_those_of_the_whole():
