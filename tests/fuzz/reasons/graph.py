@@ -121,15 +121,17 @@ GRAPH = (
     Explained(
         "what second derivatives keep",
         "A derivative that is recorded as one op keeps the gradient that it is given, where PyTorch keeps a product with that: changing what was "
-        "given before the next pass is refused.",
-        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine
+        "given before the next pass is refused, and so is what was made in inference mode.",
+        lambda c: (c.kind == "raised" and "Inference tensors cannot be saved for backward" in c.mine and "inference_mode" in c.before
+                   and re.search(r"autograd\.grad\([^()]*, v\d+, .*create_graph=True", c.statement))
+        or (c.kind == "raised" and "modified by an inplace" in c.mine
         and (given := re.search(r"autograd\.grad\([^()]*, (v\d+), .*create_graph=True", c.before))
         and (
             re.search(rf"^{given[1]}\b[^=\n]*(\w_\(|\] [-+*/]?= )", c.before, re.M)
             or re.search(rf"^{given[1]} = v\d+\.grad$(?s:.*)\.backward\(", c.before, re.M)  # a pass accumulated into it
             or any(re.search(rf"^{v}(\.\w+_\(|\[.*\] [-+*/]?= | [-+*/]= )", c.before[given.end() :], re.M)  # by way of a view
                    for v in re.findall(rf"\b(v\d+) = {given[1]}[\[.]", c.before))
-        ),
+        )),
     ),
     Explained(
         "views that are made inside",
@@ -169,7 +171,9 @@ GRAPH = (
         "PyTorch's gradients of what is no leaf may be expanded or lie as their operands did; those of leaves agree.",
         lambda c: (c.kind == "strides" and "grad" in c.statement and re.search(r"(autograd\.grad|vjp|func\.grad|register_)", c.statement))
         or (c.kind == "grad strides" and "retain_grad" in c.statement)
-        or (c.kind == "strides" and "[" in c.name and "backward" in c.statement),
+        or (c.kind == "strides" and "[" in c.name and "backward" in c.statement)
+        or (c.kind == "strides" and (of := re.match(r"v\d+ = (v\d+)[\[.]", c.statement))  # a view of one
+            and re.search(rf"^{of[1]}, = torch\.autograd\.grad\(", c.before, re.M)),
     ),
     Explained(
         "exchanged data",
