@@ -93,7 +93,9 @@ def test_losses(d, e):
 def test_scans(d):
     """In place a scan takes no other dtype, and there is none of truth values."""
     given = ["", *(f", dtype=t.{e}" for e in ALL)]
-    calls = [f"t.ones(3).to(t.{d}).{name}(0{dtype})" for name in ("cumsum", "cumsum_", "cumprod", "cumprod_") for dtype in given]
+    calls = [
+        f"t.ones(3).to(t.{d}).{name}(0{dtype})" for name in ("cumsum", "cumsum_", "cumprod", "cumprod_") for dtype in given
+    ]
     check({call: f"r = {call}" for call in calls}, kinds=True)
 
 
@@ -104,3 +106,30 @@ def test_logdet_of_nothing():
     check({"second": """\
 g, = t.autograd.grad(t.logdet(x @ x.mH).abs(), x, create_graph=True)
 r = t.autograd.grad((g * g).abs().sum(), x)""", "tangent": "r = t.func.jvp(t.logdet, (x.detach(),), (x.detach(),))"}, before)  # fmt: skip
+
+
+WITHOUT_DIMS = [
+    "t.block_diag(a, b)", "t.cat([a, b[None]])", "t.stack([a, b.expand(2)])", "t.hstack([a, b])", "t.cartesian_prod(a, b[None])", "t.kron(a, b)",
+    "t.tensordot(a, b, 0)", "t.tensordot(b, b, 0)", "t.tensordot(a, b, ([], []))", "t.einsum('i,->i', a, b)", "t.where(a > 0, a, b)",
+    "t.clamp(a, b)", "t.trapezoid(a, dx=b)", "t.cumulative_trapezoid(a, dx=b)", "F.mse_loss(a, b)", "t.addcmul(a, b, b)", "a.masked_fill(a > 0, b)",
+    "t.index_fill(a, 0, t.tensor([0]), b)", "t.isin(a, b)", "t.searchsorted(a, b)", "t.inner(b, b)", "t.lerp(a, a, b)", "t.meshgrid(a, b, indexing='ij')[0]",
+    "t.linalg.tensorsolve(b, b)", "t.broadcast_tensors(a, b)[1]", "t.outer(a, b[None])", "t.dist(a, b)", "t.xlogy(b, a)",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("d", ["float32", "float64", "int64", "float16"])
+def test_operands_without_dims(d):
+    """One beside a tensor with dims: what it counts for, and that it may stand there."""
+    after = "r = y, y.stride()"
+    check({
+        f"{call} {e}": f"a = t.ones(2, dtype=t.{d}); b = t.ones((), dtype=t.{e}); y = {call}; {after}"
+        for call in WITHOUT_DIMS for e in ("float32", "float64", "int64", "float16")
+        if not ("lerp" in call and d != e)
+    })  # fmt: skip
+
+
+@pytest.mark.parity
+def test_widths_that_are_tensors():
+    check({f"{name} {dx}": f"r = t.{name}(t.ones(3), dx={dx})" for name in ("trapezoid", "cumulative_trapezoid")
+           for dx in ("t.tensor(0.5, requires_grad=True)", "t.tensor([0.5])", "t.tensor(2)", "0.5", "'2'")})  # fmt: skip

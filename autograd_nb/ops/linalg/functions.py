@@ -161,7 +161,7 @@ def tensorsolve(A, B, dims=None, *, out=None):
     n = numel(shape)
     if numel(b.shape) != n:
         raise RuntimeError(f"linalg.tensorsolve: B must have {n} elements, as A has rows, but its shape is {list(b.shape)}")
-    return given(solve_system(a.reshape(n, n), b.reshape(n)).reshape(*shape), out, "linalg.tensorsolve")
+    return given(solve_system(a.reshape(n, n), b.reshape(n)).reshape(shape), out, "linalg.tensorsolve")
 
 
 # -------------------------------------------------------------------------------------------------- Vandermonde

@@ -302,7 +302,7 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
     k = 1
     for d in da:
         k *= x.shape[d]
-    left, right = x.permute(*fa, *da), z.permute(*db, *fb)
+    left, right = x.permute((*fa, *da)), z.permute((*db, *fb))
     if x._layout.size == z._layout.size == k > 0:
         y = _one_product(left, right)
     else:

@@ -17,6 +17,7 @@ from ...dtypes import dtype as _dtype
 from ...shapes import as_int, layout_of, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, result_lines, unsaved_lines
+from ..core.numbers import number_argument
 from ..core.recording import computed_in, exact_text, no_complex_derivative, not_for_bool, store, store_each
 from ..core.reduction import KnownPlan, reduction
 from ..core.registry import OPS, public
@@ -345,7 +346,7 @@ def _pieces(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, int]:
     n = t.shape[d]
     sides = t.narrow(d, 1, n - 1) + t.narrow(d, 0, n - 1) if n else t
     if x is None:
-        return sides * (dx / 2), d
+        return sides * (number_argument(dx, name, "dx") / 2), d
     if tensor_argument(x, name, "x").ndim == 1:
         if x.shape[0] != n:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point ({x.shape[0]} for {n})")

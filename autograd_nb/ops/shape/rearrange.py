@@ -15,7 +15,7 @@ from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.inplace import in_place
 from ..core.numbers import several_argument
-from ..core.recording import fresh, need_numbers, no_complex_derivative, not_for_barebone, not_for_lost, store
+from ..core.recording import fresh, kind_among, need_numbers, no_complex_derivative, not_for_barebone, not_for_lost, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again, placed
@@ -488,9 +488,7 @@ def block_diag(*tensors):
             raise RuntimeError(
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions"
             )
-    kind = ts[0].dtype
-    for t in ts:
-        kind = dtypes.promote_types(kind, t.dtype)
+    kind = kind_among(ts)  # (one of 0 dims counts less, which `cat` does not know)
     ts = [cast(atleast_2d(t), kind) for t in ts]
     width = sum(t.shape[1] for t in ts)
     rows, start = [], 0
