@@ -30,9 +30,9 @@ def zeta(s, q):
         return INF
     if s < 1.0 or math.isnan(q):
         return NAN
-    if q <= 0.0 and q == math.floor(q):
+    if q <= 0.0 and q == np.floor(q):
         return INF
-    if math.isnan(s) or (q <= 0.0 and s != math.floor(s)):
+    if math.isnan(s) or (q <= 0.0 and s != np.floor(s)):
         return NAN
     total = q**-s
     k = 0

@@ -71,6 +71,9 @@ def test_other_numbers():
     x = "x = t.zeros(2, 0, 3, requires_grad=True)"
     check({
         "zeta": "r = t.special.zeta(t.tensor([nan, nan, 1., .5, 2]), t.tensor([0., 1, 0, 0, nan]))",
+        "zeta far away": "r = t.special.zeta(t.tensor([inf, 1.5, 2, nan, 3, 2.5]), t.tensor([-.5, -inf, -inf, -inf, -.5, -.5], dtype=t.float64))",
+        **{f"slope of sinc, {d}": f"x = t.tensor([0, 1e-30, 1e-23, 1e-200, -1e-160, 1e-45, .1, inf], dtype=t.{d}, requires_grad=True); "
+           "r = t.autograd.grad(t.sinc(x).sum(), x)" for d in ("float32", "float64")},
         "nothing as complex numbers": f"{x}; y = t.view_as_real(t.complex(x, x) * 1j).prod(-1); (x + y).sum().backward(); r = x.grad",
         "mixed dtypes, expanded": "r = (t.tensor(2.).expand(2, 3) * t.ones(3, 2, dtype=t.float64).T).stride()",
         "mixed dtypes, turned": "r = (t.ones(3, 2).T[:, ::2] * t.ones(4, 2, dtype=t.float64).T[:, ::2]).stride()",

@@ -142,7 +142,7 @@ def atanh(x):
 
 
 @pointwise(
-    lambda g, x: m.where(x == 0, 0.0, g * ((math.pi * x) * m.cos(math.pi * x) - m.sin(math.pi * x)) / (math.pi * (x * x))),
+    lambda g, x: m.where(x * x == 0, 0.0, g * ((math.pi * x) * m.cos(math.pi * x) - m.sin(math.pi * x)) / (math.pi * (x * x))),
     result="float",
     samples=(0.2, 1.8),
 )

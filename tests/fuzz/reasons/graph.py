@@ -275,8 +275,10 @@ GRAPH = (
     ),
     Explained(
         "samples of a Function",
-        "A Function that says generate_vmap_rule is run sample by sample, and what it saved is not touched by a change of what the map returns.",
-        lambda c: c.kind == "not refused" and re.search(r"has been modified by an inplace.*which is output \d+ of Vmapped", c.theirs),
+        "A Function that says generate_vmap_rule is run sample by sample: what it saved is not touched by a change of what the map returns, which "
+        "is in C order.",
+        lambda c: (c.kind == "strides" and "vmap(Context.apply" in c.statement)
+        or (c.kind == "not refused" and re.search(r"has been modified by an inplace.*which is output \d+ of Vmapped", c.theirs)),
     ),
     Explained(
         "other memory for a view",
