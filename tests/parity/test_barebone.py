@@ -154,3 +154,14 @@ def test_files_of_each_are_the_others(name, tmp_path):
     exchanged = np.from_dlpack(content(ag)["x"])
     assert exchanged.dtype.name == name and exchanged.tolist() == content(ag)["x"].tolist()
     assert ag.from_dlpack(content(torch)["x"]).tolist() == torch.from_dlpack(content(ag)["x"]).tolist() == content(ag)["x"].tolist()
+
+
+@pytest.mark.parametrize("name", ["uint16", "uint32", "uint64"])
+def test_what_copies_or_asks_for_sameness(name):
+    def found(lib):
+        x, many = (lib.tensor(v, dtype=getattr(lib, name)) for v in ([[1, 2, 60000], [4, 5, 1]], [*range(40), 60000]))
+        results = lib.isin(x, many), lib.isin(x, many, invert=True), lib.isin(x, 4), lib.isin(x.t(), many)
+        padded = lib.nn.functional.pad(x[None], (1, 2), mode="circular")
+        return [(str(r.dtype), r.tolist()) for r in (*results, padded)]
+
+    assert found(ag) == found(torch)

@@ -331,14 +331,22 @@ def isin(elements: Tensor | float, test_elements: Tensor | float, *, assume_uniq
     for t in (x, tests):
         if t.dtype is dtypes.bool_ or t.dtype.is_complex:
             raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_type(t.dtype)}")
-    x, tests = x.detach(), tests.detach().reshape(-1)
+    y = _among(x.detach(), tests.detach().reshape(-1), isinstance(test_elements, Tensor))
+    y = y.logical_not() if invert else y
+    return y if out is None else store(out, y, "isin", (), (elements, test_elements))
+
+
+def _among(x: Tensor, tests: Tensor, several: bool) -> Tensor:
+    """Return whether each element is among ``tests``, a vector, or the one number that is not of ``several``."""
+    if x.dtype.is_barebone and not several:
+        return x == tests.item()
     d = dtypes.promote_types(x.dtype, tests.dtype)
     x, tests = cast(x, d), cast(tests, d)
+    if d.is_barebone:  # alike are those whose bits are
+        bits = dtypes.BY_NAME[d.name[1:]]
+        x, tests = x.view(bits), tests.view(bits)
     if tests._layout.size > 16:  # searching what is sorted beats comparing with each
         tests = OPS["sort"].call(tests).values
         at = OPS["searchsorted"].call(tests, x).clamp(max=tests._layout.size - 1)
-        found = OPS["take"].call(tests, at) == x
-    else:
-        found = (x.unsqueeze(-1) == tests).any(-1)
-    y = found.logical_not() if invert else found
-    return y if out is None else store(out, y, "isin", (), (elements, test_elements))
+        return OPS["take"].call(tests, at) == x
+    return (x.unsqueeze(-1) == tests).any(-1)

@@ -222,6 +222,8 @@ def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
             x = slice_dim(x, d, max(-before, 0), size - max(-after, 0), 1)
             before, after = max(before, 0), max(after, 0)
         pairs.append((before, after))
+    if mode == "circular" and x.dtype.is_barebone:  # PyTorch copies parts, of whatever dtype
+        return _pad_edges(x.view(dtypes.BY_NAME[x.dtype.name[1:]]), tuple(pairs), _MODES.index(mode)).view(x.dtype)
     y = _pad_edges(x, tuple(pairs), _MODES.index(mode))
     return y if mode == "circular" else jumping(in_format_of(y, x), x)
 
