@@ -26,7 +26,7 @@ from ..tensor import Tensor, adopt
 from .subclasses import Redefining, _disabled_torch_function_impl, as_subclass
 
 #: layers of this package whose calls are taken over too: PyTorch's are written in Python
-_PYTHON = ("nn", "optim", "distributions", "utils", "compat", "masked.py")
+_PYTHON = ("nn", "optim", "distributions", "utils", "compat", "masked.py", "__init__.py")
 
 #: functions that no class takes over: what asks nothing of tensors, and what makes plain ones of anything
 IGNORED = {
