@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
-from autograd_nb.graph import recurring
+import numpy as np
+
+from autograd_nb.graph import noted, recurring
+from autograd_nb.graph.node import NODES, Node, Output
 from autograd_nb.ops.core import known_calls
 
 
@@ -127,30 +131,101 @@ def compare(graph: Any, before: list[Any], run: Callable[[], Any]) -> None:
 UNWRITTEN = {("_ctc_loss", 1)}
 
 
+def same_node(a: Any, b: Any, pairs: dict[int, Any]) -> None:
+    """Two edges lead to the same place, or to nodes that were recorded alike; ``pairs``: the nodes that were met, and the others in their places."""
+    a, b = (e.node if e.__class__ is Output else e for e in same_output(a, b))
+    if a is b or id(a) in pairs:
+        assert a is b or pairs[id(a)] is b, "an edge to another node"
+        return
+    assert isinstance(a, Node) and a.__class__ is b.__class__ and b.consumed is None and b.hooks is None
+    pairs[id(a)] = b
+    for name in ("recording", "values", "out_layout", "spec", "stamp"):
+        assert getattr(a, name, None) == getattr(b, name, None), f"another {name} of {a.name()}"
+    assert min(a.edge_kind, NODES) == min(b.edge_kind, NODES), "edges of another kind"
+    assert [v[:] for v in a.counters()] == [v[:] for v in b.counters()] and a.versions.__class__ is b.versions.__class__
+    assert [[v is w for w in a.counters()] for v in a.counters()] == [[v is w for w in b.counters()] for v in b.counters()]
+    same_saved(a.saved, b.saved, a.name())
+    assert len(a.edges) == len(b.edges)
+    for e, f in zip(a.edges, b.edges, strict=True):
+        same_node(e, f, pairs)
+        below = f.node if f.__class__ is Output else f
+        assert not isinstance(below, Node) or b.seq > below.seq, "a node that is older than what it leads to"
+
+
+def same_output(a: Any, b: Any) -> tuple[Any, Any]:
+    assert (a.__class__ is Output) == (b.__class__ is Output) and getattr(a, "index", 0) == getattr(b, "index", 0), "another output"
+    return a, b
+
+
+def same_saved(a: Any, b: Any, what: str) -> None:
+    """What two nodes have saved is the same, element for element."""
+    if isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype and (a is b or a.tobytes() == b.tobytes()), f"{what} saved other numbers"
+    elif isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            same_saved(x, y, what)
+    else:
+        assert a is b or repr(a) == repr(b), f"{what} saved something else"
+
+
+def same_result(t: Any, u: Any, what: tuple[str, int]) -> None:
+    """A result of a replay is that of the call: bits, layout, place in the graph, base."""
+    if t is None:
+        assert u is None
+        return
+    assert t.__class__ is u.__class__ and t._layout is u._layout and t._data is not u._data and t._rg is u._rg and t._version_ == u._version_
+    used = t._layout.extent
+    if what not in UNWRITTEN:
+        assert t._data[:used].tobytes() == u._data[:used].tobytes(), "a replay gives other bits"
+    same_node(t._edge, u._edge, {})
+    assert (t._view is None) == (u._view is None)
+    if t._view is not None:
+        assert (t._seen, t._view_kind) == (u._seen, u._view_kind) and u._version_ is u._view._version_
+        same_result(t._view, u._view, what)
+
+
 @contextmanager
-def verified_calls() -> Iterator[None]:
-    """Note each call of an op's forward function within the context, and compare its replay with it."""
-    note, run = known_calls.Known.note, known_calls.Known.run
+def poisoned() -> Iterator[None]:
+    """Fill new memory of replays, so that it shows what nobody writes."""
 
-    def ran(self: Any, forward: Any, args: Any) -> Any:
-        self.replays.clear()
-        self.due, self.fresh = 1, None
-        return run(self, forward, args)
+    def empty(size: int, dtype: Any) -> np.ndarray:
+        made = np.empty(size, dtype)
+        made.fill(12345.678 if made.dtype.kind in "fc" else 1)
+        return made
 
-    def noted(self: Any, forward: Any, args: Any) -> Any:
-        out = note(self, forward, args)
-        for replay in self.replays:
-            again = replay(args)
-            assert again is not None, "the call is not known again"
-            assert again.__class__ is out.__class__
-            for k, (t, u) in enumerate(zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (out, again)], strict=True)):
-                assert t._layout is u._layout and t._data is not u._data
-                if (forward.__name__, k) not in UNWRITTEN:
-                    assert t._data.tobytes() == u._data.tobytes(), "a replay gives other bits"
-        return out
-
-    known_calls.Known.note, known_calls.Known.run = noted, ran
+    before, noted.np = noted.np, SimpleNamespace(ndarray=np.ndarray, empty=empty)
     try:
         yield
+    finally:
+        noted.np = before
+
+
+@contextmanager
+def verified_calls() -> Iterator[list[str]]:
+    """Note each call of an op within the context, and compare its replays with it. Yields the names of the functions that were replayed."""
+    note, run, names = known_calls.Known.note, known_calls.Known.run, []
+
+    def ran(self: Any, forward: Any, args: Any, options: Any = known_calls.NO_OPTIONS) -> Any:
+        self.replays.clear()
+        self.due, self.fresh = 1, None
+        return run(self, forward, args, options)
+
+    def compared(self: Any, forward: Any, args: Any, options: Any) -> Any:
+        out = note(self, forward, args, options)
+        for replay in self.replays:
+            for _ in range(2):
+                again = replay(args, options)
+                assert again is not None, "the call is not known again"
+                assert again.__class__ is out.__class__
+                for k, (t, u) in enumerate(zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (out, again)], strict=True)):
+                    same_result(t, u, (forward.__name__, k))
+            names.append(forward.__name__)
+        return out
+
+    known_calls.Known.note, known_calls.Known.run = compared, ran
+    try:
+        with poisoned():
+            yield names
     finally:
         known_calls.Known.note, known_calls.Known.run = note, run

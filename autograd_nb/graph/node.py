@@ -90,6 +90,10 @@ class Node:
         """Tell a graph that is noted all that the rule of this node, called ``n``, depends on, and the arrays that it reads."""
         raise NotImplementedError
 
+    def again(self, text: Any, n: str) -> list[str]:
+        """Return the lines that give a node called ``n``, of a call like the one that recorded this, what the rule reads (see `ops.core.repeated`)."""
+        raise NotImplementedError
+
     def name(self) -> str:
         """Return the name of this kind of node, e.g. "MulBackward0"."""
         return type(self).__name__
@@ -216,6 +220,37 @@ def finishing(node: str, depth: str) -> list[str]:
         f"{node}.code = _frame.f_code",
         f"{node}.lasti = _frame.f_lasti",
     ]
+
+
+def edge_lines(operand: str, into: str) -> list[str]:
+    """Return the lines that set ``into``: where the gradient of an operand that requires grad flows; ``_edge_kind``: see `graph.node.Node`."""
+    return [
+        f"{into} = {operand}._edge",
+        f"if {into} is None:",
+        f"    {into} = {operand}",
+        f"    if _edge_kind != {OUTPUTS}:",
+        f"        _edge_kind = {LEAVES}",
+        f"elif {into}.__class__ is _Output:",
+        f"    _edge_kind = {OUTPUTS}",
+    ]
+
+
+def single_edge_lines(operand: str) -> list[str]:
+    """Return the lines that set ``edge``, the only one of a node."""
+    return [
+        f"_e = {operand}._edge",
+        "if _e is None:",
+        f"    _node.edge = {operand}",
+        f"    _node.edge_kind = {LEAVES}",
+        "else:",
+        "    _node.edge = _e",
+        f"    _node.edge_kind = {OUTPUTS} if _e.__class__ is _Output else {ONE_NODE}",
+    ]
+
+
+def several_edges_lines(edges: Sequence[str]) -> list[str]:
+    """Return the lines that collect the edges of a node with more than one operand."""
+    return [f"_node.edges = ({''.join(e + ', ' for e in edges)})", "_node.edge_kind = _edge_kind"]
 
 
 def written(name: str, parameters: str, lines: list[str], file: str = __file__, **names: Any) -> Any:

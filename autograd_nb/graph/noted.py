@@ -266,10 +266,19 @@ class Text:
         data = t._data
         if id(data) not in self.notes.written or id(data) in self.fresh or t._view is not None or t._rg:
             raise Unfit("a result in memory of others")
-        self.fresh[id(data)] = f"r{number}"
-        self.names |= {f"l{number}": t._layout, f"d{number}": data.dtype}
-        self.begin.append(f"r{number} = {'_empty' if data.nbytes < launch.BIG else '_pooled'}({data.size}, d{number})")
-        return f"_make(r{number}, l{number}, [0, 0])"
+        self.names[f"l{number}"] = t._layout
+        return f"_make({self.new(data)}, l{number}, [0, 0])"
+
+    def new(self, whole: np.ndarray) -> str:
+        """Return the name of memory that is new each time, in the place of what the launches have written."""
+        name = self.fresh.get(id(whole))
+        if name is None:
+            if id(whole) not in self.notes.written or whole.ndim != 1:
+                raise Unfit("memory that no launch has written")
+            name = self.fresh[id(whole)] = f"r{len(self.fresh)}"
+            self.names[f"d_{name}"] = whole.dtype
+            self.begin.append(f"{name} = {'_empty' if whole.nbytes < launch.BIG else '_pooled'}({whole.size}, d_{name})")
+        return name
 
     def function(self, name: str, parameters: str, ends: Sequence[str], after: Sequence[str]) -> tuple[Callable[..., Any], int]:
         """Return the function, and how many bytes of memory it holds: its launches, then ``ends``, and ``after`` them what is no part of that."""

@@ -42,6 +42,7 @@ NODES = 512  #: of a graph at most
 KEPT, KEPT_BYTES = 2048, 1 << 26  #: kinds of roots, and memory in between of all of them, after which all is begun anew
 
 _roots: dict[tuple[Any, ...], Root] = {}
+tables: list[dict[Any, Any]] = []  #: what else is begun anew with them: what is known of calls
 _held = 0
 
 
@@ -49,6 +50,8 @@ def forget() -> None:
     """Forget all that was noted."""
     global _held
     _roots.clear()
+    for table in tables:
+        table.clear()
     _held = 0
 
 

@@ -25,6 +25,7 @@ import numpy as np
 import autograd_nb as ours
 from autograd_nb.graph import noted, recurring
 from autograd_nb.ops.core import structured
+from autograd_nb.ops.core.known_calls import NO_OPTIONS
 
 from ..compiler import interpreted
 from . import generate
@@ -75,10 +76,10 @@ def replays(first: int) -> Iterator[None]:
         REPLAYED[0] += done is not None
         return done
 
-    def called(self: Any, forward: Any, args: Any) -> Any:
+    def called(self: Any, forward: Any, args: Any, options: Any = NO_OPTIONS) -> Any:
         asked: list[int] = []
         self.fresh = None
-        out = known(self, lambda *a: asked.append(1) or forward(*a), args)
+        out = known(self, lambda *a, **o: asked.append(1) or forward(*a, **o), args, options)
         REPLAYED[1] += not asked
         return out
 

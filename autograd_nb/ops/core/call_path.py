@@ -27,7 +27,7 @@ import numpy as np
 from ... import launch
 from ...dtypes import dtype
 from ...graph.modes import state
-from ...graph.node import FINISHING, LEAVES, NODES, ONE_NODE, OUTPUTS, Output, finishing, written
+from ...graph.node import FINISHING, NODES, Output, edge_lines, finishing, several_edges_lines, written
 from ...graph.versions import SEVERAL_LISTS, same_storage
 from ...shapes import Size
 from ...tensor import Tensor, blank, refresh
@@ -37,6 +37,7 @@ from .memo import Memo, ordinary
 from .numbers import bool_argument
 from .recording import fitting, mark_inference, refuse_inference, store
 from .registry import flags_of, numpy_names, parameters_of
+from .repeated import repeated
 
 #: what the texts call
 NAMES: dict[str, Any] = {
@@ -86,7 +87,9 @@ def generated_later(function: Callable[..., Any], parameters: str, lines: Sequen
         return call
 
     space["_write"] = write
-    return wraps(function)(call)
+    wraps(function)(call)
+    call.written = True  # type: ignore[attr-defined]
+    return call
 
 
 # ------------------------------------------------------------------------------------------------------ look-ups
@@ -183,32 +186,6 @@ def tensor_lines(layout: str, version: str = "[0, 0]") -> list[str]:
     ]
 
 
-def edge_lines(operand: str, into: str) -> list[str]:
-    """Return the lines that set ``into``: where the gradient of an operand that requires grad flows; ``_edge_kind``: see `graph.node.Node`."""
-    return [
-        f"{into} = {operand}._edge",
-        f"if {into} is None:",
-        f"    {into} = {operand}",
-        f"    if _edge_kind != {OUTPUTS}:",
-        f"        _edge_kind = {LEAVES}",
-        f"elif {into}.__class__ is _Output:",
-        f"    _edge_kind = {OUTPUTS}",
-    ]
-
-
-def single_edge_lines(operand: str) -> list[str]:
-    """Return the lines that set ``edge``, the only one of a node."""
-    return [
-        f"_e = {operand}._edge",
-        "if _e is None:",
-        f"    _node.edge = {operand}",
-        f"    _node.edge_kind = {LEAVES}",
-        "else:",
-        "    _node.edge = _e",
-        f"    _node.edge_kind = {OUTPUTS} if _e.__class__ is _Output else {ONE_NODE}",
-    ]
-
-
 def saving_lines(arrays: Sequence[str], counters: Sequence[str], fresh: int = 0, alone: bool = True) -> list[str]:
     """Write the lines that save what a node keeps: ``arrays`` as they stand, with the counters under which they were saved, the
     last ``fresh`` of which are new.
@@ -237,11 +214,6 @@ def node_lines(make: str, edges: Sequence[str], fill: Sequence[str], depth: str,
 def unrecorded_lines() -> list[str]:
     """Return the lines of the end of a call outside the graph."""
     return ["if not _state.grad:", "    if _state.inference:", "        _mark_inference(t)", "    return t"]
-
-
-def several_edges_lines(edges: Sequence[str]) -> list[str]:
-    """Return the lines that collect the edges of a node with more than one operand."""
-    return [f"_node.edges = ({''.join(e + ', ' for e in edges)})", "_node.edge_kind = _edge_kind"]
 
 
 #: what a node of a structured op that saves nothing is given
@@ -311,7 +283,7 @@ class _Known:
     public: Callable[..., Any]  #: as users know it
 
     def __init__(self, function: Any, key: str, plan: Callable[..., Any], takes: Sequence[str]):
-        self.long, self.memo, self.plan, self.key = numpy_names(function, everywhere=True), Memo(), plan, key
+        self.long, self.memo, self.plan, self.key = repeated(numpy_names(function, everywhere=True)), Memo(), plan, key
         assert not hasattr(function, "__wrapped__")
         self.names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
         given = function.__defaults__ or ()

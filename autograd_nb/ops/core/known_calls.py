@@ -17,6 +17,7 @@ from ...overriding import Overrides
 
 CALLS = 4  #: kinds of calls that are kept for operands of one layout
 LAYOUTS = 128  #: of an op's first operands that are looked at
+NO_OPTIONS: dict[str, Any] = {}
 
 
 class Known(Replays):
@@ -27,12 +28,12 @@ class Known(Replays):
     def __init__(self) -> None:
         super().__init__(recurring.FIRST)
 
-    def run(self, forward: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Return ``forward(*args)``, or the same from a replay."""
+    def run(self, forward: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any] = NO_OPTIONS) -> Any:
+        """Return ``forward(*args, **options)``, or the same from a replay."""
         if launch._observing:
-            return forward(*args)
+            return forward(*args, **options)
         for i, replay in enumerate(self.replays):
-            out = replay(args)
+            out = replay(args, options)
             if out is not None:
                 if replay is self.fresh:
                     self.fresh = None
@@ -42,31 +43,36 @@ class Known(Replays):
         self.missed += 1
         due = self.due if self.fresh is None else recurring.TRIAL
         if self.missed < due or not due or Overrides.standing or state.inference:
-            return forward(*args)
-        return self.note(forward, args)
+            return forward(*args, **options)
+        return self.note(forward, args, options)
 
-    def note(self, forward: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Return ``forward(*args)``, and keep what may stand for calls like it."""
+    def note(self, forward: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Return ``forward(*args, **options)``, and keep what may stand for calls like it."""
         if self.dropped(recurring.LONGEST):
-            return forward(*args)
+            return forward(*args, **options)
         self.due *= 2
         try:
-            call = _Call(args)
+            out, make = self.noted(forward, args, options)
         except Unfit:
-            return forward(*args)
-        notes, drawn = Notes(call.arrays), noted.place()
-        with launch.observe(notes):
-            out = forward(*args)
-        if noted.place() != drawn:
-            notes.why = "random numbers"
+            return forward(*args, **options)
         try:
-            found, held = call.replay(notes, out)
+            found, held = make()
         except Unfit:
             return out
         if recurring.room(held):
             self.due //= 2
             self.keep(found)
         return out
+
+    def noted(self, forward: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
+        """Return the result of the call, and what makes its replay of what was noted. Unfit, before it is made, where it is none to be noted."""
+        call = _Call(args)
+        notes, drawn = Notes(call.arrays), noted.place()
+        with launch.observe(notes):
+            out = forward(*args)
+        if noted.place() != drawn:
+            notes.why = "random numbers"
+        return out, lambda: call.replay(notes, out)
 
     def keep(self, found: Callable[..., Any]) -> None:
         """Keep a replay."""
@@ -106,4 +112,4 @@ class _Call(Checks):
             raise Unfit("results of another kind")
         made = [text.keep(t, k) for k, t in enumerate(results)]
         whole = f"[{', '.join(made)}]" if kind is list else f"({', '.join(made)},)" if kind is tuple else made[0]
-        return text.function("replay", "args", [f"out = {whole}"], ["return out"])
+        return text.function("replay", "args, options", [f"out = {whole}"], ["return out"])

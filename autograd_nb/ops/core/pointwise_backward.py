@@ -86,6 +86,11 @@ class PointwiseNode(Node):
             for k, (part, value) in enumerate(zip(parts, self.saved, strict=True)):
                 (graph.array if k < len(spec.saved) else graph.same)(part, value)
 
+    def again(self, text: Any, n: str) -> list[str]:
+        arrays = len(self.spec.saved)
+        kept = [text.array(value) if k < arrays else text.constant(value) for k, value in enumerate(self.saved or ())]
+        return [f"{n}.spec = {text.constant(self.spec)}", f"{n}.saved = ({''.join(k + ', ' for k in kept)})"]
+
     @overridable
     def run(self, g: Tensor) -> tuple[Any, ...]:
         layout = g._layout

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...graph.node import NODES
+from ...graph.node import NODES, edge_lines, several_edges_lines
 from ...graph.ownership import OURS
 from ...tensor import Tensor, make
-from .call_path import edge_lines, generated, node_lines, saving_lines, several_edges_lines
+from .call_path import generated, node_lines, saving_lines
 
 
 def _unpacked(op: Any) -> str:

@@ -50,6 +50,7 @@ from weakref import WeakValueDictionary
 from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...graph.node import Node, Output, finish
+from ...graph.noted import told
 from ...graph.ownership import handed, settle
 from ...overriding import overridable
 from ...tensor import Tensor, make
@@ -99,6 +100,12 @@ class StructuredNode(Node):
                 graph.array(f"{part}[1]", array)
         for name, value in self.values.items():
             graph.same(f"{n}.values[{name!r}]", value)
+
+    def again(self, text: Any, n: str) -> list[str]:
+        kept = ", ".join(f"({text.constant(p)}, {text.array(data)}, {text.constant(layout)}, {first})" for p, data, layout, first in self.saved or ())
+        told(list(self.values.values()))
+        fill = ", ".join(text.constant(value) for value in (self.recording, self.values, self.out_layout))
+        return [f"{n}.recording, {n}.values, {n}.out_layout = {fill}", f"{n}.saved = {f'({kept},)' if kept else 'None'}"]
 
     def run(self, g: Any) -> tuple[Any, ...]:
         return self.op.gradients(self, g)

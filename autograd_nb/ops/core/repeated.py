@@ -1,0 +1,346 @@
+"""Public functions whose calls recur: what one launches and records is noted, and calls like it do just that.
+
+An op that users call brings its arguments in order, checks them, asks which kernel fits, and records what it did: for small tensors all
+that takes longer than the kernels. So calls with operands of one layout are counted, and once there were a few, one runs under an
+observer and becomes a `Repeat`: the text of a function that
+
+- compares the call's arguments with those that were noted: layouts, which of them require grad, numbers, and what else there may be;
+- launches the same kernels, with the checks of values that stand between them;
+- writes the same nodes, with edges to this call's operands, and makes the results.
+
+What is no plain computation is left alone: results that are views or operands, what writes into an operand, random numbers, values that
+Python looks at, warnings, nodes of users' Functions, large arrays, and all while a transform, a profiler or an observer is active.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ... import launch, locks
+from ...graph import noted, recurring
+from ...graph.modes import state
+from ...graph.node import (
+    FINISHING,
+    NODES,
+    ONE_NODE,
+    OUTPUTS,
+    Node,
+    Output,
+    edge_lines,
+    finishing,
+    sequence,
+    several_edges_lines,
+    single_edge_lines,
+)
+from ...graph.noted import ELEMENTS, Checks, Notes, Text, Unfit
+from ...overriding import Overrides
+from ...shapes import Layout
+from ...tensor import Tensor, refresh
+from .known_calls import LAYOUTS, Known
+
+_by_age = attrgetter("seq")
+_warning = locks.lock()  # held while somebody listens for warnings
+
+
+# ---------------------------------------------------------------------------------------------------------- arguments
+
+
+class _Call(Checks):
+    """The text that compares a call's arguments with these. ``operands``: the tensors among them, by name."""
+
+    def __init__(self, args: tuple[Any, ...], options: dict[str, Any]):
+        super().__init__()
+        self.names |= {"_state": state, "_refresh": refresh}
+        self.operands: dict[str, Tensor] = {}
+        self.differs("_state.grad", "is not", state.grad)
+        self.lines.append(f"if len(options) != {len(options)}: return None")
+        for name, a in zip(self.unpack("args", len(args)), args, strict=True):
+            self._argument(name, a)
+        for key, a in options.items():
+            name = f"q{len(self.lines)}"
+            self.lines.append(f"{name} = options[{key!r}]")
+            self._argument(name, a)
+
+    def _argument(self, name: str, a: Any) -> None:
+        kind = a.__class__
+        if isinstance(a, Tensor):
+            self._operand(name, a)
+        elif (kind is tuple or kind is list) and any(isinstance(t, Tensor) for t in a):
+            self.differs(f"{name}.__class__", "is not", kind)
+            for part, t in zip(self.unpack(name, len(a)), a, strict=True):
+                self._argument(part, t)
+        else:
+            self.same(name, a)
+
+    def _operand(self, name: str, t: Tensor) -> None:
+        for other, known in self.operands.items():
+            if known is t:
+                self.lines.append(f"if {name} is not {other}: return None")
+                return
+            if known._data is t._data:
+                raise Unfit("two tensors in one memory")
+        if t.__class__ is not Tensor and t.__class__ is not noted.parameter:
+            raise Unfit("a tensor of another class")
+        self.operands[name] = t
+        self.differs(f"{name}.__class__", "is not", t.__class__)
+        self.differs(f"{name}._layout", "is not", t._layout)
+        self.lines.append(f"if {name}._version_[0] < 0: return None")
+        if state.grad:
+            if t._view is not None:
+                refresh(t)
+            self.lines.append(f"if {name}._view is not None: _refresh({name})")
+            self.differs(f"{name}._rg", "is not", t._rg)
+        self.array(f"{name}._data", t._data)
+
+
+class _Calls(Notes):
+    """The observer of a call, which repeats the checks of values."""
+
+    def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: Any = ()) -> None:
+        function(*arrays)
+        if not self.why:
+            try:
+                self.lines.append((function, [self._argument(a, False) for a in arrays]))
+            except Unfit as error:
+                self.why = str(error)
+
+
+# ------------------------------------------------------------------------------------------------------------ results
+
+
+class Repeat(Text):
+    """The text that does again what a call did. ``born``: the age of what was recorded before it."""
+
+    def __init__(self, call: _Call, notes: Notes, born: int):
+        super().__init__(call, notes)
+        self.operands, self.born = call.operands, born
+        self.names |= {**FINISHING, "_Output": Output}
+        self.after: list[str] = []
+        self.given = {id(t) for t in call.operands.values()}
+        self.made: dict[int, str] = {}
+        self.versions = {id(t._version_): f"{name}._version_" for name, t in call.operands.items()}
+        self.nodes: dict[int, str] = {}
+
+    def constant(self, value: Any) -> str:
+        """Return a name for what is the same in all such calls."""
+        name = f"z{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def array(self, data: Any) -> str:
+        """Return the text of an array that a node or a result keeps: an operand's, or new memory."""
+        if data.__class__ is not np.ndarray:
+            raise Unfit("memory of another kind")
+        place = self.notes._place(data, False)
+        if place.array.dtype != place.whole.dtype:
+            raise Unfit("memory that is read as another dtype")
+        name = place.slot or self.new(place.whole)
+        return name if place.array is place.whole else f"{name}[{place.begin}:{place.begin + place.array.size}]"
+
+    def version(self, counter: list[int]) -> str:
+        """Return the text of a counter of changes."""
+        name = self.versions.get(id(counter))
+        if name is None:
+            if counter[0] < 0:
+                raise Unfit("an inference tensor")
+            name = self.versions[id(counter)] = f"v{len(self.versions)}"
+            self.after.append(f"{name} = {list(counter)}")
+        return name
+
+    # ---- nodes
+
+    def history(self, results: Sequence[Tensor]) -> None:
+        """Write the nodes that the call has recorded, the oldest first."""
+        found: dict[int, Node] = {}
+        ends: list[Any] = [t._edge for t in self._tensors(results)]
+        while ends:
+            e = ends.pop()
+            node = e.node if e.__class__ is Output else e
+            if isinstance(node, Node) and node.seq > self.born and id(node) not in found:
+                found[id(node)] = node
+                ends += node.edges
+        for node in sorted(found.values(), key=_by_age):
+            self._node(node)
+
+    @staticmethod
+    def _tensors(results: Sequence[Tensor]) -> Iterator[Tensor]:
+        for t in results:
+            yield t
+            if t._view is not None:
+                yield t._view
+
+    def _node(self, node: Node) -> None:
+        if node.alike is None or node.hooks is not None or set(node.__dict__):
+            raise Unfit("a node of users' code")
+        n = self.nodes[id(node)] = f"n{len(self.nodes)}"
+        self.after.append(f"{n} = {self.constant(node.__class__)}()")
+        self._edges(n, node)
+        self.after += node.again(self, n)
+        counters = node.counters()
+        if node.stamp != sum(c[0] for c in counters):
+            raise Unfit("what was saved and then changed")
+        names = [self.version(c) for c in counters]
+        several = "".join(f"{v}, " for v in names)
+        self.after.append(f"{n}.versions = " + (names[0] if node.versions.__class__ is list else f"({several})"))
+        self.after.append(f"{n}.stamp = {' + '.join(f'{v}[0]' for v in names) or '0'}")
+        self.after += finishing(n, "3")
+
+    def _edges(self, n: str, node: Node) -> None:
+        """Write the edges of a node: to this call's operands, or to other nodes of it."""
+        if hasattr(node, "edge"):
+            name = self._operand_behind(node.edge)
+            if name:
+                self.after += [line.replace("_node", n) for line in single_edge_lines(name)]
+            else:
+                kind = OUTPUTS if node.edge.__class__ is Output else ONE_NODE
+                self.after += [f"{n}.edge = {self._edge(node.edge)}", f"{n}.edge_kind = {kind}"]
+            return
+        kinds = [OUTPUTS if e.__class__ is Output else NODES for e in node.edges if not self._operand_behind(e)]
+        self.after.append(f"_edge_kind = {min(kinds, default=NODES)}")
+        into = []
+        for k, e in enumerate(node.edges):
+            name = self._operand_behind(e)
+            into.append(f"{n}_{k}" if name else self._edge(e))
+            if name:
+                self.after += edge_lines(name, into[-1])
+        self.after += [line.replace("_node", n) for line in several_edges_lines(into)]
+
+    def _operand_behind(self, e: Any) -> str:
+        """Return the name of the operand to which an edge leads, or ""."""
+        if e is None:
+            return ""
+        for name, t in self.operands.items():
+            if t._rg and (t if t._edge is None else t._edge) is e:
+                return name
+        return ""
+
+    def _edge(self, e: Any) -> str:
+        """Return the text of an edge to a node of this call."""
+        if e is None:
+            return "None"
+        name = self.nodes.get(id(e.node if e.__class__ is Output else e))
+        if name is None:
+            raise Unfit("a history that is no operand's")
+        return f"_Output({name}, {e.index})" if e.__class__ is Output else name
+
+    # ---- tensors
+
+    def tensor(self, t: Any) -> str:
+        """Return the name of a result."""
+        if id(t) in self.given:
+            raise Unfit("a result that is an operand")
+        name = self.made.get(id(t), "")
+        if name:
+            return name
+        if t.__class__ is not Tensor or t._grad is not None or t._leaf_hook_set is not None or t.__dict__:
+            raise Unfit("a result of another kind")
+        base = None if t._view is None else self.tensor(t._view)
+        if base is None and self.notes._place(t._data, False).slot:
+            raise Unfit("a result in memory of others")
+        name = self.made[id(t)] = f"o{len(self.made)}"
+        self.after.append(f"{name} = _make({self.array(t._data)}, {self.constant(t._layout)}, {self.version(t._version_)})")
+        if base is not None:
+            self.after.append(f"{name}._view, {name}._seen, {name}._view_kind = {base}, {t._seen}, {self.constant(t._view_kind)}")
+        if t._edge is not None:
+            self.after.append(f"{name}._edge, {name}._rg = {self._edge(t._edge)}, {t._rg}")
+        elif t._rg:
+            raise Unfit("a leaf")
+        return name
+
+
+def _repeat(call: _Call, notes: Notes, born: int, out: Any) -> tuple[Callable[..., Any], int]:
+    """Return ``repeat(args, options)``, None where they differ, and how many bytes it holds; ``out``: what the call has returned."""
+    if notes.why or not notes.lines:
+        raise Unfit(notes.why or "nothing is computed")
+    text = Repeat(call, notes, born)
+    kind = out.__class__
+    several = isinstance(out, (tuple, list))
+    results = [t for t in (out if several else [out]) if t is not None]
+    if not results or not all(t.__class__ is Tensor for t in results):
+        raise Unfit("results of another kind")
+    text.history(results)
+    names = ["None" if t is None else text.tensor(t) for t in (out if several else [out])]
+    if not several:
+        whole = names[0]
+    elif kind is list:
+        whole = f"[{', '.join(names)}]"
+    else:
+        whole = f"({', '.join(names)},)" if kind is tuple else f"{text.constant(tuple.__new__)}({text.constant(kind)}, ({', '.join(names)},))"
+    return text.function("repeat", "args, options", [], [*text.after, f"return {whole}"])
+
+
+# ---------------------------------------------------------------------------------------------------------- functions
+
+
+@contextmanager
+def _listening(notes: Notes) -> Iterator[None]:
+    """Let what warns be unfit: it is to warn each time."""
+    warn = warnings.warn
+
+    def told_of(message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **options: Any) -> None:
+        notes.unfit()
+        warn(message, category, stacklevel + 1, source, **options)
+
+    warnings.warn = told_of  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.warn = warn
+
+
+class Repeated(Known):
+    """One keeps what is known of a public function's calls with a first operand of one layout."""
+
+    __slots__ = ()
+
+    def noted(self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
+        call = _Call(args, options)
+        if not _warning.acquire(False):
+            raise Unfit("another thread listens")
+        try:
+            notes, drawn, born = _Calls(call.arrays), noted.place(), sequence()
+            with launch.observe(notes), _listening(notes):
+                out = function(*args, **options)
+        finally:
+            _warning.release()
+        if noted.place() != drawn:
+            notes.why = "random numbers"
+        return out, lambda: _repeat(call, notes, born, out)
+
+
+def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a public function: calls that recur are repeated, and the function itself is not called."""
+    table: dict[Layout, Repeated | None] = {}
+
+    def find(args: tuple[Any, ...]) -> Repeated | None:
+        a = args[0] if args else None
+        if (a.__class__ is tuple or a.__class__ is list) and a:
+            a = a[0]
+        layout = getattr(a, "_layout", None)
+        if layout.__class__ is not Layout:
+            return None
+        if layout not in table:
+            if len(table) >= LAYOUTS:
+                table.clear()
+            table[layout] = Repeated() if layout.size <= ELEMENTS else None
+        return table[layout]
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            known = table[args[0]._layout]
+        except (AttributeError, IndexError, KeyError, TypeError):
+            known = find(args)
+        if known is None or launch._observing or Overrides.standing or state.inference:
+            return function(*args, **options)
+        return known.run(function, args, options)
+
+    recurring.tables.append(table)
+    return call
