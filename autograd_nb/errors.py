@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class AutogradError(RuntimeError):
@@ -43,6 +47,14 @@ class DeviceError(AssertionError, RuntimeError):
             f"{absent}device {name!r} is not available: this library computes on the CPU only (use device='cpu', or test "
             "cuda.is_available() first)"
         )
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of the user's line: the innermost that is outside this package, however many of its functions lie between."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def shorten(value: object) -> str:

@@ -295,17 +295,16 @@ class Text:
         held = sum(w.nbytes for i, w in self.notes.own.items() if i not in self.fresh)
         if held > BYTES:
             raise Unfit("much memory in between")
+        work = [*self.begin, *lines, *ends]
+        if held:  # memory in between, which serves one at a time
+            busy = ["if not _busy.acquire(False):", "    return None", "try:"]
+            work = [*busy, *["    " + line for line in [*work, "pass"]], "finally:", "    _busy.release()"]
         text = [
             "try:",
             *["    " + line for line in self.checks.lines],
             "except (AttributeError, LookupError, TypeError, ValueError, Unfit):",
             "    return None",
-            "if not _busy.acquire(False):",  # its memory in between serves one at a time
-            "    return None",
-            "try:",
-            *["    " + line for line in [*self.begin, *lines, *ends, "pass"]],
-            "finally:",
-            "    _busy.release()",
+            *work,
             *after,
         ]
         return written(name, parameters, text, __file__, **self.names), held

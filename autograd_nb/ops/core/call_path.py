@@ -284,6 +284,7 @@ class _Known:
 
     def __init__(self, function: Any, key: str, plan: Callable[..., Any], takes: Sequence[str]):
         self.long, self.memo, self.plan, self.key = repeated(numpy_names(function, everywhere=True)), Memo(), plan, key
+        self.without = Memo()  # calls that have no plan
         assert not hasattr(function, "__wrapped__")
         self.names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
         given = function.__defaults__ or ()
@@ -302,22 +303,27 @@ class _Known:
         """Return (the plan of a call whose like was not seen, None), or (None, the result)."""
         if self.open and any(a is _ABSENT for a in args):
             return None, self.long(**{n: a for n, a in zip(self.read, args, strict=True) if a is not _ABSENT})
+        given, named = self.sent(self.read, args)
+        usual = False
         try:
             found = self.key_of(*args)
-            usual = ordinary(*found)
+            usual = found not in self.without.plans and ordinary(*found)
         except AttributeError:  # no tensor, which the function says
             if foreign_among(args):
-                return None, asked.redefined(self.public, *self.sent(self.read, args))
-            usual = False
+                return None, asked.redefined(self.public, given, named)
+        except TypeError:  # what is no key
+            pass
         if usual:
             made = self.plan(False, *args)
             if made is not None:
                 return self.memo.keep(found, made), None
-        out = self.long(**dict(zip(self.read, args, strict=True)))
+        out = self.long(*given, **named)
         if usual:
             made = self.plan(True, *args)
             if made is not None:
                 self.memo.remember(found, made)
+            else:
+                self.without.remember(found, True)
         return None, out
 
     def slow(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:

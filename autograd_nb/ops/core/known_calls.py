@@ -23,22 +23,28 @@ NO_OPTIONS: dict[str, Any] = {}
 class Known(Replays):
     """One keeps what is known of an op's calls with a first operand of one layout."""
 
-    __slots__ = ()
+    __slots__ = ("last",)
 
     def __init__(self) -> None:
         super().__init__(recurring.FIRST)
+        self.last: Callable[..., Any] | None = None  # the replay that has answered last, and stands in front
+
+    def answered(self, replay: Callable[..., Any]) -> None:
+        """Let the replay that has answered be asked first, and be on trial no longer."""
+        if replay is self.fresh:
+            self.fresh = None
+        self.replays = [replay, *[other for other in self.replays if other is not replay]]  # (another list: other threads may be at this one)
+        self.last = replay
 
     def run(self, forward: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any] = NO_OPTIONS) -> Any:
         """Return ``forward(*args, **options)``, or the same from a replay."""
         if launch._observing:
             return forward(*args, **options)
-        for i, replay in enumerate(self.replays):
+        for replay in self.replays:
             out = replay(args, options)
             if out is not None:
-                if replay is self.fresh:
-                    self.fresh = None
-                if i:  # (another list: other threads may be at this one)
-                    self.replays = [replay, *[other for other in self.replays if other is not replay]]
+                if replay is not self.last:
+                    self.answered(replay)
                 return out
         self.missed += 1
         due = self.due if self.fresh is None else recurring.TRIAL
@@ -78,7 +84,7 @@ class Known(Replays):
         """Keep a replay."""
         if len(self.replays) >= CALLS:
             self.due *= 2
-        self.replays, self.fresh = [found, *self.replays[: CALLS - 1]], found
+        self.replays, self.fresh, self.last = [found, *self.replays[: CALLS - 1]], found, None
 
 
 class _Call(Checks):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
@@ -11,7 +10,7 @@ from typing import Any
 from ... import dtypes, launch, strides
 from ...codegen.formula.symbols import ComplexError
 from ...dtypes import as_dtype, dtype
-from ...errors import shorten
+from ...errors import shorten, warn_user
 from ...graph.modes import PerThread, state, unrecorded
 from ...graph.node import LEAVES, NODES, OUTPUTS, Node, Output
 from ...graph.versions import INFERENCE, check_grows, same_storage
@@ -478,11 +477,9 @@ def fit_output(out: Tensor, shape: Sequence[int], layout: Layout | None = None) 
     ``layout``: the result's layout, if not C order.
     """
     if out._layout.size:
-        warnings.warn(
+        warn_user(
             f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required "
             f"output shape {list(shape)}. This behavior is deprecated. Give an out= of the right shape, or of no elements (out.resize_(0)).",
-            UserWarning,
-            stacklevel=4,
         )
     new = layout or layout_of(shape, None, out.dtype)
     memory, offset = _storage(out)

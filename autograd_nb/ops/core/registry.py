@@ -16,7 +16,7 @@ from ...errors import with_guess
 from ...tensor import Tensor
 from .foreign import asked, foreign_among
 from .numbers import bool_argument
-from .repeated import repeated
+from .repeated import repeatable, repeated
 
 #: kinds of numbers; "half" is float16, "integer" any that is no bool
 DTYPES = "half float complex integer bool"
@@ -219,7 +219,7 @@ def register(
     if own[0] != "_" and inner.__class__ is FunctionType and inner.__qualname__[0] == "_":
         inner.__qualname__ = own  # type: ignore[attr-defined]  # so that Python's messages say what the user has called
     call = numpy_names(call, {} if name in _PYTHONS else None, name)
-    if kind == "composite" and name[-1] != "_" and not hasattr(call, "written"):
+    if kind == "composite" and repeatable(name, call):
         function, call = call, repeated(call)
         function.public = call  # type: ignore[attr-defined]
     if "; " in (call.__doc__ or ""):

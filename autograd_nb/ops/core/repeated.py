@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from inspect import unwrap
 from operator import attrgetter
 from typing import Any
 
@@ -295,10 +296,23 @@ def _listening(notes: Notes) -> Iterator[None]:
         warnings.warn = warn
 
 
-class Repeated(Known):
-    """One keeps what is known of a public function's calls with a first operand of one layout."""
+HOPELESS = 1 << 3  #: times as many calls as before the first was noted, after which such calls are left alone
 
-    __slots__ = ()
+
+class Repeated(Known):
+    """One keeps what is known of a public function's calls with a first operand of one layout, by which it stands in ``table``."""
+
+    __slots__ = ("layout", "table")
+
+    def __init__(self, table: dict[Layout, Repeated | None], layout: Layout):
+        super().__init__()
+        self.table, self.layout = table, layout
+
+    def note(self, forward: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        out = super().note(forward, args, options)
+        if not self.replays and self.due > HOPELESS * recurring.FIRST:
+            self.table[self.layout] = None
+        return out
 
     def noted(self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
         call = _Call(args, options)
@@ -315,6 +329,30 @@ class Repeated(Known):
         return out, lambda: _repeat(call, notes, born, out)
 
 
+#: the rooms of ops that make tensors of numbers, tell of them, or draw
+_ROOMS = ("creation", "random")
+#: functions that compute nothing: views, and what tells of a tensor
+_VIEWS = {
+    "adjoint", "as_strided", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "conj", "detach", "dsplit", "expand_as",
+    "hsplit", "imag", "is_conj", "is_neg", "linalg.diagonal", "meshgrid", "positive", "__pos__", "ravel", "real", "reshape_as", "resolve_conj",
+    "resolve_neg", "split_with_sizes", "tensor_split", "type", "unfold", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
+    "view_as", "view_as_complex", "view_as_real", "vsplit",
+}  # fmt: skip
+
+
+#: functions that are one formula, and as quick as what would repeat them
+_QUICK = {
+    "angle", "conj_physical", "div", "divide", "equal", "heaviside", "logit", "nn.functional.gelu", "nn.functional.hardsigmoid",
+    "nn.functional.hardswish", "nn.functional.relu", "rsub", "sgn", "special.logit", "true_divide",
+}  # fmt: skip
+
+
+def repeatable(name: str, function: Callable[..., Any]) -> bool:
+    """Return whether calls of a public function may be `repeated`: it computes, works on no operand in place, and has no such way already."""
+    room = unwrap(function).__module__.partition(".ops.")[2].partition(".")[0]
+    return name[-1] != "_" and name not in _VIEWS | _QUICK and room not in _ROOMS and not hasattr(function, "written")
+
+
 def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a public function: calls that recur are repeated, and the function itself is not called."""
     table: dict[Layout, Repeated | None] = {}
@@ -329,7 +367,7 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
         if layout not in table:
             if len(table) >= LAYOUTS:
                 table.clear()
-            table[layout] = Repeated() if layout.size <= ELEMENTS else None
+            table[layout] = Repeated(table, layout) if layout.size <= ELEMENTS else None
         return table[layout]
 
     @wraps(function)

@@ -6,11 +6,11 @@ all of them to `scalars_first`; calls of today's form pay one test for it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from ...config import settings
+from ...errors import warn_user
 from ...tensor import Tensor
 from .foreign import foreign_among
 from .registry import OPS
@@ -61,4 +61,4 @@ def _tell(name: str, factors: Sequence[str]) -> None:
         return
     _told = True
     now = ", ".join(f"{factor}=…" for factor in factors)
-    warnings.warn(f"This overload of {name} is deprecated: {name}() with factors in front. Give them by name: {name}(…, {now}).", stacklevel=4)
+    warn_user(f"This overload of {name} is deprecated: {name}() with factors in front. Give them by name: {name}(…, {now}).")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from ... import dtypes, launch, strides
 from ...dtypes import dtype
-from ...errors import DeviceError
+from ...errors import DeviceError, warn_user
 from ...shapes import Layout, is_expanded
 from ...tensor import Tensor, make
 from ..core.calls import inplace_call, unary_call
@@ -97,7 +96,7 @@ class _Zero(Pointwise):
 def _warn_of_loss(source: dtype, target: dtype) -> None:
     """Give PyTorch's warning of a lost imaginary part, when a plan is made and so about once."""
     if source.is_complex and not target.is_complex and target is not dtypes.bool_:
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
+        warn_user("Casting complex values to real discards the imaginary part")
 
 
 _casts: dict[dtype, Any] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ... import launch, strides
 from ...config import settings
+from ...errors import warn_user
 from ...graph.modes import state
 from ...graph.versions import fix
 from ...shapes import wrap_dim
@@ -93,11 +93,9 @@ def _float(self: Tensor) -> float:
     global _warned
     if self._rg and (not _warned or settings.warn_always):
         _warned = True
-        warnings.warn(
+        warn_user(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using tensor.detach() "
             "first.",
-            UserWarning,
-            stacklevel=2,
         )
     layout = self._layout
     if layout.size != 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 
 from ... import dtypes, launch, strides
 from ...dtypes import _default, as_dtype, dtype, from_numpy_dtype
-from ...errors import refuse_keywords
+from ...errors import refuse_keywords, warn_user
 from ...graph import modes
 from ...graph.modes import state
 from ...graph.ownership import OURS
@@ -217,13 +216,11 @@ def taken(array: np.ndarray[Any, Any], d: dtype) -> Tensor:
     return t
 
 
-def warn_of_reading(what: str, above: int) -> None:
-    """Warn that memory which may only be read becomes a tensor's, at the caller ``above`` this function."""
-    warnings.warn(
+def warn_of_reading(what: str) -> None:
+    """Warn that memory which may only be read becomes a tensor's."""
+    warn_user(
         f"The given {what} is not writable, and PyTorch does not support non-writable tensors: writing to this tensor writes to the memory "
         f"of the {what.rpartition(' ')[2]}, or stops the process (copy it first, or make it writable).",
-        UserWarning,
-        stacklevel=above,
     )
 
 
@@ -244,7 +241,7 @@ def from_numpy(ndarray: np.ndarray):
     if flags.carray and d.carrier is ndarray.dtype and ndarray.__class__ is np.ndarray and not launch._observing:
         return make(ndarray.ravel(), layout_of(ndarray.shape, None, d), [0, FIXED])  # nothing to look at: native, aligned, in order
     if not flags.writeable:
-        warn_of_reading("NumPy array", 3)
+        warn_of_reading("NumPy array")
     regular = flags.c_contiguous and flags.aligned
     if not regular and any(s < 0 for s in ndarray.strides):
         raise ValueError(

@@ -150,7 +150,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
         )
     known = "int16" if dtype is dtypes.bfloat16 else dtype.name  # (to NumPy)
     if not view.flags.writeable:
-        warn_of_reading("buffer", 3)
+        warn_of_reading("buffer")
     array = np.frombuffer(buffer, dtype=known, count=count, offset=offset)
     t = taken(array, dtypes.from_numpy_dtype(array.dtype)).view(dtype)
     return t.requires_grad_(requires_grad)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ... import dtypes, launch
 from ...codegen.templates import loops
 from ...dtypes import dtype
+from ...errors import warn_user
 from ...shapes import as_int, check_sizes
 from ...tensor import Tensor
 from ..core.call_path import planned
@@ -96,12 +96,10 @@ def arange(
     if out is None:
         return _finish(t, requires_grad)
     if isinstance(out, Tensor) and out._layout.size not in (0, t._layout.size):
-        warnings.warn(
+        warn_user(
             f"The number of elements in the out tensor of shape {list(out.shape)} is {out._layout.size} which does not match the computed number "
             f"of elements {int(n)}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
             f"({int(n)},).",
-            UserWarning,
-            stacklevel=2,
         )
         OPS["resize_"].call(out, int(n))
     return _stored_in_order(out, t, "arange")

@@ -5,11 +5,11 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embed
 
 from __future__ import annotations
 
-import warnings
 from itertools import pairwise
 from typing import Any
 
 from ... import dtypes
+from ...errors import warn_user
 from ...graph.modes import state
 from ...launch import Kernel
 from ...shapes import as_int
@@ -146,10 +146,9 @@ def embedding_bag(
     op = "embedding_bag"
     x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
     if w.dtype is dtypes.int64 and x.dtype.category == 2:
-        warnings.warn(
+        warn_user(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should "
             "now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
         )
         x, w = w, x
     s = per_sample_weights

@@ -9,13 +9,13 @@ Source: https://docs.pytorch.org/docs/stable/tensor_view.html, https://numpy.org
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes, launch, strides
+from ...errors import warn_user
 from ...shapes import Layout, broadcast_shapes
 from ...tensor import Tensor
 from ..core.call_path import shortcut
@@ -57,10 +57,9 @@ def _is_tuple(value: Any) -> bool:
         return False
     if len(value) >= 32 or not any(v is None or v is Ellipsis or isinstance(v, slice) or _is_sequence(v) for v in value):
         return False
-    warnings.warn(
+    warn_user(
         "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of x[seq], or "
         "x[torch.tensor(seq)] where a tensor is meant",
-        stacklevel=4,
     )
     return True
 
@@ -115,7 +114,7 @@ def _read_tensor(item: Any, layout: Layout, dim: int, recipe: list[Any], tensors
     if d.category > 1 or (k and (d is dtypes.int16 or d is dtypes.int8 or d.is_barebone)):  # (one integer is a number, of whatever dtype)
         raise IndexError(_KINDS + f" (got {d.name})")
     if d is dtypes.uint8:
-        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=4)
+        warn_user("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
     if d is not dtypes.bool_ and d is not dtypes.uint8:
         if k == 0:
             launch.escapes("a tensor as an index; a 1-d one, or index_select(), need not be read")

@@ -8,7 +8,6 @@ kernel keeps e^(x − max) and their sums and not the logits x, which may be cha
 from __future__ import annotations
 
 import math
-import warnings
 from functools import cache
 from typing import Any
 
@@ -18,6 +17,7 @@ from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import MAX, SUM
 from ...codegen.templates.row import Each, Pick, Put, Row, Step, Total
+from ...errors import warn_user
 from ...graph.modes import state, unrecorded
 from ...overriding import overridable
 from ...shapes import layout_of
@@ -39,7 +39,7 @@ from .softmax import _softmax, log_softmax
 _OUTSIDE = launch.Kernel("indexing.along", "first_outside")
 
 
-def legacy_reduction(size_average: Any, reduce: Any, reduction: str, stacklevel: int = 4) -> str:
+def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     """Return the ``reduction`` that the old arguments ``size_average`` and ``reduce`` mean; it warns when they are given."""
     if size_average is not None or reduce is not None:
         for name, given in (("size_average", size_average), ("reduce", reduce)):
@@ -51,10 +51,8 @@ def legacy_reduction(size_average: Any, reduce: Any, reduction: str, stacklevel:
         average = True if size_average is None else size_average
         total = True if reduce is None else reduce
         reduction = "none" if not total else "mean" if average else "sum"
-        warnings.warn(
+        warn_user(
             f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            UserWarning,
-            stacklevel=stacklevel,
         )
     return reduction
 
@@ -450,7 +448,7 @@ def cross_entropy(
     tensor(0.4100)
     """
     x, t = tensor_argument(input, "cross_entropy"), tensor_argument(target, "cross_entropy", "target")
-    reduction = legacy_reduction(size_average, reduce, reduction, 5)
+    reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     ignore_index = int_argument(ignore_index, "cross_entropy", "ignore_index")
     label_smoothing = float_argument(label_smoothing, "cross_entropy", "label_smoothing")

@@ -7,7 +7,6 @@ Self-normalizing neural networks (2017) for alpha dropout
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ... import launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates import draws
+from ...errors import warn_user
 from ...graph.noted import Turn
 from ...shapes import layout_of
 from ...tensor import Tensor, make
@@ -217,14 +217,14 @@ def _functional(name: str, apply: Any, doc: str, training_default: bool = True) 
 
 def _warn_of_dims(name: str, n: int) -> None:
     text = f"{name}: Received a {n}-D input to {name}, which is deprecated and will be an error. Use dropout for elements, dropout1d to 3d for channels."
-    warnings.warn(text, UserWarning, stacklevel=4)
+    warn_user(text)
 
 
 def _dropout2d(input: Any, p: Any, training: bool, inplace: bool) -> Tensor:
     x, p = _checked(input, p, "dropout2d", training)
     if x.ndim == 3:
         text = "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1-D dropout behavior is desired, of (N, C, L)."
-        warnings.warn(f"{text} Use dropout1d for it.", UserWarning, stacklevel=3)
+        warn_user(f"{text} Use dropout1d for it.")
     elif x.ndim != 4:
         _warn_of_dims("dropout2d", x.ndim)
     return _apply_feature(x, p, training, inplace, "dropout2d")

@@ -6,10 +6,10 @@ https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.grid_sample.h
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ... import dtypes
+from ...errors import warn_user
 from ...launch import Kernel
 from ...shapes import as_int
 from ...tensor import Tensor
@@ -85,10 +85,9 @@ def _grid_sampler_backward2(h, hgrid, grad, x, grid, how):
 
 def _default_corners(align_corners: Any) -> bool:
     if align_corners is None:
-        warnings.warn(
+        warn_user(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
-            stacklevel=3,
         )
         return False
     return bool_argument(align_corners, "grid_sampler", "align_corners")
@@ -190,10 +189,9 @@ def affine_grid(theta, size, align_corners=None):
     if t.ndim != 3 or tuple(t.shape[1:]) != (n, n + 1):
         raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {tuple(size)}. Got {t.shape}.")
     if aligned and min(sizes[2:]) == 1:
-        warnings.warn(
+        warn_user(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended "
             "use case of affine_grid. See the documentation of affine_grid for details.",
-            stacklevel=2,
         )
     elif min(sizes) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")

@@ -7,7 +7,6 @@ https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.interpolate.h
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import index as as_index
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
+from ...errors import warn_user
 from ...shapes import numel
 from ...tensor import Tensor
 from ..core.numbers import bool_argument
@@ -255,7 +255,7 @@ def _resized(x: Tensor, mode: int, sizes: Any, factors: Any, aligned: bool) -> T
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
+    warn_user(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
 @public(method=False, namespaces=("nn.functional",))

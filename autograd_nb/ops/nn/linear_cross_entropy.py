@@ -5,9 +5,8 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linea
 
 from __future__ import annotations
 
-import warnings
-
 from ... import dtypes
+from ...errors import warn_user
 from ..core.numbers import int_argument
 from ..core.recording import guarded
 from ..core.registry import public
@@ -56,11 +55,10 @@ def linear_cross_entropy(
         raise RuntimeError(f"ignore_index cannot be specified when target contains probabilities (ignore_index={ignore_index})")
     chunked = options is not None and len(sizes) == 1 and not label_smoothing and t.dtype is dtypes.int64 and reduction in ("mean", "sum", "none")
     if options is not None and not chunked:
-        warnings.warn(
+        warn_user(
             "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, label_smoothing == 0, "
             f"target.dtype == int64, out_features == (). Got reduction={reduction!r}, label_smoothing={label_smoothing}, "
             f"target.dtype={t.dtype}, out_features={sizes[1:]}.",
-            stacklevel=2,
         )
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = linear(x, w.reshape(-1, w.shape[-1]) if len(sizes) > 1 else w, bias).reshape(logits_shape)

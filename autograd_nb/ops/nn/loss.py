@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates import loops
+from ...errors import warn_user
 from ...graph.modes import state
 from ...shapes import broadcast_shapes
 from ...tensor import Tensor
@@ -60,7 +60,7 @@ def _total(value: Tensor, reduction: str) -> Tensor:
 
 
 def _settled(size_average: Any, reduce: Any, reduction: Any, also: tuple[str, ...] = ()) -> str:
-    reduction = legacy_reduction(size_average, reduce, reduction, 5)
+    reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction, also)
     return reduction
 
@@ -76,11 +76,9 @@ def _pair(input: Any, target: Any, name: str, warn: bool = True) -> tuple[Tensor
     if (a.dtype.is_complex or b.dtype.is_complex) and name not in ("l1_loss", "poisson_nll_loss"):
         raise not_for_complex(name)
     if warn and a.shape != b.shape:
-        warnings.warn(
+        warn_user(
             f"Using a target size ({b.shape}) that is different to the input size ({a.shape}). This will likely lead to "
             f"incorrect results due to broadcasting. Please ensure they have the same size. ({name})",
-            UserWarning,
-            stacklevel=3,
         )
     if warn and a.dtype is not b.dtype and a.ndim != b.ndim and not (a.ndim and b.ndim):
         kind = dtypes.promote_types(a.dtype, b.dtype)  # broadcast first, a 0-d operand has its say about the dtype
@@ -372,11 +370,10 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     tensor(0.1308)
     """
     if size_average is None and reduce is None and reduction == "mean":
-        warnings.warn(
+        warn_user(
             "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by the "
             "batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the same as 'batchmean' in the "
             "next major release.",
-            stacklevel=2,
         )
     reduction = _settled(size_average, reduce, reduction, ("batchmean",))
     x, t = _pair(input, target, "kl_div", False)

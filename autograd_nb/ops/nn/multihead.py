@@ -7,10 +7,10 @@ https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from ... import dtypes
+from ...errors import warn_user
 from ...tensor import Tensor
 from ..core.recording import scalar_type
 from ..core.registry import OPS, public
@@ -43,8 +43,8 @@ def _added(mask: Any, name: str, d: dtypes.dtype, other: Any = None) -> Any:
     if mask.dtype is not dtypes.bool_ and mask.dtype.category != 2:
         raise AssertionError(f"only bool and floating types of {name} are supported (got {mask.dtype})")
     if other is not None and other.dtype is not mask.dtype:
-        warnings.warn(
-            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.", stacklevel=3
+        warn_user(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead."
         )
     if mask.dtype is dtypes.bool_:
         return OPS["zeros_like"].call(mask, dtype=d).masked_fill_(mask, -math.inf)

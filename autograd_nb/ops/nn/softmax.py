@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import MAX, SUM
 from ...codegen.templates.row import Each, Row
+from ...errors import warn_user
 from ...shapes import Layout, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, recorded_lines, result_lines, shortcut, tensor_lines
@@ -190,12 +190,11 @@ def log_softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=Non
     return _along(_log_softmax, "log_softmax", input, dim, axis, dtype, out)
 
 
-def _implicit_dim(name: str, dim: Any, x: Any, stacklevel: int) -> Any:
+def _implicit_dim(name: str, dim: Any, x: Any) -> Any:
     if dim is not None:
         return dim
-    warnings.warn(
+    warn_user(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
     )
     return 0 if tensor_argument(x, name).ndim in (0, 1, 3) else 1
 
@@ -203,13 +202,13 @@ def _implicit_dim(name: str, dim: Any, x: Any, stacklevel: int) -> Any:
 @functional(name="softmax")
 def _f_softmax(input, dim: int | None = None, _stacklevel=3, dtype=None):
     """Return `softmax` along ``dim``; softmax([0., 1.], 0) = [0.2689, 0.7311]."""
-    return softmax(input, _implicit_dim("softmax", dim, input, _stacklevel), dtype)
+    return softmax(input, _implicit_dim("softmax", dim, input), dtype)
 
 
 @functional(name="log_softmax")
 def _f_log_softmax(input, dim: int | None = None, _stacklevel=3, dtype=None):
     """Return `log_softmax` along ``dim``; log_softmax([0., 1.], 0) = [-1.3133, -0.3133]."""
-    return log_softmax(input, _implicit_dim("log_softmax", dim, input, _stacklevel), dtype)
+    return log_softmax(input, _implicit_dim("log_softmax", dim, input), dtype)
 
 
 @functional()
@@ -222,7 +221,7 @@ def softmin(input, dim: int | None = None, _stacklevel=3, dtype=None):
     >>> torch.nn.functional.softmin(torch.tensor([0.0, 0.0, 100.0]), 0)
     tensor([5.0000e-01, 5.0000e-01, 1.9618e-44])
     """
-    return softmax(-input, _implicit_dim("softmin", dim, input, _stacklevel), dtype)
+    return softmax(-input, _implicit_dim("softmin", dim, input), dtype)
 
 
 @functional()
@@ -237,7 +236,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """
     x = tensor_argument(logits, "gumbel_softmax", "logits")
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn_user("`eps` parameter is deprecated and has no effect.")
     noise = -new_empty(x.shape, x.dtype).exponential_().log()
     soft = softmax((x + noise) / tau, dim)
     if not hard:

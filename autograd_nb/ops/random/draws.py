@@ -7,7 +7,6 @@ same for any number of threads, and differ from PyTorch's.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from ...codegen.formula.namespace import m
 from ...codegen.templates import draws
 from ...codegen.templates.loops import Input
 from ...dtypes import as_dtype, dtype
-from ...errors import refuse_keywords
+from ...errors import refuse_keywords, warn_user
 from ...graph import modes
 from ...graph.modes import state
 from ...launch import Kernel
@@ -336,9 +335,9 @@ def _int_range(low: Any, high: Any, d: dtype) -> tuple[int, int]:
 def _tell_of_gaps(name: str, d: dtype, whole: int) -> None:
     """Warn of a bound beyond the whole numbers that a floating dtype has all of."""
     power = whole.bit_length() - 1
-    warnings.warn(
+    warn_user(
         f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision limitations {d.name} can support discrete uniform distribution only "
-        "within this range: not all integers between the bounds are drawn (use a wider dtype).", UserWarning, stacklevel=4,
+        "within this range: not all integers between the bounds are drawn (use a wider dtype).",
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from ... import dtypes, launch, return_types
 from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import ALL, ANY, MAX, MIN, SUM
 from ...codegen.templates.row import Each, Row
+from ...errors import warn_user
 from ...graph.modes import state, unrecorded
 from ...overriding import overridable
 from ...shapes import Layout, layout_of, numel, wrap_dim
@@ -356,11 +356,9 @@ def _moments_arguments(
     dims = all_dims(dim, x.ndim)
     n = count_of(x.shape, dims)
     if n - correction <= 0:
-        warnings.warn(
+        warn_user(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
             f"divided by output numel): {n} elements, correction {correction}.",
-            UserWarning,
-            stacklevel=3,
         )
     return x, dims, float(correction), dim is None or not x.ndim
 

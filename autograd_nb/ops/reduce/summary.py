@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes, launch
+from ...errors import warn_user
 from ...graph.modes import unrecorded
 from ...shapes import as_int, layout_of
 from ...tensor import make
@@ -78,10 +78,8 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None):
         else:
             free = total - correction * (weights * aweights).sum() / total
     if (free if isinstance(free, (int, float)) else free.item()) <= 0:
-        warnings.warn(
+        warn_user(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-            UserWarning,
-            stacklevel=2,
         )
         free = 0.0
     centered = rows - mean

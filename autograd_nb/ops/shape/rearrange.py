@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes
 from ...codegen import threads
+from ...errors import warn_user
 from ...launch import Kernel, empty
 from ...shapes import Layout, as_int, as_shape, is_expanded, layout_of, numel, wrap_dim, wrap_dims
 from ...strides import packed
@@ -442,9 +442,8 @@ def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
     """
     ts = list(_sequence(tensors, "meshgrid"))
     if indexing is None:
-        warnings.warn(
+        warn_user(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument ('ij' here).",
-            stacklevel=2,
         )
         indexing = "ij"
     if indexing not in ("ij", "xy"):

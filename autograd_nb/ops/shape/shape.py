@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes, launch
+from ...errors import warn_user
 from ...shapes import (
     as_ints,
     as_shape,
@@ -433,11 +433,9 @@ def unsqueeze(input, dim):
 
 
 def _warn_of_rank(name: str, x: Tensor, remedy: str) -> None:
-    warnings.warn(
+    warn_user(
         f"The use of Tensor.{name} on tensors of {x.ndim} dimensions is deprecated and will throw an error in a future release of "
         f"PyTorch. {remedy}",
-        UserWarning,
-        stacklevel=5,
     )
 
 

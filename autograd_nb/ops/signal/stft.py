@@ -6,9 +6,9 @@ derivative.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ...errors import warn_user
 from ...shapes import as_int, layout_of
 from ...tensor import Tensor
 from ..core.numbers import bool_argument
@@ -117,11 +117,9 @@ def stft(
     elif onesided and complex_input:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if window is None:
-        warnings.warn(
+        warn_user(
             "A window was not provided. A rectangular window will be applied, which is known to cause spectral leakage. Other "
             "windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.",
-            UserWarning,
-            stacklevel=2,
         )
     weights = _centred(window, width, n, x)
     pieces = x.unfold(1, n, hop)
@@ -131,11 +129,9 @@ def stft(
     y = fresh(y.squeeze(0) if single else y)
     if return_complex:
         return y
-    warnings.warn(
+    warn_user(
         "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for all inputs, "
         "and return_complex=False will raise an error. Call torch.view_as_real on the complex output instead.",
-        UserWarning,
-        stacklevel=2,
     )
     return view_as_real(y)
 
@@ -203,9 +199,9 @@ def istft(
         onesided = x.shape[-2] != n
     _check_spectra(x, n, hop, width, onesided)
     if window is None:
-        warnings.warn(
+        warn_user(
             "A window was not provided. A rectangular window will be applied. Please provide the same window used by stft to make the "
-            "inversion lossless.", UserWarning, stacklevel=2,
+            "inversion lossless.",
         )  # fmt: skip
     else:
         _check_inverse_window(tensor_argument(window, "istft", "window"), width, return_complex)
@@ -232,11 +228,9 @@ def istft(
     _check_envelope(envelope, n, hop, width, center)
     y = y / envelope
     if last > size:
-        warnings.warn(
+        warn_user(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please check "
             "your center and hop_length settings.",
-            UserWarning,
-            stacklevel=2,
         )
         y = OPS["nn.functional.pad"].call(y, (0, last - size))
     return y.squeeze(0) if single else y

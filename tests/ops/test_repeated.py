@@ -1,0 +1,209 @@
+"""Calls of public functions that recur are repeated: what they come to is the same, and what differs is no repetition.
+
+The walks over all ops are in `test_known_calls`, where every call that is repeated is compared with the one that was noted, and in
+`tests/parity/test_repeated.py`, over PyTorch's database.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import pytest
+
+import autograd_nb as torch
+import autograd_nb.nn.functional as F
+from autograd_nb.graph import recurring
+from autograd_nb.ops.core import repeated
+from autograd_nb.ops.core.registry import OPS
+
+from ..recurring import poisoned, verified_calls
+
+N = recurring.FIRST
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """The results of the calls of which a repetition was made."""
+    found = []
+    make = repeated._repeat
+
+    def made(*given):
+        out = make(*given)
+        found.append(given[-1])
+        return out
+
+    monkeypatch.setattr(repeated, "_repeat", made)
+    recurring.forget()
+    return found
+
+
+def leaf(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+
+
+X, IMAGE, INDEX = (5, 8), (2, 4, 6, 6), [0, 2]
+CALLS = {
+    "group_norm": lambda x: F.group_norm(x, 2),
+    "layer_norm of columns": lambda x: F.layer_norm(x[:, ::2], (4,)),
+    "cross_entropy of columns": lambda x: F.cross_entropy(x[:, ::2], torch.tensor([0, 1, 2, 3, 0])),
+    "cat of columns": lambda x: torch.cat([x[:, ::2], x[:, 1::2]]),
+    "stack": lambda x: torch.stack([x[:, ::2], x[:, 1::2]], 1),
+    "index_add": lambda x: torch.index_add(x, 0, torch.tensor(INDEX), torch.ones(2, 8), alpha=2.0),
+    "scatter_reduce": lambda x: x.scatter_reduce(0, torch.zeros(1, 8, dtype=torch.int64), torch.ones(1, 8), "prod"),
+    "multi_margin_loss": lambda x: F.multi_margin_loss(x, torch.tensor([0, 1, 2, 3, 0])),
+    "nll_loss": lambda x: F.nll_loss(x, torch.tensor([0, 1, 2, 3, 0]), reduction="none"),
+    "mode": lambda x: x.mode(1).values,
+    "fft": lambda x: torch.fft.fft(x).real,
+    "max_pool1d": lambda x: F.max_pool1d(x, 2),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_gradients_and_second_gradients_are_those_of_the_first_call(name, kept):
+    """They are a call's own: what is done to one, or to the operands, does nothing to another."""
+    call, x = CALLS[name], leaf(*X)
+    seen = []
+    with poisoned():
+        for k in range(4 * N):
+            with torch.no_grad():
+                x.copy_(leaf(*X, seed=k % 3))
+            y = call(x)
+            (g,) = torch.autograd.grad((y * y).sum(), x, create_graph=True)
+            (h,) = torch.autograd.grad(g.sum(), x)
+            seen.append([y.detach().clone(), g.detach().clone(), h, y.grad_fn.name(), y._version, y.stride(), y._is_view()])
+            with torch.no_grad():
+                y.base().zero_() if hasattr(y, "base") else y.zero_()
+    assert kept
+    for k, now in enumerate(seen[3:]):
+        for a, b in zip(now, seen[k % 3], strict=True):
+            assert torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b, (name, k)
+
+
+def test_checks_are_made(kept):
+    x, target = leaf(*X), torch.tensor([0, 1, 2, 3, 0])
+    for _ in range(2 * N):
+        F.nll_loss(x, target, reduction="none")
+    assert kept
+    target[1] = 9
+    with pytest.raises(IndexError, match="Target 9 is out of bounds"):
+        F.nll_loss(x, target, reduction="none")
+    y = F.group_norm(x, 2)
+    for _ in range(2 * N):
+        h = x * 1
+        y = F.group_norm(h, 2)
+    h.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_what_differs_is_not_repeated():
+    x, y, frozen = leaf(*X), leaf(*X, seed=1), leaf(*X, seed=2).requires_grad_(False)
+    p = torch.nn.Parameter(x.detach().clone())
+    calls = {
+        "cat": lambda: torch.cat([x[:, ::2], y[:, ::2]]),
+        "the same twice": lambda: (lambda h: torch.cat([h, h]))(x[:, ::2]),
+        "in the other order": lambda: torch.cat([y[:, ::2], x[:, ::2]]),
+        "with one that needs no gradient": lambda: torch.cat([x[:, ::2], frozen[:, ::2]]),
+        "along columns": lambda: torch.cat([x[:, ::2], y[:, ::2]], 1),
+        "by name": lambda: torch.cat(tensors=[x[:, ::2], y[:, ::2]], dim=1),
+        "as a tuple": lambda: torch.cat((x[:, ::2], y[:, ::2])),
+        "three": lambda: torch.cat([x[:, ::2], y[:, ::2], x[:, 1::2]]),
+        "a parameter": lambda: torch.cat([p[:, ::2], p[:, 1::2]]),
+        "an integer": lambda: F.local_response_norm(x[None], 2, 1),
+        "the same number": lambda: F.local_response_norm(x[None], 2, 1.0),
+        "another number": lambda: F.local_response_norm(x[None], 2, 1.5),
+    }
+    with torch.no_grad():
+        without = {name: call() for name, call in calls.items()}
+    wanted = {name: torch.autograd.grad(call().square().sum(), [x, y, p], allow_unused=True) for name, call in calls.items()}
+    for _ in range(6 * N):
+        for name, call in calls.items():
+            with torch.no_grad():
+                found = call()
+                assert torch.equal(found, without[name]) and found.grad_fn is None, name
+            found = call()
+            assert torch.equal(found, without[name]) and found.requires_grad, name
+            for g, want in zip(torch.autograd.grad(found.square().sum(), [x, y, p], allow_unused=True), wanted[name], strict=True):
+                assert (g is None) is (want is None) and (g is None or torch.equal(g, want)), name
+
+
+def test_what_warns_or_draws_does_so_each_time():
+    x = torch.ones(3, 4)
+    torch.manual_seed(0)
+    drawn = {tuple(F.dropout1d(x[None]).flatten().tolist()) for _ in range(4 * N)}
+    assert len(drawn) > 3
+    for _ in range(3 * N):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            F.mse_loss(torch.ones(3, 1), torch.ones(3))
+        assert [w.filename for w in found] == [__file__]
+
+
+def test_modes_and_watchers_see_each_call():
+    x = leaf(*X)
+    for _ in range(2 * N):
+        F.group_norm(x, 2)
+    with torch.inference_mode():
+        assert F.group_norm(x, 2).is_inference()
+    with torch.profiler.profile() as profile:
+        F.group_norm(x, 2)
+    assert profile.key_averages()
+    packed = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+        F.group_norm(x, 2)
+    assert packed
+    assert torch.func.vmap(lambda t: F.group_norm(t[None], 2))(x).shape == (5, 1, 8)
+    assert torch.func.jvp(lambda t: F.group_norm(t, 2), (x.detach(),), (x.detach(),))[1].shape == x.shape
+
+
+def test_the_users_line_is_known():
+    x = leaf(*X)
+    for _ in range(3 * N):
+        y = F.group_norm(x, 2)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match=r"test_repeated\.py:\d+ in test_the_users_line_is_known \(y = F\.group_norm\(x, 2\)\)"):
+        y.sum().backward()
+
+
+def test_several_threads_repeat_the_same_call():
+    x = leaf(*X)
+    want = F.group_norm(x, 2)
+    wrong = []
+
+    def work():
+        wrong.extend(k for k in range(20 * N) if not torch.equal(F.group_norm(x, 2), want))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_functions_with_effects_are_never_repeated(kept):
+    """Of what is done to an operand there is no repetition: an ``out=``, a write, a flag."""
+    x = torch.randn(4, 6)
+    for k in range(3 * N):
+        out = torch.empty(0)
+        assert torch.cumsum(x, 0, out=out) is out and out.shape == (4, 6)
+        a = torch.zeros(4, 6)
+        assert a.index_fill_(0, torch.tensor([1]), k) is a and a[1, 0] == k
+        assert torch.zeros(2, 2).requires_grad_().requires_grad
+        assert x.contiguous() is x and x.movedim(0, 1)._base is x
+    assert all(t.data_ptr() != x.data_ptr() for t in kept if isinstance(t, torch.Tensor))
+
+
+def test_the_table_offers_the_functions_themselves():
+    """A function is one object wherever it is found, and known by its name."""
+    for name in ("index_add", "cat", "group_norm", "nn.functional.nll_loss", "index_select"):
+        if name in OPS:
+            assert OPS[name].call.__name__ == name.rpartition(".")[2]
+    assert torch.index_add is torch.Tensor.index_add and torch.index_add.__doc__
+
+
+def test_the_walk_sees_that_calls_are_repeated():
+    with verified_calls() as names:
+        F.group_norm(leaf(*X), 2)
+    assert "group_norm" in names

@@ -1,0 +1,44 @@
+"""Calls of the ops of PyTorch's database that are repeated come to the same as the calls that were noted: bits, layouts, graphs."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+
+from ..recurring import verified_calls  # noqa: E402
+from . import opdb  # noqa: E402
+
+MOST = 3  #: samples of a dtype
+REPEATED: list[str] = []
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("op", [op for op in op_db if not opdb.outside(opdb.title(op))], ids=opdb.title)
+def test_op(op):
+    function = opdb.find(op)
+    for dtype in (torch.float32, torch.int64, torch.complex64, torch.bfloat16):
+        if function is None or dtype not in op.dtypes:
+            continue
+        for sample in list(op.sample_inputs("cpu", dtype, requires_grad=op.supports_autograd and dtype.is_floating_point))[:MOST]:
+            try:
+                args, options = opdb.ours([sample.input, *sample.args]), opdb.ours(sample.kwargs)
+            except opdb.Unsupported:
+                continue
+            with verified_calls() as names, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    function(*args, **options)
+                except opdb.ERRORS:  # which `test_op_db` compares
+                    continue
+            REPEATED.extend(names)
+
+
+@pytest.mark.parity
+def test_most_ops_were_repeated():
+    """(It is alone where tests are dealt out to processes, or chosen.)"""
+    assert not REPEATED or len(set(REPEATED)) > 60
