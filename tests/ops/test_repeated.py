@@ -53,7 +53,6 @@ CALLS = {
     "scatter_reduce": lambda x: x.scatter_reduce(0, torch.zeros(1, 8, dtype=torch.int64), torch.ones(1, 8), "prod"),
     "multi_margin_loss": lambda x: F.multi_margin_loss(x, torch.tensor([0, 1, 2, 3, 0])),
     "nll_loss": lambda x: F.nll_loss(x, torch.tensor([0, 1, 2, 3, 0]), reduction="none"),
-    "mode": lambda x: x.mode(1).values,
     "fft": lambda x: torch.fft.fft(x).real,
     "max_pool1d": lambda x: F.max_pool1d(x, 2),
 }

@@ -373,7 +373,10 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         try:
-            known = table[args[0]._layout]
+            a = args[0]
+            if a.__class__ is list or a.__class__ is tuple:
+                a = a[0]
+            known = table[a._layout]
         except (AttributeError, IndexError, KeyError, TypeError):
             known = find(args)
         if known is None or launch._observing or Overrides.standing or state.inference:
