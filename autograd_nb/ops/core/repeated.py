@@ -17,8 +17,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
-from inspect import unwrap
 from operator import attrgetter
 from typing import Any
 
@@ -330,7 +328,7 @@ class Repeated(Known):
 
 
 #: the rooms of ops that make tensors of numbers, tell of them, or draw
-_ROOMS = ("creation", "random")
+_ROOMS = tuple(f"{__name__.partition('.')[0]}.ops.{room}" for room in ("creation", "random"))
 #: functions that compute nothing: views, and what tells of a tensor
 _VIEWS = {
     "adjoint", "as_strided", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "conj", "detach", "dsplit", "expand_as",
@@ -346,11 +344,14 @@ _QUICK = {
     "nn.functional.hardswish", "nn.functional.relu", "rsub", "sgn", "special.logit", "true_divide",
 }  # fmt: skip
 
+_ALONE = _VIEWS | _QUICK
 
-def repeatable(name: str, function: Callable[..., Any]) -> bool:
-    """Return whether calls of a public function may be `repeated`: it computes, works on no operand in place, and has no such way already."""
-    room = unwrap(function).__module__.partition(".ops.")[2].partition(".")[0]
-    return name[-1] != "_" and name not in _VIEWS | _QUICK and room not in _ROOMS and not hasattr(function, "written")
+
+def repeatable(name: str, function: Callable[..., Any], module: str) -> bool:
+    """Return whether calls of a public function from a module may be `repeated`: it computes, works on no operand in place, and has no such way already."""
+    if name[-1] == "_" or name in _ALONE or "written" in function.__dict__:
+        return False
+    return not module.startswith(_ROOMS)
 
 
 def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -370,7 +371,6 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
             table[layout] = Repeated(table, layout) if layout.size <= ELEMENTS else None
         return table[layout]
 
-    @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         try:
             a = args[0]
@@ -383,5 +383,8 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **options)
         return known.run(function, args, options)
 
+    # (as `functools.wraps`, which at import would run ten functions for each of five hundred)
+    call.__module__, call.__name__, call.__qualname__, call.__doc__ = function.__module__, function.__name__, function.__qualname__, function.__doc__
+    call.__dict__ = {**function.__dict__, "__wrapped__": function}
     recurring.tables.append(table)
     return call
