@@ -290,6 +290,7 @@ class _Known:
         given = function.__defaults__ or ()
         self.defaults = dict(zip(self.names[len(self.names) - len(given) :], given, strict=True))
         self.read = list(takes) or self.names
+        self.in_order = next((n for n in range(len(self.read)) if self.read[n] != self.names[n]), len(self.read))  # as many by place
         self.open = [n for n in self.names if n not in self.defaults]
         self.name, self.flags = function.__name__.removeprefix("_f_"), flags_of(function).keys() & set(self.read)
         self.function = function
@@ -303,21 +304,21 @@ class _Known:
         """Return (the plan of a call whose like was not seen, None), or (None, the result)."""
         if self.open and any(a is _ABSENT for a in args):
             return None, self.long(**{n: a for n, a in zip(self.read, args, strict=True) if a is not _ABSENT})
-        given, named = self.sent(self.read, args)
         usual = False
         try:
             found = self.key_of(*args)
             usual = found not in self.without.plans and ordinary(*found)
         except AttributeError:  # no tensor, which the function says
             if foreign_among(args):
-                return None, asked.redefined(self.public, given, named)
+                return None, asked.redefined(self.public, *self.sent(self.read, args))
         except TypeError:  # what is no key
             pass
         if usual:
             made = self.plan(False, *args)
             if made is not None:
                 return self.memo.keep(found, made), None
-        out = self.long(*given, **named)
+        n = self.in_order
+        out = self.long(*args[:n], **dict(zip(self.read[n:], args[n:], strict=True)))
         if usual:
             made = self.plan(True, *args)
             if made is not None:
