@@ -50,7 +50,14 @@ class DeviceError(AssertionError, RuntimeError):
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn of the user's line: the innermost that is outside this package, however many of its functions lie between."""
+    """Warn of the user's line: the innermost that is outside this package, however many of its functions lie between.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as found:
+    ...     warn_user("a wrong window")
+    >>> str(found[0].message)
+    'a wrong window'
+    """
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

@@ -328,7 +328,7 @@ def _returned(text: Text, found: Sequence[Any]) -> list[str]:
     ends = []
     for k, t in enumerate(found):
         if places.setdefault(id(t), k) == k:
-            ends.append(f"g{k} = {text.keep(t, k)}")
+            ends.append(f"g{k} = {'None' if t is None else text.keep(t, k)}")
     return [*ends, f"found = [{', '.join(f'g{places[id(t)]}' for t in found)}]"]
 
 

@@ -204,5 +204,6 @@ def test_the_table_offers_the_functions_themselves():
 
 def test_the_walk_sees_that_calls_are_repeated():
     with verified_calls() as names:
-        F.group_norm(leaf(*X), 2)
+        for _ in range(3):  # of the first two no note is taken
+            F.group_norm(leaf(*X), 2)
     assert "group_norm" in names

@@ -178,6 +178,8 @@ class Repeat(Text):
     def _node(self, node: Node) -> None:
         if node.alike is None or node.hooks is not None or set(node.__dict__):
             raise Unfit("a node of users' code")
+        if any(cls.__dict__.get("__slots__") for cls in _before(node.__class__, "again")):
+            raise Unfit("a node that keeps more than it says")
         n = self.nodes[id(node)] = f"n{len(self.nodes)}"
         self.after.append(f"{n} = {self.constant(node.__class__)}()")
         self._edges(n, node)
@@ -254,6 +256,17 @@ class Repeat(Text):
         return name
 
 
+def _before(kind: type, name: str) -> list[type]:
+    """Return the classes that a class inherits from, but for those from which on there is a method of this name, and for `UnaryNode`'s one edge."""
+    found = []
+    for cls in kind.__mro__:
+        if name in cls.__dict__:
+            break
+        if cls.__dict__.get("__slots__") != ("edge",):
+            found.append(cls)
+    return found
+
+
 def _repeat(call: _Call, notes: Notes, born: int, out: Any) -> tuple[Callable[..., Any], int]:
     """Return ``repeat(args, options)``, None where they differ, and how many bytes it holds; ``out``: what the call has returned."""
     if notes.why or not notes.lines:
@@ -302,7 +315,7 @@ class Repeated(Known):
 
     __slots__ = ("layout", "table")
 
-    def __init__(self, table: dict[Layout, Repeated | None], layout: Layout):
+    def __init__(self, table: dict[Layout, Any], layout: Layout):
         super().__init__()
         self.table, self.layout = table, layout
 
@@ -356,32 +369,28 @@ def repeatable(name: str, function: Callable[..., Any], module: str) -> bool:
 
 def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a public function: calls that recur are repeated, and the function itself is not called."""
-    table: dict[Layout, Repeated | None] = {}
-
-    def find(args: tuple[Any, ...]) -> Repeated | None:
-        a = args[0] if args else None
-        if (a.__class__ is tuple or a.__class__ is list) and a:
-            a = a[0]
-        layout = getattr(a, "_layout", None)
-        if layout.__class__ is not Layout:
-            return None
-        if layout not in table:
-            if len(table) >= LAYOUTS:
-                table.clear()
-            table[layout] = Repeated(table, layout) if layout.size <= ELEMENTS else None
-        return table[layout]
+    table: dict[Layout, Repeated | bool | None] = {}  # False: seen once; None: left alone
 
     def call(*args: Any, **options: Any) -> Any:
         try:
             a = args[0]
             if a.__class__ is list or a.__class__ is tuple:
                 a = a[0]
-            known = table[a._layout]
-        except (AttributeError, IndexError, KeyError, TypeError):
-            known = find(args)
-        if known is None or launch._observing or Overrides.standing or state.inference:
+            layout = a._layout
+            known = table[layout]
+        except KeyError:
+            known = None
+            if layout.__class__ is Layout:
+                if len(table) >= LAYOUTS:
+                    table.clear()
+                table[layout] = False if layout.size <= ELEMENTS else None
+        except (AttributeError, IndexError, TypeError):
+            known = None
+        if not known or launch._observing or Overrides.standing or state.inference:
+            if known is False:
+                table[layout] = Repeated(table, layout)
             return function(*args, **options)
-        return known.run(function, args, options)
+        return known.run(function, args, options)  # type: ignore[union-attr]
 
     # (as `functools.wraps`, which at import would run ten functions for each of five hundred)
     call.__module__, call.__name__, call.__qualname__, call.__doc__ = function.__module__, function.__name__, function.__qualname__, function.__doc__

@@ -355,9 +355,7 @@ def _hardtanh(x, low, high):
     return m.where(x < low, low, m.where(x > high, high, x))
 
 
-_hardtanh_call = _switchable(
-    "hardtanh", _hardtanh, {"min_val": -1.0, "max_val": 1.0}, integers=True
-)
+_hardtanh_call = _switchable("hardtanh", _hardtanh, {"min_val": -1.0, "max_val": 1.0}, integers=True, shown="-1.0000, 0.5000, 1.0000")
 
 
 @functional()

@@ -36,6 +36,9 @@ class _ReducedNode(PointwiseNode):
         graph.same(f"{n}.place", self.place)
         PointwiseNode.tell(self, graph, n)
 
+    def again(self, text: Any, n: str) -> list[str]:
+        return [*PointwiseNode.again(self, text, n), f"{n}.factor, {n}.place = {text.constant(self.factor)}, {text.constant(self.place)}"]
+
     def _spread(self, g: Tensor) -> Tensor:
         dims, keepdim = self.place
         if self.factor != 1.0:
