@@ -200,6 +200,7 @@ def test_the_table_offers_the_functions_themselves():
         if name in OPS:
             assert OPS[name].call.__name__ == name.rpartition(".")[2]
     assert torch.index_add is torch.Tensor.index_add and torch.index_add.__doc__
+    assert torch.hardshrink is F.hardshrink and not hasattr(torch.hardshrink.__wrapped__, "written")
 
 
 def test_the_walk_sees_that_calls_are_repeated():

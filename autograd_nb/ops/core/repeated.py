@@ -394,6 +394,6 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
 
     # (as `functools.wraps`, which at import would run ten functions for each of five hundred)
     call.__module__, call.__name__, call.__qualname__, call.__doc__ = function.__module__, function.__name__, function.__qualname__, function.__doc__
-    call.__dict__ = {**function.__dict__, "__wrapped__": function}
+    call.__dict__ = {**function.__dict__, "__wrapped__": function, "written": True}
     recurring.tables.append(table)
     return call
