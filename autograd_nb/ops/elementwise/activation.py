@@ -31,9 +31,9 @@ def functional(*also: str, name: str = "") -> Callable[[Callable[..., Any]], Cal
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         own = name or function.__name__
-        register(f"{_FUNCTIONAL}.{own}", function, method=False, namespaces=(_FUNCTIONAL,))
+        call = register(f"{_FUNCTIONAL}.{own}", function, method=False, namespaces=(_FUNCTIONAL,))
         if also:
-            register(own, function, method=False, namespaces=also)
+            register(own, call, method=False, namespaces=also)
         return function
 
     return enter
@@ -427,7 +427,7 @@ def hardshrink(input, lambd=0.5, *, out=None):
     return y if out is None else store(out, y, "hardshrink", (), (input,))
 
 
-Tensor.hardshrink = hardshrink  # type: ignore[attr-defined]
+Tensor.hardshrink = OPS["hardshrink"].call  # type: ignore[attr-defined]
 
 
 @functional()
@@ -535,7 +535,7 @@ def prelu(input, weight):
     return _prelu(x, w)
 
 
-Tensor.prelu = prelu  # type: ignore[attr-defined]
+Tensor.prelu = OPS["prelu"].call  # type: ignore[attr-defined]
 
 
 def _rrelu(input, lower, upper, training, inplace):
