@@ -302,7 +302,7 @@ class Text:
         text = [
             "try:",
             *["    " + line for line in self.checks.lines],
-            "except (AttributeError, LookupError, TypeError, ValueError, Unfit):",
+            "except (AttributeError, LookupError, RuntimeError, TypeError, ValueError, Unfit):",
             "    return None",
             *work,
             *after,

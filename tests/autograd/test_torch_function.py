@@ -61,7 +61,8 @@ def step():
 
 def test_plain_tensors_pay_nothing():
     """Without a class or mode the functions have their own code, before and after: a step enters the same functions."""
-    step()
+    for _ in range(3):  # what is done at the first sight of a layout is done
+        step()
     codes = {name: info.call.__code__ for name, info in OPS.items() if hasattr(info.call, "__code__") and info.call.__code__.co_name != "_first_call"}
     before = calls_of(step)
     kept = subclass()

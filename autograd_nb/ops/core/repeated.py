@@ -93,10 +93,18 @@ class _Call(Checks):
         self.lines.append(f"if {name}._version_[0] < 0: return None")
         if state.grad:
             if t._view is not None:
-                refresh(t)
+                _refreshed(t)
             self.lines.append(f"if {name}._view is not None: _refresh({name})")
             self.differs(f"{name}._rg", "is not", t._rg)
         self.array(f"{name}._data", t._data)
+
+
+def _refreshed(view: Tensor) -> None:
+    """Bring a view's history up to date; Unfit where that is refused, which the function says, after what it refuses before."""
+    try:
+        refresh(view)
+    except RuntimeError as error:
+        raise Unfit("a view without a clear history") from error
 
 
 class _Calls(Notes):
