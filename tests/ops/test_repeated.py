@@ -6,6 +6,7 @@ The walks over all ops are in `test_known_calls`, where every call that is repea
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 
@@ -94,6 +95,27 @@ def test_checks_are_made(kept):
     h.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("call", [torch.cross, torch.dist, torch.cdist, F.cosine_similarity, torch.kron, torch.fmod, torch.nextafter, F.smooth_l1_loss])
+def test_parts_of_one_tensor_are_no_two_tensors(call):
+    """Their changes are counted in one place, those of two tensors in two."""
+    whole = leaf(3, 6) * 1
+    for _ in range(3 * N):
+        call(whole[:, ::2], whole[:, 1::2])
+    for changed in (0, 1):
+        outcomes = []
+        for function in (call.__wrapped__, call):  # without and with repetition
+            pair = [leaf(3, 6) * 1, leaf(3, 6, seed=1) * 1]
+            y = function(pair[0][:, ::2], pair[1][:, 1::2]).sum()
+            with torch.no_grad():
+                pair[changed].copy_(torch.ones(3, 6))
+            try:
+                y.backward()
+                outcomes.append("runs")
+            except RuntimeError as error:
+                outcomes.append(re.sub("recorded at .*", "", str(error)))
+        assert outcomes[0] == outcomes[1], outcomes
 
 
 def test_what_differs_is_not_repeated():

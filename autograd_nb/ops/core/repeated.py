@@ -83,8 +83,10 @@ class _Call(Checks):
             if known is t:
                 self.lines.append(f"if {name} is not {other}: return None")
                 return
-            if known._data is t._data:
-                raise Unfit("two tensors in one memory")
+            if known._data is t._data or (t._rg and known._rg and t._edge is not None and t._edge is known._edge):
+                raise Unfit("two tensors in one memory, or with one history")
+            if known._version_ is t._version_:  # parts of one tensor
+                self.lines.append(f"if {name}._version_ is not {other}._version_: return None")
         if t.__class__ is not Tensor and t.__class__ is not noted.parameter:
             raise Unfit("a tensor of another class")
         self.operands[name] = t
