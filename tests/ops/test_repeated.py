@@ -16,6 +16,7 @@ import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb.graph import recurring
 from autograd_nb.ops.core import repeated
+from autograd_nb.ops.core.known_calls import LAYOUTS
 from autograd_nb.ops.core.registry import OPS
 
 from ..recurring import poisoned, verified_calls
@@ -176,6 +177,17 @@ def test_modes_and_watchers_see_each_call():
     assert packed
     assert torch.func.vmap(lambda t: F.group_norm(t[None], 2))(x).shape == (5, 1, 8)
     assert torch.func.jvp(lambda t: F.group_norm(t, 2), (x.detach(),), (x.detach(),))[1].shape == x.shape
+
+
+def test_ever_new_shapes_leave_room_for_the_others(kept):
+    x = leaf(*X)
+    for n in range(2, 6 * LAYOUTS):
+        F.group_norm(torch.ones(1, n), 1)
+        if n % 2:
+            F.group_norm(x, 2)
+    assert len(kept) == 1  # noted once, and found ever since
+    table = F.group_norm.__closure__[[type(c.cell_contents) for c in F.group_norm.__closure__].index(dict)].cell_contents
+    assert len(table) <= LAYOUTS
 
 
 def test_the_users_line_is_known():

@@ -370,6 +370,14 @@ _QUICK = {
 _ALONE = _VIEWS | _QUICK
 
 
+def _thin(table: dict[Layout, Any]) -> None:
+    """Make room in a table: layouts that were seen once go, as in a program whose shapes are ever new; all where that is not enough."""
+    for layout in [layout for layout, known in table.items() if not known]:
+        del table[layout]
+    if 2 * len(table) > LAYOUTS:
+        table.clear()
+
+
 def repeatable(name: str, function: Callable[..., Any], module: str) -> bool:
     """Return whether calls of a public function from a module may be `repeated`: it computes, works on no operand in place, and has no such way already."""
     if name[-1] == "_" or name in _ALONE or "written" in function.__dict__:
@@ -392,7 +400,7 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
             known = None
             if layout.__class__ is Layout:
                 if len(table) >= LAYOUTS:
-                    table.clear()
+                    _thin(table)
                 table[layout] = False if layout.size <= ELEMENTS else None
         except (AttributeError, IndexError, TypeError):
             known = None
