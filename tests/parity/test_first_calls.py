@@ -62,3 +62,60 @@ def test_first_call(name):
         first, later = asked(ag, find(op), *mine), asked(ag, find(op), *mine)
         assert first == later
         assert bool(first) == bool(asked(torch, op.op, args, kwargs))
+
+
+#: what takes no time to call, so that nothing stands around it which would ask; it asks as soon as any such class was met
+UNASKED = {
+    "addcdiv", "addcmul", "broadcast_tensors", "clone", "conj", "conj_physical", "diagonal", "equal", "expand_as", "imag", "meshgrid", "positive", "real",
+    "resolve_conj", "resolve_neg", "unbind", "unfold", "view_as", "view_as_complex", "view_as_real",
+}  # fmt: skip
+
+
+def standing(library: Any, args: Any, last: bool) -> Any:
+    """The arguments with an object of a class of its own, which is no tensor and answers 7, in the place of the first or last tensor."""
+
+    class Duck:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return 7
+
+    placed: list[int] = []
+
+    def put(value: Any) -> Any:
+        if isinstance(value, library.Tensor) and not placed:
+            placed.append(1)
+            return Duck()
+        if type(value) in (list, tuple):
+            return type(value)([put(v) for v in (reversed(value) if last else value)][:: -1 if last else 1])
+        return value
+
+    return put(args)
+
+
+def answer(function: Any, args: Any, kwargs: Any) -> str:
+    """What comes of a call in which one operand is such an object."""
+    try:
+        return "asked" if function(*args, **kwargs) == 7 else "computed"
+    except Exception as error:
+        return type(error).__name__
+
+
+#: methods, what PyTorch has for itself, and where an index is asked for first
+OTHERS = {"item", "cdouble", "cfloat", "hash_tensor", "nn.functional.max_unpool1d"}
+
+
+@pytest.mark.parametrize("name", [name for name in OPS if name not in UNASKED | OTHERS and name[0] != "_"])
+def test_a_class_that_is_no_tensor_is_asked_at_the_first_call(name):
+    op = OPS[name]
+    for sample in (samples_of(op, torch.float32, False) or samples_of(op, torch.int64, False))[:1]:
+        args, kwargs = (sample.input, *sample.args), sample.kwargs
+        try:
+            mine = ours((args, kwargs))
+        except (Unsupported, RuntimeError):
+            continue
+        for last in (False, True):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                theirs = answer(op.op, standing(torch, args, last), kwargs)
+                here = answer(find(op), standing(ag, mine[0], last), mine[1])
+            assert (here == "asked") == (theirs == "asked"), (last, here, theirs)

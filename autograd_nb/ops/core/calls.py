@@ -274,7 +274,7 @@ def unary_call(op: Pointwise) -> Callable[..., Any]:
 
     def first(input: Any) -> Any:
         if not isinstance(input, Tensor) and not hasattr(input, "_decide"):
-            if is_foreign(input):
+            if is_foreign(input) and op.name in OPS:
                 return asked.redefined(OPS[op.name].call, (input,), {})
             only_tensors(op.name, input, None)
         return op.slow((input,))
@@ -299,7 +299,7 @@ def binary_call(op: Pointwise, operator: bool = False, arrays: bool = False) -> 
     """
 
     def first(input: Any, other: Any) -> Any:
-        if not (isinstance(input, Tensor) and isinstance(other, (Tensor, float, int))) and foreign_among((input, other)):
+        if not (isinstance(input, Tensor) and isinstance(other, (Tensor, float, int))) and op.name in OPS and foreign_among((input, other)):
             return asked.redefined(OPS[op.name].call, (input, other), {})
         if operator and not acceptable(other):
             taken = of_array(other, input, op.name == "div") if arrays else other

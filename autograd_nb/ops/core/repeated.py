@@ -42,6 +42,7 @@ from ...graph.noted import ELEMENTS, Checks, Notes, Text, Unfit
 from ...overriding import Overrides
 from ...shapes import Layout
 from ...tensor import Tensor, refresh
+from .foreign import asked, foreign_among
 from .known_calls import LAYOUTS, Known
 
 _by_age = attrgetter("seq")
@@ -404,11 +405,16 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
                 table[layout] = False if layout.size <= ELEMENTS else None
         except (AttributeError, IndexError, TypeError):
             known = None
-        if not known or launch._observing or Overrides.standing or state.inference:
-            if known is False:
-                table[layout] = Repeated(table, layout)
-            return function(*args, **options)
-        return known.run(function, args, options)  # type: ignore[union-attr]
+        try:
+            if not known or launch._observing or Overrides.standing or state.inference:
+                if known is False:
+                    table[layout] = Repeated(table, layout)
+                return function(*args, **options)
+            return known.run(function, args, options)  # type: ignore[union-attr]
+        except (TypeError, AttributeError):
+            if not foreign_among((*args, *options.values())):
+                raise
+        return asked.redefined(getattr(call, "public", call), args, options)
 
     # (as `functools.wraps`, which at import would run ten functions for each of five hundred)
     call.__module__, call.__name__, call.__qualname__, call.__doc__ = function.__module__, function.__name__, function.__qualname__, function.__doc__
