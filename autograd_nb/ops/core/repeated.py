@@ -57,7 +57,7 @@ class _Call(Checks):
 
     def __init__(self, args: tuple[Any, ...], options: dict[str, Any]):
         super().__init__()
-        self.names |= {"_state": state, "_refresh": refresh}
+        self.names |= {"_state": state, "_refresh": refresh, "_are_ints": frozenset((int,)).issuperset}
         self.operands: dict[str, Tensor] = {}
         self.differs("_state.grad", "is not", state.grad)
         self.lines.append(f"if len(options) != {len(options)}: return None")
@@ -78,6 +78,8 @@ class _Call(Checks):
                 self._argument(part, t)
         else:
             self.same(name, a)
+            if kind is tuple and set(map(type, a)) == {int}:  # True is equal to 1
+                self.lines.append(f"if not _are_ints(map(type, {name})): return None")
 
     def _operand(self, name: str, t: Tensor) -> None:
         for other, known in self.operands.items():
