@@ -20,6 +20,13 @@ _MASK, _FACTOR = (1 << 64) - 1, 0x9E3779B97F4A7C15
 class Trail:
     """One group's: ``numbers[n]`` after its n-th call, ``last`` of which is the latest."""
 
+    ranks: tuple[int, ...]
+    last: int
+    first: int
+    agreed: int
+    told: int
+    next: int
+
     def __init__(self, ranks: tuple[int, ...], own: int):
         self.ranks, self.last, self.first, self.agreed, self.told = ranks, 0, 1, 0, 0
         self.next = ranks[(ranks.index(own) + 1) % len(ranks)]  # who is told

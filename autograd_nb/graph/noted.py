@@ -135,6 +135,8 @@ class Replays:
     """
 
     __slots__ = ("due", "fresh", "missed", "replays")
+    due: int
+    missed: int
 
     def __init__(self, due: int):
         self.missed, self.due = 0, due
@@ -161,7 +163,7 @@ class Notes:
         self.slots: dict[int, str] = {id(a): f"s{i}" for i, a in enumerate(arrays)}
         self.shared: dict[int, list[np.ndarray]] = {}  # the memory of slots -> which of them
         for a in arrays:
-            self.shared.setdefault(id(_root(a)), []).append(a)
+            self.shared.setdefault(id(root(a)), []).append(a)
         self._foreign: set[int] | None = None
         self._arrays = arrays  # which keeps them, and so their ids
         self.own: dict[int, np.ndarray] = {}  # memory of the pass's own, by id
@@ -184,15 +186,15 @@ class Notes:
     def _argument(self, a: Any, writes: bool) -> Any:
         if isinstance(a, list):
             return [self._argument(x, writes) for x in a]
-        return self._place(a, writes) if isinstance(a, np.ndarray) else a
+        return self.place(a, writes) if isinstance(a, np.ndarray) else a
 
-    def _place(self, a: np.ndarray, writes: bool) -> _Place:
+    def place(self, a: np.ndarray, writes: bool) -> Place:
         if a.size > ELEMENTS:
             raise Unfit("large arrays")
         slot = self.slots.get(id(a))
         if slot is not None:
-            return _Place(slot, a, a, 0, writes)
-        whole = _root(a)
+            return Place(slot, a, a, 0, writes)
+        whole = root(a)
         among = self.shared.get(id(whole))
         if among is not None:
             if len(among) > 1:
@@ -201,43 +203,51 @@ class Notes:
             begin, rest = divmod(_address(a) - _address(found), a.itemsize)
             if rest or begin < 0 or a.dtype != found.dtype or begin + a.size > found.size:
                 raise Unfit("memory that is read as another dtype")
-            return _Place(self.slots[id(found)], found, a, begin, writes)
+            return Place(self.slots[id(found)], found, a, begin, writes)
         if id(whole) not in self.own:
             if not writes and a.size and not Dims.holds(whole) and id(whole) in self._of_tensors():
                 raise Unfit("a tensor that is no part of the graph")
             self.own[id(whole)] = whole
         if writes:
             self.written.add(id(whole))
-        return _Place("", whole, a, (_address(a) - _address(whole)) // a.itemsize, writes)
+        return Place("", whole, a, (_address(a) - _address(whole)) // a.itemsize, writes)
 
     def _of_tensors(self) -> set[int]:
         """Return the memory of all tensors, which is asked for what is read but was never written."""
         if self._foreign is None:
             among = [t for t in living(ownership.tensor) if t.__class__ is ownership.tensor]
             found = [getattr(t, "_data", None) for t in among]  # None: another thread is just making it
-            self._foreign = {id(_root(a)) for a in found if a is not None}
+            self._foreign = {id(root(a)) for a in found if a is not None}
         return self._foreign
 
     def unfit(self, *_: Any) -> Any:
         self.why = self.why or "values that Python looks at"
 
-    escapes = constant = draw = problem = unfit
+    escapes: Callable[..., Any] = unfit
+    constant: Callable[..., Any] = unfit
+    draw: Callable[..., Any] = unfit
+    problem: Callable[..., Any] = unfit
 
     def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: Any = ()) -> None:
         self.unfit()
         function(*arrays)
 
 
-class _Place:
+class Place:
     """An array argument: elements of ``whole``, which is one of the pass's arrays, named ``slot``, or memory of its own ("")."""
 
     __slots__ = ("array", "begin", "slot", "whole", "writes")
+    array: Any
+    begin: int
+    slot: str
+    whole: Any
+    writes: bool
 
     def __init__(self, slot: str, whole: np.ndarray, array: np.ndarray, begin: int, writes: bool):
         self.slot, self.whole, self.array, self.begin, self.writes = slot, whole, array, begin, writes
 
 
-def _root(array: np.ndarray) -> np.ndarray:
+def root(array: np.ndarray) -> np.ndarray:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -252,6 +262,11 @@ def _address(array: np.ndarray) -> int:
 
 class Text:
     """The text that repeats launches: what they write that is kept afterwards (``fresh``) is new each time, other memory its own."""
+
+    checks: Checks
+    notes: Notes
+    writable: set[str]
+    names: dict[str, Any]
 
     def __init__(self, checks: Checks, notes: Notes, writable: set[str] = frozenset()):  # type: ignore[assignment]
         if notes.why:
@@ -315,7 +330,7 @@ class Text:
             if id(a) not in self.checks.turns:
                 raise Unfit("a draw that is no part of the graph")
             return self.checks.turns[id(a)]
-        if not isinstance(a, _Place):
+        if not isinstance(a, Place):
             self.names[name] = a
             return name
         of = a.slot

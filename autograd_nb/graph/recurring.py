@@ -106,6 +106,8 @@ class Root(Replays):
     """A root keeps what is known of the passes from one kind of root. ``divisible``: they may be told apart where they are many."""
 
     __slots__ = ("crowded", "divisible")
+    crowded: bool
+    divisible: bool
 
     def __init__(self, divisible: bool) -> None:
         super().__init__(FIRST)

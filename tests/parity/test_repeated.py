@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -19,6 +17,7 @@ REPEATED: list[str] = []
 
 @pytest.mark.parity
 @pytest.mark.parametrize("op", [op for op in op_db if not opdb.outside(opdb.title(op))], ids=opdb.title)
+@pytest.mark.filterwarnings("ignore")
 def test_op(op):
     function = opdb.find(op)
     for dtype in (torch.float32, torch.int64, torch.complex64, torch.bfloat16):
@@ -29,8 +28,7 @@ def test_op(op):
                 args, options = opdb.ours([sample.input, *sample.args]), opdb.ours(sample.kwargs)
             except opdb.Unsupported:
                 continue
-            with verified_calls() as names, warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with verified_calls() as names:
                 try:
                     for _ in range(3):  # it is noted the third time
                         function(*args, **options)

@@ -47,6 +47,11 @@ def changed(change: Callable[[Tensor], Any], value: Any) -> Any:
 class Call:
     """One call: the function, its name and arguments, and the tensors among these."""
 
+    func: Function
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    name: str
+    tensors: list[Tensor]
     apply: ClassVar[Any]  #: what becomes of a call with tensors in parts (see `rules`)
 
     def __init__(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], again: Function | None = None):

@@ -166,6 +166,7 @@ class UnaryNode(PointwiseNode):
     """A recorded op of one operand: its edge stands by itself."""
 
     __slots__ = ("edge",)
+    edge: Any
 
     @property
     def edges(self) -> tuple[Any, ...]:
@@ -189,6 +190,7 @@ class SpecKind:
     scalar_names: list[int]
     compute: str
     conjugate: bool
+    halves: dict[int, str]
     save: int
 
     def __init__(self, op: Pointwise, avals: tuple[Any, ...], out: dtype, mask: int):
@@ -241,6 +243,7 @@ class Spec:
     save: int
     node: type[PointwiseNode]
     backward_memo: Memo
+    token: object | None
 
     def __init__(self, op: Pointwise, avals: tuple[Any, ...], out: Layout, mask: int):
         self.op, self.avals, self.out, self.mask, self.node = op, avals, out, mask, op.node

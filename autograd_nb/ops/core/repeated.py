@@ -113,7 +113,25 @@ def _refreshed(view: Tensor) -> None:
 
 
 class _Calls(Notes):
-    """The observer of a call, which repeats the checks of values."""
+    """The observer of a call, which repeats the checks of values. ``constants``: memory of numbers that Python has written, the same each time."""
+
+    def __init__(self, arrays: Sequence[np.ndarray]):
+        super().__init__(arrays)
+        self.constants: dict[int, np.ndarray] = {}
+
+    def constant(self, array: np.ndarray) -> None:  # type: ignore[override]
+        whole = noted.root(array)
+        if id(whole) in self.shared or id(whole) in self.written:
+            self.unfit()
+        self.constants[id(whole)] = whole
+
+    def place(self, a: np.ndarray, writes: bool) -> noted.Place:
+        whole = noted.root(a)
+        if id(whole) in self.constants:
+            if writes:
+                raise Unfit("numbers of Python's that are written over")
+            self.own[id(whole)] = whole
+        return super().place(a, writes)
 
     def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: Any = ()) -> None:
         function(*arrays)
@@ -130,9 +148,15 @@ class _Calls(Notes):
 class Repeat(Text):
     """The text that does again what a call did. ``born``: the age of what was recorded before it."""
 
-    def __init__(self, call: _Call, notes: Notes, born: int):
+    operands: dict[str, Tensor]
+    born: int
+    given: set[int]
+    versions: dict[int, str]
+    constants: dict[int, Any]
+
+    def __init__(self, call: _Call, notes: _Calls, born: int):
         super().__init__(call, notes)
-        self.operands, self.born = call.operands, born
+        self.operands, self.born, self.constants = call.operands, born, notes.constants
         self.names |= {**FINISHING, "_Output": Output}
         self.after: list[str] = []
         self.given = {id(t) for t in call.operands.values()}
@@ -146,13 +170,15 @@ class Repeat(Text):
         self.names[name] = value
         return name
 
-    def array(self, data: Any) -> str:
-        """Return the text of an array that a node or a result keeps: an operand's, or new memory."""
+    def array(self, data: Any, kept: bool = True) -> str:
+        """Return the text of an array that a node or a result keeps: an operand's, or new memory. ``kept``: or numbers that nobody will change."""
         if data.__class__ is not np.ndarray:
             raise Unfit("memory of another kind")
-        place = self.notes._place(data, False)
+        place = self.notes.place(data, False)
         if place.array.dtype != place.whole.dtype:
             raise Unfit("memory that is read as another dtype")
+        if kept and id(place.whole) in self.constants:
+            return self.constant(data)
         name = place.slot or self.new(place.whole)
         return name if place.array is place.whole else f"{name}[{place.begin}:{place.begin + place.array.size}]"
 
@@ -256,10 +282,10 @@ class Repeat(Text):
         if t.__class__ is not Tensor or t._grad is not None or t._leaf_hook_set is not None or t.__dict__:
             raise Unfit("a result of another kind")
         base = None if t._view is None else self.tensor(t._view)
-        if base is None and self.notes._place(t._data, False).slot:
+        if base is None and self.notes.place(t._data, False).slot:
             raise Unfit("a result in memory of others")
         name = self.made[id(t)] = f"o{len(self.made)}"
-        self.after.append(f"{name} = _make({self.array(t._data)}, {self.constant(t._layout)}, {self.version(t._version_)})")
+        self.after.append(f"{name} = _make({self.array(t._data, False)}, {self.constant(t._layout)}, {self.version(t._version_)})")
         if base is not None:
             self.after.append(f"{name}._view, {name}._seen, {name}._view_kind = {base}, {t._seen}, {self.constant(t._view_kind)}")
         if t._edge is not None:
@@ -280,7 +306,7 @@ def _before(kind: type, name: str) -> list[type]:
     return found
 
 
-def _repeat(call: _Call, notes: Notes, born: int, out: Any) -> tuple[Callable[..., Any], int]:
+def _repeat(call: _Call, notes: _Calls, born: int, out: Any) -> tuple[Callable[..., Any], int]:
     """Return ``repeat(args, options)``, None where they differ, and how many bytes it holds; ``out``: what the call has returned."""
     if notes.why or not notes.lines:
         raise Unfit(notes.why or "nothing is computed")
@@ -327,6 +353,8 @@ class Repeated(Known):
     """One keeps what is known of a public function's calls with a first operand of one layout, by which it stands in ``table``."""
 
     __slots__ = ("layout", "table")
+    layout: Layout
+    table: dict[Layout, Any]
 
     def __init__(self, table: dict[Layout, Any], layout: Layout):
         super().__init__()
