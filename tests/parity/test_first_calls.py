@@ -65,13 +65,9 @@ def test_first_call(name):
         assert bool(first) == bool(asked(torch, op.op, args, kwargs))
 
 
-#: what takes no time to call, so that nothing stands around it which would ask; it asks as soon as any such class was met
-UNASKED = {
-    "addcdiv", "addcmul", "angle", "bernoulli", "broadcast_tensors", "clone", "conj", "conj_physical", "diagonal", "equal", "expand_as", "full_like",
-    "gcd", "igamma", "igammac", "imag", "lcm", "linspace", "logspace", "meshgrid", "movedim", "nn.functional.gelu", "permute", "positive", "rand_like",
-    "randint_like", "randn_like", "real", "resize_as_", "resolve_conj", "resolve_neg", "rsub", "sgn", "special.ndtr", "special.xlog1py", "transpose",
-    "unbind", "unfold", "view_as", "view_as_complex", "view_as_real",
-}  # fmt: skip
+def is_repeated(function: Any) -> bool:
+    """Whether a public function is one of those around which something stands that asks; views and quick ones do once such a class was met."""
+    return getattr(getattr(function, "__wrapped__", None), "public", None) is function
 
 
 def standing(library: Any, args: Any, last: bool) -> Any:
@@ -103,13 +99,7 @@ def answer(function: Any, args: Any, kwargs: Any) -> str:
         return type(error).__name__
 
 
-#: methods, of which some work on a copy here, what PyTorch has for itself, and where an index is asked for first
-OTHERS = {
-    "item", "cdouble", "cfloat", "cauchy", "exponential", "geometric", "log_normal", "uniform", "hash_tensor", "nn.functional.max_unpool1d",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [name for name in OPS if name not in UNASKED | OTHERS and name[0] != "_"])
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if is_repeated(find(op)) and name != "nn.functional.max_unpool1d"])
 def test_a_class_that_is_no_tensor_is_asked_at_the_first_call(name):
     op = OPS[name]
     for sample in (samples_of(op, torch.float32, False) or samples_of(op, torch.int64, False))[:1]:
