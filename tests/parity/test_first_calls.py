@@ -6,6 +6,7 @@ import contextlib
 import gc
 import types
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -34,6 +35,14 @@ CLASSES = {torch: noting(torch), ag: noting(ag)}
 OPS = {op.name: op for op in op_db if isinstance(find(op), types.FunctionType)}
 
 
+def calls_of(op: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """The arguments of an op's first sample, PyTorch's and ours, where we have such tensors."""
+    for sample in (samples_of(op, torch.float32, False) or samples_of(op, torch.int64, False))[:1]:
+        args, kwargs = (sample.input, *sample.args), sample.kwargs
+        with contextlib.suppress(Unsupported, RuntimeError):
+            yield args, kwargs, ours((args, kwargs))
+
+
 def asked(library: Any, function: Any, args: Any, kwargs: Any) -> list[str]:
     """What the class is asked in one call; its error, if there is one, is not the question."""
     cls = CLASSES[library]
@@ -54,12 +63,7 @@ def asked(library: Any, function: Any, args: Any, kwargs: Any) -> list[str]:
 @pytest.mark.parametrize("name", OPS)
 def test_first_call(name):
     op = OPS[name]
-    for sample in (samples_of(op, torch.float32, False) or samples_of(op, torch.int64, False))[:1]:
-        args, kwargs = (sample.input, *sample.args), sample.kwargs
-        try:
-            mine = ours((args, kwargs))
-        except (Unsupported, RuntimeError):
-            continue
+    for args, kwargs, mine in calls_of(op):
         first, later = asked(ag, find(op), *mine), asked(ag, find(op), *mine)
         assert first == later
         assert bool(first) == bool(asked(torch, op.op, args, kwargs))
@@ -102,12 +106,7 @@ def answer(function: Any, args: Any, kwargs: Any) -> str:
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if is_repeated(find(op)) and name != "nn.functional.max_unpool1d"])
 def test_a_class_that_is_no_tensor_is_asked_at_the_first_call(name):
     op = OPS[name]
-    for sample in (samples_of(op, torch.float32, False) or samples_of(op, torch.int64, False))[:1]:
-        args, kwargs = (sample.input, *sample.args), sample.kwargs
-        try:
-            mine = ours((args, kwargs))
-        except (Unsupported, RuntimeError):
-            continue
+    for args, kwargs, mine in calls_of(op):
         for last in (False, True):
             gc.collect()  # of classes that were met before nothing is left
             with warnings.catch_warnings():
