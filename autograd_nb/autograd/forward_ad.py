@@ -10,7 +10,7 @@ Source: https://docs.pytorch.org/docs/stable/autograd.html#forward-mode-automati
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -22,8 +22,10 @@ from ..ops.creation.cast import cast
 from ..ops.creation.create import new_full
 from ..shapes import overlaps_itself
 from ..tensor import Tensor, _new
+from .carried import Carrier
 from .function import Function
 from .interpreters import Wrapped, WrappedLayout, active, depth, innermost
+from .pytree import tree_flatten, tree_unflatten
 from .tangents import lying_as
 from .transforms import by_duals, pushed
 
@@ -454,18 +456,17 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     number = _number(level, "unpack_dual")
     if number is None:
         return UnpackedDualTensor(tensor, None)
-    primal, tangent = _parts(tensor, number)
-    if tangent is None and isinstance(tensor, Wrapped) and not isinstance(tensor, Dual):
-        return _inside(tensor, number)
-    return UnpackedDualTensor(primal, tangent)
+    return UnpackedDualTensor(*_split(tensor, number))
 
 
-def _inside(tensor: Any, number: int) -> UnpackedDualTensor:
-    """Return a batch of duals as seen from inside the vmap."""
+def _split(tensor: Any, level: int) -> tuple[Any, Tensor | None]:
+    """Return the primal and the tangent of a level, also of a batch of duals as seen from inside the vmap."""
+    if not isinstance(tensor, Wrapped) or isinstance(tensor, Dual):
+        return _parts(tensor, level)
     from .batching.batched import batch
 
-    primal, tangent = unpack_dual(tensor.value)
-    return UnpackedDualTensor(batch(primal, tensor.level), None if tangent is None else batch(tangent, tensor.level))
+    primal, tangent = _split(tensor.value, level)  # type: ignore[attr-defined]
+    return batch(primal, tensor.level), None if tangent is None else batch(tangent, tensor.level)
 
 
 def _moved_by(function: Callable[..., list[Tensor]], primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor]:
@@ -478,6 +479,59 @@ def _moved_by(function: Callable[..., list[Tensor]], primals: Sequence[Tensor], 
 
 
 by_duals.append(_moved_by)
+
+
+def _moving(value: Any) -> Dual | None:
+    """Return the tensor with a tangent that a value is, or whose samples it holds."""
+    while isinstance(value, Wrapped) and not isinstance(value, Dual):
+        value = getattr(value, "value", None)
+    return value if isinstance(value, Dual) else None
+
+
+def _has_tangents(values: Iterable[Any]) -> bool:
+    return bool(_levels.stack) and any(_moving(v) is not None for v in values)
+
+
+def _joined(primal: Any, tangent: Any, level: int) -> Tensor:
+    """Return a tensor with a tangent of a level around the vmaps whose samples these are."""
+    if isinstance(primal, Wrapped) and not isinstance(primal, Dual):
+        from .batching.batched import batch
+
+        beside = tangent if isinstance(tangent, Wrapped) and tangent.level == primal.level else primal._beside(tangent)
+        return batch(_joined(primal.value, beside.value, level), primal.level)  # type: ignore[attr-defined]
+    return dual(primal, tangent, level)
+
+
+def _carried(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of a transform that goes backwards; see `carried`."""
+    if not _levels.stack:
+        return function(*args, **kwargs)
+    flat, spec = tree_flatten((args, kwargs))
+    moving = [d for d in map(_moving, flat) if d is not None]
+    if not moving:
+        return function(*args, **kwargs)
+    level, whole = max(d.level for d in moving), []
+
+    def tensors(*values: Any) -> tuple[Tensor, ...]:
+        given, named = tree_unflatten(list(values), spec)
+        whole[:] = tree_flatten(function(*given, **named))
+        return tuple([t for t in whole[0] if isinstance(t, Tensor)])
+
+    if any(isinstance(t, Dual) for t in flat):
+        out, moved = _pushed(tensors, *_taken_apart(flat, level), level)
+    else:  # samples of a vmap inside of the level
+        parts = [_split(t, level) if _moving(t) is not None else (t, None) for t in flat]
+        where = [i for i, (_, tangent) in enumerate(parts) if tangent is not None]
+
+        def of_moving(*live: Any) -> Any:
+            return tensors(*[live[where.index(i)] if i in where else primal for i, (primal, _) in enumerate(parts)])
+
+        out, moved = pushed(of_moving, tuple([parts[i][0] for i in where]), [parts[i][1] for i in where])
+    found = iter([_joined(o, m, level) for o, m in zip(out, moved, strict=True)])
+    return tree_unflatten([next(found) if isinstance(t, Tensor) else t for t in whole[0]], whole[1])
+
+
+Carrier.call, Carrier.among = staticmethod(_carried), staticmethod(_has_tangents)
 
 
 @contextmanager

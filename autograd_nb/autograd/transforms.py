@@ -25,6 +25,7 @@ from ..tensor import Tensor, edge
 from .api import grad as backward_pass
 from .batching.batched import Batched, Level, batch, levels, materialize
 from .batching.vmap import vmap
+from .carried import Carrier, carrying, pulled_back, refuse_captured
 from .pytree import tree_flatten, tree_map, tree_unflatten
 from .tangents import lying_as
 
@@ -125,6 +126,8 @@ class _Trace:
             name = "jvp(f, primals, tangents)" if forward else "vjp(f, *primals)"
             raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = [])")
         self.outputs = [_peel(t, self.base) for t in outputs]
+        if not forward:
+            refuse_captured(outputs, name)
         self.like = outputs
         self.outside = recording and (connected or reaches([edge(t) for t in self.outputs], set(self.leaves)))
 
@@ -292,6 +295,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     """
 
     @functools.wraps(func)
+    @carrying
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
         trace = _Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "grad_and_value(f)(*args)")
@@ -344,6 +348,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     >>> torch.func.vjp(lambda x: x * x, torch.tensor([1., 2.]))[1](torch.ones(2))
     (tensor([2., 4.]),)
     """
+    if Carrier.among(tree_flatten(list(primals))[0]):
+        return pulled_back(vjp, func, primals, has_aux)
     trace = _Trace(func, primals, has_aux, "vjp(f, *primals)")
     for t in trace.like:
         if t.dtype.category < 2:
@@ -514,6 +520,7 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
+    @carrying
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
         _only_real(args, "jacrev", "inputs")
