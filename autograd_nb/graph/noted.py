@@ -6,7 +6,8 @@ What `recurring` does for backward passes and `ops.core.known_calls` for the for
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -231,6 +232,16 @@ class Notes:
     def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: Any = ()) -> None:
         self.unfit()
         function(*arrays)
+
+
+@contextmanager
+def observed(notes: Notes) -> Iterator[None]:
+    """Let notes be taken of this thread's launches within the context; where random numbers were drawn they are of no use."""
+    drawn = place()
+    with launch.observe(notes):
+        yield
+    if place() != drawn:
+        notes.why = "random numbers"
 
 
 class Place:

@@ -22,13 +22,12 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import launch
 from ..config import settings
 from ..overriding import Overrides
-from . import noted, ownership
+from . import ownership
 from .modes import state
 from .node import Node, Output
-from .noted import Checks, Notes, Replays, Text, Unfit
+from .noted import Checks, Notes, Replays, Text, Unfit, observed
 
 #: passes from one kind of root before one is noted (0: none is), and as many others before another; more where that was of no use
 FIRST = int(os.environ.get("AUTOGRAD_NB_RECURRING", "20"))
@@ -152,11 +151,9 @@ class Root(Replays):
         except Unfit:
             self.due *= 2
             return None
-        notes, drawn = Notes(graph.arrays), noted.place()
-        with launch.observe(notes):
+        notes = Notes(graph.arrays)
+        with observed(notes):
             found = again()
-        if noted.place() != drawn:
-            notes.why = "random numbers"
         try:
             self.keep(replay(graph, notes, found))
         except Unfit:  # large arrays, mostly: others that come to this line may be small

@@ -290,7 +290,7 @@ class _Known:
         given = function.__defaults__ or ()
         self.defaults = dict(zip(self.names[len(self.names) - len(given) :], given, strict=True))
         self.read = list(takes) or self.names
-        self.in_order = next((n for n in range(len(self.read)) if self.read[n] != self.names[n]), len(self.read))  # as many by place
+        self.by_place = next((n for n in range(len(self.read)) if self.read[n] != self.names[n]), len(self.read))  # as many by place
         self.open = [n for n in self.names if n not in self.defaults]
         self.name, self.flags = function.__name__.removeprefix("_f_"), flags_of(function).keys() & set(self.read)
         self.function = function
@@ -317,7 +317,7 @@ class _Known:
             made = self.plan(False, *args)
             if made is not None:
                 return self.memo.keep(found, made), None
-        n = self.in_order
+        n = self.by_place
         out = self.long(*args[:n], **dict(zip(self.read[n:], args[n:], strict=True)))
         if usual:
             made = self.plan(True, *args)

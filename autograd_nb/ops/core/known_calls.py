@@ -12,7 +12,7 @@ from typing import Any
 from ... import launch
 from ...graph import noted, ownership, recurring
 from ...graph.modes import state
-from ...graph.noted import Checks, Notes, Replays, Text, Unfit
+from ...graph.noted import Checks, Notes, Replays, Text, Unfit, observed
 from ...overriding import Overrides
 
 CALLS = 4  #: kinds of calls that are kept for operands of one layout
@@ -73,11 +73,9 @@ class Known(Replays):
     def noted(self, forward: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
         """Return the result of the call, and what makes its replay of what was noted. Unfit, before it is made, where it is none to be noted."""
         call = _Call(args)
-        notes, drawn = Notes(call.arrays), noted.place()
-        with launch.observe(notes):
+        notes = Notes(call.arrays)
+        with observed(notes):
             out = forward(*args)
-        if noted.place() != drawn:
-            notes.why = "random numbers"
         return out, lambda: call.replay(notes, out)
 
     def keep(self, found: Callable[..., Any]) -> None:

@@ -38,7 +38,7 @@ from ...graph.node import (
     several_edges_lines,
     single_edge_lines,
 )
-from ...graph.noted import ELEMENTS, Checks, Notes, Text, Unfit
+from ...graph.noted import ELEMENTS, Checks, Notes, Text, Unfit, observed
 from ...overriding import Overrides
 from ...shapes import Layout
 from ...tensor import Tensor, refresh
@@ -371,13 +371,11 @@ class Repeated(Known):
         if not _warning.acquire(False):
             raise Unfit("another thread listens")
         try:
-            notes, drawn, born = _Calls(call.arrays), noted.place(), sequence()
-            with launch.observe(notes), _listening(notes):
+            notes, born = _Calls(call.arrays), sequence()
+            with observed(notes), _listening(notes):
                 out = function(*args, **options)
         finally:
             _warning.release()
-        if noted.place() != drawn:
-            notes.why = "random numbers"
         return out, lambda: _repeat(call, notes, born, out)
 
 
