@@ -95,7 +95,9 @@ def test_grid_sample_derivatives(mode, padding):
 def test_grid_sample_outside_and_nan():
     x = torch.ones(1, 1, 2, 2)
     grid = torch.tensor([[[[5.0, 0.0], [float("nan"), 0.0], [1e30, -1e30]]]])
-    assert F.grid_sample(x, grid, align_corners=False).tolist() == [[[[0, 0, 0]]]]
+    y = F.grid_sample(x, grid, align_corners=False).numpy()
+    np.testing.assert_array_equal(y, [[[[0, np.nan, 0]]]])  # a place that is nowhere has weights of nan
+    assert F.grid_sample(x, grid, "nearest", align_corners=False).tolist() == [[[[0, 0, 0]]]]
     assert F.grid_sample(x, grid, padding_mode="border", align_corners=False).tolist() == [[[[1, 1, 1]]]]
     with pytest.raises(RuntimeError, match="same batch size"):
         F.grid_sample(x, torch.zeros(2, 1, 1, 2), align_corners=False)
