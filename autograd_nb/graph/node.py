@@ -255,7 +255,7 @@ def several_edges_lines(edges: Sequence[str]) -> list[str]:
 
 def written(name: str, parameters: str, lines: list[str], file: str = __file__, **names: Any) -> Any:
     """Return the function of this text, whose frames count as the library's and not as the user's."""
-    text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
+    text = "\n    ".join([f"def {name}({parameters}):", *lines])
     exec(compile(text, f"{file} <{name}>", "exec"), names)
     return names.pop(name)  # (it would hold itself)
 

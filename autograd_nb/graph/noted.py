@@ -111,7 +111,7 @@ class Checks:
 
 _INTEGERS = frozenset((int, type(None)))
 #: what values that rules read may consist of: equal ones of one class make the same launches
-_PLAIN = frozenset((int, bool, str, type(None), Layout, dtypes.DType))
+_PLAIN = frozenset((int, bool, str, type(None), type(Ellipsis), Layout, dtypes.DType))
 
 
 def told(value: Any) -> Any:
@@ -123,6 +123,8 @@ def told(value: Any) -> Any:
         return kind, repr(value)  # (0.0 and -0.0 are equal)
     if isinstance(value, (tuple, list)):
         return kind, [told(v) for v in value]
+    if kind is slice:
+        return kind, [told(v) for v in (value.start, value.stop, value.step)]
     raise Unfit("a rule that reads an object")
 
 

@@ -272,14 +272,14 @@ def true_places(mask, out):
 
 
 def unravel(flat, shape, out):
-    """out[k, d] = coordinate d of flat index k in a tensor of ``shape`` (an int64 array)."""
+    """out[d, k] = coordinate d of flat index k in a tensor of ``shape`` (an int64 array)."""
     nd = shape.size
     for k in range(flat.size):
         rest = flat[k]
         for e in range(nd):
             d = nd - 1 - e
             n = shape[d]
-            out[k * nd + d] = rest % n
+            out[d * flat.size + k] = rest % n
             rest //= n
 
 

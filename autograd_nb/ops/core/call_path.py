@@ -39,12 +39,19 @@ from .recording import fitting, mark_inference, refuse_inference, store
 from .registry import flags_of, numpy_names, parameters_of
 from .repeated import repeated
 
+
+def _without_lists(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a key with what can be one in the place of lists."""
+    return tuple([(list, *a) if a.__class__ is list else a for a in key])
+
+
 #: what the texts call
 NAMES: dict[str, Any] = {
     "_new": blank, "_state": state, "_empty": np.empty, "_allocate": launch.empty, "_refresh": refresh, "_Output": Output,
     "_mark_inference": mark_inference, "_refuse_inference": refuse_inference, "_rewrite_history": rewrite_history, "_store": store,
     "_fitting": fitting, "_several_lists": SEVERAL_LISTS, "_same_storage": same_storage,
-    "_Tensor": Tensor, "_Size": Size, "_dtype": dtype, "_are_ints": frozenset((int,)).issuperset, **FINISHING,
+    "_Tensor": Tensor, "_Size": Size, "_dtype": dtype, "_are_ints": frozenset((int,)).issuperset,
+    "_without_lists": _without_lists, **FINISHING,
 }  # fmt: skip
 
 
@@ -165,6 +172,8 @@ def written_lines(args: str, numbers: bool = False) -> list[str]:
         "    if kind is tuple:",
         "        if not _are_ints(map(type, a)):",
         "            raise TypeError",
+        "    elif kind is list and _are_ints(map(type, a)):",
+        "        key = _without_lists(key)",
         *(indented(equal) if numbers else []),
         "    elif a is not None and kind is not _dtype:",
         "        raise TypeError",

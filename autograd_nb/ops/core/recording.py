@@ -66,12 +66,15 @@ def guarded(out: Any, *kept: Any) -> Any:
     For what PyTorch's node saves and ours can do without: only the counts are kept, not the memory.
     """
     if state.grad and out._rg and out._edge is not None:
-        node = getattr(out._edge, "node", out._edge)
+        node = out._edge
+        if node.__class__ is Output:
+            node = node.node
         versions = [t._version_ for t in kept if isinstance(t, Tensor)]
-        if any(v[0] < 0 for v in versions):
-            refuse_inference(node.edges)
+        for v in versions:
+            if v[0] < 0:
+                refuse_inference(node.edges)
+            node.stamp += v[0]
         node.versions = (*node.counters(), *versions)
-        node.stamp += sum(v[0] for v in versions)
     return out
 
 

@@ -8,6 +8,7 @@ the arguments as users write them, so that a repeated ``x.view(2, -1)`` is one l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from inspect import Signature, signature
 from typing import Any
 
@@ -53,8 +54,14 @@ def look(x: Tensor, recipe: tuple[Any, ...]) -> Any:
     return t
 
 
-def _look_at_several(x: Tensor, recipe: tuple[Any, ...]) -> tuple[Tensor, ...]:
+#: the recipe of calls that return their operand
+_ITSELF: tuple[Any, ...] = ((), None, None, None, None)
+
+
+def _look_at_several(x: Tensor, recipe: tuple[Any, ...]) -> Any:
     lays, cuts, node_class, recording, values = recipe
+    if cuts is None:  # each has a recipe of its own
+        return tuple([look(x, one) for one in lays]) if lays else x
     node = None
     if x._view is not None:
         refresh(x)
@@ -135,38 +142,44 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
 
 
 def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of a public function that reads its arguments and returns the (view op, \\*arguments) to call on the first.
+    """Decorator of a public function that reads its arguments and returns the (view op, \\*arguments) to call on the first, or a list of such.
 
     It may return a result too. Recipes are forgotten while launches are observed, when ops are to be seen being called.
     """
-    slow, first = numpy_names(function), function.__code__.co_varnames[0]
-    memo = Memo()
+    first, memo = function.__code__.co_varnames[0], Memo()
+    named = cache(lambda: numpy_names(function))  # (at the first call: a program calls few of them)
 
     def miss(key: Any, x: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        found = slow(**options) if x is None else slow(x, *args, **options)
-        if found.__class__ is not tuple or not found:
-            return found
+        args = args[: len(args) - len(options)]  # (the text has put the options behind)
+        found = named()(**options) if x is None else named()(x, *args, **options)
         if x is None:
-            x = options[first]
-        op, *arguments = found
-        layout = x._layout
-        if op.geometry is not None and ordinary(layout):
-            recipe = recipe_from(op, layout, arguments)
-            if key is not None:
-                memo.keep((key, layout), recipe)
-            return look(x, recipe)
-        out = op(x, *arguments)
-        if out.__class__ is list:
-            out = tuple(out)
-        seen = None if key is None else known(op, layout, arguments)
-        if seen is not None:
-            memo.remember((key, layout), seen)
+            x = options.get(first)
+        if found.__class__ is list:
+            views, recipes = zip(*[view_of(x, *one) for one in found], strict=True)
+            out: Any = views
+            recipe = None if None in recipes else (recipes, None, None, None, None)
+        elif found.__class__ is tuple and found:
+            out, recipe = view_of(x, *found)
+        else:
+            out, recipe = found, _ITSELF if found is x else None
+        if key is not None and recipe is not None:
+            memo.remember((key, x._layout), recipe)
         return out
 
     return shortcut(
         "x=None, /, *args, **options", "key, x._layout", ["return _look(x, plan)"], ["return _miss(key, x, args, options)"], memo=memo,
-        first=["if options:", "    return _miss(None, x, args, options)"], before=written_lines("args"), function=function, _look=look, _miss=miss,
+        before=["if options:", "    args = (*args, *options.values())", *written_lines("args"), "if options:", "    key = (key, *options)"],
+        function=function, _look=look, _miss=miss,
     )  # fmt: skip
+
+
+def view_of(x: Tensor, op: Any, *arguments: Any) -> tuple[Any, tuple[Any, ...] | None]:
+    """Return the view that the op makes, and the recipe for layouts like this one, or None where it has none."""
+    if op.geometry is not None and ordinary(x._layout):
+        recipe = recipe_from(op, x._layout, arguments)
+        return look(x, recipe), recipe
+    out = op(x, *arguments)
+    return tuple(out) if out.__class__ is list else out, known(op, x._layout, arguments)
 
 
 def known(op: Any, layout: Layout, arguments: Iterable[Any]) -> tuple[Any, ...] | None:

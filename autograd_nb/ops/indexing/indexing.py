@@ -22,13 +22,15 @@ from ..core.call_path import shortcut
 from ..core.memo import Memo, ordinary
 from ..core.recording import guarded
 from ..core.registry import OPS
+from ..core.repeated import repeated
 from ..core.structured import structured
 from ..core.views import geometry, look, recipe_from
 from ..creation.cast import cast, dense, relaid
 from ..creation.create import from_numpy, new_empty, new_full, tensor
 from ..shape.parts import _select
 from ..shape.shape import _alias, _with, expand
-from .picking import _combine, checked_index, memoized_pick, pick, true_indices
+from .by_mask import picked_by_mask, true_indices
+from .picking import _combine, checked_index, memoized_pick, pick
 
 
 def _as_index(value: Any) -> Any:
@@ -410,6 +412,32 @@ def _read(self: Tensor, index: Any, key: Any) -> Any:
     return out
 
 
+def _read_by_mask(self: Tensor, mask: Tensor) -> Any:
+    """Return self[mask], or self at other single tensors."""
+    y = picked_by_mask(pick, self, mask, (mask,))
+    return _read(self, mask, None) if y is None else y
+
+
+_ALL = slice(None)
+
+
+def _read_others(self: Tensor, index: Any) -> Any:
+    """Return self[index] of an index in which there may be tensors."""
+    if index.__class__ is tuple and index and index[-1].__class__ is Tensor and index[-1]._layout.dtype is dtypes.int64:
+        d = len(index) - 1
+        if d < self._layout.ndim and all(item.__class__ is slice and item == _ALL for item in index[:d]):
+            y = memoized_pick(pick, (self, index[d], (d,), d), d)
+            if y is not None:
+                return y
+    return _read_by_several(self, index)
+
+
+@repeated
+def _read_by_several(self: Tensor, index: Any) -> Any:
+    """Return self[index] of a tuple or list in which there are tensors."""
+    return _read(self, index, None)
+
+
 def _read_by_tensor(self: Tensor, index: Tensor) -> Tensor:
     """Return self[index] of integers, some of which are counted from the end or out of range."""
     layout = self._layout
@@ -417,7 +445,8 @@ def _read_by_tensor(self: Tensor, index: Tensor) -> Tensor:
 
 
 _getitem = shortcut(
-    "self, index", "key", ["return _look(self, plan)"], ["return _read(self, index, key)"],
+    "self, index", "key", ["return _look(self, plan)"],
+    ["if key is None:", "    return _read_others(self, index)", "return _read(self, index, key)"],
     memo=_views, name="__getitem__",
     first=[
         "kind, key = index.__class__, None",
@@ -425,11 +454,14 @@ _getitem = shortcut(
         "    if self._layout.ndim and index._layout.ndim and index._layout.dtype is _int64:",
         "        y = _memoized_pick(_pick, (self, index, (0,), 0), 0)",
         "        return _read_by_tensor(self, index) if y is None else y",
-        "    return _read(self, index, None)",
+        "    return _read_by_mask(self, index)",
+        "if kind is tuple and index and index[-1].__class__ is Tensor:",
+        "    return _read_others(self, index)",
     ],
     before=index_lines(),
     **VIEW_NAMES, Tensor=Tensor, _look=look, _read=_read, _int64=dtypes.int64, _memoized_pick=memoized_pick, _pick=pick,
-    _read_by_tensor=_read_by_tensor,
+    _read_by_tensor=_read_by_tensor, _read_by_mask=_read_by_mask, _read_others=_read_others,
 )  # fmt: skip
 _getitem.__annotations__ = {"index": "Any", "return": "Tensor"}
+_read_by_several.public = _getitem  # type: ignore[attr-defined]
 Tensor.__getitem__ = _getitem  # type: ignore[assignment]

@@ -19,9 +19,10 @@ from ..core.structured import tensor_argument
 from ..creation.cast import contiguous
 from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
+from .by_mask import picked_by_mask, true_indices
 from .gather import is_windows, memory_of
 from .index_select import put_
-from .picking import filling, index_put_op, pick, true_indices
+from .picking import filling, index_put_op, pick
 
 _masked_select = pick.variant("MaskedSelectBackward0", samples="x(3, 4).masked_select(mask(3, 4))")
 _masked_scatter = index_put_op.variant("MaskedScatterBackward0", samples="x(3, 4).masked_scatter(mask(3, 4), x(6))")
@@ -112,6 +113,9 @@ def masked_select(input, mask, *, out=None):
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError(f"masked_select: expected BoolTensor for mask (mask.dtype={mask.dtype})")
     not_for_barebone("masked_select", x.dtype)
+    y = picked_by_mask(_masked_select, x, mask, (x, mask)) if out is None and x._layout.shape == mask._layout.shape else None
+    if y is not None:
+        return y
     shape = broadcast_shapes(x.shape, mask.shape) or Size((1,))
     index = true_indices(expand(mask, shape))
     y = guarded(_masked_select(expand(x, shape), index, tuple(range(len(shape))), 0), x, mask)

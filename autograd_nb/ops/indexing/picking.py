@@ -16,9 +16,8 @@ from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut, tensor_lines
 from ..core.memo import Memo
 from ..core.numbers import SINGLE, number_as, plain_number
-from ..core.recording import store
-from ..core.registry import OPS, public
-from ..core.structured import Structured, structured, tensor_argument
+from ..core.registry import OPS
+from ..core.structured import Structured, structured
 from ..creation.cast import cast, clone, copied, dense, relaid
 from ..creation.create import new_empty, new_full
 from ..shape.shape import expand, reshape
@@ -30,15 +29,12 @@ _pick = Kernel("indexing.index", "pick")
 _pick_within = Kernel("indexing.index", "pick_within")
 _fill_within = Kernel("indexing.index", "fill_within")
 _put = Kernel("indexing.index", "put")
-_count_true = Kernel("indexing.index", "count_true")
-_true_places = Kernel("indexing.index", "true_places")
-_unravel = Kernel("indexing.index", "unravel")
 
 _INT = np.dtype(np.int64)
 SET, ADD, MUL = 0, 1, 2
 
 
-# ------------------------------------------------------------------------------------------ integers and masks
+# ---------------------------------------------------------------------------------------------------- integers
 
 
 @overridable
@@ -113,53 +109,6 @@ def _outside(x: Tensor, d: int, n: int, name: str) -> tuple[type[Exception], str
     if d == 1 or not x._layout.size:
         return RuntimeError, f"INDICES element is out of DATA bounds, axis_dim={n}"
     return usual
-
-
-def true_indices(mask: Tensor) -> Tensor:
-    """Return the flat indices (C order) of the true elements, a 1-d int64 tensor."""
-    flat = dense(mask)
-    found = np.empty(1, _INT)
-    _count_true(0, flat, found)
-    launch.escapes("nonzero() or a boolean mask, whose size depends on them")
-    out = new_empty((int(found[0]),), dtypes.int64)
-    if out._layout.size:
-        _true_places(0, flat, out._data)
-    return out
-
-
-@structured(linear="no", batch="samples", samples="mask(3, 4).nonzero()")
-def _nonzero(x):
-    """Return one row each, whose columns lie in one piece as PyTorch has them."""
-    flat = true_indices(OPS["ne"].call(x, 0) if x.dtype is not dtypes.bool_ else x)
-    out = new_empty((flat._layout.size, x.ndim), dtypes.int64)
-    if out._layout.size:
-        _unravel(0, flat._data, np.array(x.shape, _INT), out._data)
-    return relaid.forward(out, strides.ordered(out._layout.shape, (1, 0), out._layout.dtype)) if x.ndim > 1 else out
-
-
-@public()
-def nonzero(input, *, out=None, as_tuple=False):
-    """Return the indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim.
-
-    Source: https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html
-
-    >>> torch.nonzero(torch.tensor([0, 4, 0, 5]))
-    tensor([[1],
-            [3]])
-    """
-    x = tensor_argument(input, "nonzero")
-    if as_tuple:
-        return tuple(OPS["unbind"].call(_nonzero(x if x.ndim else reshape(x, 1)), 1))
-    y = _nonzero(x)
-    if out is None:
-        return y
-    return store(out, y, "nonzero", (x,))
-
-
-@public()
-def argwhere(input):
-    """Return `nonzero`, one row per element that is not zero; argwhere([0, 1, 1]) = [[1], [2]]."""
-    return _nonzero(tensor_argument(input, "argwhere"))
 
 
 def filling(value: Any, d: dtypes.dtype, name: str) -> Any:

@@ -14,7 +14,7 @@ from ..core.recording import scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..core.views import geometry, memoized_view
-from .shape import _zeros, alias_view
+from .shape import _alias, _zeros
 
 
 @structured(
@@ -77,12 +77,15 @@ def slice_dim(x: Tensor, d: int, start: int | None, stop: int | None, step: int 
     step = 1 if step is None else as_int(step, "step")
     if step < 1:
         raise ValueError(f"step must be greater than zero (step={step}); use flip() to reverse")
-    size = x._layout.shape[d]
+    op, *arguments = _slice_of(x._layout.shape[d], d, start, stop, step)
+    return op(x, *arguments)  # type: ignore[no-any-return]
+
+
+def _slice_of(size: int, d: int, start: int | None, stop: int | None, step: int) -> tuple[Any, ...]:
+    """Return the view op and its arguments that make ``[start:stop:step]`` along ``d``."""
     start, stop, _ = slice(start, stop, step).indices(size)
     count = max(0, -(-(stop - start) // step))
-    if count == size and step == 1:
-        return alias_view(x)
-    return _slice(x, d, start, count, step)
+    return (_alias,) if count == size and step == 1 else (_slice, d, start, count, step)
 
 
 @public()
@@ -197,6 +200,7 @@ def chunk(input, chunks, dim=0):
 
 
 @public()
+@memoized_view
 def tensor_split(
     input, indices_or_sections: int | Sequence[int] | Tensor | None = None, dim=0, *, indices: Sequence[int] | None = None,
     sections: int | None = None, tensor_indices_or_sections: Tensor | None = None,
@@ -211,9 +215,11 @@ def tensor_split(
         raise TypeError(f"tensor_split() takes one of indices, sections and tensor_indices_or_sections, got {len(given)}")
     if x.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
-    d = wrap_dim(dim, x.ndim)
-    n = x.shape[d]
-    how: Any = given[0]
+    return slices(x, wrap_dim(dim, x.ndim), given[0])
+
+
+def slices(x: Tensor, d: int, how: Any) -> list[tuple[Any, ...]]:
+    """Return the view op and its arguments for each part of ``x`` that `tensor_split` makes."""
     if isinstance(how, Tensor):
         if how.dtype is not dtypes.int64:
             raise RuntimeError(
@@ -225,6 +231,7 @@ def tensor_split(
                 f"{how.ndim} dims"
             )
         how = how.tolist()
+    n = x.shape[d]
     if isinstance(how, int):
         if how <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {how}")
@@ -233,7 +240,7 @@ def tensor_split(
         bounds = [sum(sizes[:i]) for i in range(how + 1)]
     else:
         bounds = [0, *how, n]
-    return tuple(slice_dim(x, d, a, b, 1) for a, b in pairwise(bounds))
+    return [_slice_of(n, d, a, b, 1) for a, b in pairwise(bounds)]
 
 
 @structured(

@@ -18,10 +18,11 @@ from ..core.numbers import several_argument
 from ..core.recording import fresh, kind_among, need_numbers, no_complex_derivative, not_for_barebone, not_for_lost, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
+from ..core.views import memoized_view
 from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again, placed
 from ..creation.create import as_tensor, new_empty, new_full
 from .cat import cat, check_joined, stack
-from .parts import _diagonal, _diagonal_backward, _select, _slice, tensor_split
+from .parts import _diagonal, _diagonal_backward, _select, _slice, slices
 from .shape import _transpose, expand, reshape, unsqueeze
 from .strided import copied_with_gaps
 
@@ -456,8 +457,9 @@ def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
     swap = indexing == "xy" and len(ts) > 1
     if swap:
         ts[0], ts[1] = ts[1], ts[0]
-    shape = [t._layout.size for t in ts]
-    grids = [expand(reshape(t, [-1 if k == i else 1 for k in range(len(ts))]), shape) for i, t in enumerate(ts)]
+    shape = tuple([t._layout.size for t in ts])
+    ones = (1,) * (len(ts) - 1)
+    grids = [expand(reshape(t, (*ones[:i], -1, *ones[i:])), shape) for i, t in enumerate(ts)]
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
@@ -552,7 +554,7 @@ column_stack: Any = _joined("column_stack", _columns, "Join as columns, 1-d tens
 
 
 def _split_along(name: str, rank: int, dim: int) -> Any:
-    def call(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor) -> tuple[Tensor, ...]:
+    def call(input, indices_or_sections: int | Sequence[int] | Tensor) -> tuple[Tensor, ...]:
         x = tensor_argument(input, name)
         if x.ndim < rank:
             raise RuntimeError(
@@ -565,12 +567,12 @@ def _split_along(name: str, rank: int, dim: int) -> Any:
                 f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {x.shape[d]} is not "
                 f"divisible by the split_size {parts}!"
             )
-        return tensor_split(x, indices_or_sections, d)
+        return slices(x, d, parts)
 
     call.__name__ = call.__qualname__ = name
     one = "[" * rank + "1" + "]" * rank
     call.__doc__ = f"Return the `tensor_split` along dim {dim} into equal parts or at indices. RuntimeError if uneven; {name}({one}, 1) = ({one},)."
-    return public()(call)
+    return public()(memoized_view(call))
 
 
 hsplit: Any = _split_along("hsplit", 1, 1)

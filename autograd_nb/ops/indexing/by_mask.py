@@ -1,0 +1,168 @@
+"""Boolean masks as integers: the places of what is true, and the elements picked there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, strides
+from ...codegen import threads
+from ...graph.modes import state
+from ...launch import Kernel
+from ...shapes import layout_of
+from ...tensor import Tensor, make
+from ..core.call_path import known, shortcut, tensor_lines
+from ..core.memo import Memo, ordinary
+from ..core.recording import guarded, mark_inference, store
+from ..core.registry import OPS, public
+from ..core.structured import Structured, structured, tensor_argument
+from ..creation.cast import dense
+from ..creation.create import new_empty
+from ..shape.shape import reshape
+from .picking import _pick, places
+
+_count_true = Kernel("indexing.index", "count_true")
+_true_places = Kernel("indexing.index", "true_places")
+_unravel = Kernel("indexing.index", "unravel")
+
+_INT = np.dtype(np.int64)
+_masks, _picked = Memo(), Memo()
+
+
+def _places_of(mask: Tensor) -> Tensor:
+    """Return `true_indices` of a mask whose like was not seen."""
+    flat = dense(mask)
+    found = np.empty(1, _INT)
+    _count_true(0, flat, found)
+    launch.escapes("nonzero() or a boolean mask, whose size depends on them")
+    out = new_empty((int(found[0]),), dtypes.int64)
+    if out._layout.size:
+        _true_places(0, flat, out._data)
+    layout = mask._layout
+    if ordinary(layout) and layout.contiguous and layout.size:
+        _masks.keep((layout,), (_count_true.entry(0, flat, found), _true_places.entry(0, flat, out._data), layout.size))
+    return out
+
+
+#: true_indices(mask): the flat indices (C order) of the true elements, a 1-d int64 tensor
+true_indices: Callable[[Tensor], Tensor] = shortcut(
+    "mask", "mask._layout,",
+    [
+        "count, places, size = plan",
+        "at = mask._data",
+        "if at.size != size:",
+        "    at = at[:size]",
+        "found = _empty(1, _INT)",
+        "count(at, found)",
+        "n = found.item()",
+        "data = _allocate(n, _INT)",
+        "if n:",
+        "    places(at, data)",
+        *tensor_lines("_layout_of((n,), None, _int64)"),
+        "return t",
+    ],
+    ["return _slow(mask)"], memo=_masks, _slow=_places_of, _INT=_INT, _layout_of=layout_of, _int64=dtypes.int64,
+)  # fmt: skip
+
+
+def _plan(x: Tensor, mask: Tensor) -> tuple[Any, ...] | None:
+    """Return what `picked_by_mask` does, or None where there is more to it: transforms, observers, other orders in memory, threads."""
+    layout, over = x._layout, mask._layout
+    k = over.ndim
+    if not ordinary(layout, over) or over.dtype is not dtypes.bool_ or not k or not layout.size or over.shape != layout.shape[:k]:
+        return None
+    if not (layout.usual or layout.ndim - k < 2) or not threads.alone(threads.PICKED * layout.size):
+        return None
+    dims = tuple(range(k))
+    p = places(layout, dims, 0)
+    if p.copied is not None:
+        return None
+    kind = layout.dtype
+    pick = _pick.entry(kind.carrier, p.loops, x._data, np.empty(0, _INT), np.empty(0, kind.carrier))
+    return _picked.keep((layout, over), (pick, p.loops, dims, layout.shape[k:], kind))  # type: ignore[no-any-return]
+
+
+#: picked_by_mask(op, x, mask, kept): ``op(x, index, dims, 0)`` at the places where a mask over the first dims holds, or None where there is
+#: more to it; changing one of ``kept`` is refused before a backward pass
+picked_by_mask: Callable[[Structured, Tensor, Tensor, tuple[Tensor, ...]], Tensor | None] = shortcut(
+    "op, x, mask, kept", "x._layout, mask._layout",
+    [
+        "pick, loops, dims, rest, kind = plan",
+        "index = _true_indices(mask)",
+        "layout = _layout_of((index._layout.size, *rest), None, kind)",
+        "data = _allocate(layout.size, kind.carrier)",
+        "if layout.size:",
+        "    pick(loops, x._data, index._data, data)",
+        *tensor_lines("layout"),
+        "if _state.grad:",
+        "    if x._rg or x._view is not None:",
+        "        op.record((x, index, dims, 0), t)",
+        "        _guarded(t, *kept)",
+        "elif _state.inference:",
+        "    _mark_inference(t)",
+        "return t",
+    ],
+    ["plan = _plan(x, mask)", "if plan is None:", "    return None"],
+    memo=_picked, _plan=_plan, _true_indices=true_indices, _layout_of=layout_of, _guarded=guarded,
+)  # fmt: skip
+
+
+def _sizes(x: Tensor) -> np.ndarray:
+    return np.array(x._layout.shape, _INT)
+
+
+def _coordinates(flat: Tensor, sizes: np.ndarray) -> Tensor:
+    """Return a row for each flat index into a tensor of these sizes; columns lie in one piece, as PyTorch has them."""
+    n, k = flat._layout.size, sizes.size
+    if k == 1:
+        return make(flat._data, layout_of((n, 1), None, dtypes.int64), flat._version_)
+    if not (n and k):
+        return make(flat._data[:0], strides.ordered((n, k), (1, 0) if k else (0, 1), dtypes.int64), [0, 0])
+    out = make(launch.empty(n * k, _INT), layout_of((n, k), (1, n), dtypes.int64), [0, 0])
+    _unravel(0, flat._data, sizes, out._data)
+    return out
+
+
+def _places_in(x: Tensor) -> Tensor:
+    """Return the flat indices of the elements that are not zero."""
+    return true_indices(x if x._layout.dtype is dtypes.bool_ else OPS["ne"].call(x, 0))
+
+
+@structured(linear="no", batch="samples", samples="mask(3, 4).nonzero()")
+def _nonzero(x):
+    return _coordinates(_places_in(x), _sizes(x))
+
+
+def _run(sizes: np.ndarray, input: Tensor) -> Tensor:
+    y = _coordinates(_places_in(input), sizes)
+    if state.inference:
+        mark_inference(y)
+    return y
+
+
+@public()
+@known("input._layout", lambda checked, input: _sizes(input) if checked else None, _run, takes=("input",))
+def nonzero(input, *, out=None, as_tuple=False):
+    """Return the indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html
+
+    >>> torch.nonzero(torch.tensor([0, 4, 0, 5]))
+    tensor([[1],
+            [3]])
+    """
+    x = tensor_argument(input, "nonzero")
+    if as_tuple:
+        return tuple(OPS["unbind"].call(_nonzero(x if x.ndim else reshape(x, 1)), 1))
+    y = _nonzero(x)
+    if out is None:
+        return y
+    return store(out, y, "nonzero", (x,))
+
+
+@public()
+def argwhere(input):
+    """Return `nonzero`, one row per element that is not zero; argwhere([0, 1, 1]) = [[1], [2]]."""
+    return nonzero(tensor_argument(input, "argwhere"))
