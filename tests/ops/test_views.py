@@ -17,6 +17,13 @@ VIEWS = {
     "reshape of a transpose": lambda t: t.t().reshape(-1),
     "flatten": lambda t: t.flatten(),
     "permute": lambda t: t.permute(1, 0),
+    "view of a list": lambda t: t.view([2, -1]),
+    "permute by a list": lambda t: torch.permute(t, dims=[1, 0]),
+    "transpose in words": lambda t: t.transpose(dim1=0, dim0=1),
+    "select in words": lambda t: torch.select(index=1, input=t, dim=-1),
+    "diagonal in words": lambda t: t.diagonal(dim1=1, dim2=0, offset=-1),
+    "chunk in words": lambda t: t.chunk(2, dim=1)[1],
+    "flatten in words": lambda t: t[None].flatten(start_dim=1),
     "T": lambda t: t.T,
     "mT": lambda t: t.mT,
     "unsqueeze": lambda t: t.unsqueeze(axis=-1),
@@ -26,6 +33,11 @@ VIEWS = {
     "narrow": lambda t: t.narrow(0, 1, 2),
     "diagonal": lambda t: t.diagonal(1),
     "split": lambda t: t.split([1, 3], 1)[1],
+    "tensor_split": lambda t: t.tensor_split(3, 1)[0],
+    "tensor_split at": lambda t: t.tensor_split([1, 3], dim=1)[1],
+    "tensor_split into one": lambda t: t.tensor_split(1)[0],
+    "hsplit": lambda t: torch.hsplit(t, 2)[1],
+    "meshgrid": lambda t: torch.meshgrid(t[0], t[1], indexing="xy")[1],
     "chunk": lambda t: t.chunk(3)[1],
     "unbind": lambda t: t.unbind(1)[2],
     "iteration": lambda t: list(t)[3],
@@ -198,3 +210,29 @@ def test_memory_in_front_of_a_part_is_the_array_s(dtype):
     part = torch.from_numpy(whole.copy())[1:]
     assert part.storage_offset() == 4
     np.testing.assert_array_equal(part.as_strided((2, 2), (4, 1), 0).numpy(), whole[:2, :2])
+
+
+def test_lists_are_read_each_time():
+    sizes = [2, 8]
+    assert x.view(sizes).shape == (2, 8)
+    sizes[:] = [8, 2]
+    assert x.view(sizes).shape == (8, 2)
+    assert [x.view(n).shape for n in ((16, 1), [1, 16], (16, 1), [1, 16])] == [(16, 1), (1, 16)] * 2
+    for _ in range(3):
+        with pytest.raises(TypeError):
+            x.view([True, 16])
+
+
+def test_what_stays_as_it_is_is_returned_each_time():
+    for t in (x, x[0], x.clone().requires_grad_()):
+        assert t.flatten(-1) is t
+        assert t.flatten(start_dim=-1) is t
+        assert t.flatten(-1) is t
+
+
+def test_words_are_no_numbers():
+    assert x.diagonal(offset=1).shape == x.diagonal(1).shape == (3,)
+    assert x.diagonal(dim1=1, dim2=0, offset=1)[0] == 4
+    assert x.diagonal(dim2=1, dim1=0, offset=1)[0] == 1
+    assert x.select(dim=1, index=0)[1] == 4
+    assert x.select(index=1, dim=0)[1] == 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from ...tensor import Tensor, make, wrap
 from .call_path import generated, indented, look_up_lines, node_lines, saving_lines, tensor_lines, unrecorded_lines  # fmt: skip
 from .foreign import asked, foreign_among, is_foreign
 from .numbers import number_argument, number_as
-from .recording import store
 from .registry import OPS
 from .scalars_first import legacy_options, scalars_first
 
@@ -26,20 +25,20 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------------------------------------------------ text
 
 
-def _kernel_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
-    """Return the lines that run the plan's kernel on ``arrays``; ``guarded``: among them are numbers, which may be too large."""
+def _kernel_lines(arrays: Sequence[str], operands: str) -> list[str]:
+    """Return the lines that run the plan's kernel on ``arrays``; ``operands``: where numbers are among them, which may be too large."""
     given = ", ".join(arrays)
     lines = ["if plan.dims is None:", f"    plan.entry({given})", "else:", f"    plan.entry(plan.dims, {given})"]
-    if not guarded:
+    if not operands:
         return lines
-    return ["try:", *indented(lines), "except OverflowError:", "    return _op.run(_fitting(_op.name, (input, other)))"]
+    return ["try:", *indented(lines), "except OverflowError:", f"    return _op.run(_fitting(_op.name, ({operands})))"]
 
 
-def forward_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
-    """Return the lines that run a formula's plan on ``arrays``, and the end of a call outside the graph; ``guarded``: see `_kernel_lines`."""
+def _forward_lines(arrays: Sequence[str], operands: str) -> list[str]:
+    """Return the lines that run a formula's plan on ``arrays``, and the end of a call outside the graph; ``operands``: see `_kernel_lines`."""
     return [
         "data = _allocate(plan.size, plan.carrier) if plan.big else _empty(plan.size, plan.carrier)",
-        *_kernel_lines([*arrays, "data"], guarded),
+        *_kernel_lines([*arrays, "data"], operands),
         *tensor_lines("plan.out"),
         *unrecorded_lines(),
     ]
@@ -78,7 +77,7 @@ def pointwise_lines(n: int) -> list[str]:
     recorded = node_lines("_spec.node()", edges, ["_node.spec = _spec", "_save = _spec.save", *_saved_lines(several)], "1")
     run = [
         *(["b = other if number else other._data"] if several else []),  # not before there is a plan: batches show no memory
-        *forward_lines(["input._data", "b"] if several else ["input._data"], several),
+        *_forward_lines(["input._data", "b"] if several else ["input._data"], "input, other" if several else ""),
         "if _rules and plan.recorded:",
         *indented(_MASK_OF_TWO if several else _MASK_OF_ONE),
         "    if mask:",
@@ -95,6 +94,55 @@ def pointwise_lines(n: int) -> list[str]:
     ]
 
 
+def kind_lines(operands: Sequence[str]) -> list[str]:
+    """Return the lines that set, for each operand x, ``n_x``: whether it is a number, and ``k_x``: what plans know it by, if it is one."""
+    return [line for x in operands for line in (f"k_{x} = {x}.__class__", f"n_{x} = k_{x} is float or k_{x} is int")]
+
+
+def layout_lines(operands: Sequence[str]) -> list[str]:
+    """Return the lines that set ``k_x`` for each operand that is no number."""
+    return [line for x in operands for line in (f"if not n_{x}:", f"    k_{x} = {x}._layout")]
+
+
+def _derived_edges(operands: Mapping[str, bool], number: Callable[[str], str]) -> list[str]:
+    """Return the lines that set ``mask`` and an edge ``_e_x`` for each operand: whether it has a derivative. ``number``: the test that x is none."""
+    lines = ["mask = 0", f"_edge_kind = {NODES}"]
+    for bit, (x, derived) in enumerate(operands.items()):
+        lines.append(f"_e_{x} = None")
+        if derived:
+            edge = [f"if {x}._view is not None:", f"    _refresh({x})", f"if {x}._rg:", f"    mask |= {1 << bit}", *indented(edge_lines(x, f"_e_{x}"))]
+            test = number(x)
+            lines += [f"if {test}:", *indented(edge)] if test else edge
+    return lines
+
+
+def many_lines(operands: Mapping[str, bool], numbers: Sequence[str]) -> list[str]:
+    """Return the lines that run the plan of an op of many ``operands``: whether each has a derivative. ``numbers``: which may be such, see `kind_lines`."""
+    given = ", ".join(operands)
+    recorded = node_lines(
+        "_spec.node()", several_edges_lines([f"_e_{x}" for x in operands]), ["_node.spec = _spec", f"_op.save(_node, ({given}), t)"], "1"
+    )  # fmt: skip
+    return [
+        *_forward_lines([f"{x} if n_{x} else {x}._data" if x in numbers else f"{x}._data" for x in operands], given),
+        "if plan.recorded:",
+        *indented(_derived_edges(operands, lambda x: f"not n_{x}" if x in numbers else "")),
+        "    if mask:",
+        "        _spec = plan.specs[mask] or plan.spec(mask)",
+        *indented(recorded, 2),
+        "return t",
+    ]
+
+
+@cache
+def _call_of_many_lines(derived: tuple[bool, ...]) -> list[str]:
+    """Return the text of the public functions of operands that may be tensors or numbers, and have a derivative or not."""
+    names = {f"a{k}": rule for k, rule in enumerate(derived)}
+    known = look_up_lines(
+        ", ".join(f"k_{x}" for x in names), many_lines(names, (*names,)), ["return _first(args)"],
+        [f"{', '.join(names)} = args", *kind_lines((*names,)), *layout_lines((*names,))],
+    )  # fmt: skip
+    return ["if out is not None:", "    return _store(out, call(*args), _op.name, (), args)", *known]
+
 
 def _alpha_lines(call: str, suffix: str = "''", options: str = "{}") -> list[str]:
     """Return the beginning of an op that may be called with ``alpha=`` in front of its second operand, or as of old with alpha as its
@@ -105,7 +153,8 @@ def _alpha_lines(call: str, suffix: str = "''", options: str = "{}") -> list[str
         "    if legacy is not None:",
         f"        return _scalars_first(_op.name + {suffix}, (input, other, legacy), _legacy_options(alpha=alpha, **{options}))",
         "    if not (alpha.__class__ is int and alpha == 1):",
-        "        if _op.scaled is None or alpha.__class__ is not float or not -100.0 <= alpha <= 100.0:",
+        "        plain = alpha.__class__ is float or (alpha.__class__ is int and input.__class__ is _Tensor and input._layout.dtype.category)",
+        "        if _op.scaled is None or not plain or not -100 <= alpha <= 100:",
         f"            alpha = _alpha_of(_op, {suffix}, input, other, alpha)",
         f"        return {call}",
     ]
@@ -178,14 +227,13 @@ def inplace_lines(n: int) -> list[str]:
 def _inplace_node_lines(derived: tuple[bool, ...]) -> list[str]:
     """Return the text that records a write over the first operand, where the operands ``derived`` have a derivative."""
     names = [f"_a{k}" for k in range(len(derived))]
-    lines = [f"{', '.join(names)}, = args", "mask = 0", f"_edge_kind = {NODES}"]
-    for k, name in enumerate(names):
-        if derived[k]:
-            edge = [f"if {name}._view is not None:", f"    _refresh({name})", f"if {name}._rg:", f"    mask |= {1 << k}"]
-            edge += indented(edge_lines(name, f"_e{k}"))
-            tensor = [f"if {name}.__class__ is not float and isinstance({name}, _Tensor):", *indented(edge)]
-            lines += [f"_e{k} = None", *(tensor if k else edge)]
-    edges = [f"_e{k}" if found else "None" for k, found in enumerate(derived)]
+    lines = [
+        f"{', '.join(names)}, = args",
+        *_derived_edges(
+            dict(zip(names, derived, strict=True)), lambda x: "" if x == names[0] else f"{x}.__class__ is not float and isinstance({x}, _Tensor)"
+        ),
+    ]
+    edges = [f"_e_{x}" for x in names]
     fill = [
         "_save = _spec.save",
         "if _save & 1:",  # the old values are needed: a copy of them is kept
@@ -348,11 +396,11 @@ def _counted(op: Pointwise, args: tuple[Any, ...]) -> tuple[Any, ...]:
 def call_of_many(op: Pointwise) -> Callable[..., Any]:
     """Return the public function of an op of three operands or more."""
 
-    def call(*args, out=None):
-        t = op.slow(_counted(op, args))
-        return t if out is None else store(out, t, op.name, (), args)
+    def first(args: tuple[Any, ...]) -> Any:
+        return op.slow(_counted(op, args))
 
-    return _named(call, op.name)
+    lines = _call_of_many_lines(tuple([rule is not None for rule in op.rules]))
+    return _named(generated("call", "*args, out=None", lines, True, plans=op.memo.plans, _op=op, _first=first), op.name)
 
 
 def inplace_call(op: Pointwise, operator: bool = False) -> Callable[..., Any]:

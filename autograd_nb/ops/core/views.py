@@ -8,17 +8,17 @@ the arguments as users write them, so that a repeated ``x.view(2, -1)`` is one l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from inspect import Signature, signature
 from typing import Any
 
+from ... import launch
 from ...graph import modes
 from ...graph.modes import state
 from ...graph.node import Output
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, blank, make, offset_in, refresh
 from .call_path import shortcut, write_node, written_lines
-from .memo import Memo, ordinary
+from .memo import Memo
 from .registry import numpy_names
 
 
@@ -146,24 +146,24 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
 
     It may return a result too. Recipes are forgotten while launches are observed, when ops are to be seen being called.
     """
-    first, memo = function.__code__.co_varnames[0], Memo()
-    named = cache(lambda: numpy_names(function))  # (at the first call: a program calls few of them)
+    slow, first = numpy_names(function), function.__code__.co_varnames[0]
+    memo = Memo()
 
     def miss(key: Any, x: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        args = args[: len(args) - len(options)]  # (the text has put the options behind)
-        found = named()(**options) if x is None else named()(x, *args, **options)
+        if options:
+            args = args[: len(args) - len(options)]  # (the text has put them behind)
+        found = slow(**options) if x is None else slow(x, *args, **options)
         if x is None:
             x = options.get(first)
-        if found.__class__ is list:
-            views, recipes = zip(*[view_of(x, *one) for one in found], strict=True)
-            out: Any = views
-            recipe = None if None in recipes else (recipes, None, None, None, None)
-        elif found.__class__ is tuple and found:
+        if found.__class__ is tuple and found:
             out, recipe = view_of(x, *found)
+        elif found.__class__ is list:
+            out, recipes = zip(*[view_of(x, *one) for one in found], strict=True)
+            recipe = None if None in recipes else (recipes, None, None, None, None)
         else:
             out, recipe = found, _ITSELF if found is x else None
-        if key is not None and recipe is not None:
-            memo.remember((key, x._layout), recipe)
+        if key is not None and recipe is not None and not launch._observing:
+            memo.keep((key, x._layout), recipe)
         return out
 
     return shortcut(
@@ -175,7 +175,7 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def view_of(x: Tensor, op: Any, *arguments: Any) -> tuple[Any, tuple[Any, ...] | None]:
     """Return the view that the op makes, and the recipe for layouts like this one, or None where it has none."""
-    if op.geometry is not None and ordinary(x._layout):
+    if op.geometry is not None and x._layout.__class__ is Layout and not launch._observing:
         recipe = recipe_from(op, x._layout, arguments)
         return look(x, recipe), recipe
     out = op(x, *arguments)

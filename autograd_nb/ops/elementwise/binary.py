@@ -243,7 +243,8 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
 @public()
 def lerp(input, end: Tensor, weight: Tensor | float, *, out=None):
     """Return a + w·(b − a), w a number or a tensor; lerp([0., 1.], [10., 3.], 0.5) = [5., 2.]."""
-    _check_lerp(input, end, weight)
+    if not _plain(weight, input, end):
+        _check_lerp(input, end, weight)
     y = _lerp(input, end, weight)
     return y if out is None else store(out, y, "lerp", (), (input, end, weight))
 
@@ -251,7 +252,8 @@ def lerp(input, end: Tensor, weight: Tensor | float, *, out=None):
 @public(kind="inplace")
 def lerp_(input, end: Tensor, weight: Tensor | float):
     """Compute `lerp` in place and return the tensor."""
-    _check_lerp(input, end, weight)
+    if not _plain(weight, input, end):
+        _check_lerp(input, end, weight)
     return _lerp.inplace(input, end, weight)
 
 
@@ -272,6 +274,14 @@ def _addcdiv(x, a, b, value):
     return x + value * (a / b)
 
 
+def _plain(number: Any, *operands: Any) -> bool:
+    """Return whether operands are tensors of one dtype of floats, and the number small, so that there is nothing to refuse."""
+    if not ((number.__class__ is float or number.__class__ is int) and -100 <= number <= 100):
+        return False
+    kinds = {t._layout.dtype if t.__class__ is Tensor else None for t in operands}
+    return len(kinds) == 1 and getattr(kinds.pop(), "category", 0) == 2
+
+
 def _addc(name: str, op: Any, **info: Any) -> None:
     def check(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
         tensors = [tensor_argument(t, name, n) for t, n in ((input, "input"), (tensor1, "tensor1"), (tensor2, "tensor2"))]
@@ -289,6 +299,8 @@ def _addc(name: str, op: Any, **info: Any) -> None:
         return value
 
     def call(input, tensor1, tensor2, *legacy, value=1, out=None):
+        if not legacy and out is None and _plain(value, input, tensor1, tensor2):
+            return op(input, tensor1, tensor2, value)
         if legacy:
             return scalars_first(name, (input, tensor1, tensor2, *legacy), legacy_options(value=value, out=out))
         value = number_argument(value, name, "value")
@@ -298,6 +310,8 @@ def _addc(name: str, op: Any, **info: Any) -> None:
         return y if out is None else store(out, y, name, (), (input, tensor1, tensor2))
 
     def inner(input, tensor1, tensor2, *legacy, value=1):
+        if not legacy and _plain(value, input, tensor1, tensor2):
+            return op.inplace(input, tensor1, tensor2, value)
         if legacy:
             return scalars_first(name + "_", (input, tensor1, tensor2, *legacy), legacy_options(value=value))
         value = number_argument(value, name + "_", "value")

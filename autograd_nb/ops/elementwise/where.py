@@ -9,7 +9,7 @@ from ...codegen.formula.namespace import m
 from ...errors import shorten
 from ...tensor import Tensor
 from ..core.call_path import known
-from ..core.calls import forward_lines
+from ..core.calls import kind_lines, many_lines
 from ..core.numbers import numbers_among
 from ..core.pointwise import pointwise
 from ..core.recording import need_numbers, store
@@ -31,21 +31,18 @@ def _where(condition, a, b):
 
 
 def _plan_where(checked: bool, condition: Any, input: Any, other: Any) -> Any:
-    """Return the op's own plan, for three tensors."""
+    """Return the op's own plan, for tensors and numbers."""
     kind = condition._layout.dtype
     if kind is not dtypes.bool_ and kind is not dtypes.uint8:
         return None
-    return _where.op.plan((condition._layout, input._layout, other._layout))
+    return _where.op.plan(tuple([v._layout if isinstance(v, Tensor) else v.__class__ for v in (condition, input, other)]))
 
 
 _NUMBERS = (int, float)
-_KEY = "condition._layout, input._layout, other._layout"
-_RUN = [
-    *forward_lines(["condition._data", "input._data", "other._data"], False),
-    "if input._rg or other._rg or input._view is not None or other._view is not None:",
-    "    _op.record(plan, (condition, input, other), t)",
-    "return t",
-]
+#: numbers for which every dtype has a place are known by their class
+_NUMBER = "{0}.__class__ if ({0}.__class__ is float or {0}.__class__ is int) and -100 <= {0} <= 100 else {0}._layout"
+_KEY = f"condition._layout, {_NUMBER.format('input')}, {_NUMBER.format('other')}"
+_RUN = [*kind_lines(("input", "other")), *many_lines({"condition": False, "input": True, "other": True}, ("input", "other"))]
 
 
 @public()
