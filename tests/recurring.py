@@ -14,6 +14,7 @@ from autograd_nb.graph import noted, recurring
 from autograd_nb.graph.node import NODES, Node, Output
 from autograd_nb.ops.core import known_calls
 from autograd_nb.ops.core.repeated import Repeated
+from autograd_nb.ops.random.generator import default_generator
 
 
 @contextmanager
@@ -218,10 +219,14 @@ def verified_calls() -> Iterator[list[str]]:
         return run(self, forward, args, options)
 
     def compared(self: Any, forward: Any, args: Any, options: Any) -> Any:
+        before = default_generator._place
         out = note(self, forward, args, options)
+        after = default_generator._place
         for replay in self.replays:
             for _ in range(2):
+                default_generator._place = before
                 again = replay(args, options)
+                assert default_generator._place == after, "another number of draws"
                 assert again is not None, "the call is not known again"
                 assert again.__class__ is out.__class__
                 for k, (t, u) in enumerate(zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (out, again)], strict=True)):

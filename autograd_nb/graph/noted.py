@@ -27,8 +27,14 @@ class Unfit(Exception):
     """Why launches cannot be repeated."""
 
 
-def place() -> Any:
-    """Return the place of the random numbers that are drawn; set by the ops."""
+def place() -> tuple[int, int]:
+    """Return the place of the random numbers that are drawn, a seed and a number; set by the ops."""
+    raise RuntimeError("the ops have not been imported")
+
+
+def draw() -> tuple[int, int]:
+    """Return the seed and the number of the next draw; set by the ops."""
+    raise RuntimeError("the ops have not been imported")
 
 
 parameter: Any = None  #: the class of parameters, set by it
@@ -48,6 +54,15 @@ class Turn(int):
     __slots__ = ()
 
 
+class Seed(int):
+    """The seed of a draw in a call that is noted."""
+
+    __slots__ = ()
+
+
+DRAWN: tuple[type, type] = (Seed, Turn)
+
+
 class Checks:
     """The text that compares what launches may depend on with what it was, and returns None where something differs.
 
@@ -59,7 +74,7 @@ class Checks:
         self.names: dict[str, Any] = {"ndarray": np.ndarray, "told": told, "S": settings, "D": dtypes._default, "T": ownership.tensor, "Turn": Turn}
         self.arrays: list[np.ndarray] = []
         self.slots: dict[int, str] = {}  # id of an array -> its name
-        self.turns: dict[int, str] = {}  # id of the number of a draw -> its name
+        self.turns: dict[int, str] = {}  # id of the number of a draw, or of its seed -> its name
         self._parts = 0
         self.differs("S.threads", "!=", settings.threads)
         self.differs("S.matmul_precision", "!=", settings.matmul_precision)
@@ -172,6 +187,7 @@ class Notes:
         self.own: dict[int, np.ndarray] = {}  # memory of the pass's own, by id
         self.lines: list[tuple[Any, list[Any]]] = []  # (entry point, arguments)
         self.written: set[int] = set()
+        self.draws: list[tuple[Seed, Turn]] = []  # those that a repetition makes too
         self.why: str = ""
 
     def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
@@ -238,11 +254,11 @@ class Notes:
 
 @contextmanager
 def observed(notes: Notes) -> Iterator[None]:
-    """Let notes be taken of this thread's launches within the context; where random numbers were drawn they are of no use."""
-    drawn = place()
+    """Let notes be taken of this thread's launches within the context; where random numbers were drawn that they do not know of they are of no use."""
+    seed, served = place()
     with launch.observe(notes):
         yield
-    if place() != drawn:
+    if place() != (seed, served + len(notes.draws)):
         notes.why = "random numbers"
 
 
@@ -288,6 +304,17 @@ class Text:
         self.names = {**checks.names, "_make": make, "_empty": np.empty, "_pooled": launch.empty, "_busy": threading.Lock(), "Unfit": Unfit}
         self.fresh: dict[int, str] = {}  # memory that is kept -> its name
         self.begin: list[str] = []
+        for k, (seed, turn) in enumerate(notes.draws):
+            checks.turns[id(seed)], checks.turns[id(turn)] = f"y{k}", f"w{k}"
+            self.begin += [f"y{k}, w{k} = _draw()", f"w{k} = Turn(w{k})"]
+        if notes.draws:
+            self.names["_draw"] = draw
+
+    def turn(self, number: Any) -> str:
+        """Return the name of the number of a draw, or of its seed."""
+        if id(number) not in self.checks.turns:
+            raise Unfit("a draw that is no part of the graph")
+        return self.checks.turns[id(number)]
 
     def keep(self, t: Any, number: int) -> str:
         """Return the text that makes what ``t``, a result of the launches, is. Unfit where its memory is not theirs, or another's too."""
@@ -339,10 +366,8 @@ class Text:
 
     def _argument(self, a: Any, name: str) -> str:
         """Return how an argument of a launch is written; what does not change is kept by ``name``."""
-        if a.__class__ is Turn:
-            if id(a) not in self.checks.turns:
-                raise Unfit("a draw that is no part of the graph")
-            return self.checks.turns[id(a)]
+        if isinstance(a, DRAWN):
+            return self.turn(a)
         if not isinstance(a, Place):
             self.names[name] = a
             return name

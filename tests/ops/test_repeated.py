@@ -162,6 +162,36 @@ def test_what_warns_or_draws_does_so_each_time():
         assert [w.filename for w in found] == [__file__]
 
 
+ROWS = leaf(2, 3, 4)
+ATTENTION = torch.nn.MultiheadAttention(4, 2, dropout=0.5, batch_first=True)
+LAYER = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+DRAWS = {
+    "dropout2d": lambda x: F.dropout2d(x[None], 0.5),
+    "alpha_dropout": lambda x: F.alpha_dropout(x, 0.5, training=True),
+    "feature_alpha_dropout": lambda x: F.feature_alpha_dropout(x, 0.5, training=True),
+    "gumbel_softmax": F.gumbel_softmax,
+    "rrelu": lambda x: F.rrelu(x - 0.5, training=True),
+    "attention": lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5),
+    "MultiheadAttention": lambda x: ATTENTION(x, x, x)[0],
+    "TransformerEncoderLayer": LAYER,
+    "bernoulli": lambda x: torch.bernoulli(x.sigmoid()) * x,
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_are_new_each_time_and_those_of_the_seed(name, kept):
+    call, seen = DRAWS[name], []
+    for k in range(5 * N):
+        if k % 2 == 0:
+            torch.manual_seed(k % 3)
+        y = call(ROWS)
+        (g,) = torch.autograd.grad(y.square().sum(), ROWS)
+        seen.append([y.tolist(), g.tolist(), torch.initial_seed(), torch.get_rng_state().tolist()])
+    assert kept
+    assert seen[6:] == seen[:-6]
+    assert seen[0][0] != seen[1][0] != seen[2][0]
+
+
 def test_modes_and_watchers_see_each_call():
     x = leaf(*X)
     for _ in range(2 * N):

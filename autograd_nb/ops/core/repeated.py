@@ -125,6 +125,12 @@ class _Calls(Notes):
             self.unfit()
         self.constants[id(whole)] = whole
 
+    def drawn(self, key: tuple[int, int]) -> tuple[int, int]:
+        """Return the key of a draw as numbers of its own, which are told from all others by what they are."""
+        seed, call = noted.Seed(key[0]), noted.Turn(key[1])
+        self.draws.append((seed, call))
+        return seed, call
+
     def place(self, a: np.ndarray, writes: bool) -> noted.Place:
         whole = noted.root(a)
         if id(whole) in self.constants:
@@ -379,14 +385,14 @@ class Repeated(Known):
         return out, lambda: _repeat(call, notes, born, out)
 
 
-#: the rooms of ops that make tensors of numbers, tell of them, or draw
-_ROOMS = tuple(f"{__name__.partition('.')[0]}.ops.{room}" for room in ("creation", "random"))
+#: the room of ops that make tensors of numbers, or tell of them
+_ROOM = __name__.partition(".")[0] + ".ops.creation"
 #: functions that compute nothing: views, and what tells of a tensor
 _VIEWS = {
-    "adjoint", "as_strided", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "conj", "detach", "dsplit", "expand_as",
-    "hsplit", "imag", "is_conj", "is_neg", "linalg.diagonal", "meshgrid", "positive", "__pos__", "ravel", "real", "reshape_as", "resolve_conj",
-    "resolve_neg", "split_with_sizes", "tensor_split", "type", "unfold", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
-    "view_as", "view_as_complex", "view_as_real", "vsplit",
+    "adjoint", "as_strided", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "conj", "detach", "expand_as", "imag",
+    "is_conj", "is_neg", "linalg.diagonal", "meshgrid", "positive", "__pos__", "ravel", "real", "reshape_as", "resolve_conj",
+    "resolve_neg", "split_with_sizes", "type", "unfold", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
+    "view_as", "view_as_complex", "view_as_real",
 }  # fmt: skip
 
 
@@ -411,7 +417,7 @@ def repeatable(name: str, function: Callable[..., Any], module: str) -> bool:
     """Return whether calls of a public function from a module may be `repeated`: it computes, works on no operand in place, and has no such way already."""
     if name[-1] == "_" or name in _ALONE or "written" in function.__dict__:
         return False
-    return not module.startswith(_ROOMS)
+    return not module.startswith(_ROOM)
 
 
 def repeated(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -50,7 +50,7 @@ from weakref import WeakValueDictionary
 from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...graph.node import Node, Output, finish
-from ...graph.noted import told
+from ...graph.noted import DRAWN, told
 from ...graph.ownership import handed, settle
 from ...overriding import overridable
 from ...tensor import Tensor, make
@@ -103,9 +103,11 @@ class StructuredNode(Node):
 
     def again(self, text: Any, n: str) -> list[str]:
         kept = ", ".join(f"({text.constant(p)}, {text.array(data)}, {text.constant(layout)}, {first})" for p, data, layout, first in self.saved or ())
-        told(list(self.values.values()))
-        fill = ", ".join(text.constant(value) for value in (self.recording, self.values, self.out_layout))
-        return [f"{n}.recording, {n}.values, {n}.out_layout = {fill}", f"{n}.saved = {f'({kept},)' if kept else 'None'}"]
+        draws = "".join(f", {p!r}: {text.turn(v)}" for p, v in self.values.items() if isinstance(v, DRAWN))
+        told([v for v in self.values.values() if not isinstance(v, DRAWN)])
+        recording, values, layout = map(text.constant, (self.recording, self.values, self.out_layout))
+        values = f"{{**{values}{draws}}}" if draws else values
+        return [f"{n}.recording, {n}.values, {n}.out_layout = {recording}, {values}, {layout}", f"{n}.saved = {f'({kept},)' if kept else 'None'}"]
 
     def run(self, g: Any) -> tuple[Any, ...]:
         return self.op.gradients(self, g)

@@ -146,7 +146,7 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
 
     It may return a result too. Recipes are forgotten while launches are observed, when ops are to be seen being called.
     """
-    slow, first = numpy_names(function), function.__code__.co_varnames[0]
+    slow, first = numpy_names(function, name=function.__name__), function.__code__.co_varnames[0]
     memo = Memo()
 
     def miss(key: Any, x: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -194,7 +194,12 @@ def set_rng_state(new_state) -> None:
 
 def drawn(source: Generator) -> tuple[int, int]:
     """Return (seed, call) of the next draws from a generator; a capture puts numbers here that are read anew."""
-    return source._next()
+    key = source._next()
+    if launch._observing and source is default_generator:
+        told = getattr(launch.observer(), "drawn", None)
+        if told is not None:
+            return told(key)  # type: ignore[no-any-return]
+    return key
 
 
 def stream(generator: Any) -> tuple[int, int]:
@@ -206,4 +211,4 @@ def stream(generator: Any) -> tuple[int, int]:
     return drawn(generator)
 
 
-noted.place = lambda: default_generator._place
+noted.place, noted.draw = lambda: default_generator._place, default_generator._next
