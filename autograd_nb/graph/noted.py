@@ -20,6 +20,7 @@ from .collector import living
 from .node import written
 
 ELEMENTS: int = 1 << 15  #: of an array at most: kernels of larger ones take longer than Python does, and may run on several threads
+NUMBERS: int = 256  #: of an array that is compared element by element
 BYTES: int = 1 << 21  #: memory in between that is kept for one
 
 
@@ -140,6 +141,8 @@ def told(value: Any) -> Any:
         return kind, [told(v) for v in value]
     if kind is slice:
         return kind, [told(v) for v in (value.start, value.stop, value.step)]
+    if kind is np.ndarray and value.size <= NUMBERS:  # sizes and the like, which are no tensor's
+        return kind, value.dtype.str, value.shape, value.tobytes()
     raise Unfit("a rule that reads an object")
 
 

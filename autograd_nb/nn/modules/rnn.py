@@ -186,7 +186,7 @@ class RNNBase(Module):
             self.check_forward_args(input, hx, sizes)
             hx = self.permute_hidden(tuple(hx) if lstm else hx, order)
         y, h, c = alike(
-            recurrent.stacked, kind, kind, input, hx if lstm else (hx,), self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
+            recurrent.stacked, input, kind, kind, hx if lstm else (hx,), self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
             self.bidirectional, self.batch_first, sizes,
         )  # fmt: skip
         state = h if c is None else (h, c)

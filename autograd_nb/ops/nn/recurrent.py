@@ -18,6 +18,7 @@ from ...graph.modes import recorded, state, unrecorded
 from ...tensor import Tensor, edge
 from ..core.recording import guarded, mark_inference
 from ..core.registry import OPS, public
+from ..core.repeated import repeated
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone, dense
 from ..creation.create import new_empty, new_full
@@ -231,8 +232,9 @@ def _sizes(op: str, batch_sizes: Any, rows: int) -> np.ndarray:
     return np.array(sizes, np.int64)
 
 
+@repeated
 def stacked(
-    op: str, kind: str, input: Tensor, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
+    input: Tensor, op: str, kind: str, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool, batch_first: bool, batch_sizes: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return all layers in all directions: (outputs, last h, last c or None)."""
@@ -311,9 +313,9 @@ def _declare(kind: str, formula: str) -> None:
         if not isinstance(hx, (tuple, list)) or len(hx) != states:
             raise RuntimeError(f"{kind}() expects two hidden states (hx must be a tuple of 2 Tensors)")
         y, h, c = stacked(
-            kind,
-            kind,
             given[names[0]],
+            kind,
+            kind,
             hx,
             *(given[o] for o in _OPTIONS),
             given.get("batch_first", False),
