@@ -24,10 +24,10 @@ def _unpacked(op: Any) -> str:
     return ", ".join(op.params) + ", = _args"
 
 
-def recorder(op: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
+def recorder(op: Any, classes: tuple[type, ...], several: int) -> Callable[..., Any]:
     """Return ``record(args, out, depth)`` for arguments of these classes; what has tuples of tensors goes to ``op.record_any``.
 
-    The user's frame is ``depth`` above, or further up.
+    several: how many outputs there are, if not one. The user's frame is ``depth`` above, or further up.
     """
     lines = [_unpacked(op)]
     for p, kind in zip(op.params, classes, strict=True):
@@ -39,7 +39,7 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
         lines += [f"if {p}._view is not None:", f"    _refresh({p})"]
     present = sum(1 << i for i in tensors)
     if len(operands) == 1:
-        written, names = _writing(op, op.recording(1, present), "_depth")
+        written, names = _writing(op, op.recording(1, present), "_depth", several)
         lines += [f"if {operands[0]}._rg:", *(f"    {line}" for line in written)]
         return generated("record", "_args, out, _depth", lines, _op=op, **names)
     lines.append("_mask = " + (" | ".join(f"{p}._rg << {edge}" for edge, p in enumerate(operands)) or "0"))
@@ -47,7 +47,7 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
     writers: dict[int, Callable[..., Any]] = {}
 
     def write(mask: int) -> Callable[..., Any]:
-        writers[mask] = found = writer(op, op.recording(mask, present))
+        writers[mask] = found = writer(op, op.recording(mask, present), several)
         return found
 
     return generated(
@@ -55,15 +55,16 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
     )
 
 
-def writer(op: Any, recording: Any) -> Callable[..., Any]:
-    """Return ``write(args, out, depth)``: the node of an op with one output, whose operands are tensors."""
-    lines, names = _writing(op, recording, "_depth + 1")
+def writer(op: Any, recording: Any, several: int) -> Callable[..., Any]:
+    """Return ``write(args, out, depth)``: the node of an op whose operands are tensors."""
+    lines, names = _writing(op, recording, "_depth + 1", several)
     return generated("write", "_args, out, _depth", [_unpacked(op), *lines], **names)
 
 
-def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, Any]]:
+def _writing(op: Any, recording: Any, depth: str, several: int) -> tuple[list[str], dict[str, Any]]:
     """Return the text of a writer, and the names that it uses; ``depth``: how far above the user's frame is."""
     edges, lines = [], [f"_edge_kind = {NODES}"]
+    outs = [f"_o{k}" for k in range(several)]
     for *_, p in recording.rules:
         if p in recording.needed:
             edges.append(f"_e{len(edges)}")
@@ -79,17 +80,20 @@ def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, 
             values.append(f"{p!r}: {p}")
     for name, i in recording.shapes:
         values.append(f"{name!r}: {op.params[i]}._layout.shape")
-    if recording.out:
-        saved.append("('out', out._data, out._layout, None)")
-        counters.append("out._version_")
+    for name, o in [("out", o) for o in outs or ["out"] if recording.out] + [(f"out{k}", outs[k]) for k in recording.outs if several]:
+        saved.append(f"({name!r}, {o}._data, {o}._layout, None)")
+        counters.append(f"{o}._version_")
     fill = [
         *saving_lines(saved, counters, alone=False),
         "_node.recording = _recording",
         f"_node.values = {{{', '.join(values)}}}",
-        "_node.out_layout = out._layout",
+        f"_node.out_layout = ({', '.join(f'{o}._layout' for o in outs)},)" if several else "_node.out_layout = out._layout",
     ]
-    node = node_lines("_class()", [*lines, *several_edges_lines(edges)], fill, depth, "out")
-    return node, {"_class": op.node, "_recording": recording}
+    node = node_lines("_class()", [*lines, *several_edges_lines(edges)], fill, depth, "" if several else "out")
+    for k, o in enumerate(outs):
+        node += [f"if {o}._layout.dtype.category >= 2:", f"    {o}._edge = _Output(_node, {k})", f"    {o}._rg = True"]
+    first = [f"{', '.join(outs)}, = out"] if several else []
+    return [*first, *node], {"_class": op.several_node if several else op.node, "_recording": recording}
 
 
 def runner(op: Any, recording: Any) -> Callable[..., Any]:

@@ -385,8 +385,10 @@ class Repeated(Known):
         return out, lambda: _repeat(call, notes, born, out)
 
 
-#: the room of ops that make tensors of numbers, or tell of them
-_ROOM = __name__.partition(".")[0] + ".ops.creation"
+#: the rooms of ops that make tensors of numbers, tell of them, or draw
+_ROOMS = tuple([__name__.partition(".")[0] + f".ops.{room}" for room in ("creation", "random")])
+#: functions from there that compute with tensors
+_COMPUTE = {"bernoulli", "binomial", "poisson"}
 #: functions that compute nothing: views, and what tells of a tensor
 _VIEWS = {
     "adjoint", "as_strided", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "conj", "detach", "expand_as", "imag",
@@ -417,7 +419,7 @@ def repeatable(name: str, function: Callable[..., Any], module: str) -> bool:
     """Return whether calls of a public function from a module may be `repeated`: it computes, works on no operand in place, and has no such way already."""
     if name[-1] == "_" or name in _ALONE or "written" in function.__dict__:
         return False
-    return not module.startswith(_ROOM)
+    return name in _COMPUTE or not module.startswith(_ROOMS)
 
 
 def repeated(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -350,16 +350,14 @@ class Structured:
 
         The user's frame is ``depth`` above, or further up.
         """
-        if isinstance(out, _SEQUENCES):
-            self.record_any(args, out)
-            return
-        classes = tuple(map(type, args))
+        several = len(out) if isinstance(out, _SEQUENCES) else 0
+        classes = (several, *map(type, args))
         found = self._recorders.get(classes)
         if found is None:
-            classes = tuple([Tensor if hasattr(c, "of_program") else c for c in classes])  # which is not to be kept alive
+            classes = (several, *[Tensor if hasattr(type(a), "of_program") else type(a) for a in args])  # which is not to be kept alive
             found = self._recorders.get(classes)
         if found is None:
-            found = self._recorders[classes] = recorder(self, classes)
+            found = self._recorders[classes] = recorder(self, classes[1:], several)
             note_op("structured", self, self.forward, list(args))
         found(args, out, depth + 1)
 

@@ -21,6 +21,7 @@ from ...tensor import Tensor, make
 from ..core.call_path import known, planned
 from ..core.recording import fresh, guarded, mark_inference, scalar_type
 from ..core.registry import OPS, public
+from ..core.repeated import repeated
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, in_float32
 from ..creation.create import new_empty
@@ -308,6 +309,7 @@ def scaled_dot_product_attention(
     return _attention_of(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
+@repeated
 def _attention_of(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: Any, is_causal: Any, scale: Any, enable_gqa: Any) -> Tensor:
     """Return `scaled_dot_product_attention`."""
     op = "scaled_dot_product_attention"

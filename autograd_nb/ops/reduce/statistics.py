@@ -178,14 +178,14 @@ def _extreme_function(name: str, of_all: Any, of_dim: Any, binary: Any, result: 
     def plan(checked: bool, input: Any, dim: Any, keepdim: Any) -> Any:
         n = input._layout.ndim
         if dim is None and keepdim is False:
-            return of_all if checked else None
+            return all_dims(None, n) if checked else None
         if dim.__class__ is not int or not -n <= dim < n:
             return None
         return _plan_extremes(input._layout, dim % n, bool(keepdim), of_dim is _min_dim)  # type: ignore[no-any-return]
 
     def run(plan: Any, x: Tensor, dim: Any, keepdim: Any) -> Any:
-        if plan is of_all:
-            return plan(x, (), False)
+        if plan.__class__ is tuple:
+            return of_all(x, plan, False)
         values, index = plan(x)
         if state.grad:
             if x._rg or x._view is not None:

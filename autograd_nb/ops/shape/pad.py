@@ -10,9 +10,8 @@ from ...codegen import threads
 from ...errors import shorten
 from ...launch import Kernel, empty
 from ...shapes import Layout, as_ints, layout_of
-from ...strides import suggested
 from ...tensor import Tensor, make
-from ..core.call_path import known, planned
+from ..core.call_path import planned
 from ..core.jumps import jumping
 from ..core.numbers import float_argument, number_argument
 from ..core.recording import need_numbers, not_for_barebone
@@ -138,33 +137,7 @@ def _lengths(x: Tensor, pad: Any) -> list[int]:
     return pads
 
 
-def _plan_known(checked: bool, input: Any, pad: Any, mode: Any, value: Any) -> tuple[Any, ...] | None:
-    """Return (op, its arguments, whether its gradient is recorded as one that jumps) of calls like one that went through."""
-    layout = input._layout
-    if not checked or not pad or pad.__class__ is not tuple or set(map(type, pad)) != {int}:  # the key has no others
-        return None
-    if not layout.contiguous or suggested(layout) != "contiguous_format":
-        return None
-    pairs = tuple(zip(pad[::2], pad[1::2], strict=True))
-    if mode != "constant" and not (mode == "circular" and min(pad) < 0):
-        return _op_of(mode, len(pairs)), (pairs, _MODES.index(mode)), mode != "circular"
-    shape = _padded(layout.shape, pairs)
-    if mode != "constant" or min(pad) < 0 or shape == layout.shape or not (value is None or (value.__class__ is float and value)):
-        return None
-    return _pad, ((0,) * (layout.ndim - len(pairs)) + tuple(pad[-2::-2]), shape, value or 0), False
-
-
-def _run_known(plan: tuple[Any, ...], input: Tensor, pad: Any, mode: Any, value: Any) -> Tensor:
-    op, args, jumps = plan
-    y = op(input, *args)
-    return jumping(y, input) if jumps else y  # type: ignore[no-any-return]
-
-
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.pad")
-@known(
-    "input._layout, pad.__class__ is tuple and _are_ints(map(type, pad)) and pad, mode, value, value.__class__", _plan_known, _run_known,
-    takes=("input", "pad", "mode", "value"),
-)  # fmt: skip
 def pad(input, pad: Sequence[int], mode="constant", value=None):
     """Pad the last dims: ``pad`` lists (before, after) from the last dim forward; negative numbers cut off.
 
