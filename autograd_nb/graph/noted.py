@@ -19,7 +19,7 @@ from . import ownership
 from .collector import living
 from .node import written
 
-ELEMENTS: int = 1 << 15  #: of an array at most: kernels of larger ones take longer than Python does, and may run on several threads
+ELEMENTS: int = 1 << 18  #: of an array at most: kernels of larger ones take longer than Python does, and may run on several threads
 NUMBERS: int = 256  #: of an array that is compared element by element
 BYTES: int = 1 << 21  #: memory in between that is kept for one
 

@@ -8,7 +8,6 @@ from typing import Any
 from ... import dtypes, strides
 from ...shapes import as_int, broadcast_shapes, wrap_dim
 from ...tensor import Tensor
-from ..core.call_path import known
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument
@@ -199,24 +198,7 @@ def _with_source(y: Tensor, source: Any) -> Tensor:
     return guarded(y, source) if _is_kept(source) else y
 
 
-def _plan_add(checked: bool, input: Any, dim: Any, index: Any, source: Any) -> tuple[int] | None:
-    """Return the dim of calls like one that went through, of which only the values of the index are still to be checked."""
-    layout = input._layout
-    if not checked or dim.__class__ is not int:
-        return None
-    whole = layout.ndim and layout.contiguous and layout.size and source._layout.size
-    return (dim % layout.ndim,) if whole and index._layout.ndim == 1 and index._layout.dtype is dtypes.int64 else None
-
-
-def _run_add(plan: tuple[int], input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    (d,) = plan
-    return fresh(_with_source(_index_add(input, checked_rows(index, input, d, "index_add"), source, plan, d, True), source))  # type: ignore[no-any-return]
-
-
 @public()
-@known(
-    "input._layout, dim, dim.__class__, index._layout, source._layout", _plan_add, _run_add, takes=("input", "dim", "index", "source"),
-)
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """y = x with alpha·source[i] added to the slice y[index[i]] along ``dim``; duplicates add up; dsource = alpha·g[index].
 

@@ -10,7 +10,6 @@ from typing import Any
 from ... import dtypes, launch, strides
 from ...shapes import as_int, layout_of, numel
 from ...tensor import Tensor, make
-from ..core.call_path import known
 from ..core.jumps import by_jumps, jumping
 from ..core.numbers import bool_argument
 from ..core.recording import need_floats, scalar_type, store
@@ -385,14 +384,7 @@ def _offer(name: str, function: Any, doc: str, example: str, also: bool = False)
 
 
 def _adaptive_average(n: int) -> Any:
-    """Return the function for ``n`` dims; of one part it is a mean, which calls that come again go to straight away."""
-
-    def plan_adaptive(checked: bool, input: Any, output_size: Any) -> Any:
-        if not checked or output_size is None or strides.looks_channels_last(input._layout):
-            return None
-        if output_size in (1, (1,) * n):
-            return tuple(range(input._layout.ndim - n, input._layout.ndim))
-        return None
+    """Return the function for ``n`` dims; of one part it is a mean."""
 
     def adaptive_avg_pool(input, output_size):
         x, y = _parts(f"adaptive_avg_pool{n}d", n, input, output_size)
@@ -403,11 +395,7 @@ def _adaptive_average(n: int) -> Any:
         return OPS["mean"].call(x, tuple(range(x.ndim - n, x.ndim)), keepdim=True)  # as in PyTorch
 
     adaptive_avg_pool.__qualname__ = f"adaptive_avg_pool{n}d"
-    key = (
-        "input._layout, output_size if output_size.__class__ is int else output_size.__class__ is tuple and _are_ints(map(type, output_size)) "
-        "and output_size or None"
-    )
-    return known(key, plan_adaptive, lambda plan, input, output_size: OPS["mean"].call(input, plan, True))(adaptive_avg_pool)
+    return adaptive_avg_pool
 
 
 def _declare(n: int) -> None:

@@ -14,6 +14,7 @@ from ... import launch
 from ...codegen import threads
 from ...codegen.templates.loops import HEADER, storage
 from ...graph.node import finish
+from ...graph.noted import Notes
 from ...shapes import Layout, Size, layout_of, numel
 from ...tensor import Tensor
 from ..core.call_path import shortcut, tensor_lines, unrecorded_lines
@@ -109,16 +110,17 @@ class Join:
 def join(parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Join | None:
     """Return how parts like these are joined to ``shape``, side by side from dim ``d`` on, where one launch pays.
 
-    Not where launches are watched: a compiler can do without copies that it sees one by one.
+    Not where a compiler watches, which can do without copies that it sees one by one.
     """
     kind = parts[0]._layout.dtype
     out = layout_of(shape, None, kind)
-    if not out.size or launch.observing():
+    alone = threads.alone(threads.COPIED * out.size)
+    if not out.size or (launch.observing() and not (alone and isinstance(launch.observer(), Notes))):
         return None
     layouts = [t._layout for t in parts]
     if any(not layout.contiguous or layout.dtype is not kind or layout.__class__ is not Layout for layout in layouts):
         return None
-    return Join(layouts, d, out, not threads.alone(threads.COPIED * out.size))
+    return Join(layouts, d, out, not alone)
 
 
 _layout_of, _data_of = attrgetter("_layout"), attrgetter("_data")
