@@ -127,6 +127,8 @@ class Checks:
 
 _INTEGERS = frozenset((int, type(None)))
 #: what values that rules read may consist of: equal ones of one class make the same launches
+#: classes of objects that never change, the ops, which are told by what they are
+fixed: set[type] = set()
 _PLAIN = frozenset((int, bool, str, type(None), type(Ellipsis), Layout, dtypes.DType))
 
 
@@ -139,6 +141,8 @@ def told(value: Any) -> Any:
         return kind, repr(value)  # (0.0 and -0.0 are equal)
     if isinstance(value, (tuple, list)):
         return kind, [told(v) for v in value]
+    if kind in fixed:
+        return kind, id(value)
     if kind is slice:
         return kind, [told(v) for v in (value.start, value.stop, value.step)]
     if kind is np.ndarray and value.size <= NUMBERS:  # sizes and the like, which are no tensor's
@@ -223,8 +227,8 @@ class Notes:
                 raise Unfit("arrays that lie in the same memory")
             (found,) = among
             begin, rest = divmod(_address(a) - _address(found), a.itemsize)
-            if rest or begin < 0 or a.dtype != found.dtype or begin + a.size > found.size:
-                raise Unfit("memory that is read as another dtype")
+            if rest or begin < 0 or found.nbytes % a.itemsize or (begin + a.size) * a.itemsize > found.nbytes:
+                raise Unfit("memory beside an operand's")
             return Place(self.slots[id(found)], found, a, begin, writes)
         if id(whole) not in self.own:
             if not writes and a.size and not Dims.holds(whole) and id(whole) in self._of_tensors():
@@ -319,6 +323,16 @@ class Text:
             raise Unfit("a draw that is no part of the graph")
         return self.checks.turns[id(number)]
 
+    def part(self, of: str, place: Place) -> str:
+        """Return the text of an array that is a part of the one called ``of``, or reads it as another dtype."""
+        if place.array is place.whole:
+            return of
+        if place.array.dtype != place.whole.dtype:
+            kind = f"h{len(self.names)}"
+            self.names[kind] = place.array.dtype
+            of = f"{of}.view({kind})"
+        return f"{of}[{place.begin}:{place.begin + place.array.size}]"
+
     def keep(self, t: Any, number: int) -> str:
         """Return the text that makes what ``t``, a result of the launches, is. Unfit where its memory is not theirs, or another's too."""
         data = t._data
@@ -382,6 +396,4 @@ class Text:
             if not of:
                 self.names[name] = a.array
                 return name
-            if a.array.dtype != a.whole.dtype:
-                raise Unfit("a gradient that is written as another dtype")
-        return of if a.array is a.whole else f"{of}[{a.begin}:{a.begin + a.array.size}]"
+        return self.part(of, a)

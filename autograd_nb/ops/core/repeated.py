@@ -181,12 +181,9 @@ class Repeat(Text):
         if data.__class__ is not np.ndarray:
             raise Unfit("memory of another kind")
         place = self.notes.place(data, False)
-        if place.array.dtype != place.whole.dtype:
-            raise Unfit("memory that is read as another dtype")
         if kept and id(place.whole) in self.constants:
             return self.constant(data)
-        name = place.slot or self.new(place.whole)
-        return name if place.array is place.whole else f"{name}[{place.begin}:{place.begin + place.array.size}]"
+        return self.part(place.slot or self.new(place.whole), place)
 
     def version(self, counter: list[int]) -> str:
         """Return the text of a counter of changes."""

@@ -50,7 +50,7 @@ from weakref import WeakValueDictionary
 from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...graph.node import Node, Output, finish
-from ...graph.noted import DRAWN, told
+from ...graph.noted import DRAWN, fixed, told
 from ...graph.ownership import handed, settle
 from ...overriding import overridable
 from ...tensor import Tensor, make
@@ -517,6 +517,9 @@ class Structured:
             else:
                 grads.extend(rule(*[values[n] for n in names]))
         return tuple(grads)
+
+
+fixed.add(Structured)
 
 
 def structured(

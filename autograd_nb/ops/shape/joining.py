@@ -15,7 +15,7 @@ from ...codegen import threads
 from ...codegen.templates.loops import HEADER, storage
 from ...graph.node import finish
 from ...graph.noted import Notes
-from ...shapes import Layout, Size, layout_of, numel
+from ...shapes import Dims, Layout, Size, layout_of, numel
 from ...tensor import Tensor
 from ..core.call_path import shortcut, tensor_lines, unrecorded_lines
 from ..core.memo import Memo
@@ -94,7 +94,7 @@ class Join:
             if shared:
                 entry = _Rows(entry)
             missing = arity - len(taken)
-            dims = np.array([rows, out.size // rows, *taken, *[0] * missing], np.int64)
+            dims = np.frombuffer(Dims("q", [rows, out.size // rows, *taken, *[0] * missing]), np.int64)
             self.launches.append((entry, dims, slice(first, first + len(taken)), missing, sum(sizes[:first])))
         self.entry: Callable[..., Any] | None
         self.entry, self.dims, _, missing, _ = self.launches[0]
