@@ -204,19 +204,19 @@ def _reordered(hook: Any, shown: tuple[tuple[int, bool], ...]) -> Callable[..., 
     return reordered
 
 
-def finishing(node: str, depth: str) -> list[str]:
+def finishing(node: str, depth: str, first: bool = True) -> list[str]:
     """Return the text that gives the node of this name its age, the user's place, and no hooks; ``depth``: how far above the user's frame is.
 
-    All that records a node ends so: `finish`, and what `ops.core.call_path` writes out for the calls that are made most.
+    All that records a node ends so: `finish`, and what `ops.core.call_path` writes out for the calls that are made most. ``first``: of
+    several nodes, which are at one place.
     """
+    place = [f"_frame = _getframe({depth})", "if _internal.get(_frame.f_code.co_filename, True):", "    _frame = _user_frame(_frame)"]
     return [
         f"{node}.consumed = {node}.hooks = None",
         f"{node}.seq = _seq = _sequence()",
         "if not _seq & _MANY:",
         f"    _spare({node})",
-        f"_frame = _getframe({depth})",
-        "if _internal.get(_frame.f_code.co_filename, True):",
-        "    _frame = _user_frame(_frame)",
+        *(place if first else []),
         f"{node}.code = _frame.f_code",
         f"{node}.lasti = _frame.f_lasti",
     ]

@@ -233,7 +233,7 @@ class Repeat(Text):
         several = "".join(f"{v}, " for v in names)
         self.after.append(f"{n}.versions = " + (names[0] if node.versions.__class__ is list else f"({several})"))
         self.after.append(f"{n}.stamp = {' + '.join(f'{v}[0]' for v in names) or '0'}")
-        self.after += finishing(n, "3")
+        self.after += finishing(n, "3", len(self.nodes) == 1)
 
     def _edges(self, n: str, node: Node) -> None:
         """Write the edges of a node: to this call's operands, or to other nodes of it."""

@@ -351,7 +351,7 @@ class Structured:
         The user's frame is ``depth`` above, or further up.
         """
         several = len(out) if isinstance(out, _SEQUENCES) else 0
-        classes = (several, *map(type, args))
+        classes: tuple[Any, ...] = (several, *map(type, args))
         found = self._recorders.get(classes)
         if found is None:
             classes = (several, *[Tensor if hasattr(type(a), "of_program") else type(a) for a in args])  # which is not to be kept alive

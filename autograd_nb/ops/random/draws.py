@@ -18,12 +18,11 @@ from ...codegen.formula.namespace import m
 from ...codegen.templates import draws
 from ...codegen.templates.loops import Input
 from ...dtypes import as_dtype, dtype
-from ...errors import refuse_keywords, warn_user
+from ...errors import refuse_keywords
 from ...graph import modes
 from ...graph.modes import state
-from ...launch import Kernel
 from ...overriding import whole
-from ...shapes import Layout, as_int, as_shape, check_sizes, is_expanded
+from ...shapes import Layout, as_shape, check_sizes, is_expanded
 from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut, tensor_lines, written_lines
 from ..core.history import check_inplace
@@ -32,7 +31,7 @@ from ..core.numbers import float_argument
 from ..core.recording import made_in, not_for_barebone, store, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
-from ..creation.cast import cast, format_name, is_meta, placed
+from ..creation.cast import format_name, is_meta
 from ..creation.create import _finish, new_empty, on_meta
 from .generator import default_generator, stream
 
@@ -130,32 +129,6 @@ _BERNOULLI = Law("bernoulli_", draws.uniform, lambda u, p: m.where(u < p, u * 0.
 _BERNOULLI_32 = Law("bernoulli", draws.uniform, lambda u, p: m.where(u < p, u * 0.0 + 1.0, u * 0.0))
 
 
-def _narrow_int(w, low, width):
-    """Return low + ⌊w · width / 2^32⌋; the bias is below width / 2^32."""
-    return low + ((w.cast("uint64") * width.cast("uint64")) >> 32).cast("int64")
-
-
-def _middle_int(w, low, width):
-    """Return low + ⌊w · width / 2^64⌋ for width < 2^32."""
-    r = width.cast("uint64")
-    return low + (((w >> 32) * r + (((w & 0xFFFFFFFF) * r) >> 32)) >> 32).cast("int64")
-
-
-_INT_NARROW = Law("randint", draws.bits, _narrow_int)
-_INT_MIDDLE = Law("randint", draws.wide_bits, _middle_int)
-_INT_WIDE = Law("randint", draws.wide_bits, lambda w, low, width: low + (w % width.cast("uint64")).cast("int64"))
-_INT_ALL = Law("randint", draws.wide_bits, lambda w: w.cast("int64"))
-
-
-def _draw_ints(key: tuple[int, int], out: np.ndarray, d: dtype, low: int, width: int) -> None:
-    if width >= 1 << 64:
-        _INT_ALL(key, out, d)
-    elif width >= 1 << 32:
-        _INT_WIDE(key, out, d, low, width if width < 1 << 63 else width - (1 << 64))
-    else:
-        (_INT_MIDDLE if width > 1 << 16 else _INT_NARROW)(key, out, d, low, width)
-
-
 def _sized(name: str, args: tuple[Any, ...], size: Any) -> tuple[int, ...]:
     if size is not None:
         if args:
@@ -209,7 +182,7 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
         d = _float_dtype(made_in(out, dtype), kernel)
         t = _new(shape, d, law, generator, out, requires_grad, name)
         if key is not None:
-            _keep_drawing(memo, (key, dtype), law, t._layout)
+            _keep_drawing(memo, (key, dtype), t._layout, law)
         return t
 
     call = shortcut(
@@ -222,7 +195,7 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
             "    return _miss(None, size, generator, out, dtype, requires_grad, kw)",
         ],
         before=written_lines("size"),
-        _miss=miss, _is_meta=is_meta, _on_meta=on_meta, _default_generator=default_generator, _stream=stream, _modes=modes, _finish=_finish,
+        _miss=miss, _is_meta=is_meta, _on_meta=on_meta, **_DRAWING_NAMES,
     )  # fmt: skip
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = doc, __name__
@@ -230,22 +203,23 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
 
 
 #: a small tensor drawn, by its layout and the entry point of the law
+_DRAWING_NAMES: dict[str, Any] = {"_default_generator": default_generator, "_stream": stream, "_modes": modes, "_finish": _finish}
 _DRAWING = [
-    "layout, entry = plan",
+    "layout, entry, operands = plan",
     "seed, served = _default_generator._next() if generator is None else _stream(generator)",
     "data = _empty(layout.size, layout.dtype.carrier)",
-    "entry(seed, served, 0, data)",
+    "entry(seed, served, 0, *operands, data)",
     *tensor_lines("layout"),
     "return _finish(t, requires_grad) if requires_grad or _modes.inference_used else t",
 ]
 
 
-def _keep_drawing(memo: Memo, key: tuple[Any, ...], law: Law, layout: Layout) -> None:
+def _keep_drawing(memo: Memo, key: tuple[Any, ...], layout: Layout, law: Law, *operands: Any) -> None:
     """Remember how a tensor is drawn, if it is small enough for one thread and memory of its own."""
     d = layout.dtype
     if not d.is_complex and layout.size * max(d.itemsize, DRAW) < min(launch.BIG, threads.WORTH):
-        entry = _entry_of(law, (d,))
-        memo.remember(key, (layout, entry.entry if entry.__class__ is _Drawn else entry))
+        entry = _entry_of(law, (d, *map(type, operands)))
+        memo.remember(key, (layout, entry.entry if entry.__class__ is _Drawn else entry, operands))
 
 
 rand: Callable[..., Any] = _drawing(
@@ -299,117 +273,6 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
         return on_meta(randn_like(x, dtype=dtype, requires_grad=requires_grad))
     y = randn(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator)
     return _laid_as(x, y, memory_format, requires_grad)
-
-
-#: the whole numbers up to which floats hold all of them
-_WHOLE = {"bfloat16": 1 << 8, "float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}
-
-
-def _limits(d: dtype) -> tuple[int, int]:
-    if d.category == 0:
-        return 0, 1
-    if d.category == 1:
-        info = dtypes.iinfo(d)
-        return info.min, info.max
-    most = 65504 if d is dtypes.float16 else 1 << 63
-    return -most, most
-
-
-def _int_range(low: Any, high: Any, d: dtype) -> tuple[int, int]:
-    low, high = as_int(low, "low"), as_int(high, "high")
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    least, most = _limits(d)
-    if not least <= low <= most:
-        raise RuntimeError(f"from is out of bounds for {d.name} (from={low})")
-    if not least <= high - 1 <= most:
-        raise RuntimeError(f"to - 1 is out of bounds for {d.name} (to={high})")
-    whole = _WHOLE.get(d.name)
-    if whole is not None:
-        for name, value in (("from", low), ("to - 1", high - 1)):
-            if not -whole <= value <= whole:
-                _tell_of_gaps(name, d, whole)
-    return low, high
-
-
-def _tell_of_gaps(name: str, d: dtype, whole: int) -> None:
-    """Warn of a bound beyond the whole numbers that a floating dtype has all of."""
-    power = whole.bit_length() - 1
-    warn_user(
-        f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision limitations {d.name} can support discrete uniform distribution only "
-        "within this range: not all integers between the bounds are drawn (use a wider dtype).",
-    )  # fmt: skip
-
-
-@public(method=False)
-@placed
-def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-            pin_memory=False):  # fmt: skip
-    """Return integers uniform on [low, high): ``randint(high, size)`` or ``randint(low, high, size)``; int64 unless ``dtype``.
-
-    Errors: RuntimeError for low >= high, and for bounds that the dtype does not hold.
-    Source: https://docs.pytorch.org/docs/stable/generated/torch.randint.html
-
-    >>> torch.randint(3, 4, (2,))
-    tensor([3, 3])
-    """
-    rest = list(args)
-    if size is None:
-        if not rest or not isinstance(rest[-1], (tuple, list)):
-            raise TypeError("randint() missing a required argument: 'size' (a tuple of ints), as in randint(0, 10, (3,))")
-        size = rest.pop()
-    if high is None:
-        if not rest:
-            raise TypeError("randint() missing a required argument: 'high'")
-        high = rest.pop()
-    if rest:
-        low = rest.pop()
-    if rest:
-        raise TypeError(f"randint() takes low, high and size, but {len(args)} positional arguments were given")
-    d = made_in(out, dtype) or dtypes.int64
-    low, high = _int_range(0 if low is None else low, high, d)
-    shape = as_shape((size,))
-    check_sizes(shape)
-    return _new(shape, d, _draw_ints, generator, out, requires_grad, "randint", low, high - low)
-
-
-@public(method=False)
-@placed
-def randint_like(
-    input, *args, low=None, high=None, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
-    memory_format=None,
-):  # fmt: skip
-    """Return `randint` with the shape, dtype and order of dims of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
-    x = tensor_argument(input, "randint_like")
-    y = randint(*args, low=low, high=high, size=tuple(x.shape), generator=generator, dtype=dtype or x.dtype, device=device)
-    return _laid_as(x, y, memory_format, requires_grad)
-
-
-_shuffle = Kernel("random", "shuffle")
-_outside = Kernel("random", "outside_unit")
-_WORDS = dtypes.int64
-
-
-@public(method=False, differentiable=False)
-@placed
-def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Return a random order of the integers 0 … n-1; int64 unless ``dtype``."""
-    n = as_int(n, "n")
-    if n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}] (randperm needs n >= 0)")
-    d = made_in(out, dtype) or dtypes.int64
-    not_for_barebone("randperm", d)
-    most = 1 << 63 if d is dtypes.bfloat16 else _WHOLE.get(d.name) or _limits(d)[1]
-    if n > most + 1:
-        raise RuntimeError(f"n is too large for result tensor type: n={n} for {d!r}")
-    words = launch.empty(n, _WORDS.np)
-    _INT_ALL(stream(generator), words, _WORDS)
-    t = new_empty((n,), _WORDS)
-    _shuffle(0, words, t._data)
-    t = cast(t, d)
-    if out is not None:
-        return store(out, t, "randperm")
-    return _finish(t, requires_grad)
 
 
 # ------------------------------------------------------------------------------------------------------ in place
@@ -552,48 +415,3 @@ def geometric_(self, p, *, generator=None):
         raise NotImplementedError("\"geometric_cpu\" not implemented for 'Bool' (geometric_() needs numbers)")
     not_for_barebone("geometric_cpu", self.dtype)
     return _fill("geometric_", self, _GEOMETRIC, generator, math.log1p(-p))
-
-
-@public(kind="inplace", namespaces=())
-def random_(self, *bounds: int | None, generator=None, **kw):
-    """Fill with integers: uniform on [from, to), on [0, to), or up to the largest that the dtype holds exactly, from 0 or ``from`` on.
-
-    ``random_()``, ``random_(to)`` or ``random_(from, to)``, where None for ``to`` stands for that largest one. Derivative: 0, as what was there is overwritten.
-
-    >>> torch.empty(2).random_(3, 4)
-    tensor([3., 3.])
-    """
-    d = tensor_argument(self, "random_", "self").dtype
-    not_for_barebone("random_kernel_cpu", d)
-    low, high = _random_bounds(bounds, kw)
-    low, high = _up_from(low, d) if high is None else _int_range(low, high, d)
-    return _fill("random_", self, _draw_ints, generator, low, high - low)
-
-
-def _random_bounds(bounds: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the first number and the one behind the last, None where the dtype sets it; TypeError for other arguments than `random_` has."""
-    names = ("to",) if len(bounds) == 1 and not named else ("from", "to")
-    given = {**named, **dict(zip(names, bounds, strict=False))}
-    known = set(given) in ({"from", "to"}, {"to"}, set()) and len(given) == len(bounds) + len(named)
-    if not known or any(v is None for name, v in given.items() if name == "from" or len(given) == 1):
-        raise TypeError(
-            f"random_() received an invalid combination of arguments - got {(*bounds, *named.items())}, expected (from, to) or (to)"
-        )
-    return given.get("from", 0), given.get("to")
-
-
-def _up_from(low: Any, d: dtype) -> tuple[int, int]:
-    """Return ``low`` and what follows the largest number up to which the dtype holds all."""
-    low = as_int(low, "from")
-    top = _WHOLE.get(d.name) or _limits(d)[1]
-    if low == -1 << 63 and d.name in ("int64", "float32", "float64"):
-        return low, 1 << 63
-    if low == -1 << 63 and d.name in ("bool", "float16"):
-        raise NotImplementedError(f"\"random_full_64_bits_range_kernel_cpu\" not implemented for '{d.name}' (random_(from={low}, None))")
-    if not _limits(d)[0] <= low <= _limits(d)[1]:
-        raise RuntimeError(f"from is out of bounds for {d.name} (random_(from={low}, None))")
-    if low > top:
-        raise RuntimeError(
-            f"random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from={low} > to_inc={top}"
-        )
-    return low, top + 1

@@ -30,9 +30,10 @@ from .draws import (
     _kind,
     _new,
     _number,
-    _outside,
 )
 from .generator import stream
+
+_outside = Kernel("random", "outside_unit")
 
 
 def _check_probabilities(p: Tensor) -> None:

@@ -215,7 +215,7 @@ def tensor_split(
         raise TypeError(f"tensor_split() takes one of indices, sections and tensor_indices_or_sections, got {len(given)}")
     if x.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
-    return slices(x, wrap_dim(dim, x.ndim), given[0])
+    return slices(x, wrap_dim(dim, x.ndim), given[0])  # type: ignore[return-value]
 
 
 def slices(x: Tensor, d: int, how: Any) -> list[tuple[Any, ...]]:

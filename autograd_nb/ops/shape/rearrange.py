@@ -567,7 +567,7 @@ def _split_along(name: str, rank: int, dim: int) -> Any:
                 f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {x.shape[d]} is not "
                 f"divisible by the split_size {parts}!"
             )
-        return slices(x, d, parts)
+        return slices(x, d, parts)  # type: ignore[return-value]
 
     call.__name__ = call.__qualname__ = name
     one = "[" * rank + "1" + "]" * rank
