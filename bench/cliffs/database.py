@@ -9,8 +9,6 @@ of many calls, in turn with PyTorch's in this process, on one thread each. Print
 from __future__ import annotations
 
 import argparse
-import math
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,14 +16,8 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import autograd_nb as ours
-from bench.cliffs.__main__ import measured
-from bench.run import confine
+from bench.cliffs.beside import Step, quiet, report
 from tests.parity import opdb
-
-WORST = 1.2
-SETTLED = 100  #: calls before the first that counts
-
-Step = Callable[[], Any]
 
 
 def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
@@ -89,8 +81,8 @@ def steps_of(op: Any, sample: Any, strided: bool) -> Iterator[tuple[str, list[St
         yield "gradient", passes
 
 
-def cases(names: list[str]) -> Iterator[tuple[str, list[Step]]]:
-    """Yield the name and the steps of each case that both libraries know."""
+def cases(names: list[str]) -> Iterator[tuple[str, str, list[Step]]]:
+    """Yield the name, the kind and the steps of each case that both libraries know."""
     for op in op_db:
         if (names and op.name not in names) or opdb.outside(opdb.title(op)) or torch.float32 not in op.dtypes or opdb.find(op) is None:
             continue
@@ -100,7 +92,7 @@ def cases(names: list[str]) -> Iterator[tuple[str, list[Step]]]:
             for strided in (False, True):
                 try:
                     for kind, steps in steps_of(op, samples[number], strided):
-                        yield f"{opdb.title(op)}, sample {number}, {'every second column' if strided else 'C order'}, {kind}", steps
+                        yield f"{opdb.title(op)}, sample {number}", f"{'every second column' if strided else 'C order'}, {kind}", steps
                 except (*opdb.ERRORS, opdb.Unsupported, AttributeError):  # not of this layout, or not here
                     continue
 
@@ -110,26 +102,8 @@ def main() -> None:
     parser.add_argument("ops", nargs="*")
     parser.add_argument("--all", action="store_true", help="print every case")
     options = parser.parse_args()
-    confine(1)
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    ours.set_num_threads(1)
-    ratios: dict[str, list[float]] = {}
-    print(f"{'µs':<90} {'here':>9} {'PyTorch':>9} {'ratio':>7}")
-    for name, steps in cases(options.ops):
-        try:
-            for _ in range(SETTLED):
-                for step in steps:
-                    step()
-            mine, theirs = measured(steps, 0.0)
-        except opdb.ERRORS:  # a gradient that one of the two does not have
-            continue
-        ratios.setdefault(name.partition(", ")[2].partition(", ")[2], []).append(mine / theirs)
-        if options.all or mine / theirs > WORST:
-            print(f"{name:<90} {mine * 1e6:9.1f} {theirs * 1e6:9.1f} {mine / theirs:7.2f}", flush=True)
-    for kind, found in ratios.items():
-        mean = math.exp(sum(map(math.log, found)) / len(found))
-        print(f"{kind}: {len(found)} cases, geometric mean {mean:.2f}, {sum(r > WORST for r in found)} above {WORST}, {sum(r > 2 for r in found)} above 2")
+    quiet()
+    report(cases(options.ops), options.all, opdb.ERRORS)  # (an error is a gradient that one of the two does not have)
 
 
 if __name__ == "__main__":

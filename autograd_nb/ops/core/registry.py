@@ -219,7 +219,7 @@ def register(
     if own[0] != "_" and inner.__class__ is FunctionType and inner.__qualname__[0] == "_":
         inner.__qualname__ = own  # type: ignore[attr-defined]  # so that Python's messages say what the user has called
     call = numpy_names(call, {} if name in _PYTHONS else None, name)
-    if kind == "composite" and repeatable(name, call, inner.__module__):
+    if kind in ("composite", "reduction") and repeatable(name, call, inner.__module__):
         function, call = call, repeated(call)
         function.public = call  # type: ignore[attr-defined]
     if "; " in (call.__doc__ or ""):

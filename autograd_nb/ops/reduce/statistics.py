@@ -12,14 +12,14 @@ from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import ALL, ANY, MAX, MIN, SUM
 from ...codegen.templates.row import Each, Row
 from ...errors import warn_user
-from ...graph.modes import state, unrecorded
+from ...graph.modes import unrecorded
 from ...overriding import overridable
 from ...shapes import Layout, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
-from ..core.call_path import known, planned
+from ..core.call_path import planned
 from ..core.numbers import bool_argument, number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import exact_text, guarded, mark_inference, store, store_each
+from ..core.recording import exact_text, guarded, store, store_each
 from ..core.reduction import REQUIRED, Reduction, ReductionOp, all_dims, check_not_empty, count_of, reduced_shape, reduction
 from ..core.registry import OPS, public, register
 from ..core.row_kernel import RowKernel, as_rows, row_sizes
@@ -174,30 +174,7 @@ def _extreme_function(name: str, of_all: Any, of_dim: Any, binary: Any, result: 
         "\n\nErrors: RuntimeError or IndexError for a reduction over nothing."
     )
 
-
-    def plan(checked: bool, input: Any, dim: Any, keepdim: Any) -> Any:
-        n = input._layout.ndim
-        if dim is None and keepdim is False:
-            return all_dims(None, n) if checked else None
-        if dim.__class__ is not int or not -n <= dim < n:
-            return None
-        return _plan_extremes(input._layout, dim % n, bool(keepdim), of_dim is _min_dim)  # type: ignore[no-any-return]
-
-    def run(plan: Any, x: Tensor, dim: Any, keepdim: Any) -> Any:
-        if plan.__class__ is tuple:
-            return of_all(x, plan, False)
-        values, index = plan(x)
-        if state.grad:
-            if x._rg or x._view is not None:
-                of_dim.record((x, plan.d, plan.keepdim), (values, index))
-        elif state.inference:
-            mark_inference(values)
-            mark_inference(index)
-        return result(values, index)
-
-    call = known("input._layout, dim, dim.__class__, keepdim", plan, run, takes=("input", "dim", "keepdim"))(call)
-    register(name, call, "reduction")
-    return call
+    return register(name, call, "reduction")
 
 
 max: Any = _extreme_function("max", _max_all, _max_dim, maximum, return_types.max)  # noqa: A001

@@ -1,0 +1,50 @@
+"""What the benches of small calls share: each case is a step here and one of PyTorch's, timed in turn on one thread each."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+import autograd_nb as ours
+from bench.cliffs.__main__ import measured
+from bench.run import confine
+
+WORST = 1.2
+SETTLED = 100  #: calls before the first that counts
+
+Step = Callable[[], Any]
+
+
+def quiet() -> None:
+    """Let both libraries run on one thread, and nobody warn."""
+    confine(1)
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    ours.set_num_threads(1)
+
+
+def report(cases: Iterable[tuple[str, str, list[Step]]], every: bool, passes_over: tuple[type[Exception], ...] = ()) -> None:
+    """Print the cases (name, kind, steps) that take more than `WORST` of PyTorch's time, or ``every`` one, and the geometric means by kind.
+
+    passes_over: errors of a step that only one of the libraries raises, whose case does not count.
+    """
+    ratios: dict[str, list[float]] = {}
+    print(f"{'µs':<90} {'here':>9} {'PyTorch':>9} {'ratio':>7}")
+    for name, kind, steps in cases:
+        try:
+            for _ in range(SETTLED):
+                for step in steps:
+                    step()
+            mine, theirs = measured(steps, 0.0)
+        except passes_over:
+            continue
+        ratios.setdefault(kind, []).append(mine / theirs)
+        if every or mine / theirs > WORST:
+            print(f"{name + ', ' + kind:<90} {mine * 1e6:9.1f} {theirs * 1e6:9.1f} {mine / theirs:7.2f}", flush=True)
+    for kind, found in ratios.items():
+        mean = math.exp(sum(map(math.log, found)) / len(found))
+        print(f"{kind}: {len(found)} cases, geometric mean {mean:.2f}, {sum(r > WORST for r in found)} above {WORST}, {sum(r > 2 for r in found)} above 2")
