@@ -36,6 +36,7 @@ VIEWS = {
     "tensor_split": lambda t: t.tensor_split(3, 1)[0],
     "tensor_split at": lambda t: t.tensor_split([1, 3], dim=1)[1],
     "tensor_split into one": lambda t: t.tensor_split(1)[0],
+    "unfold": lambda t: t.unfold(1, 2, 2),
     "hsplit": lambda t: torch.hsplit(t, 2)[1],
     "meshgrid": lambda t: torch.meshgrid(t[0], t[1], indexing="xy")[1],
     "chunk": lambda t: t.chunk(3)[1],
@@ -236,3 +237,19 @@ def test_words_are_no_numbers():
     assert x.diagonal(dim2=1, dim1=0, offset=1)[0] == 1
     assert x.select(dim=1, index=0)[1] == 4
     assert x.select(index=1, dim=0)[1] == 5
+
+
+@pytest.mark.parametrize("look", [torch.view_as_real, torch.real, torch.imag, lambda z: z.view(torch.float32), lambda z: z.t().real[1:]])
+def test_repeated_views_of_another_dtype_share_the_memory(look):
+    for k in range(4):
+        z = torch.complex(torch.ones(3, 4) * k, torch.ones(3, 4))
+        v = look(z)
+        assert v._is_view() and v._base is z and v.dtype is torch.float32
+        assert v._version == z._version
+        v.add_(1)
+        assert z._version == v._version == 1
+        assert z[1, 1].real in (k, k + 1) and z[1, 1].imag in (1, 2)
+        assert torch.view_as_real(z).sum() == 12 * (k + 1) + v.numel()
+        w = z.clone().requires_grad_()
+        (look(w) * 2).sum().backward()
+        assert torch.view_as_real(w.grad).sum() == 2 * v.numel()

@@ -284,6 +284,7 @@ def unsaved_lines(operand: str) -> list[str]:
 
 
 _ABSENT: Any = object()  #: stands for what is not given by its own name, as it may come by NumPy's
+_NONE: Any = object()  #: the plan of calls that have none, and go the long way
 
 
 class _Known:
@@ -293,7 +294,6 @@ class _Known:
 
     def __init__(self, function: Any, key: str, plan: Callable[..., Any], takes: Sequence[str]):
         self.long, self.memo, self.plan, self.key = repeated(numpy_names(function, everywhere=True)), Memo(), plan, key
-        self.without = Memo()  # calls that have no plan
         assert not hasattr(function, "__wrapped__")
         self.names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
         given = function.__defaults__ or ()
@@ -316,7 +316,7 @@ class _Known:
         usual = False
         try:
             found = self.key_of(*args)
-            usual = found not in self.without.plans and ordinary(*found)
+            usual = ordinary(*found)
         except AttributeError:  # no tensor, which the function says
             if foreign_among(args):
                 return None, asked.redefined(self.public, *self.sent(self.read, args))
@@ -330,10 +330,7 @@ class _Known:
         out = self.long(*args[:n], **dict(zip(self.read[n:], args[n:], strict=True)))
         if usual:
             made = self.plan(True, *args)
-            if made is not None:
-                self.memo.remember(found, made)
-            else:
-                self.without.remember(found, True)
+            self.memo.remember(found, _NONE if made is None else made)
         return None, out
 
     def slow(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
@@ -356,14 +353,16 @@ class _Known:
         optional = {**dict.fromkeys(self.open, _ABSENT), **self.defaults}
         parameters = ", ".join([f"{n}=_default_{n}" if n in optional else n for n in self.names] + ["**_options"])
         given = ", ".join(self.read)
+        passed = ", ".join([*self.read[: self.by_place], *[f"{n}={n}" for n in self.read[self.by_place :]]])
         others = [f"{n} is not _default_{n}" for n in self.names if n not in self.read]
         flags = [f"if {n} is not False and {n} is not True: _flag({n}, _name, {n!r})" for n in sorted(self.flags)]
         return shortcut(
-            parameters, self.key + ",", [f"return _run(plan, {given})"] if callable(run) else run,
+            parameters, self.key + ",",
+            ["if plan is _NONE:", f"    return _whole({passed})", *([f"return _run(plan, {given})"] if callable(run) else run)],
             [f"plan, out = _first({given})", "if plan is None:", "    return out"], memo=self.memo, function=self.function,
             first=[f"if {' or '.join(['_options', *others])}:", f"    return _slow(({', '.join(self.names)},), _options)", *flags],
             _flag=bool_argument, _name=self.name,
-            _first=self.first, _slow=self.slow, _run=run, **space, **{f"_default_{n}": d for n, d in optional.items()},
+            _first=self.first, _slow=self.slow, _whole=self.long, _NONE=_NONE, _run=run, **space, **{f"_default_{n}": d for n, d in optional.items()},
         )  # fmt: skip
 
 

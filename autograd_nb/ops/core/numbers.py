@@ -89,6 +89,8 @@ def several_argument(value: Any, name: str, argument: str) -> tuple[Any, ...]:
 
 def float_argument(value: Any, name: str, argument: str) -> float:
     """Return a real number of an op, which may come as a 0-d tensor that nobody wants a gradient of. TypeError for what is none."""
+    if value.__class__ is float:
+        return value
     value = plain_number(number_argument(value, name, argument))
     if value is None or isinstance(value, complex):
         raise TypeError(f"{name}(): argument '{argument}' must be float, not {type(value).__name__} ({argument}={shorten(value)})")

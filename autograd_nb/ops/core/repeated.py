@@ -390,8 +390,8 @@ _COMPUTE = {"bernoulli", "binomial", "poisson"}
 _VIEWS = {
     "adjoint", "as_strided", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "conj", "detach", "expand_as", "imag",
     "is_conj", "is_neg", "linalg.diagonal", "meshgrid", "positive", "__pos__", "ravel", "real", "reshape_as", "resolve_conj",
-    "resolve_neg", "split_with_sizes", "type", "unfold", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
-    "view_as", "view_as_complex", "view_as_real",
+    "resolve_neg", "split_with_sizes", "type", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
+    "view_as", "view_as_complex",
 }  # fmt: skip
 
 

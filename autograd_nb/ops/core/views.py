@@ -1,6 +1,6 @@
 """Views by recipe: what a view of a layout looks like is worked out once for each combination of arguments, and then looked up.
 
-A recipe is (layout, slice of the memory or None, node's class, recording, values): the geometry of a view, and what its node is
+A recipe is (layout, slice of the memory or (its dtype, slice) or None, node's class, recording, values): the geometry of a view, and what its node is
 given where it is recorded. Structured view ops keep theirs by their arguments in normal form; around them `memoized_view` keeps them by
 the arguments as users write them, so that a repeated ``x.view(2, -1)`` is one lookup and a new Tensor.
 """
@@ -28,7 +28,7 @@ def look(x: Tensor, recipe: tuple[Any, ...]) -> Any:
     if layout.__class__ is tuple:
         return _look_at_several(x, recipe)
     t = blank()
-    t._data = x._data if cut is None else x._data[cut]
+    t._data = x._data if cut is None else x._data[cut] if cut.__class__ is slice else x._data.view(cut[0])[cut[1]]
     t._layout = layout
     t._version_ = version = x._version_
     t._rg = False
@@ -123,7 +123,7 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
     several = isinstance(out, (tuple, list))
     views = tuple(out) if several else (out,)
     layout = x._layout
-    if not layout.size or any(v._layout.dtype is not layout.dtype for v in views):
+    if not layout.size or (several and any(v._layout.dtype is not layout.dtype for v in views)):
         return None
     recording, values = None, {}
     if op.rules:
@@ -135,10 +135,15 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
     offsets = [offset_in(v, x) for v in views]
     if min(offsets, default=0) < 0:  # it begins before x in the storage
         return None
-    cuts = tuple([slice(n, None) if n else None for n in offsets])
     if several:
+        cuts = tuple([slice(n, None) if n else None for n in offsets])
         return (tuple([v._layout for v in views]), cuts, op.several_node, recording, values)
-    return (out._layout, cuts[0], op.node, recording, values)
+    cut: Any = slice(offsets[0], None) if offsets[0] else None
+    if out._data.dtype != x._data.dtype:
+        if offsets[0] or x._data.nbytes % out._data.itemsize:
+            return None
+        cut = out._data.dtype, slice(None)
+    return (out._layout, cut, op.node, recording, values)
 
 
 def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from ..core.pointwise import pointwise
 from ..core.recording import pushed, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
+from ..core.views import memoized_view
 from ..creation.cast import cast
 from .unary import _sign
 
@@ -136,6 +137,7 @@ def _view_as_complex(x):
 
 
 @public()
+@memoized_view
 def view_as_real(input):
     """Return a complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view.
 
@@ -147,7 +149,7 @@ def view_as_real(input):
     x = tensor_argument(input, "view_as_real")
     if not x.dtype.is_complex:
         raise RuntimeError(f"view_as_real is only supported for complex tensors (input is {x.dtype})")
-    return _view_as_real(x)
+    return (_view_as_real,)
 
 
 @public()

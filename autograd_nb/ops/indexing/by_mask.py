@@ -155,7 +155,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     """
     x = tensor_argument(input, "nonzero")
     if as_tuple:
-        return tuple(OPS["unbind"].call(_nonzero(x if x.ndim else reshape(x, 1)), 1))
+        return tuple(OPS["unbind"].call(OPS["nonzero"].call(x if x.ndim else reshape(x, 1)), 1))
     y = _nonzero(x)
     if out is None:
         return y

@@ -335,13 +335,13 @@ def uniform_(self, from_: float = 0, to: float = 1, *, generator=None, **kw):
     _floats("uniform_", self, "check_uniform_bounds")
     if not low <= high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={_found(low)} > to={_found(high)}")
+    if low == 0 and high == 1:
+        return _fill("uniform_", self, _UNIT, generator)
     limit = dtypes.finfo(self.dtype).max
     if not (abs(low) <= limit and abs(high) <= limit and high - low <= limit):
         raise RuntimeError(
             f"uniform_ expects to-from <= std::numeric_limits<{self.dtype.name}>::max(), but found to={high} and from={low}"
         )
-    if low == 0 and high == 1:
-        return _fill("uniform_", self, _UNIT, generator)
     return _fill("uniform_", self, _UNIFORM, generator, low, high)
 
 

@@ -13,7 +13,7 @@ from ...tensor import Tensor, _storage, above, make
 from ..core.recording import not_for_lost
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..core.views import geometry
+from ..core.views import geometry, memoized_view
 from ..creation.cast import cast, clone, contiguous
 from ..creation.create import new_full
 from ..elementwise.operators import add_overlapping
@@ -358,6 +358,7 @@ def scatter_strided(x: Tensor, src: Tensor, shape: tuple[int, ...], strides: tup
 
 
 @public()
+@memoized_view
 def unfold(input, dimension, size, step):
     """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim; [1, 2, 3].unfold(0, 2, 1) = [[1, 2], [2, 3]]."""
     x = tensor_argument(input, "unfold")
@@ -370,7 +371,7 @@ def unfold(input, dimension, size, step):
         raise RuntimeError(f"step is {step} but must be > 0")
     if not x.ndim:
         return reshape(x, 1)[:size]
-    return _unfold(x, d, size, step)
+    return _unfold, d, size, step
 
 
 above.embed_view, above.read_view, above.without_view, above.write_view = embed_view, read_view, without_view, write_view
