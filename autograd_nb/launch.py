@@ -184,6 +184,18 @@ def check(function: Callable[..., None], *arrays: Any, passes: tuple[tuple[int, 
         function(*arrays)
 
 
+def holds(array: np.ndarray, element: int, least: int, most: int) -> bool | None:
+    """Return whether an element of an int64 array, which a kernel wrote, is within bounds, so that the caller may go a shorter way; None
+    where it must not rely on that.
+
+    What repeats the launches asks again each time; a capture does not.
+    """
+    watching = observer()
+    if watching is None:
+        return bool(least <= array.item(element) <= most)
+    return watching.holds(array, (0, element, least, most)) if hasattr(watching, "holds") else None
+
+
 def escapes(what: str) -> None:
     """Say that Python is about to use an array's values, so that what it does next may depend on them."""
     if _observing:

@@ -269,6 +269,28 @@ def observed(notes: Notes) -> Iterator[None]:
         notes.why = "random numbers"
 
 
+class Asked:
+    """A question about what kernels wrote, in the place of a launch: where an element is out of bounds, ``function`` is called, which may raise.
+
+    ``passes``: (array, element, least, most); without a function the call is another one than this.
+    """
+
+    __slots__ = ("function", "passes")
+
+    def __init__(self, function: Callable[..., None] | None, passes: Sequence[tuple[int, int, int, int]]):
+        self.function, self.passes = function, passes
+
+    def __call__(self, *arrays: Any) -> None:
+        assert self.function is not None
+        self.function(*arrays)
+
+    def text(self, name: str, arrays: list[str]) -> str:
+        """Return the line that asks; ``name``: what it is called by."""
+        within = " and ".join([f"{least} <= {arrays[k]}.item({element}) <= {most}" for k, element, least, most in self.passes])
+        then = "return None" if self.function is None else f"{name}({', '.join(arrays)})"
+        return f"if not ({within}): {then}" if within else then
+
+
 class Place:
     """An array argument: elements of ``whole``, which is one of the pass's arrays, named ``slot``, or memory of its own ("")."""
 
@@ -363,7 +385,7 @@ class Text:
                     texts.append(f"[{', '.join(self._argument(x, f'k{n}_{i}_{j}') for j, x in enumerate(a))}]")
                 else:
                     texts.append(self._argument(a, f"k{n}_{i}"))
-            lines.append(f"k{n}({', '.join(texts)})")
+            lines.append(entry.text(f"k{n}", texts) if entry.__class__ is Asked else f"k{n}({', '.join(texts)})")
         held = sum(w.nbytes for i, w in self.notes.own.items() if i not in self.fresh)
         if held > BYTES:
             raise Unfit("much memory in between")

@@ -98,6 +98,31 @@ def test_checks_are_made(kept):
         y.sum().backward()
 
 
+def test_what_values_were_relied_on_is_asked_each_time(kept):
+    """Indices counted from the end, or classes to be ignored, are no repetition of those that are not; and none is out of range."""
+    x, target, index = leaf(*X), torch.tensor([0, 1, 2, 3, 0]), torch.tensor([0, 2])
+    calls = {"loss": lambda: F.nll_loss(x, target, ignore_index=3), "pick": lambda: x[index, index], "list": lambda: x[[0, 2], index]}
+    first = {name: call().tolist() for name, call in calls.items()}
+    for _ in range(2 * N):
+        target.copy_(torch.tensor([0, 1, 2, 4, 0]))
+        usual = {name: call().tolist() for name, call in calls.items()}
+    assert len(kept) >= 3
+    for k in range(2 * N):
+        target[3] = 3 if k % 2 else 4
+        index[1] = -1 if k % 2 else 2
+        found = {name: call().tolist() for name, call in calls.items()}
+        if k % 2:
+            assert found["loss"] == first["loss"] != usual["loss"]
+            assert found["pick"] == [x[0, 0].item(), x[4, 7].item()]
+            assert found["list"] == [x[0, 0].item(), x[2, 7].item()]
+        else:
+            assert found == usual
+    index[0] = 8
+    for name in ("pick", "list"):
+        with pytest.raises(IndexError, match="index 8 is out of bounds"):
+            calls[name]()
+
+
 @pytest.mark.parametrize("call", [torch.cross, torch.dist, torch.cdist, F.cosine_similarity, torch.kron, torch.fmod, torch.nextafter, F.smooth_l1_loss])
 def test_parts_of_one_tensor_are_no_two_tensors(call):
     """Their changes are counted in one place, those of two tensors in two."""

@@ -125,6 +125,14 @@ class _Calls(Notes):
             self.unfit()
         self.constants[id(whole)] = whole
 
+    def holds(self, array: np.ndarray, within: tuple[int, int, int, int]) -> bool | None:
+        """Return whether an element is within bounds, which repetitions ask again; None where it is not, or something was drawn before."""
+        _, element, least, most = within
+        if self.draws or not least <= array.item(element) <= most:
+            return None
+        self._ask(noted.Asked(None, (within,)), (array,))
+        return True
+
     def drawn(self, key: tuple[int, int]) -> tuple[int, int]:
         """Return the key of a draw as numbers of its own, which are told from all others by what they are."""
         seed, call = noted.Seed(key[0]), noted.Turn(key[1])
@@ -141,9 +149,12 @@ class _Calls(Notes):
 
     def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: Any = ()) -> None:
         function(*arrays)
+        self._ask(noted.Asked(function, passes), arrays)
+
+    def _ask(self, asked: noted.Asked, arrays: tuple[Any, ...]) -> None:
         if not self.why:
             try:
-                self.lines.append((function, [self._argument(a, False) for a in arrays]))
+                self.lines.append((asked, [self._argument(a, False) for a in arrays]))
             except Unfit as error:
                 self.why = str(error)
 

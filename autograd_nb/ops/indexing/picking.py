@@ -64,7 +64,7 @@ def checked_index(
             raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}")
 
     launch.check(inside, span, flat, passes=((0, 0, least, n), (0, 1, least, n - 1)))
-    if not negative or (launch.observer() is None and span[0] >= 0):
+    if not negative or launch.holds(span, 0, 0, n - 1):
         return index
     out = new_empty(layout.shape, dtypes.int64)
     _wrap(0, dense(index), n, out._data)

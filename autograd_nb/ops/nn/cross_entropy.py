@@ -377,6 +377,8 @@ def _checked_indices(target: Tensor, classes: int, ignore: int, error: type[Exce
             raise error(f"Target {int(flat[found[0]])} is out of bounds. ({where})")
 
     launch.check(inside, found, flat, passes=((0, 0, -(1 << 62), -1),))
+    if launch.holds(found, 1, 0, 0):
+        return target, 0
     return target, int(found[1]) if launch.observer() is None else -1  # a capture must serve any number
 
 
