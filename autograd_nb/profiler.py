@@ -27,6 +27,7 @@ from enum import Enum
 from typing import Any
 
 from .autograd.profiler import EventList, Recorder, current, record_function
+from .errors import keywords_of, refuse_keywords
 from .optim import optimizer
 
 __path__: list[str] = []  # PyTorch has a module of the same name in it: see import_aliases.py
@@ -150,6 +151,13 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
     return handler
 
 
+#: options of PyTorch's two profilers that say nothing here
+_ACCEPTED = (
+    "enabled", "use_device", "use_kineto", "use_cpu", "experimental_config", "execution_trace_observer", "acc_events",
+    "custom_trace_id_callback", "post_processing_timeout_s", "activity_filters",
+)  # fmt: skip
+
+
 class profile:
     """Profile what this thread runs between ``start()`` and ``stop()``, or in a ``with`` block.
 
@@ -183,6 +191,7 @@ class profile:
         on_trace_ready: Callable[..., Any] | None = None, record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False,
         with_flops: bool = False, with_modules: bool = False, use_cuda: bool | None = None, **options: Any,
     ):  # fmt: skip
+        refuse_keywords("profile.__init__", options, (*keywords_of(profile.__init__), *_ACCEPTED))
         self.activities = supported_activities() if activities is None else set(activities)
         for a in self.activities:
             if not isinstance(a, ProfilerActivity):

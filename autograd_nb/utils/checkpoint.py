@@ -13,6 +13,7 @@ from typing import Any
 from .. import launch, locks
 from ..autograd.pytree import tree_flatten
 from ..autograd.saved import Packed, arrays_of, unhooked
+from ..errors import keywords_of, unexpected
 from ..graph.modes import enable_grad, no_grad, state
 from ..graph.node import Node, Output, sequence
 from ..ops.core.recording import refuse_inference
@@ -225,7 +226,7 @@ def checkpoint(
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         if kwargs:
-            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+            raise ValueError(unexpected(kwargs, (*keywords_of(checkpoint), "preserve_rng_state")))
         if context_fn is not _no_contexts or debug is not False:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     if determinism_check not in ("default", "none"):
@@ -273,7 +274,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     use_reentrant = _reentrant("torch.utils.checkpoint.checkpoint_sequential", use_reentrant)
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
-        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        raise ValueError(unexpected(kwargs, (*keywords_of(checkpoint_sequential), "preserve_rng_state")))
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
 
     def part(start: int, end: int) -> Callable[..., Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import dtypes
+from ...errors import with_guess
 from ...shapes import as_int, wrap_dim
 from ...tensor import Tensor, make
 from ..core.recording import store
@@ -15,6 +17,9 @@ from ..creation.cast import cast, clone
 from .parts import _join_parts, _split, slice_dim, split
 from .shape import alias_view
 
+#: how Python's words for a call that does not fit begin: they name the function within
+_OF_THE_CALL = re.compile(r"^[\w<>.]+\(\) (?=got|takes|missing)")
+
 
 def _copy_of(name: str, function: Callable[..., Any] | None = None, method: bool = False) -> None:
     """Register ``<name>_copy``: what ``name`` gives, in memory of its own."""
@@ -22,7 +27,12 @@ def _copy_of(name: str, function: Callable[..., Any] | None = None, method: bool
 
     def call(input, *args, out=None, **kw):
         tensor_argument(input, name + "_copy")
-        y = view(input, *args, **kw)
+        try:
+            y = view(input, *args, **kw)
+        except TypeError as error:
+            error.args = (_OF_THE_CALL.sub(f"{name}_copy() ", str(error)),)
+            with_guess(error, view, ("out",))
+            raise
         if isinstance(y, tuple):
             parts = tuple(clone(t) for t in y)
             if out is None:
