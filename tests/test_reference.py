@@ -62,7 +62,8 @@ def test_entries_have_examples(pages):
 ALLOWED = {
     "nn.init.new_empty", "nn.init.new_full", "nn.parallel.data_parallel", "autograd.forward_ad.exit_dual_level", "autograd.forward_ad.make_dual",
     "autograd.forward_ad.unpack_dual", "Tensor.dequantize", "Tensor.is_distributed",
-    "from_file", "get_file_path", "viz.Held", "viz.time_map", "errors.shorten", "errors.version", "errors.with_guess",
+    "from_file", "get_file_path", "viz.Held", "viz.time_map", "errors.keywords_of", "errors.shorten", "errors.unexpected", "errors.version",
+    "errors.with_guess",
 }  # fmt: skip
 
 
@@ -117,7 +118,8 @@ TAKES_ANYTHING = {
     "Tensor.is_pinned", "Tensor.module_load", "Tensor.pin_memory", "Tensor.to_dense", "autograd.forward_ad.unpack_dual",
     "distributed.batch_isend_irecv", "distributed.get_default_backend_for_device", "distributed.get_node_local_rank",
     "distributed.get_process_group_ranks", "distributed.is_backend_available", "distributed.supports_complex", "distributions.biject_to",
-    "distributions.identity_transform", "distributions.transform_to", "errors.guess", "errors.shorten", "errors.warn_user", "errors.with_guess",
+    "distributions.identity_transform", "distributions.transform_to", "errors.guess", "errors.keywords_of", "errors.shorten",
+    "errors.unexpected", "errors.warn_user", "errors.with_guess",
     "func.replace_all_batch_norm_modules_", "get_autocast_dtype", "is_autocast_enabled", "is_storage", "is_tensor", "nn.Identity",
     "nn.UninitializedBuffer", "nn.UninitializedParameter", "nn.init.new_empty", "nn.init.new_full", "nn.init.ones_", "nn.init.show_examples",
     "nn.init.zeros_", "nn.parallel.data_parallel", "nn.utils.parameters_to_vector", "nn.utils.parametrize.is_parametrized",

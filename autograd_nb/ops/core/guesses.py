@@ -24,7 +24,7 @@ PYTHON_GUESSES = sys.version_info >= (3, 13)
 
 
 def _belongs(function: Any) -> bool:
-    """Whether a function, or what it is wrapped around, was written in the package (what makes tuples with names writes in one of its own)."""
+    """Return whether a function, or what it is wrapped around, was written in the package, or for a tuple with names."""
     home = unwrap(function).__globals__.get("__name__", "")
     return home.partition(".")[0] == _PACKAGE or home.startswith("namedtuple_")
 

@@ -134,6 +134,9 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
     return (out._layout, cuts[0], op.node, recording, values)
 
 
+_ABSENT: Any = object()  #: stands for an operand that is not given, or by its name
+
+
 def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a public function that reads its arguments and returns the (view op, \\*arguments) to call on the first.
 
@@ -143,10 +146,10 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
     memo = Memo()
 
     def miss(key: Any, x: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        found = slow(**options) if x is None else slow(x, *args, **options)
+        found = slow(**options) if x is _ABSENT else slow(x, *args, **options)
         if found.__class__ is not tuple or not found:
             return found
-        if x is None:
+        if x is _ABSENT:
             x = options[first]
         op, *arguments = found
         layout = x._layout
@@ -164,8 +167,9 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
         return out
 
     return shortcut(
-        "x=None, /, *args, **options", "key, x._layout", ["return _look(x, plan)"], ["return _miss(key, x, args, options)"], memo=memo,
+        "x=_absent, /, *args, **options", "key, x._layout", ["return _look(x, plan)"], ["return _miss(key, x, args, options)"], memo=memo,
         first=["if options:", "    return _miss(None, x, args, options)"], before=written_lines("args"), function=function, _look=look, _miss=miss,
+        _absent=_ABSENT,
     )  # fmt: skip
 
 

@@ -17,9 +17,6 @@ from ..creation.cast import cast, clone
 from .parts import _join_parts, _split, slice_dim, split
 from .shape import alias_view
 
-#: how Python's words for a call that does not fit begin: they name the function within
-_OF_THE_CALL = re.compile(r"^[\w<>.]+\(\) (?=got|takes|missing)")
-
 
 def _copy_of(name: str, function: Callable[..., Any] | None = None, method: bool = False) -> None:
     """Register ``<name>_copy``: what ``name`` gives, in memory of its own."""
@@ -30,7 +27,8 @@ def _copy_of(name: str, function: Callable[..., Any] | None = None, method: bool
         try:
             y = view(input, *args, **kw)
         except TypeError as error:
-            error.args = (_OF_THE_CALL.sub(f"{name}_copy() ", str(error)),)
+            # Python's words for a call that does not fit name the function within
+            error.args = (re.sub(r"^[\w<>.]+\(\) (?=got|takes|missing)", f"{name}_copy() ", str(error)),)
             with_guess(error, view, ("out",))
             raise
         if isinstance(y, tuple):
@@ -113,19 +111,19 @@ def _sizes(input: Tensor, parts: tuple[Tensor, ...], dim: int) -> tuple[Tensor, 
 @public()
 def unsafe_split(input, split_size: int | Sequence[int], dim=0) -> tuple[Tensor, ...]:
     """Return `split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
-    return _sizes(input, split(input.detach(), split_size, dim), dim)
+    return _sizes(input, split(tensor_argument(input, "unsafe_split").detach(), split_size, dim), dim)
 
 
 @public()
 def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     """Return `split_with_sizes` as `unsafe_split` does it."""
-    return _sizes(input, split(input.detach(), list(split_sizes), dim), dim)
+    return _sizes(input, split(tensor_argument(input, "unsafe_split_with_sizes").detach(), list(split_sizes), dim), dim)
 
 
 @public()
 def unsafe_chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """Return `chunk` as `unsafe_split` does it."""
-    return _sizes(input, OPS["chunk"].call(input.detach(), chunks, dim), dim)
+    return _sizes(input, OPS["chunk"].call(tensor_argument(input, "unsafe_chunk").detach(), chunks, dim), dim)
 
 
 # ------------------------------------------------------------------------------------------------------ filling
