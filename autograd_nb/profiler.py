@@ -21,13 +21,12 @@ import json
 import os
 import socket
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any
 
 from .autograd.profiler import EventList, Recorder, current, record_function
-from .errors import keywords_of, refuse_keywords
+from .errors import keywords_of, refuse_keywords, warn_user
 from .optim import optimizer
 
 __path__: list[str] = []  # PyTorch has a module of the same name in it: see import_aliases.py
@@ -112,7 +111,7 @@ def schedule(
             f"skip_first={skip_first}; active must be positive, the others not negative"
         )
     if warmup == 0:
-        warnings.warn("Profiler won't be using warmup, this can skew profiler results", stacklevel=2)
+        warn_user("Profiler won't be using warmup, this can skew profiler results")
 
     def action(step: int) -> ProfilerAction:
         if step < skip_first:
@@ -197,7 +196,7 @@ class profile:
             if not isinstance(a, ProfilerActivity):
                 raise TypeError(f"profile(): expected ProfilerActivity in activities, got {type(a).__name__}")
             if a is not ProfilerActivity.CPU:
-                warnings.warn(f"{a.name} is not available, disabling {a.name} profiling", stacklevel=2)
+                warn_user(f"{a.name} is not available, disabling {a.name} profiling")
         if ProfilerActivity.CPU not in self.activities:
             raise ValueError("profile(): No valid profiler activities found; give activities=[ProfilerActivity.CPU]")
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack

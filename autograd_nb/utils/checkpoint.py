@@ -5,7 +5,6 @@ Source: https://docs.pytorch.org/docs/stable/checkpoint.html
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from .. import launch, locks
 from ..autograd.pytree import tree_flatten
 from ..autograd.saved import Packed, arrays_of, unhooked
-from ..errors import keywords_of, unexpected
+from ..errors import keywords_of, unexpected, warn_user
 from ..graph.modes import enable_grad, no_grad, state
 from ..graph.node import Node, Output, sequence
 from ..ops.core.recording import refuse_inference
@@ -198,7 +197,7 @@ def _reentrant(name: str, given: bool | None) -> bool:
     """Return what was said of ``use_reentrant``, or PyTorch's old default with a warning."""
     if given is None:
         text = f"{name}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended."
-        warnings.warn(text, UserWarning, stacklevel=3)
+        warn_user(text, UserWarning)
     return given is None or given
 
 
@@ -234,7 +233,7 @@ def checkpoint(
     if not state.grad:
         return function(*args, **kwargs)
     if use_reentrant and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=2)
+        warn_user("None of the inputs have requires_grad=True. Gradients will be None", UserWarning)
         with no_grad():
             return function(*args, **kwargs)
     first, second = context_fn()
