@@ -78,6 +78,12 @@ def guess(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def keywords_of(function: Any) -> tuple[str, ...]:
+    """Return the names of the parameters of a function written in Python, of what it is wrapped around: () of others."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code is not None else ()
+
+
 def with_guess(error: TypeError, function: Any, others: Iterable[str] = ()) -> TypeError:
     """Return the error of a call by a keyword that the function does not have, with a guess at the end, as Python itself makes it from 3.13 on.
 
@@ -85,11 +91,16 @@ def with_guess(error: TypeError, function: Any, others: Iterable[str] = ()) -> T
     """
     text = error.args[0] if error.args and isinstance(error.args[0], str) else ""
     found = re.search(r"got an unexpected keyword argument '(\w+)'$", text)
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if found is not None and code is not None:
-        near = guess(found[1], (*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *others))
+    if found is not None:
+        near = guess(found[1], (*keywords_of(function), *others))
         error.args = (error.args[0] + ("." + near if near else ""), *error.args[1:])
     return error
+
+
+def unexpected(given: Iterable[str], names: Iterable[str]) -> str:
+    """Return PyTorch's words for keywords that `checkpoint` does not pass on, with a guess for each among ``names``."""
+    names = tuple(names)
+    return "Unexpected keyword arguments: " + ",".join(given) + ("." if (near := "".join(guess(name, names) for name in given)) else "") + near
 
 
 def refuse_keywords(function: str, given: Iterable[str], names: Iterable[str] = ()) -> None:

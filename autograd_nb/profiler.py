@@ -21,12 +21,12 @@ import json
 import os
 import socket
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any
 
 from .autograd.profiler import EventList, Recorder, current, record_function
+from .errors import keywords_of, refuse_keywords, warn_user
 from .optim import optimizer
 
 __path__: list[str] = []  # PyTorch has a module of the same name in it: see import_aliases.py
@@ -111,7 +111,7 @@ def schedule(
             f"skip_first={skip_first}; active must be positive, the others not negative"
         )
     if warmup == 0:
-        warnings.warn("Profiler won't be using warmup, this can skew profiler results", stacklevel=2)
+        warn_user("Profiler won't be using warmup, this can skew profiler results")
 
     def action(step: int) -> ProfilerAction:
         if step < skip_first:
@@ -150,6 +150,13 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
     return handler
 
 
+#: options of PyTorch's two profilers that say nothing here
+_ACCEPTED = (
+    "enabled", "use_device", "use_kineto", "use_cpu", "experimental_config", "execution_trace_observer", "acc_events",
+    "custom_trace_id_callback", "post_processing_timeout_s", "activity_filters",
+)  # fmt: skip
+
+
 class profile:
     """Profile what this thread runs between ``start()`` and ``stop()``, or in a ``with`` block.
 
@@ -183,12 +190,13 @@ class profile:
         on_trace_ready: Callable[..., Any] | None = None, record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False,
         with_flops: bool = False, with_modules: bool = False, use_cuda: bool | None = None, **options: Any,
     ):  # fmt: skip
+        refuse_keywords("profile.__init__", options, (*keywords_of(profile.__init__), *_ACCEPTED))
         self.activities = supported_activities() if activities is None else set(activities)
         for a in self.activities:
             if not isinstance(a, ProfilerActivity):
                 raise TypeError(f"profile(): expected ProfilerActivity in activities, got {type(a).__name__}")
             if a is not ProfilerActivity.CPU:
-                warnings.warn(f"{a.name} is not available, disabling {a.name} profiling", stacklevel=2)
+                warn_user(f"{a.name} is not available, disabling {a.name} profiling")
         if ProfilerActivity.CPU not in self.activities:
             raise ValueError("profile(): No valid profiler activities found; give activities=[ProfilerActivity.CPU]")
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack

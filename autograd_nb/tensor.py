@@ -9,7 +9,6 @@ by every tensor of the storage but for what `.data` gives (`graph.versions`). ``
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable
 from copy import deepcopy
@@ -19,7 +18,7 @@ import numpy as np
 
 from . import launch
 from .dtypes import bfloat16, dtype, from_numpy_dtype
-from .errors import AMBIGUOUS, OVERRIDDEN, SEVERAL, UNTRACKED, AutogradError
+from .errors import AMBIGUOUS, OVERRIDDEN, SEVERAL, UNTRACKED, AutogradError, warn_user
 from .graph import ownership, versions
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
@@ -155,13 +154,12 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         if launch._observing:
             launch.looked()
         if self._grad is None and self._rg and not (self._edge is None or self._edge.__class__ is Nowhere) and not self.retains_grad:
-            warnings.warn(
+            warn_user(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
                 "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
                 "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
                 "you access the leaf Tensor instead.",
                 UserWarning,
-                stacklevel=2,
             )
         return self._grad
 

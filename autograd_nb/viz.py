@@ -532,6 +532,7 @@ def histograms(tensors: Any, path: Any = None, bins: int = 40) -> Any:
             if shown is not None:
                 values = _numbers(shown).reshape(-1)
                 axes.hist(values[np.isfinite(values)], bins=bins)
+                axes.locator_params(axis="x", nbins=5)  # more labels run into one another
                 axes.ticklabel_format(axis="x", scilimits=(-3, 4))  # small gradients: 2.5 and below the axis ×10⁻⁴
     return _finished(figure, path)
 

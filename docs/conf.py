@@ -35,6 +35,11 @@ nb_execution_show_tb = True
 os.environ["AUTOGRAD_NB_QUIET"] = "1"
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH")]))
 
+# kernels say at each start that they listen on this machine without encryption: what else the build says would drown in it
+os.environ["IPYTHONDIR"] = str(HERE.parent / "out" / "ipython")
+(HERE.parent / "out" / "ipython" / "profile_default").mkdir(parents=True, exist_ok=True)
+(HERE.parent / "out" / "ipython" / "profile_default" / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 'ERROR'\n", encoding="utf-8")
+
 # ---- links to other projects; without a network they are those in _ext/inventories.py
 intersphinx_mapping = mapping(HERE.parent / "out")
 intersphinx_timeout = 4

@@ -226,3 +226,26 @@ def test_messages_of_python_name_ops_as_users_do():
     named = {name: inspect.unwrap(op.call).__qualname__ for name, op in OPS.items() if inspect.isfunction(inspect.unwrap(op.call))}
     hidden = {name: own for name, own in named.items() if own.startswith("_") and not name.rpartition(".")[2].startswith("_")}
     assert len(named) > 900 and hidden == {}
+
+
+def anomaly():
+    with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError):
+        (torch.zeros(3, requires_grad=True).log() * 0).sum().backward()
+
+
+WARNED = {
+    "of a layer's empty weights": lambda: torch.nn.Sequential(torch.nn.Linear(0, 3)),
+    "of a layer in a layer": lambda: torch.nn.Transformer(3, 3, 1, 1, 2),
+    "of a pass within a pass": anomaly,
+    "of the graph of a gradient": lambda: torch.ones(2, requires_grad=True).sum().backward(create_graph=True),
+    "of a call that stays eager": lambda: torch.compile(lambda x: x * x.sum().item())(torch.ones(2)),
+}
+
+
+@pytest.mark.parametrize("what", WARNED)
+def test_a_warning_names_the_users_line(what):
+    """Whatever lies between: it was a line of the library's where a layer makes another, or the engine runs an op."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        WARNED[what]()
+    assert told and {Path(w.filename) for w in told} == {Path(__file__)}, [(str(w.message), w.filename) for w in told]

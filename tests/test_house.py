@@ -163,3 +163,9 @@ def _is_there(module: str, name: str) -> bool:
 def test_what_is_imported_is_there(room):
     """In functions too, which a test that is not run on every change would only find late."""
     assert not [line for path in sorted((TESTS.parent / room).rglob("*.py")) for line in _missing(path)]
+
+
+def test_warnings_name_the_users_line():
+    """A number of frames is right for one way to a warning only: `warn_user` looks where the package ends."""
+    counted = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if "warnings.warn(" in path.read_text(encoding="utf-8")}
+    assert counted == {"errors.py"}  # it has `warn_user`, and deprecations, which wrap what the user calls

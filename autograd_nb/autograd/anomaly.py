@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from typing import Any
 
 import numpy as np
 
 from .. import launch
-from ..errors import AutogradError
+from ..errors import AutogradError, warn_user
 from ..graph import engine
 from ..graph.modes import PerThread
 from ..graph.node import Node, here, place
@@ -52,7 +51,7 @@ class _Forward:
             if code is None or _in_backward():
                 return
             self.first = f"{call.name}, called at {place(code, lasti)}"
-            warnings.warn(f"Anomaly detection: nan, made of operands without nan, by {self.first}", UserWarning, stacklevel=2)
+            warn_user(f"Anomaly detection: nan, made of operands without nan, by {self.first}", UserWarning)
 
 
 def _in_backward() -> bool:
@@ -81,10 +80,9 @@ def _watch(node: Node, gradients: tuple[Any, ...]) -> None:
         return
     for i, g in enumerate(gradients):
         if isinstance(g, Tensor) and bool(OPS["isnan"].call(g.detach()).any()):
-            warnings.warn(
+            warn_user(
                 f"Error detected in {node.name()}. Traceback of forward call that caused the error: {place(node.code, node.lasti)}",
                 UserWarning,
-                stacklevel=5,
             )
             raise AutogradError(
                 f"Function '{node.name()}' returned nan values in its {i}th output. It was recorded at {place(node.code, node.lasti)}."
@@ -137,10 +135,9 @@ class detect_anomaly(set_detect_anomaly):
 
     def __init__(self, check_nan: bool = True):
         super().__init__(True, check_nan)
-        warnings.warn(
+        warn_user(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
             UserWarning,
-            stacklevel=2,
         )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, overload
 
 from ..config import settings
-from ..errors import AutogradError
+from ..errors import AutogradError, warn_user
 from ..graph import engine
 from ..graph.node import AccumulateGrad, Nowhere, Output
 from ..ops.core.foreign import asked
@@ -162,7 +161,7 @@ def backward(
     tensor(6.)
     """
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warn_user("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors
     _backward(_tensors(tensors, "tensors", "backward"), grad_tensors, retain_graph, create_graph, inputs, _depth + 2)
 
@@ -179,13 +178,11 @@ def _backward(
     edges, grads = _roots(roots, grad_tensors, create_graph, "backward")
     retain = create_graph if retain_graph is None else bool(retain_graph)
     if create_graph:
-        warnings.warn(
+        warn_user(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
             "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
             "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the "
             "leak.",
-            UserWarning,
-            stacklevel=depth,
         )
     if targets is None:
         engine.run(edges, grads, retain_graph=retain, create_graph=create_graph, depth=depth)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AutogradError
+from ..errors import AutogradError, warn_user
 from ..graph.modes import is_grad_enabled, no_grad, state
 from ..graph.nested import users
 from ..graph.node import Node, Output, consumed_error, finish, modified_error, set_edges
@@ -113,7 +112,7 @@ class FunctionNode(Node):
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """Return `saved_tensors`, with a warning: the old name."""
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warn_user("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
     def saved_arrays(self) -> list[tuple[Any, ...]]:
@@ -218,11 +217,10 @@ class Function:
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the "
             "class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

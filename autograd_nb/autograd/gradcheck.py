@@ -5,14 +5,13 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import complex128, float64
-from ..errors import GradcheckError
+from ..errors import GradcheckError, warn_user
 from ..graph.modes import recorded
 from ..ops.creation.create import from_numpy
 from ..ops.elementwise.complex import view_as_complex, view_as_real
@@ -99,11 +98,10 @@ def _look_at(args: tuple[Any, ...], wanted: list[int]) -> None:
                 "the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
             )
         if args[i].dtype not in (float64, complex128):
-            warnings.warn(
+            warn_user(
                 f"Input #{i} requires gradient and is not a double precision floating point. This check will likely fail if all the "
                 "inputs are not of double precision floating point. ",
                 UserWarning,
-                stacklevel=3,
             )
 
 

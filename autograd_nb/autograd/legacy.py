@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copyreg
-import warnings
 from typing import Any
 
 from .. import dtypes
 from ..dtypes import dtype
+from ..errors import warn_user
 from ..graph import engine
 from ..ops.core.recording import tensor_type
 from ..ops.core.registry import public
@@ -53,7 +53,7 @@ class Variable(metaclass=_VariableMeta):
                 raise TypeError(f"_grad_fn has to be a Function object or None, but got {_Type(_grad_fn).__name__}")
             raise RuntimeError("_grad_fn argument to legacy Variable constructor is no longer supported: call the function's apply")
         if volatile:
-            warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning, stacklevel=2)
+            warn_user("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning)
         if data is None:
             data = legacy((), dtypes.get_default_dtype())
         if not isinstance(data, Tensor):

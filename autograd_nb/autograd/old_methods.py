@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import dtype as _dtype
-from ..errors import DeviceError
+from ..errors import DeviceError, warn_user
 from ..strides import formatted
 from ..tensor import Tensor, wrap
 
@@ -25,7 +24,7 @@ def _refusing(name: str, error: type[Exception], message: str) -> Any:
 
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """Return the tensor under another shape of as many elements, with a warning: `reshape` is today's name; [1, 2].resize(2, 1) = [[1], [2]]."""
-    warnings.warn("non-inplace resize is deprecated (use reshape)", stacklevel=2)
+    warn_user("non-inplace resize is deprecated (use reshape)")
     shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], Sequence) else sizes
     if int(np.prod(shape)) != self.numel():
         raise RuntimeError(

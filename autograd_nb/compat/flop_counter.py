@@ -11,7 +11,6 @@ Source: https://github.com/pytorch/pytorch/blob/main/torch/utils/flop_counter.py
 from __future__ import annotations
 
 import threading
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from math import prod
 from typing import Any
 
 from .. import launch
+from ..errors import warn_user
 from ..ops.core.structured import Structured
 from ..ops.nn.conv import _conv, _conv_by_input, _conv_by_weight
 from ..ops.nn.recurrent import _recurrent
@@ -215,7 +215,7 @@ class FlopCounterMode:
 
     def __init__(self, mods: Any = None, depth: int | None = 2, display: bool = True, custom_mapping: dict[Any, Any] | None = None) -> None:
         if mods is not None:
-            warnings.warn("mods argument is not needed anymore, you can stop passing it", stacklevel=2)
+            warn_user("mods argument is not needed anymore, you can stop passing it")
         self.flop_counts = defaultdict(lambda: defaultdict(int))
         self.depth, self.display = depth, display
         self.flop_registry = {**flop_registry, **(custom_mapping or {})}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ..dtypes import bfloat16, bool_
+from ..errors import warn_user
 from ..nn.modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 from ..nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
 from ..nn.modules.module import Module
@@ -73,7 +73,7 @@ class Container(Module):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
-        warnings.warn("nn.Container is deprecated. All of it's functionality is now implemented in nn.Module. Subclass that instead.", stacklevel=2)
+        warn_user("nn.Container is deprecated. All of it's functionality is now implemented in nn.Module. Subclass that instead.")
         for key, value in kwargs.items():
             self.add_module(key, value)
 
@@ -103,7 +103,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if none of the inputs requires grad."""
     if not any(t.requires_grad for t in inputs if isinstance(t, Tensor)):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warn_user("None of the inputs have requires_grad=True. Gradients will be None")
 
 
 class DefaultDeviceType:
@@ -160,10 +160,9 @@ def warn_if_has_hooks(tensor: Tensor) -> None:
     """Warn of the hooks of a tensor that are lost where it is sent."""
     for hook in (getattr(tensor, "_backward_hooks", None) or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
+            warn_user(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function with "
                 "@torch.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=2,
             )
 
 

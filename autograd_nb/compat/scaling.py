@@ -5,11 +5,11 @@ Source: https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from ..dtypes import float16, float32, int32
+from ..errors import warn_user
 from ..graph.modes import no_grad
 from ..ops.creation.create import full
 from ..tensor import Tensor
@@ -39,7 +39,7 @@ class GradScaler:
     ):  # fmt: skip
         self._device = str(device)
         if enabled and self._device.split(":")[0] != "cpu":
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", UserWarning, stacklevel=2)
+            warn_user("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", UserWarning)
             enabled = False
         self._enabled = enabled
         if not enabled:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 import types
-import warnings
 import weakref
 from collections.abc import Callable
 from copy import deepcopy
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 from .. import launch, locks
 from ..autograd.interpreters import Wrapped
 from ..codegen.build import compilation
+from ..errors import warn_user
 from ..graph import markup
 from ..tensor import Tensor
 from .capture.recorder import Problem
@@ -300,7 +300,7 @@ class Compiled(Generic[P, R]):
         warning = f"compile({name}): this kind of call runs eagerly, as {problem.reason}{where}{change}"
         if warning not in self._told:
             self._told.add(warning)
-            warnings.warn(warning, UserWarning, stacklevel=4)
+            warn_user(warning, UserWarning)
 
 
 def compile_function(function: Any, fullgraph: bool, check: bool) -> Any:

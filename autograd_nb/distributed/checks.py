@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import warn_user
 from ..tensor import Tensor
 from .group import GroupMember, ProcessGroup, get_group_rank, get_rank, known_group
 from .reduce_op import BITS, RedOpType, ReduceOp, supports_complex
@@ -54,7 +54,7 @@ def reduction(name: str, op: Any, tensor: Tensor) -> RedOpType:
 def group_of(name: str, given: Any) -> ProcessGroup | None:
     """Return the group, or None, with a warning, where this rank does not belong to it."""
     if given == GroupMember.NON_GROUP_MEMBER:
-        warnings.warn(f"Running {name} on global rank {get_rank()} which does not belong to the given group.", stacklevel=3)
+        warn_user(f"Running {name} on global rank {get_rank()} which does not belong to the given group.")
         return None
     return known_group(given)
 

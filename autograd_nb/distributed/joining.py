@@ -5,13 +5,13 @@ Source: https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import warn_user
 from ..tensor import Tensor, wrap
 from .collectives import all_reduce
 from .group import get_rank
@@ -109,10 +109,9 @@ class Join:
                 self._end_all()
             last, rounds = False, rounds + 1
             if rounds == MANY:
-                warnings.warn(
+                warn_user(
                     f"Detected uneven input skew of greater than {MANY}. This means that rank {get_rank()} has at least {MANY} fewer inputs than other "
                     "currently-active ranks. This level of skew could lead to performance degradation during training.",
-                    stacklevel=2,
                 )
             for hook in self._hooks:
                 hook.main_hook()

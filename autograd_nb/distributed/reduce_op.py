@@ -6,7 +6,8 @@ Source: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.
 from __future__ import annotations
 
 import enum
-import warnings
+
+from ..errors import warn_user
 
 
 class RedOpType(enum.IntEnum):
@@ -48,7 +49,7 @@ def __getattr__(name: str) -> RedOpType:
     """Return a reduction by its old name, ``distributed.reduce_op.SUM``: PyTorch's object of this name is this module."""
     if name not in RedOpType.__members__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn("`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead", FutureWarning, stacklevel=2)
+    warn_user("`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead", FutureWarning)
     return RedOpType[name]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import launch
+from ..errors import warn_user
 from ..graph.modes import no_grad
 from ..shapes import Size
 from ..tensor import Tensor
@@ -138,7 +138,7 @@ class Distribution:
 
     def sample_n(self, n: int) -> Tensor:
         """Return ``sample((n,))``; PyTorch has deprecated it."""
-        warnings.warn("sample_n will be deprecated. Use .sample((n,)) instead", UserWarning, stacklevel=2)
+        warn_user("sample_n will be deprecated. Use .sample((n,)) instead", UserWarning)
         return self.sample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -255,18 +255,23 @@ class Pass:
                 if further:
                     share(value)
 
-    def leave(self) -> None:
-        """Take the pending gradients of targets below which nothing had to run."""
+    def leave(self, consumer: Any) -> None:
+        """Take the pending gradients of targets below which nothing had to run. Where gradients are accumulated such a node runs all the same, as in
+        PyTorch: for its hooks, a user's backward, and to be consumed."""
         for inner in self.inner:
-            if inner in self.pending:
-                g = self.pending.pop(inner)
-                if inner.hooks is not None:
-                    several = inner.several
-                    # the node's own do not run, as it does not; where gradients are accumulated its prehooks do
-                    run = inner.hooks.grad_outputs if self.accumulate else inner.hooks.beside
-                    grads = run(g if several else [g], self.create_graph)
-                    g = grads if several else grads[0]
-                self.capture(inner, g, False)
+            if inner not in self.pending:
+                continue
+            g = self.pending.pop(inner)
+            if self.accumulate:
+                _unchanged(inner)
+                self.run_node(inner, g)
+                if consumer is not None and (inner.versions or inner.saved):
+                    inner.consumed, inner.saved = consumer, None
+                continue
+            if inner.hooks is not None:
+                grads = inner.hooks.beside(g if inner.several else [g], self.create_graph)
+                g = grads if inner.several else grads[0]
+            self.capture(inner, g, False)
 
     @overridable
     def run_node(self, node: Node, g: Any) -> None:
@@ -441,7 +446,7 @@ def push(
             to_leaves(work, nodes, fast, consumer, create_graph)
         else:
             to_targets(work, nodes, fast, consumer, create_graph, running)
-            work.leave()
+            work.leave(consumer)
     except BaseException:
         if state.ending and not state.passes:
             state.ending = []

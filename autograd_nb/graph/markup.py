@@ -22,7 +22,8 @@ STYLE = (
     "border:0;font:12px/1.5 monospace;background:none}.agnb th{opacity:.65;font-weight:normal}.agnb td.w,.agnb th.w{text-align:left;white-space:pre;"
     "max-width:60em;overflow:hidden;text-overflow:ellipsis}"
     ".agnb details{margin-left:16px}.agnb .leaf{margin-left:28px}.agnb summary{cursor:pointer;margin-left:-4px}.agnb .dim{opacity:.65}"
-    ".agnb svg.g{border:1px solid #8884;cursor:grab;max-width:100%;height:auto}.agnb svg.g .n{cursor:pointer}.agnb pre{margin:2px 0 2px 16px}</style>"
+    ".agnb svg.g{border:1px solid #8884;cursor:grab;max-width:100%;box-sizing:border-box;height:auto}"
+    ".agnb svg.g .n{cursor:pointer}.agnb pre{margin:2px 0 2px 16px}</style>"
 )
 
 

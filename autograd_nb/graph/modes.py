@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from sys import _getframe
 from typing import Any, ClassVar, Self, TypeVar
 
+from ..errors import warn_user
 from ..overriding import whole
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -101,11 +101,10 @@ class _Mode:
 
             return generator  # type: ignore[return-value]
         if inspect.isclass(function):
-            warnings.warn(
+            warn_user(
                 "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
                 f"To preserve the current behavior of class decoration, you can directly decorate the `__init__` method of {function.__name__}.",
                 FutureWarning,
-                stacklevel=2,
             )
 
         @functools.wraps(function)

@@ -6,7 +6,6 @@ Source: https://docs.pytorch.org/docs/stable/optim.html
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import deepcopy
@@ -14,7 +13,7 @@ from itertools import chain
 from typing import Any, Self, TypeVar, overload
 
 from .. import dtypes, launch
-from ..errors import check_keywords, shorten
+from ..errors import check_keywords, shorten, warn_user
 from ..graph.hooks import RemovableHandle, check_callable
 from ..ops.core.numbers import scalar_tensor
 from ..ops.core.recording import tensor_type
@@ -314,9 +313,8 @@ class Optimizer:
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
         if len(params) != len(set(params)):
-            warnings.warn(
+            warn_user(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
-                stacklevel=3,
             )
         known = {p for group in self.param_groups for p in group["params"]}
         if not known.isdisjoint(params):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import types
-import warnings
 import weakref
 from bisect import bisect_right
 from collections import Counter
@@ -15,6 +14,7 @@ from collections.abc import Iterable
 from functools import wraps
 from typing import Any
 
+from ..errors import warn_user
 from ..tensor import Tensor
 from .optimizer import Optimizer
 
@@ -116,32 +116,29 @@ class LRScheduler:
         """Go on by one epoch (or to ``epoch``) and set the rates."""
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-                warnings.warn(
+                warn_user(
                     "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure to "
                     "call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
                     "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
                     UserWarning,
-                    stacklevel=2,
                 )
             elif not getattr(self.optimizer, "_opt_called", False):
-                warnings.warn(
+                warn_user(
                     "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in the "
                     "opposite order: `optimizer.step()` before `lr_scheduler.step()`. Failure to do this will result in skipping the first "
                     "value of the learning rate schedule. See "
                     "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
                     UserWarning,
-                    stacklevel=2,
                 )
         self._step_count += 1
         if epoch is None:
             self.last_epoch += 1
             values = self.get_lr()
         else:
-            warnings.warn(
+            warn_user(
                 "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
                 "`scheduler.step()` to step the scheduler.",
                 UserWarning,
-                stacklevel=2,
             )
             self.last_epoch = epoch
             closed = getattr(self, "_get_closed_form_lr", None)

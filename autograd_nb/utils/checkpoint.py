@@ -5,7 +5,6 @@ Source: https://docs.pytorch.org/docs/stable/checkpoint.html
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from .. import launch, locks
 from ..autograd.pytree import tree_flatten
 from ..autograd.saved import Packed, arrays_of, unhooked
+from ..errors import keywords_of, unexpected, warn_user
 from ..graph.modes import enable_grad, no_grad, state
 from ..graph.node import Node, Output, sequence
 from ..ops.core.recording import refuse_inference
@@ -197,7 +197,7 @@ def _reentrant(name: str, given: bool | None) -> bool:
     """Return what was said of ``use_reentrant``, or PyTorch's old default with a warning."""
     if given is None:
         text = f"{name}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended."
-        warnings.warn(text, UserWarning, stacklevel=3)
+        warn_user(text, UserWarning)
     return given is None or given
 
 
@@ -225,7 +225,7 @@ def checkpoint(
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         if kwargs:
-            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+            raise ValueError(unexpected(kwargs, (*keywords_of(checkpoint), "preserve_rng_state")))
         if context_fn is not _no_contexts or debug is not False:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     if determinism_check not in ("default", "none"):
@@ -233,7 +233,7 @@ def checkpoint(
     if not state.grad:
         return function(*args, **kwargs)
     if use_reentrant and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=2)
+        warn_user("None of the inputs have requires_grad=True. Gradients will be None", UserWarning)
         with no_grad():
             return function(*args, **kwargs)
     first, second = context_fn()
@@ -273,7 +273,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     use_reentrant = _reentrant("torch.utils.checkpoint.checkpoint_sequential", use_reentrant)
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
-        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        raise ValueError(unexpected(kwargs, (*keywords_of(checkpoint_sequential), "preserve_rng_state")))
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
 
     def part(start: int, end: int) -> Callable[..., Any]:

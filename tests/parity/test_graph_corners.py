@@ -42,7 +42,12 @@ def test_edges_are_tuples():
 @pytest.mark.parity
 def test_saved_tensors_that_come_back_in_memory_of_their_own():
     hooks = "with t.autograd.graph.saved_tensors_hooks(lambda v: {}, lambda v: {}):"
-    calls = ["(x.expand(2, 3) ** 3).sum()", "(x[:, None].expand(3, 4) * x[:, None].expand(3, 4)).sum()", "x.sum().expand(4).exp().sum()", "(x ** 3).sum()"]
+    calls = [
+        "(x.expand(2, 3) ** 3).sum()",
+        "(x[:, None].expand(3, 4) * x[:, None].expand(3, 4)).sum()",
+        "x.sum().expand(4).exp().sum()",
+        "(x ** 3).sum()",
+    ]
     check({
         f"{call}, {pack}": f"{X}\n"
         f"{hooks.format(pack, unpack)}\n    y = {call}; g, = t.autograd.grad(y, x, create_graph=True); g.sum().backward()\nr = y, g, x.grad"
@@ -99,22 +104,51 @@ def test_gradient_checks_of_functions_that_register_hooks():
 @pytest.mark.parity
 @pytest.mark.parametrize("mode", ["no_grad()", "enable_grad()", "inference_mode()", "set_grad_enabled(False)"])
 def test_modes_that_decorate_classes(mode):
-    check({mode: f"C = t.{mode}(type('C', (), {{'__init__': lambda self: setattr(self, 'on', t.is_grad_enabled())}})); r = C().on, t.is_grad_enabled()"})
+    check(
+        {
+            mode: f"C = t.{mode}(type('C', (), {{'__init__': lambda self: setattr(self, 'on', t.is_grad_enabled())}})); r = C().on, t.is_grad_enabled()"
+        }
+    )
 
 
 @pytest.mark.parity
 def test_distinct_elements_require_grad_and_have_no_derivative():
-    calls = ("t.unique(x)", "t.unique(x, dim=0)", "t.unique_consecutive(x)", "t.unique(x, return_inverse=True, return_counts=True)[0]", "t.unique(x.detach())")
-    check({call: f"y = {call}\nr = y, y.requires_grad, y.is_leaf" for call in calls}, "x = t.tensor([[2., 1.], [2., 1.]]).requires_grad_()")
+    calls = (
+        "t.unique(x)",
+        "t.unique(x, dim=0)",
+        "t.unique_consecutive(x)",
+        "t.unique(x, return_inverse=True, return_counts=True)[0]",
+        "t.unique(x.detach())",
+    )
+    check(
+        {call: f"y = {call}\nr = y, y.requires_grad, y.is_leaf" for call in calls},
+        "x = t.tensor([[2., 1.], [2., 1.]]).requires_grad_()",
+    )
     check({call: f"r = {call}; r.sum().backward()" for call in calls}, "x = t.tensor([[2., 1.], [2., 1.]]).requires_grad_()")
 
 
 @pytest.mark.parity
 @pytest.mark.parametrize("kind", ["split(1, -1)", "chunk(2)", "unbind()", "tensor_split(2)"])
 def test_one_of_several_views_may_be_written_to_where_nothing_is_recorded(kind):
-    writes = ["v[0] = 1.", "v[0] += 1.", "v[:1] *= v[:1]", "v[...] = 2.", "v.mul_(2)", "v.fill_(1.)", "v[t.tensor([0])] = 1.", "v.zero_()"]
+    writes = [
+        "v[0] = 1.",
+        "v[0] += 1.",
+        "v[:1] *= v[:1]",
+        "v[...] = 2.",
+        "v.mul_(2)",
+        "v.fill_(1.)",
+        "v[t.tensor([0])] = 1.",
+        "v.zero_()",
+    ]
     before = f"x = t.ones(3, 4, requires_grad=True); y = x * 2; v = y.{kind}[0]\nwith t.no_grad(): v.add_(1)"
-    check({f"{w}, {mode}": f"with t.{mode}: {w}\nr = y.detach(), y.requires_grad" for w in writes for mode in ("no_grad()", "enable_grad()")}, before)
+    check(
+        {
+            f"{w}, {mode}": f"with t.{mode}: {w}\nr = y.detach(), y.requires_grad"
+            for w in writes
+            for mode in ("no_grad()", "enable_grad()")
+        },
+        before,
+    )
 
 
 @pytest.mark.parity
@@ -163,7 +197,9 @@ def test_second_passes_over_what_saved_nothing():
     try:
         start = "x = (t.arange(6.0, dtype=t.float64).reshape(2, 3) - 2.5).requires_grad_()\n"
         check({e: f"{start}y = ({e}).sum(); y.backward(); y.backward(); r = x.grad" for e in REUSED}, kinds=True)
-        check({e: f"{start}y = ({e}).sum(); r = t.autograd.grad(y, x)[0], t.autograd.grad(y, x)[0]" for e in REUSED}, kinds=True)
+        check(
+            {e: f"{start}y = ({e}).sum(); r = t.autograd.grad(y, x)[0], t.autograd.grad(y, x)[0]" for e in REUSED}, kinds=True
+        )
         code = "y = x.double().view(6)\nfor _ in range(3):\n    (y * y).sum().backward()\nr = x.grad"
         check({"a leaf that is converted once": start.replace("float64", "float32") + code})
     finally:
@@ -184,7 +220,50 @@ def test_tangents_pass_where_nothing_is_recorded():
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("draw", ("t.bernoulli(y.clamp(0, 1))", "t.multinomial(y, 2)", "y.clone().bernoulli_()", "t.rand(3)", "t.normal(y, y)"))
+@pytest.mark.parametrize(
+    "draw", ("t.bernoulli(y.clamp(0, 1))", "t.multinomial(y, 2)", "y.clone().bernoulli_()", "t.rand(3)", "t.normal(y, y)")
+)
 def test_random_numbers_under_vmap_are_refused_unless_they_are_asked_for(draw):
     asked = f"r = t.func.vmap(lambda y: {draw}, randomness='different')(t.ones(2, 3)).shape"
     check({"refused": f"t.func.vmap(lambda y: {draw})(t.ones(2, 3))", "asked for": asked})
+
+
+@pytest.mark.parity
+def test_what_a_pass_into_a_result_runs_and_consumes():
+    """The node that made a result among ``inputs=`` runs, though nothing below it is wanted; in `grad` it does not."""
+    made = {
+        "exp": "y.exp()",
+        "product": "y * y",
+        "layer norm": "nn.LayerNorm(3)(y)",
+        "sum": "y + 1",
+        "Function": "Cube.apply(y)",
+    }
+    passes = {
+        "backward": "z.sum().backward(inputs=[z])", "edge": "t.autograd.backward([t.autograd.graph.get_gradient_edge(z.sum())], inputs=[z])",
+        "retained": "z.sum().backward(inputs=[z], retain_graph=True)", "grad": "t.autograd.grad(z.sum(), z)",
+        "with what is below": "z.sum().backward(inputs=[z, x])", "hooks": "z.register_hook(lambda g: g * 2); z.sum().backward(inputs=[z])",
+        "prehook": "z.grad_fn.register_prehook(lambda g: (g[0] * 3,)); z.sum().backward(inputs=[z])",
+        "changed": "y.mul_(2); z.sum().backward(inputs=[z])",
+    }  # fmt: skip
+    function = """
+seen = []
+def twice(z):
+    try:
+        z.sum().backward(retain_graph=True)
+    except RuntimeError:
+        seen.append("refused")
+class Cube(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+    @staticmethod
+    def backward(ctx, g):
+        seen.append("ran")
+        return 3 * ctx.saved_tensors[0] ** 2 * g
+"""
+    check({
+        f"{name}, {way}": f"t.manual_seed(0); {X}; y = x * 1; z = {text}; {run}\ng = [z.grad.clone() for _ in range(z.grad is not None)]\n"
+        "twice(z); twice(z); r = g, seen.count('refused'), 'ran' in seen"
+        for name, text in made.items() for way, run in passes.items()
+    }, function)  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -13,6 +15,7 @@ ROWS = {
     "nothing but −∞": "[[-inf, -inf, -inf], [-inf, -inf, -inf]]", "both": "[[inf, -inf, 1], [inf, inf, inf]]",
     "nan and infinities": "[[inf, nan, 1], [-inf, nan, -inf]]", "zeros": "[[0., 0, 0], [-0., 0, 1]]", "ties": "[[2., 2, 1], [1, 2, 2]]",
 }  # fmt: skip
+DISTANCES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, "inf")
 CALLS = [
     *(f"{name}(x{dim})" for name in ("t.amax", "t.amin") for dim in ("", ", 0", ", 1", ", (0, 1)")),
     *(f"{name}(x{dim})" for name in ("t.max", "t.min", "t.median", "t.nanmedian") for dim in ("", ", 0", ", 1")),
@@ -20,14 +23,30 @@ CALLS = [
     *(f"{name}(x, {dim})" for name in ("F.softmax", "F.log_softmax", "F.softmin", "t.cummax", "t.cummin", "t.sort") for dim in (0, 1)),
     "t.nansum(x)", "t.nansum(x, 1)", "x.sum(1)", "x.mean(0)", "t.logaddexp(x[0], x[1])", "t.logaddexp2(x[0], x[1])",
     "t.maximum(x[0], x[1])", "t.fmin(x[0], x[1])", "F.max_pool1d(x[None], 2, 1)", "F.adaptive_max_pool1d(x[None], 2)", "x.topk(2, 1)",
-    "x.kthvalue(2, 1)", "t.quantile(x, 0.3, 1)", "x.norm(dim=1)", "x.norm(1)", "F.nll_loss(x, t.tensor([0, 1]))",
+    "x.kthvalue(2, 1)", "x.mode(0)", "x.mode(1)", "x.mode(1).indices * x[:, 0]",
+    "x.prod()", "x.prod(0)", "x.prod(1)", "x.cumprod(0)", "x.cumprod(1)",
+    "t.quantile(x, 0.3, 1)", "x.norm(dim=1)", "x.norm(1)", "F.nll_loss(x, t.tensor([0, 1]))",
     "t.linalg.vector_norm(x, inf, dim=1)", "t.linalg.vector_norm(x, -inf)", "t.linalg.matrix_norm(x, inf)", "t.linalg.matrix_norm(x, -1)",
     "x.renorm(inf, 0, 1.)", "F.normalize(x, inf)", "F.normalize(x)", "F.multilabel_margin_loss(x, t.tensor([[0, 1, -1], [2, -1, 0]]))",
     "F.multi_margin_loss(x, t.tensor([0, 1]))", "t.segment_reduce(x, 'max', lengths=t.tensor([1, 1]))",
-    "t.cdist(x, x + 1, 1.)", "t.cdist(x, x + 1, 0.)", "F.pdist(x, 1.)", "F.pdist(x, 0.)",
+    *(f"{call}, {p})" for call in ("t.cdist(x, x + 1", "t.cdist(x, t.tensor([[.5, nan, inf], [1, 2, 3]], dtype=t.float64)", "F.pdist(x") for p in DISTANCES),
 ]  # fmt: skip
 #: only the value and the first derivative, by a gradient that is finite
-ONCE = ("multi", "segment_reduce", "sort", "cum", "topk", "kthvalue", "quantile", "renorm", "normalize", "norm(x", "dist(")
+ONCE = (
+    "multi",
+    "segment_reduce",
+    "sort",
+    "cum",
+    "topk",
+    "kthvalue",
+    "quantile",
+    "renorm",
+    "normalize",
+    "norm(x",
+    "dist(",
+    "mode",
+    "prod",
+)
 #: PyTorch reads nan as the smallest number in some of its loops
 KNOWN = {("t.quantile(x, 0.3, 1)", "nan and infinities")}
 
@@ -124,3 +143,28 @@ def test_powers_beyond_half_precision():
             for p in (65504.0, 65520.0, 1e39, -1e300, 7)
         }
     )
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(
+    "call",
+    ["x.prod()", "x.prod(-1)", "t.stack([x, 2 * x]).prod(0)", "x.cumprod(0)", "t.stack([x, 2 * x]).cumprod(1)", "x.mode(0)[0]"],
+)
+def test_products_and_modes_of_all_short_rows(call):
+    """Of 0, numbers, infinities and nan in any order; of products in one dim with several zeros PyTorch has two ways, by whether a dim was given."""
+    rows = [r for n in (1, 2, 3) for r in itertools.product(("0.", "-2.", "inf", "nan"), repeat=n)]
+    if call == "x.prod(-1)":
+        rows = [r for r in rows if r.count("0.") < 2]
+    way = f"y = {call}; w = t.arange(1., y.numel() + 1)\ng, = t.autograd.grad((y * w.reshape(y.shape)).sum(), x); r = y.detach(), g"
+    before = "inf, nan = float('inf'), float('nan')"
+    check({(row := ", ".join(r)): f"x = t.tensor([{row}], dtype=t.float64, requires_grad=True); {way}" for r in rows}, before)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("n", [3, 8, 16, 33])
+def test_places_among_nothing_but_nan_and_ties(n):
+    rows = "x = t.arange(%d.) %% 3; x[t.arange(%d) %% %d == 1] = float('nan')"
+    check({
+        **{f"{k}": f"{rows % (n, n, k)}; r = x.mode(0), x.nanmedian(0), x.median(0)" for k in (2, 3, 5) if n <= 16},
+        "nan": f"x = t.full(({n},), float('nan')); r = {'x.mode(0), ' if n <= 16 else ''}x.nanmedian(0), x.median(0)",
+    })  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("torch")
 
 WALKS = [
-    "argument_dtypes", "argument_kinds --every 10", "equal_keys --part 0/40", "loss_arguments", "norm_shapes", "number_arguments",
+    "argument_dtypes", "argument_kinds --every 10", "argument_things --every 3", "equal_keys --part 0/40", "loss_arguments", "norm_shapes", "number_arguments",
     "mutants outs", "mutants wanted --every 12",
     "mutants mixed --every 25", "mutants shapes --every 60", "mutants overlapping --every 6",
     (

@@ -19,12 +19,12 @@ import re
 import stat
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ... import locks
+from ...errors import warn_user
 from .files import looked_at
 from .hashed import hashed
 
@@ -107,10 +107,9 @@ class Store:
         """Say once that, and why, kernels are not kept."""
         if not self._warned:
             self._warned = True
-            warnings.warn(
+            warn_user(
                 f"{problem}. {kernels} compiled again in every process; set AUTOGRAD_NB_CACHE_DIR to a folder of your own.",
                 CacheWarning,
-                stacklevel=2,
             )
 
     def load(self, key: str) -> bytes | None:

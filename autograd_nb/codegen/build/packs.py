@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ... import locks
+from ...errors import warn_user
 from .cache import CacheWarning, NotOurs, Store, opened
 from .files import replacing
 from .pack import Pack, PackError
@@ -131,7 +131,7 @@ class Packs:
 
             logging.getLogger(__name__.partition(".")[0]).warning("%s", problem)
         else:
-            warnings.warn(f"{problem} (named by {named.origin})", CacheWarning, stacklevel=2)
+            warn_user(f"{problem} (named by {named.origin})", CacheWarning)
 
     # ------------------------------------------------------------------------------------------------ adding
 

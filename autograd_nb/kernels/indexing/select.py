@@ -265,7 +265,13 @@ def median(key, n, skip, bits, out):
         if bits:
             for i in range(n):
                 holes += row[i] >= limit
-        if holes and (not skip or holes == n):
+        if holes == n and skip:  # nothing is left: of equal ones the algorithm decides
+            for i in range(n):
+                k[i], o[i] = row[i], i
+            _nth(k, o, ZERO, n)
+            out[r] = o[0]
+            continue
+        if holes and not skip:
             out[r] = 0
             while row[out[r]] < limit:
                 out[r] += 1
@@ -281,20 +287,42 @@ def median(key, n, skip, bits, out):
                 before -= 1
 
 
-def mode(key, n, out):
-    """Write the place of the most frequent key of each row of ``n``: the last in order of the smallest of several."""
+@helper
+def _insertion_of_nan(k, o, n, top):
+    """Go through the steps of the insertion sort where no comparison holds with what is beyond ``top``."""
+    for i in range(1, n):
+        key, place = k[i], o[i]
+        front = key < k[0] <= top  # what is less than the first goes before it, past whatever lies between
+        j = i
+        while j > 0 and (front or key < k[j - 1] <= top):
+            k[j] = k[j - 1]
+            o[j] = o[j - 1]
+            j -= 1
+        k[j] = key
+        o[j] = place
+
+
+def mode(key, n, bits, out):
+    """Write the place of the most frequent key of each row of ``n``: the last in order of the smallest of several. nan (``bits`` as in
+    `median`) equals nothing."""
     k = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
+    top = (np.uint64(1) << np.uint64(bits - 1)) * np.uint64(2) - np.uint64(2) if bits else ~np.uint64(0)
     for r in range(out.size):
+        holes = ZERO
         for i in range(n):
             k[i] = key[r * n + i]
             o[i] = i
-        _sort(k, o, n)
+            holes += k[i] > top
+        if holes:
+            _insertion_of_nan(k, o, n, top)
+        else:
+            _sort(k, o, n)
         most = 0
         count = 0
         for i in range(n):
             count += 1
-            if i == n - 1 or k[i] != k[i + 1]:
+            if i == n - 1 or k[i] != k[i + 1] or k[i] > top:
                 if count > most:
                     most = count
                     out[r] = o[i]

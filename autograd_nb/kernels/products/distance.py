@@ -1,5 +1,5 @@
 """Distances between rows, and their gradients. ``mode``: 0 counts what differs, 1 sums |δ|, 2 is Euclidean, 3 takes the greatest
-|δ|, 4 is any other p."""
+|δ|, 4 is any other p, 5 takes the greatest |δ| of those that are not nan."""
 
 
 from ...codegen.jit import helper, math
@@ -25,10 +25,10 @@ def _distance(a, b, mode, p):
             d = a[k] - b[k]
             total += d if d != d else a.dtype.type(d != zero)
         return total
-    if mode == 3:
+    if mode == 3 or mode == 5:
         for k in range(a.size):
             d = abs(a[k] - b[k])
-            total = d if d > total or d != d else total
+            total = d if d > total or (mode == 3 and d != d) else total
         return total
     wide = 0.0
     for k in range(a.size):
@@ -47,7 +47,7 @@ def _add_gradient(a, b, g, y, mode, p, out):
         for k in range(out.size):
             out[k] += scale * (a[k] - b[k])
         return
-    if mode == 1 or mode == 3:
+    if mode == 1 or mode == 3 or mode == 5:
         for k in range(out.size):
             d = a[k] - b[k]
             less = abs(d) - y
@@ -61,7 +61,7 @@ def _add_gradient(a, b, g, y, mode, p, out):
     scale = float(g) / float(y) ** (p - 1.0)
     for k in range(out.size):
         d = float(a[k]) - float(b[k])
-        if d != 0.0:
+        if d != 0.0 or p > 1.0:  # (where the norm is nan, 0 is no slope)
             out[k] += a.dtype.type(math.copysign(abs(d) ** (p - 1.0), d) * scale)
 
 

@@ -8,7 +8,7 @@ import cmath
 
 import numpy as np
 
-from ...codegen.jit import math
+from ...codegen.jit import helper, math
 
 
 def cumsum(outer, n, inner, reverse, x, acc, out):
@@ -93,6 +93,79 @@ def cumprod(outer, n, inner, reverse, exclusive, x, acc, out):
                 for i in range(row.size):
                     acc[i] *= row[i]
                     line[i] = acc[i]
+
+
+@helper
+def _zeros(x):
+    found = 0
+    for i in range(x.size):
+        found += x[i] == 0
+    return found
+
+
+def prod_backward(outer, n, inner, whole, x, g, y, acc, out):
+    """out[k] = g · y / x[k], the product of the others: as running products where any element is 0, so infinities and nan do what they do in PyTorch.
+    ``whole``: there is one product, whose slopes are 0 where several factors are."""
+    zeros = _zeros(x)
+    if whole and zeros > 1:
+        for i in range(out.size):
+            out[i] = 0
+        return
+    for r in range(outer):
+        if zeros == 0:
+            for j in range(n):
+                at = (r * n + j) * inner
+                for i in range(inner):
+                    out[at + i] = g[r * inner + i] * (y[r * inner + i] / x[at + i])
+            continue
+        for i in range(inner):
+            acc[i] = 1
+        for j in range(n):
+            at = (r * n + j) * inner
+            for i in range(inner):
+                out[at + i] = acc[i]
+                acc[i] *= x[at + i]
+        for i in range(inner):
+            acc[i] = 1
+        for j in range(n - 1, -1, -1):
+            at = (r * n + j) * inner
+            for i in range(inner):
+                out[at + i] = g[r * inner + i] * (out[at + i] * acc[i])
+                acc[i] *= x[at + i]
+
+
+def cumprod_backward(outer, n, inner, reverse, x, g, y, acc, out):
+    """out[k] = Σ g[j] · y[j] / x[k] over j from k to the first 0; at that the sum over products without it; 0 behind."""
+    step = -1 if reverse else 1
+    begin = n - 1 if reverse else 0
+    for r in range(outer):
+        for i in range(inner):
+            start = (r * n + begin) * inner + i
+            stride = step * inner
+            first = 0
+            while first < n and x[start + first * stride] != 0:
+                first += 1
+            acc[i] = 0
+            for j in range(first - 1, -1, -1):
+                at = start + j * stride
+                acc[i] += g[at] * y[at]
+                out[at] = acc[i] / x[at]
+            for j in range(first, n):
+                out[start + j * stride] = 0
+            if first == n:
+                continue
+            acc[i] = 1
+            total = acc[i] * g[start + first * stride]
+            more = True
+            for j in range(first + 1, n):
+                k = start + j * stride
+                more = more and x[k] != 0
+                if more:
+                    acc[i] *= x[k]
+                    total += acc[i] * g[k]
+                else:  # what is infinite stays so, and is nan as PyTorch's
+                    total += acc[i] * 0
+            out[start + first * stride] = total * y[start + (first - 1) * stride] if first > 0 else total
 
 
 def linear_scan(outer, n, inner, reverse, a, b, acc, out):

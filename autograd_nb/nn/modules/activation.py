@@ -5,9 +5,9 @@ Source: https://docs.pytorch.org/docs/stable/nn.html#non-linear-activations-weig
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
+from ...errors import warn_user
 from ...tensor import Tensor
 from .. import functional as F
 from ..parameter import Parameter
@@ -156,7 +156,7 @@ class Hardtanh(Module):
         super().__init__()
         for old, value in (("min_value", min_value), ("max_value", max_value)):
             if value is not None:
-                warnings.warn(f"keyword argument `{old}` is deprecated and rename to `{old[:-2]}`", FutureWarning, stacklevel=2)
+                warn_user(f"keyword argument `{old}` is deprecated and rename to `{old[:-2]}`", FutureWarning)
         min_val, max_val = min_val if min_value is None else min_value, max_val if max_value is None else max_value
         self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
         if self.max_val <= self.min_val:

@@ -5,10 +5,10 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttenti
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ... import dtypes
+from ...errors import warn_user
 from ...ops.creation.create import new_full
 from ...tensor import Tensor
 from .. import functional as F
@@ -26,8 +26,8 @@ def float_mask(mask: Tensor | None, name: str, other: Tensor | None, other_name:
     if not floating and mask.dtype is not dtypes.bool_:
         raise AssertionError(f"only bool and floating types of {name} are supported (got {mask.dtype})")
     if other is not None and other.dtype is not mask.dtype:
-        warnings.warn(
-            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=3
+        warn_user(
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead."
         )
     return mask if floating else new_full(mask.shape, 0.0, d).masked_fill_(mask, float("-inf"))
 

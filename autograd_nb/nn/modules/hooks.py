@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import ModuleType
 from typing import Any
 
+from ...errors import warn_user
 from ...graph.hooks import RemovableHandle, check_callable
 from ...graph.modes import state
 from ...ops.core.foreign import asked
@@ -211,10 +211,9 @@ class BackwardHook:
                 grads = _replaced(grads, user(self.module, grads), "pre hook returned an invalid number of grad_output")
             self.grad_outputs = grads
             if self.inputs is None:
-                warnings.warn(
+                warn_user(
                     "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
                     "require gradients.",
-                    stacklevel=5,
                 )
                 for user in self.hooks:
                     out = user(self.module, (None,) * self.n_inputs, grads)
@@ -261,7 +260,7 @@ def bind_old_hooks(module: Any, hooks: list[Callable[..., Any]], inputs: tuple[A
             f"future versions. This hook will be missing some {found[1]}. Please use register_full_backward_hook to get the documented "
             "behavior."
         )
-        warnings.warn(text, FutureWarning, stacklevel=4)
+        warn_user(text, FutureWarning)
 
 
 def _bound(hook: Callable[..., Any], module: Any) -> Callable[..., Any]:

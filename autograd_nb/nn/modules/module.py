@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import builtins
 import sys
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar
 
 from ... import dtypes, launch
-from ...errors import check_keywords, refuse_keywords
+from ...errors import check_keywords, refuse_keywords, warn_user
 from ...graph.modes import no_grad
 from ...ops.core.foreign import asked
 from ...ops.creation.cast import as_device, is_meta, refuse_flag
@@ -335,10 +334,9 @@ class Module(Tree, StateDict):
                 if isinstance(result, (Tensor, tuple)):
                     result = watch.setup_output_hook(result)
                 else:
-                    warnings.warn(
+                    warn_user(
                         "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
                         f"{type(result)}",
-                        stacklevel=3,
                     )
             if old:
                 bind_old_hooks(self, old, args, result)
@@ -364,10 +362,9 @@ class Module(Tree, StateDict):
                         out = self._run_forward_hook(key, hook, args, kwargs, result)
                         result = result if out is None else out
                     except Exception as error:
-                        warnings.warn(
+                        warn_user(
                             f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as another "
                             f"error was raised in forward: {error}",
-                            stacklevel=4,
                         )
 
     def _backward_hook_lists(self) -> tuple[list[Any], list[Any]]:

@@ -6,10 +6,10 @@ Source: https://docs.pytorch.org/docs/stable/nn.html#normalization-layers
 from __future__ import annotations
 
 import numbers
-import warnings
 from typing import Any
 
 from ... import dtypes
+from ...errors import warn_user
 from ...graph.modes import no_grad
 from ...ops.core.numbers import scalar_tensor
 from ...ops.core.registry import OPS
@@ -265,9 +265,8 @@ class _InstanceNorm(_NormBase):
                 raise ValueError(
                     f"expected input's size at dim={channels} to match num_features ({self.num_features}), but got: {input.shape[channels]}."
                 )
-            warnings.warn(
+            warn_user(
                 f"input's size at dim={channels} does not match num_features. Without affine=True it is not needed: any number will do.",
-                stacklevel=2,
             )
         batched = input if input.ndim == self.dims[1] else input.unsqueeze(0)
         out = F.instance_norm(

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...errors import warn_user
 from ...ops.core.foreign import alike
 from ...ops.core.registry import OPS
 from ...ops.creation.create import new_full
@@ -53,10 +53,9 @@ class RNNBase(Module):
                 f"dropout should be a number in range [0, 1] representing the probability of an element being zeroed (got {dropout!r})"
             )
         if dropout > 0 and num_layers == 1:
-            warnings.warn(
+            warn_user(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than "
                 f"1, but got dropout={dropout} and num_layers={num_layers}",
-                stacklevel=3,
             )
         for name, value, kind in (
             ("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int), ("hidden_size", hidden_size, int),

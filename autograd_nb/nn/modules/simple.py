@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ...errors import with_guess
 from .. import functional as F
 from .module import Module
 
@@ -24,7 +25,7 @@ def declare(
         try:
             bound = parameters.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
+            raise with_guess(TypeError(f"{type(self).__name__}.__init__() {error}"), signature) from None
         bound.apply_defaults()
         base.__init__(self)
         for key in defaults:

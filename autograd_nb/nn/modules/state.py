@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from weakref import ref
 
+from ...errors import warn_user
 from ...graph.modes import no_grad
 from ...tensor import Tensor
 from ..parameter import Parameter, is_lazy
@@ -186,10 +186,10 @@ class StateDict:
             with no_grad():
                 if not assign:
                     if p.is_meta and not value.is_meta:
-                        warnings.warn(
+                        warn_user(
                             f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
                             "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the "
-                            "module instead of copying them in place?)", stacklevel=2)  # fmt: skip
+                            "module instead of copying them in place?)")  # fmt: skip
                     p.copy_(value)
                     return
                 if isinstance(p, Parameter):

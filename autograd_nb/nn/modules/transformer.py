@@ -6,11 +6,11 @@ Source: https://docs.pytorch.org/docs/stable/nn.html#transformer-layers
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ... import dtypes, launch
+from ...errors import warn_user
 from ...graph.modes import state
 from ...ops.creation.cast import as_device
 from ...ops.creation.create import new_full
@@ -199,8 +199,8 @@ class TransformerEncoder(Module):
         reason = _not_nested(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and not reason
         if enable_nested_tensor and reason:
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because encoder_layer{reason}", stacklevel=2
+            warn_user(
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because encoder_layer{reason}"
             )
 
     def forward(

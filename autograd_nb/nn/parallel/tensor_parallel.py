@@ -9,12 +9,12 @@ Source: https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatch
 from typing import Any
 
 from ...distributed.tensor import DeviceMesh, DTensor, Placement, Replicate, Shard, distribute_tensor
+from ...errors import warn_user
 from ...tensor import Tensor
 from ..modules.linear import Linear
 from ..modules.module import Module
@@ -267,8 +267,7 @@ def parallelize_module(
     """
     mesh = DeviceMesh.from_group(None) if device_mesh is None else device_mesh
     if parallelize_plan is None:
-        warnings.warn("No parallelize_plan is provided and auto-parallel is not supported at the moment, so this parallelize_module call will do nothing.",
-                      stacklevel=2)  # fmt: skip
+        warn_user("No parallelize_plan is provided and auto-parallel is not supported at the moment, so this parallelize_module call will do nothing.")
         return module
     if isinstance(parallelize_plan, ParallelStyle):
         parallelize_plan.src_data_rank = src_data_rank
@@ -278,7 +277,7 @@ def parallelize_module(
     for path, style in parallelize_plan.items():
         found = list(_named(module, path.split(".") if path else []))
         if not found:
-            warnings.warn(f"Parallelize plan key {path!r} could not be resolved: no submodule of {type(module).__name__} has that name.", stacklevel=2)
+            warn_user(f"Parallelize plan key {path!r} could not be resolved: no submodule of {type(module).__name__} has that name.")
         for inner in found:
             parallelize_module(inner, mesh, style, src_data_rank=src_data_rank)
     return module

@@ -6,7 +6,6 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import groupby
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
+from ...errors import warn_user
 from ...graph.modes import no_grad
 from ...launch import Kernel
 from ...ops.core.foreign import asked
@@ -38,7 +38,7 @@ def _listed(parameters: Any) -> list[Tensor]:
         return [parameters]
     found = list(parameters)
     if not found and not isinstance(parameters, (list, tuple)):
-        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+        warn_user("`parameters` is an empty generator, no gradient clipping will occur.")
     return found
 
 
@@ -247,7 +247,7 @@ def clip_grad_norm_(
 
 def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
     """Clip as `clip_grad_norm_`, whose old name this is."""
-    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)
+    warn_user("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 

@@ -5,9 +5,9 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.weight_nor
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ...errors import warn_user
 from ...ops.core.registry import OPS
 from ...tensor import Tensor
 from ..modules.module import Module
@@ -73,10 +73,9 @@ class WeightNorm:
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """w = g · v/‖v‖ with parameters ``name_g`` and ``name_v`` (Salimans and Kingma, 2016); see `parametrizations.weight_norm`."""
-    warnings.warn(
+    warn_user(
         "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
     )
     WeightNorm.apply(module, name, dim)
     return module

@@ -13,7 +13,7 @@ from inspect import unwrap
 from types import FunctionType, TracebackType
 from typing import Any
 
-from ...errors import with_guess
+from ...errors import keywords_of, with_guess
 from ...tensor import Tensor
 from .registry import OPS
 
@@ -23,17 +23,33 @@ _REFUSED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '\w+'$")
 PYTHON_GUESSES = sys.version_info >= (3, 13)
 
 
+def _belongs(function: Any) -> bool:
+    """Return whether a function, or what it is wrapped around, was written in the package, or for a tuple with names."""
+    home = unwrap(function).__globals__.get("__name__", "")
+    return home.partition(".")[0] == _PACKAGE or home.startswith("namedtuple_")
+
+
 def functions_called(name: str) -> list[FunctionType]:
-    """Return the package's functions that Python calls ``name`` in a message: "add", "Tensor.fill_diagonal_", …"""
+    """Return the package's functions that Python calls ``name`` in a message: "add", "Tensor.fill_diagonal_", "DataLoader.__init__", …"""
     ops = [unwrap(op.call) for op in OPS.values()]
     methods = list(vars(Tensor).values())
-    offered = [m.__dict__.get(name) for n, m in list(sys.modules.items()) if n.partition(".")[0] == _PACKAGE and m is not None]
-    found = {f for f in (*ops, *methods, *offered) if f.__class__ is FunctionType and name in (f.__qualname__, f.__code__.co_qualname)}
-    return [f for f in found if f.__globals__.get("__name__", "").partition(".")[0] == _PACKAGE or f in ops]
+    owner, _, last = name.rpartition(".")
+    offered = [m.__dict__.get(owner or name) for n, m in list(sys.modules.items()) if n.partition(".")[0] == _PACKAGE and m is not None]
+    if owner:
+        offered = [getattr(kind.__dict__.get(last), "__func__", kind.__dict__.get(last)) for kind in offered if isinstance(kind, type)]
+    found = {f for f in (*ops, *methods, *offered) if f.__class__ is FunctionType and ((owner and f in offered) or name in _names_of(f))}
+    return [f for f in found if f in ops or _belongs(f)]
+
+
+def _names_of(function: FunctionType) -> tuple[str, str]:
+    return function.__qualname__, function.__code__.co_qualname
 
 
 def guess_keyword(error: BaseException, trace: TracebackType | None) -> None:
-    """Add to the error of a call by a keyword that one of the package's functions does not have the nearest that it has."""
+    """Add to the error of a call by a keyword that one of the package's functions does not have the nearest that it has.
+
+    Where several have the name, as `nn.functional.unfold` and `Tensor.unfold` do, it is the nearest of all.
+    """
     if not isinstance(error, TypeError):
         return
     found = _REFUSED.match(error.args[0]) if error.args and isinstance(error.args[0], str) else None
@@ -44,12 +60,10 @@ def guess_keyword(error: BaseException, trace: TracebackType | None) -> None:
     frame = trace.tb_frame if trace is not None else None
     functions = functions_called(found[1])
     near_by = frame and (frame.f_locals.get(found[1]) or frame.f_globals.get(found[1]))
-    if isinstance(near_by, FunctionType) and unwrap(near_by) not in functions:  # one of the user's own that has the name
+    if isinstance(near_by, FunctionType) and unwrap(near_by) not in map(unwrap, functions):  # one of the user's own that has the name
         return
-    for function in functions:
-        with_guess(error, function)
-        if error.args[0].endswith("?"):
-            return
+    if functions:
+        with_guess(error, functions[0], [keyword for f in functions[1:] for keyword in keywords_of(f)])
 
 
 def _in_notebooks() -> None:

@@ -551,6 +551,11 @@ def tensor_argument(value: Any, op: str, name: str = "input") -> Tensor:
     return value
 
 
+def optional_tensor(value: Any, op: str, name: str) -> Tensor | None:
+    """Return ``value`` if it is a Tensor or None, else TypeError."""
+    return None if value is None else tensor_argument(value, op, name)
+
+
 def tensors_argument(values: Any, op: str, name: str = "tensors") -> tuple[Tensor, ...]:
     """Return a non-empty list or tuple of Tensors, else TypeError, RuntimeError or (of `cat`, as in PyTorch) ValueError."""
     if isinstance(values, Tensor) or not isinstance(values, Sequence):

@@ -146,6 +146,9 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
     return (out._layout, cut, op.node, recording, values)
 
 
+_ABSENT: Any = object()  #: stands for an operand that is not given, or by its name
+
+
 def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a public function that reads its arguments and returns the (view op, \\*arguments) to call on the first, or a list of such.
 
@@ -157,8 +160,8 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
     def miss(key: Any, x: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         if options:
             args = args[: len(args) - len(options)]  # (the text has put them behind)
-        found = slow(**options) if x is None else slow(x, *args, **options)
-        if x is None:
+        found = slow(**options) if x is _ABSENT else slow(x, *args, **options)
+        if x is _ABSENT:
             x = options.get(first)
         if found.__class__ is tuple and found:
             out, recipe = view_of(x, *found)
@@ -172,9 +175,9 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
         return out
 
     return shortcut(
-        "x=None, /, *args, **options", "key, x._layout", ["return _look(x, plan)"], ["return _miss(key, x, args, options)"], memo=memo,
+        "x=_absent, /, *args, **options", "key, x._layout", ["return _look(x, plan)"], ["return _miss(key, x, args, options)"], memo=memo,
         before=["if options:", "    args = (*args, *options.values())", *written_lines("args"), "if options:", "    key = (key, *options)"],
-        function=function, _look=look, _miss=miss,
+        function=function, _look=look, _miss=miss, _absent=_ABSENT,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import dtypes, launch, strides
 from ...dtypes import dtype
-from ...errors import DeviceError, warn_user
+from ...errors import DeviceError, shorten, warn_user
 from ...shapes import Layout, is_expanded
 from ...tensor import Tensor, make
 from ..core.calls import inplace_call, unary_call
@@ -282,7 +282,9 @@ stand_in: _StandIn = _StandIn()
 
 
 def as_device(value: Any) -> None:
-    """Accept every spelling of the CPU, and of the GPUs that it stands in for; RuntimeError for any other device."""
+    """Accept every spelling of the CPU, and of the GPUs that it stands in for; RuntimeError for any other device, TypeError for what is none."""
+    if value.__class__ is bool or not (value is None or isinstance(value, (str, int)) or type(value).__name__ == "device"):
+        raise TypeError(f"argument 'device' must be torch.device, not {type(value).__name__} (device={shorten(value)})")
     name = str(value)
     kind, _, index = name.partition(":")
     if kind in ("cpu", "None"):

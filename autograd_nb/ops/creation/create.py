@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import dtypes, launch, strides
 from ...dtypes import _default, as_dtype, dtype, from_numpy_dtype
-from ...errors import refuse_keywords, warn_user
+from ...errors import refuse_keywords, shorten, warn_user
 from ...graph import modes
 from ...graph.modes import state
 from ...graph.ownership import OURS
@@ -80,7 +80,9 @@ def _settled(data: Any) -> Any:
 
 
 def _finish(t: Tensor, requires_grad: bool) -> Tensor:
-    if requires_grad:
+    if requires_grad is not False and requires_grad is not None:
+        if requires_grad.__class__ is not bool:
+            raise TypeError(f"argument 'requires_grad' must be bool, not {type(requires_grad).__name__} (requires_grad={shorten(requires_grad)})")
         set_requires_grad(t, True)
     if modes.inference_used and state.inference:
         mark_inference(t)

@@ -12,6 +12,7 @@ from ...errors import shorten
 from ...shapes import Size
 from ...shapes import broadcast_shapes as _broadcast
 from ...tensor import Tensor
+from ..core.numbers import int_argument, several_argument
 from ..core.recording import made_in
 from ..core.registry import public
 from .cast import placed
@@ -30,7 +31,7 @@ def broadcast_shapes(*shapes) -> Size:
     >>> torch.broadcast_shapes((3, 1), (4,))
     torch.Size([3, 4])
     """
-    sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    sizes = [tuple([int_argument(n, "broadcast_shapes", "shapes") for n in several_argument(s, "broadcast_shapes", "shapes")]) for s in shapes]
     for s in sizes:
         if any(n < 0 for n in s):
             raise RuntimeError(f"Trying to create tensor with negative dimension ({min(s)}): ({min(s)})")

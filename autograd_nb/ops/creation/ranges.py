@@ -145,7 +145,7 @@ def _ends(start: Any, end: Any, dtype: Any, name: str) -> tuple[Any, Any]:
     if any(isinstance(x, Tensor) and x.ndim for x in (start, end)):
         dims = " and ".join(f"{n} with {x.ndim} dimension(s)" for n, x in (("start", start), ("end", end)) if isinstance(x, Tensor))
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {dims}.")
-    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    start, end = (x.item() if isinstance(x, Tensor) else number_argument(x, name, n) for n, x in (("start", start), ("end", end)))
     if dtype is not None and not dtype.is_complex and any(isinstance(x, complex) for x in (start, end)):
         raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype {dtype}")
     return start, end
@@ -166,7 +166,7 @@ def logspace(
     wide = dtypes.complex128 if isinstance(start, complex) or isinstance(end, complex) else dtypes.float64
     if wide is dtypes.complex128 and dtype is None:
         d = d.to_complex()
-    t = cast(base ** linspace(start, end, steps, dtype=wide), d)
+    t = cast(number_argument(base, "logspace", "base") ** linspace(start, end, steps, dtype=wide), d)
     return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "logspace")
 
 

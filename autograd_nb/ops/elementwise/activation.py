@@ -13,7 +13,7 @@ from ...errors import refuse_keywords, shorten
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core import recording
-from ..core.numbers import SINGLE, limits, number_argument, number_as, real_argument, real_beside
+from ..core.numbers import SINGLE, float_argument, limits, number_argument, number_as, real_argument, real_beside
 from ..core.pointwise import pointwise
 from ..core.recording import as_kept, need_floats, need_numbers, no_complex_derivative, not_for_barebone, not_for_complex, store
 from ..core.registry import OPS, register
@@ -368,7 +368,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     >>> torch.nn.functional.hardtanh(torch.tensor([-2.0, 0.5, 2.0]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
-    if min_val > max_val:
+    low, high = float_argument(min_val, "hardtanh", "min_val"), float_argument(max_val, "hardtanh", "max_val")
+    if low > high:
         raise ValueError(f"min_val cannot be greater than max_val (min_val={min_val}, max_val={max_val})")
     if isinstance(input, Tensor) and input.dtype.category == 1:
         whole = [number_as(v, int64, "hardtanh") for v in (min_val, max_val)]
@@ -541,7 +542,7 @@ Tensor.prelu = OPS["prelu"].call  # type: ignore[attr-defined]
 def _rrelu(input, lower, upper, training, inplace):
     x = tensor_argument(input, "rrelu")
     _floating(x, "rrelu")
-    lower, upper = number_argument(lower, "rrelu", "lower"), number_argument(upper, "rrelu", "upper")
+    lower, upper = real_argument(lower, "rrelu", "lower"), real_argument(upper, "rrelu", "upper")
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound (lower={lower}, upper={upper})")
     if not training:

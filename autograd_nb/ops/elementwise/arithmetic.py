@@ -13,7 +13,7 @@ from ...graph.modes import state
 from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import acceptable, only_tensors, operator_of
-from ..core.numbers import number_as
+from ..core.numbers import number_argument, number_as, text_argument
 from ..core.pointwise import pointwise
 from ..core.recording import guarded, kind_among, need_numbers, scalar_type, store
 from ..core.registry import OPS, public
@@ -166,7 +166,7 @@ def div(input, other, *, rounding_mode=None, out=None):
     """
     if rounding_mode is None:
         y = _div(input, other)
-    elif rounding_mode == "floor":
+    elif text_argument(rounding_mode, "div", "rounding_mode") == "floor":
         _no_integer_zero(input, other, "div", "div_floor_cpu")
         y = _div_floor(input, other)
     elif rounding_mode == "trunc":
@@ -180,7 +180,7 @@ def div(input, other, *, rounding_mode=None, out=None):
 @public("divide_", "true_divide_", kind="inplace")
 def div_(input, other, *, rounding_mode=None):
     """Compute `div` in place and return the tensor."""
-    if rounding_mode is None:
+    if text_argument(rounding_mode, "div", "rounding_mode") is None:
         return _div.inplace(input, other)
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
@@ -340,7 +340,8 @@ def float_power(input: Tensor | float, exponent, *, out=None):
     if isinstance(out, Tensor) and out.dtype is not d:
         names = scalar_type(out.dtype), scalar_type(d)
         raise RuntimeError("the output given to float_power has dtype {} but the operation's result requires dtype {}".format(*names))
-    a, b = (cast(x, d) if isinstance(x, Tensor) else number(x) for x in (input, exponent))
+    given = ((input, "input"), (exponent, "exponent"))
+    a, b = (cast(x, d) if isinstance(x, Tensor) else number(number_argument(x, "float_power", n)) for x, n in given)
     return pow(a, b, out=out)
 
 

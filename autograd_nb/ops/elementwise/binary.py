@@ -8,9 +8,10 @@ from typing import Any
 from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...codegen.formula.symbols import libm
+from ...errors import shorten
 from ...tensor import Tensor
 from ..core.calls import only_tensors
-from ..core.numbers import number_argument, number_as, scalar_tensor
+from ..core.numbers import number_argument, number_as, plain_number, scalar_tensor
 from ..core.pointwise import pointwise
 from ..core.recording import kind_among, need_floats, need_numbers, real_operands, scalar_type, store
 from ..core.registry import OPS, public, register
@@ -237,6 +238,7 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
     if kind_among((a, b, weight) if isinstance(weight, Tensor) else (a, b)).category < 2:
         raise NotImplementedError(f'"lerp" not implemented for {a.dtype}; use floating point tensors')
     if not isinstance(weight, Tensor):
+        number_argument(weight, "lerp", "weight")
         number_as(weight, dtypes.float32 if a.dtype.is_half else a.dtype, "lerp")  # (half precision computes in float32)
 
 
@@ -338,8 +340,8 @@ def isin(elements: Tensor | float, test_elements: Tensor | float, *, assume_uniq
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): argument 'elements' or 'test_elements' must be a Tensor")
     for name, value in (("elements", elements), ("test_elements", test_elements)):
-        if isinstance(value, str):
-            raise TypeError(f"isin(): argument '{name}' must be Tensor, not str (got {value!r})")
+        if not isinstance(value, Tensor) and plain_number(value) is None:
+            raise TypeError(f"isin(): argument '{name}' must be Tensor, not {type(value).__name__} (got {shorten(value)})")
     x = elements if isinstance(elements, Tensor) else scalar_tensor(elements)
     tests = test_elements if isinstance(test_elements, Tensor) else scalar_tensor(test_elements)
     for t in (x, tests):

@@ -15,7 +15,7 @@ from ...tensor import Tensor, make
 from ..core.call_path import known, recorded_lines, tensor_lines, unrecorded_lines
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
-from ..core.numbers import number_as, plain_number, scalar_tensor
+from ..core.numbers import number_as, plain_number, scalar_tensor, text_argument
 from ..core.recording import exact_text, fresh, guarded, no_complex_derivative, not_for_barebone, refuse_overlap, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
@@ -324,7 +324,7 @@ def _source(src: Any, value: Any, name: str) -> Any:
 
 
 def _scatter_reduce_mode(reduce: str) -> str:
-    if reduce not in ("add", "multiply"):
+    if text_argument(reduce, "scatter", "reduce") not in ("add", "multiply"):
         raise RuntimeError(f"reduce argument must be either add or multiply. (reduce={reduce!r})")
     return {"add": "sum", "multiply": "prod"}[reduce]
 
@@ -510,7 +510,7 @@ def scatter_reduce(input, dim, index, src, reduce: str, *, include_self=True, ou
     >>> torch.scatter_reduce(torch.ones(2), 0, torch.tensor([0, 0, 1]), torch.tensor([2.0, 3.0, 4.0]), "prod")
     tensor([6., 4.])
     """
-    if reduce not in _REDUCTIONS:
+    if text_argument(reduce, "scatter_reduce", "reduce") not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
     tensor_argument(src, "scatter_reduce", "src")
     y = _scatter_reduce(input, dim, index, src, reduce, include_self)
@@ -529,7 +529,7 @@ def scatter_reduce_(input, dim, index, src, reduce: str, *, include_self=True):
     if reduce in _REDUCTIONS and reduce != "mean" and is_windows(tensor_argument(input, "scatter_reduce_")):
         tensor_argument(src, "scatter_reduce_", "src")
         return _reduced_windows("scatter_reduce_", *_scatter_args(input, dim, index, src, "scatter_reduce_"), reduce, bool(include_self))
-    if reduce not in _REDUCTIONS:
+    if text_argument(reduce, "scatter_reduce", "reduce") not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
     tensor_argument(src, "scatter_reduce_", "src")
     return in_place("scatter_reduce_", _scatter_reduce, input, dim, index, src, reduce, include_self)

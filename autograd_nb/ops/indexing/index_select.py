@@ -10,7 +10,7 @@ from ...shapes import as_int, broadcast_shapes, wrap_dim
 from ...tensor import Tensor
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
-from ..core.numbers import number_argument
+from ..core.numbers import number_argument, text_argument
 from ..core.recording import check_written, fresh, guarded, no_complex_derivative, not_for_barebone, refuse_overlap, scalar_type
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
@@ -291,7 +291,7 @@ def _check_reduced(x: Tensor, values: Tensor, reduce: str, include_self: Any) ->
 
 
 def _index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: str, include_self: Any) -> Tensor:
-    if reduce not in ("prod", "mean", "amax", "amin"):
+    if text_argument(reduce, "index_reduce", "reduce") not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     x, d, places, values = _slices_args(input, dim, index, source, "index_reduce")
     _check_reduced(x, values, reduce, include_self)

@@ -58,6 +58,11 @@ def _bits(d: dtypes.dtype) -> int:
     return d.itemsize * 8
 
 
+def _bits_of_nan(d: dtypes.dtype) -> int:
+    """Return how many ones the keys of nan have; 0 where there is none."""
+    return _bits(d) if d.is_floating_point else 0
+
+
 def _ordered(d: dtypes.dtype, name: str) -> None:
     """Refuse complex numbers, which have no order."""
     if d.is_complex:
@@ -317,7 +322,7 @@ def _place(x: Tensor, d: int, k: int) -> Tensor:
         if k >= 0:
             _find(_kth, key, n, k, index._data)
         else:
-            _find(_middle, key, n, k == NANMEDIAN, _bits(x.dtype) if x.dtype.is_floating_point else 0, index._data)
+            _find(_middle, key, n, k == NANMEDIAN, _bits_of_nan(x.dtype), index._data)
     return _back(index, d)
 
 

@@ -6,6 +6,7 @@ from ... import dtypes
 from ...launch import Kernel
 from ...shapes import as_int, numel
 from ...tensor import Tensor
+from ..core.numbers import int_argument, several_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone, dense
@@ -150,7 +151,7 @@ def tensorsolve(A, B, dims=None, *, out=None):
     """
     a, b = tensor_argument(A, "linalg.tensorsolve"), tensor_argument(B, "linalg.tensorsolve", "B")
     if dims is not None:
-        dims = (dims,) if isinstance(dims, int) else tuple(dims)
+        dims = tuple([int_argument(d, "linalg.tensorsolve", "dims") for d in several_argument(dims, "linalg.tensorsolve", "dims")])
         a = OPS["movedim"].call(a, dims, tuple(range(a.ndim - len(dims), a.ndim)))
     shape = a.shape[b.ndim :]
     if numel(shape) != numel(a.shape[: b.ndim]):

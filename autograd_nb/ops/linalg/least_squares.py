@@ -10,7 +10,7 @@ from ... import dtypes, return_types
 from ...launch import Kernel
 from ...shapes import as_int, broadcast_shapes
 from ...tensor import Tensor
-from ..core.numbers import float_argument
+from ..core.numbers import float_argument, text_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -124,7 +124,7 @@ def lstsq(input, b, rcond: float | None = None, *, driver=None):
         right = right.unsqueeze(-1)
     if a.shape[-2] != right.shape[-2]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size(-2) ({a.shape[-2]} and {right.shape[-2]})")
-    driver = "gelsy" if driver is None else driver
+    driver = text_argument(driver, name, "driver") or "gelsy"
     if driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}")
     m, n = a.shape[-2:]

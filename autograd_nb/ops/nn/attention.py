@@ -19,6 +19,7 @@ from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, contiguous_strides, layout_of, numel, overlaps_itself, view_strides
 from ...tensor import Tensor, make
 from ..core.call_path import known, planned
+from ..core.numbers import float_argument
 from ..core.recording import fresh, guarded, mark_inference, scalar_type
 from ..core.registry import OPS, public
 from ..core.repeated import repeated
@@ -231,7 +232,7 @@ def _check_operands(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, op: str) 
             f"value.dtype: {_kind(v)} instead."
         )
     need_floating(q, op)
-    if not 0.0 <= dropout_p <= 1.0:
+    if not 0.0 <= float_argument(dropout_p, op, "dropout_p") <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     if q.shape[-1] != k.shape[-1]:
         raise RuntimeError(

@@ -19,7 +19,7 @@ from ..core.call_path import known
 from ..core.jumps import beside
 from ..core.numbers import float_argument
 from ..core.recording import constant, guarded, mark_inference
-from ..core.structured import structured, tensor_argument
+from ..core.structured import optional_tensor, structured, tensor_argument
 from ..creation.cast import cast, dense
 from ..elementwise.activation import functional
 from .normalization import (
@@ -170,6 +170,8 @@ def batch_norm(
             [ 1.0000]])
     """
     x = tensor_argument(input, "batch_norm")
+    for n, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        optional_tensor(t, "batch_norm", n)
     momentum, eps = 0.0 if momentum is None else float_argument(momentum, "batch_norm", "momentum"), float_argument(eps, "batch_norm", "eps")
     if training and x.ndim == x._layout.size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")

@@ -13,9 +13,10 @@ from ...shapes import as_int, as_ints, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.jumps import alongside, beside
+from ..core.numbers import int_argument
 from ..core.recording import guarded, not_for_barebone, scalar_type
 from ..core.registry import OPS, public
-from ..core.structured import structured, tensor_argument
+from ..core.structured import optional_tensor, structured, tensor_argument
 from ..creation.cast import cast, dense, images, in_float32
 from ..creation.create import new_empty
 from ..elementwise.complex import complex as complex_
@@ -422,7 +423,7 @@ def _check_empty(x: Tensor, w: Tensor, transposed: bool) -> None:
 def convolution(
     op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Tensor:
-    tensors, rest = (input, weight, bias), (stride, padding, dilation, groups)
+    tensors, rest = (input, weight, optional_tensor(bias, op, "bias")), (stride, padding, dilation, groups)
     whole = _integers(convolution, op, n, tensors, rest)
     if whole is None:
         whole = _of_parts(convolution, op, n, tensors, rest)
@@ -468,13 +469,13 @@ def transposed(
     op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any,
     dilation: Any,
 ) -> Tensor:  # fmt: skip
-    tensors, rest = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
+    tensors, rest = (input, weight, optional_tensor(bias, op, "bias")), (stride, padding, output_padding, groups, dilation)
     whole = _integers(transposed, op, n, tensors, rest)
     if whole is None:
         whole = _of_parts(transposed, op, n, tensors, rest)
     if whole is not None:
         return whole
-    free = n < 3 and (groups == 1 or getattr(input, "dtype", None) is not dtypes.float32)  # as PyTorch's kernels have it
+    free = n < 3 and (int_argument(groups, op, "groups") == 1 or getattr(input, "dtype", None) is not dtypes.float32)  # as PyTorch's kernels have it
     x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, True, free)
     p, extra = tuple_of(padding, n, "padding", op), tuple_of(output_padding, n, "output_padding", op)
     if any(v < 0 for v in p):

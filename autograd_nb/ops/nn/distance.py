@@ -39,6 +39,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     tensor([0.6000])
     """
     a, b = tensor_argument(x1, "cosine_similarity", "x1"), tensor_argument(x2, "cosine_similarity", "x2")
+    eps = float_argument(eps, "cosine_similarity", "eps")
     d = dtypes.promote_types(a.dtype, b.dtype)
     if d.category != 2:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {d}")
@@ -125,7 +126,8 @@ def _triplet(positive: Tensor, negative: Tensor, margin: float, reduction: str) 
     return _total(_clamp(margin + positive - negative, 0.0), reduction)
 
 
-def _check_triplet(anchor: Any, positive: Any, negative: Any, margin: float, name: str) -> None:
+def _check_triplet(anchor: Any, positive: Any, negative: Any, margin: Any, name: str) -> float:
+    """Return the margin as a number, where all fits."""
     for n, t in (("anchor", anchor), ("positive", positive), ("negative", negative)):
         tensor_argument(t, name, n)
     if not anchor.ndim == positive.ndim == negative.ndim:
@@ -133,8 +135,10 @@ def _check_triplet(anchor: Any, positive: Any, negative: Any, margin: float, nam
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
             f"{anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
         )
-    if margin <= 0:
+    number = float_argument(margin, name, "margin")
+    if number <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    return number
 
 
 @functional("torch")
@@ -151,7 +155,7 @@ def triplet_margin_loss(
     tensor(0.5000)
     """
     reduction = _settled(size_average, reduce, reduction)
-    _check_triplet(anchor, positive, negative, margin, "triplet_margin_loss")
+    margin = _check_triplet(anchor, positive, negative, margin, "triplet_margin_loss")
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = minimum(far, pairwise_distance(positive, negative, p, eps))
@@ -172,7 +176,7 @@ def triplet_margin_with_distance_loss(
     tensor(1.0000)
     """
     check_reduction(reduction)
-    _check_triplet(anchor, positive, negative, margin, "triplet_margin_with_distance_loss")
+    margin = _check_triplet(anchor, positive, negative, margin, "triplet_margin_with_distance_loss")
     d = distance_function or pairwise_distance
     near, far = d(anchor, positive), d(anchor, negative)
     if swap:
@@ -198,7 +202,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     log_sigmoid = OPS["nn.functional.logsigmoid"].call
     value = -(t * log_sigmoid(x) + (1 - t) * log_sigmoid(-x))
     if weight is not None:
-        value = value * weight
+        value = value * tensor_argument(weight, "multilabel_soft_margin_loss", "weight")
     return _total(value.sum(x.ndim - 1) / x.shape[-1], reduction)  # (the dim is counted in x, also where the target has more)
 
 

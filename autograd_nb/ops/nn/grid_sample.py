@@ -109,9 +109,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     >>> torch.nn.functional.grid_sample(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), align_corners=True)
     tensor([[[[1.]]]])
     """
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
-    if padding_mode not in _PADDINGS:
+    if not isinstance(padding_mode, str) or padding_mode not in _PADDINGS:
         raise ValueError(
             f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'"
         )

@@ -18,7 +18,7 @@ from ... import dtypes, launch
 from ...errors import warn_user
 from ...shapes import numel
 from ...tensor import Tensor
-from ..core.numbers import bool_argument
+from ..core.numbers import bool_argument, float_argument, text_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense, images
@@ -184,7 +184,7 @@ def _wanted_sizes(x: Tensor, size: Any, scale_factor: Any) -> tuple[Any, Any]:
             f"{list(x.shape[2:])} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
             "format and scale_factor in (s1, s2, ...,sK) format."
         )
-    return None, [float(f) for f in factors]
+    return None, [float_argument(f, "interpolate", "scale_factor") for f in factors]
 
 
 @public(method=False, namespaces=("nn.functional",))
@@ -205,7 +205,7 @@ def interpolate(
     tensor([[[1., 1., 2., 2.]]])
     """
     x = tensor_argument(input, "interpolate")
-    plain = mode in ("nearest", "area", "nearest-exact")
+    plain = text_argument(mode, "interpolate", "mode") in ("nearest", "area", "nearest-exact")
     if plain and align_corners is not None:
         raise ValueError(
             f"align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear (mode={mode!r})"

@@ -12,9 +12,10 @@ from typing import Any
 from ... import dtypes
 from ...errors import warn_user
 from ...tensor import Tensor
+from ..core.numbers import int_argument
 from ..core.recording import scalar_type
 from ..core.registry import OPS, public
-from ..core.structured import tensor_argument
+from ..core.structured import optional_tensor, tensor_argument
 from ..products.matmul import linear
 from .attention import attention_weights, need_floating, scaled_dot_product_attention
 
@@ -140,7 +141,8 @@ def multi_head_attention_forward(
     """
     op = "multi_head_attention_forward"
     q, k, v = tensor_argument(query, op, "query"), tensor_argument(key, op, "key"), tensor_argument(value, op, "value")
-    padding, mask, d = key_padding_mask, attn_mask, q.dtype
+    padding, mask, d, num_heads = key_padding_mask, attn_mask, q.dtype, int_argument(num_heads, op, "num_heads")
+    _check_given(op, key_padding_mask=padding, attn_mask=mask, in_proj_weight=in_proj_weight, in_proj_bias=in_proj_bias, bias_k=bias_k, bias_v=bias_v)
     batched = _shape_check(q, k, v, padding, mask, num_heads)
     if not batched:
         q, k, v = _with_batch(q, k, v)
@@ -176,8 +178,7 @@ def multi_head_attention_forward(
     else:
         y, weights = scaled_dot_product_attention(q, k, v, mask, p, causal), None
     y = linear(y.permute(2, 0, 1, 3).reshape(length * n, e), out_proj_weight, out_proj_bias)
-    y = y.reshape(length, n, y.shape[1])
-    return _finished(y, weights, average_attn_weights, batched)
+    return _finished(y.reshape(length, n, y.shape[1]), weights, average_attn_weights, batched)
 
 
 def _finished(y: Tensor, weights: Tensor | None, average: bool, batched: bool) -> tuple[Tensor, Tensor | None]:
@@ -187,6 +188,12 @@ def _finished(y: Tensor, weights: Tensor | None, average: bool, batched: bool) -
     if batched:
         return y, weights
     return y.squeeze(1), None if weights is None else weights.squeeze(0)
+
+
+def _check_given(op: str, **operands: Any) -> None:
+    """Refuse operands that are neither tensors nor None."""
+    for name, value in operands.items():
+        optional_tensor(value, op, name)
 
 
 def _check_alike(q: Tensor, k: Tensor, v: Tensor, op: str) -> None:

@@ -23,7 +23,7 @@ from ..core.pointwise import pointwise
 from ..core.recording import constant, fresh, guarded, not_for_complex, scalar_type
 from ..core.reduction import Reduction
 from ..core.registry import OPS
-from ..core.structured import structured, tensor_argument
+from ..core.structured import optional_tensor, structured, tensor_argument
 from ..creation.cast import cast, contiguous, in_format_of
 from ..elementwise.activation import functional
 from ..reduce.statistics import mean_square, wide_mean
@@ -35,7 +35,7 @@ def same_dtype(x: Tensor, name: str, **others: Any) -> None:
     """Raise RuntimeError where `x` is no floating point tensor, or another has not its dtype; those of half precision may all be float32."""
     if x.dtype.category < 2:
         raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: input must be a floating point tensor')
-    others = {n: t for n, t in others.items() if t is not None}
+    others = {n: tensor_argument(t, name, n) for n, t in others.items() if t is not None}
     if all(t.dtype is x.dtype for t in others.values()):
         return
     if x.dtype.is_half and all(t.dtype is dtypes.float32 for t in others.values()):
@@ -268,6 +268,8 @@ def instance_norm(
     tensor([[[-1.0000,  1.0000]]])
     """
     x = tensor_argument(input, "instance_norm")
+    for n, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        optional_tensor(t, "instance_norm", n)
     momentum, eps = float_argument(momentum, "instance_norm", "momentum"), float_argument(eps, "instance_norm", "eps")
     if x.ndim < 2 and not use_input_stats:
         raise IndexError(f"instance_norm: Dimension out of range: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
@@ -330,7 +332,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
             f"num_groups={num_groups}"
         )
     for n, t in (("weight", weight), ("bias", bias)):
-        if t is not None and (t.ndim != 1 or t._layout.size != c):
+        if t is not None and (tensor_argument(t, "group_norm", n).ndim != 1 or t._layout.size != c):
             raise RuntimeError(
                 f"Expected {n} to be a vector of size equal to the number of channels in input, but got {n} of shape {list(t.shape)} and "
                 f"input of shape {list(x.shape)}"

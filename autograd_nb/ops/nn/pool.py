@@ -11,7 +11,7 @@ from ... import dtypes, launch, strides
 from ...shapes import as_int, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.jumps import by_jumps, jumping
-from ..core.numbers import bool_argument
+from ..core.numbers import bool_argument, int_argument, several_argument
 from ..core.recording import need_floats, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -335,7 +335,7 @@ def _unpooled_sizes(op: str, n: int, x: Tensor, kernel: Any, stride: Any, paddin
     if x.ndim < n:
         raise IndexError(f"{op}(): tuple index out of range: the input has {x.ndim} dimensions")
     default = [(m - 1) * sv + kv - 2 * pv for m, sv, kv, pv in zip(x.shape[x.ndim - n :], s, k, p, strict=True)]
-    y = tuple(default) if output_size is None else tuple(output_size)
+    y = tuple(default) if output_size is None else tuple([int_argument(v, op, "output_size") for v in several_argument(output_size, op, "output_size")])
     if len(y) not in (n, n + 2):
         raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of '{len(y)}'")
     y = y[-n:]

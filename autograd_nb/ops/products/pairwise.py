@@ -33,6 +33,11 @@ def _mode(p: float) -> int:
     return {0.0: 0, 1.0: 1, 2.0: 2, math.inf: 3}.get(p, 4)
 
 
+def _between_mode(p: float) -> int:
+    """Return the mode of `cdist`, whose greatest difference is one that is not nan, as in PyTorch."""
+    return 5 if p == math.inf else _mode(p)
+
+
 def _new(shape: Any, d: dtypes.dtype) -> Tensor:
     layout = layout_of(shape, None, d)
     return make(launch.empty(layout.size, d.carrier), layout, [0, 0])
@@ -74,7 +79,7 @@ def _between_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, produc
         turned = not g._layout.contiguous and g.mT._layout.contiguous
         steps = (1, n) if turned else (m, 1)
         gd, yd = (dense(g.mT), dense(out.mT)) if turned else (dense(g), dense(out))
-        _BETWEEN_BACKWARD(a.dtype, batch, n, m, width, _mode(p), p, *steps, dense(a), dense(b), gd, yd, da._data)
+        _BETWEEN_BACKWARD(a.dtype, batch, n, m, width, _between_mode(p), p, *steps, dense(a), dense(b), gd, yd, da._data)
     return da
 
 
@@ -93,7 +98,7 @@ def _between(a, b, p, products):
         return square.clamp(min=0.0).sqrt()
     y = _new((batch, n, m), a.dtype)
     if y._layout.size:
-        _BETWEEN(a.dtype, batch, n, m, width, _mode(p), p, dense(a), dense(b), y._data)
+        _BETWEEN(a.dtype, batch, n, m, width, _between_mode(p), p, dense(a), dense(b), y._data)
     return y
 
 

@@ -142,6 +142,7 @@ def linalg_vector_norm(x, ord: float = 2, dim=None, keepdim=False, *, dtype=None
 def norm(input, p: float | str | None = "fro", dim=None, keepdim=False, out=None, dtype=None):
     """Return (Σ |x|ᵖ)^(1/p) over ``dim`` (default all); "fro" is p = 2. "nuc" is the sum of the singular values of a matrix; norm([3., 4.]) = tensor(5.)."""
     x = tensor_argument(input, "norm")
+    p = p if p is None or isinstance(p, str) else number_argument(p, "norm", "p")
     if p == "nuc":
         dims = tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
         return OPS["linalg.matrix_norm"].call(x, p, dims, keepdim, dtype=dtype, out=out)

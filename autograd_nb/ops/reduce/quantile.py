@@ -16,7 +16,7 @@ from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
 from ..creation.create import new_empty, new_full
 from ..indexing.gather import _gather
-from ..indexing.sorting import _back, _only_one, _pair, _picked_rule, _rows, _sort_keys, sort
+from ..indexing.sorting import _back, _bits_of_nan, _only_one, _pair, _picked_rule, _rows, _sort_keys, sort
 
 _MODE = launch.Kernel("indexing.select", "mode")
 
@@ -119,7 +119,7 @@ def _mode(x, d):
     rows, n = _rows(x, d)
     index = new_empty([*rows.shape[:-1], 1], dtypes.int64)
     if index._layout.size:
-        _MODE(0, _sort_keys(dense(rows), x.dtype, False), n, index._data)
+        _MODE(0, _sort_keys(dense(rows), x.dtype, False), n, _bits_of_nan(x.dtype), index._data)
     index = _back(index, d)
     return [_gather(x, d, index), index]
 

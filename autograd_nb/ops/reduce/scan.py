@@ -14,6 +14,7 @@ import numpy as np
 from ... import dtypes, launch, return_types
 from ...codegen.templates.loops import PROD
 from ...dtypes import dtype as _dtype
+from ...graph.modes import state
 from ...shapes import as_int, layout_of, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, result_lines, unsaved_lines
@@ -29,6 +30,8 @@ from ..indexing.take_along import put_along
 
 _CUMSUM = launch.Kernel("reduce.scan", "cumsum")
 _CUMPROD = launch.Kernel("reduce.scan", "cumprod")
+_CUMPROD_BACKWARD = launch.Kernel("reduce.scan", "cumprod_backward")
+_PROD_BACKWARD = launch.Kernel("reduce.scan", "prod_backward")
 _LINEAR = launch.Kernel("reduce.scan", "linear_scan")
 _CUMMAX = launch.Kernel("reduce.scan", "cummax", outputs=2)
 _LOGCUMSUMEXP = launch.Kernel("reduce.scan", "logcumsumexp")
@@ -118,18 +121,28 @@ def _linear_scan(a, b, d, reverse):
     return _scanned(_LINEAR, d, (reverse,), a, b)
 
 
-def _cumprod_rule(g, x, d, reverse, exclusive):
+def _apart(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return whether any element is 0, and what of ``x`` each of both ways to divide a product takes: ones go the other's."""
+    where = OPS["where"].call
+    zero = (x.detach() == 0).any()
+    return zero, where(zero, x, 1.0), where(zero, 1.0, x)
+
+
+def _cumprod_rule(g, x, y, d, reverse, exclusive):
     if not x._layout.size or (not exclusive and (not x.ndim or x.shape[d] == 1)):
         return g
-    before = _cumprod(x, d, reverse, True)
     if exclusive:
-        return before * _shift(_linear_scan(x, g, d, not reverse), d, not reverse, 0.0)
-    return before * _linear_scan(_shift(x, d, not reverse, 0.0), g, d, not reverse)
+        return _cumprod(x, d, reverse, True) * _shift(_linear_scan(x, g, d, not reverse), d, not reverse, 0.0)
+    if not state.grad:
+        return _scanned(_CUMPROD_BACKWARD, d, (reverse,), x, g, y)
+    zero, factors, divisors = _apart(x)
+    sums = _cumprod(factors, d, reverse, True) * _linear_scan(_shift(factors, d, not reverse, 0.0), g, d, not reverse)
+    return OPS["where"].call(zero, sums, _cumsum(g * y, d, not reverse) / divisors)
 
 
 # (PyTorch keeps the result too, and so refuses to have it changed)
 @structured(
-    x=lambda g, x, out, d, reverse, exclusive: _cumprod_rule(g, x, d, reverse, exclusive), linear="no", batch="shift",
+    x=lambda g, x, out, d, reverse, exclusive: _cumprod_rule(g, x, out, d, reverse, exclusive), linear="no", batch="shift",
     samples="pos(3, 4).cumprod(1)",
 )
 def _cumprod(x, d, reverse, exclusive):
@@ -147,14 +160,20 @@ def cumprod(input, dim, *, dtype=None, out=None):
 def _prod_rule(g, x, y, dims):
     if not x._layout.size or not dims:
         return g
-    if len(dims) == 1:
-        return _cumprod(x, dims[0], False, True) * _cumprod(x, dims[0], True, True) * g
     last = tuple(range(x.ndim - len(dims), x.ndim))
-    moved = x.movedim(dims, last)
-    line = moved.flatten(last[0])
-    d = line.ndim - 1
-    rest = _cumprod(line, d, False, True) * _cumprod(line, d, True, True)
-    return rest.reshape(moved.shape).movedim(last, dims) * g
+    d = dims[0] if len(dims) == 1 else last[0]
+
+    def line(t: Tensor) -> Tensor:
+        return t if len(dims) == 1 else t.movedim(dims, last).flatten(d)
+
+    def as_lines(t: Tensor) -> Tensor:
+        return t if len(dims) == 1 else t.reshape([*[x.shape[i] for i in range(x.ndim) if i not in dims], *[x.shape[i] for i in dims]]).movedim(last, dims)
+
+    if not state.grad:
+        return as_lines(_scanned(_PROD_BACKWARD, d, (len(dims) == x.ndim,), line(x), line(g), line(y)))
+    zero, factors, divisors = _apart(x)
+    others = _cumprod(line(factors), d, False, True) * _cumprod(line(factors), d, True, True)
+    return g * OPS["where"].call(zero, as_lines(others), y / divisors)
 
 
 @reduction(PROD, grad=_prod_rule, result="sum", several=False, typed=True)

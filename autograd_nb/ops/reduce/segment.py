@@ -9,6 +9,7 @@ from ... import dtypes
 from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
+from ..core.numbers import float_argument, text_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
@@ -89,7 +90,7 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
     tensor([1., 5.])
     """
     x = tensor_argument(data, "segment_reduce", "data")
-    if reduce not in _REDUCTIONS:
+    if text_argument(reduce, "segment_reduce", "reduce") not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
@@ -111,7 +112,7 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
     if not sizes.shape[-1]:
         return x.narrow(d, 0, 0)
     kind, identity = _REDUCTIONS[reduce]
-    start = identity if initial is None else float(initial)
+    start = identity if initial is None else float_argument(initial, "segment_reduce", "initial")
     if bool(beyond.any()):  # places after the last segment
         x = where(outside, identity, x)
     first = OPS["full"].call((*sizes.shape, *x.shape[d + 1 :]), start, dtype=x.dtype)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import dtypes
+from ...errors import with_guess
 from ...shapes import as_int, wrap_dim
 from ...tensor import Tensor, make
 from ..core.recording import store
@@ -22,7 +24,13 @@ def _copy_of(name: str, function: Callable[..., Any] | None = None, method: bool
 
     def call(input, *args, out=None, **kw):
         tensor_argument(input, name + "_copy")
-        y = view(input, *args, **kw)
+        try:
+            y = view(input, *args, **kw)
+        except TypeError as error:
+            # Python's words for a call that does not fit name the function within
+            error.args = (re.sub(r"^[\w<>.]+\(\) (?=got|takes|missing)", f"{name}_copy() ", str(error)),)
+            with_guess(error, view, ("out",))
+            raise
         if isinstance(y, tuple):
             parts = tuple(clone(t) for t in y)
             if out is None:
@@ -103,19 +111,19 @@ def _sizes(input: Tensor, parts: tuple[Tensor, ...], dim: int) -> tuple[Tensor, 
 @public()
 def unsafe_split(input, split_size: int | Sequence[int], dim=0) -> tuple[Tensor, ...]:
     """Return `split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
-    return _sizes(input, split(input.detach(), split_size, dim), dim)
+    return _sizes(input, split(tensor_argument(input, "unsafe_split").detach(), split_size, dim), dim)
 
 
 @public()
 def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     """Return `split_with_sizes` as `unsafe_split` does it."""
-    return _sizes(input, split(input.detach(), list(split_sizes), dim), dim)
+    return _sizes(input, split(tensor_argument(input, "unsafe_split_with_sizes").detach(), list(split_sizes), dim), dim)
 
 
 @public()
 def unsafe_chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """Return `chunk` as `unsafe_split` does it."""
-    return _sizes(input, OPS["chunk"].call(input.detach(), chunks, dim), dim)
+    return _sizes(input, OPS["chunk"].call(tensor_argument(input, "unsafe_chunk").detach(), chunks, dim), dim)
 
 
 # ------------------------------------------------------------------------------------------------------ filling

@@ -13,7 +13,7 @@ from ...shapes import Layout, as_ints, layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.jumps import jumping
-from ..core.numbers import float_argument, number_argument
+from ..core.numbers import float_argument, number_argument, text_argument
 from ..core.recording import need_numbers, not_for_barebone
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
@@ -151,7 +151,7 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
     """
     x = tensor_argument(input, "pad")
     pads = _lengths(x, pad)
-    if mode == "constant":
+    if text_argument(mode, "pad", "mode") == "constant":
         if type(value) is not int or abs(value) > 1 << 53:  # what a float does not hold
             value = 0 if value is None else float_argument(value, "pad", "value")
         return _constant(x, pads, value)

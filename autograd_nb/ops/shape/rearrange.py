@@ -14,7 +14,7 @@ from ...strides import packed
 from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.inplace import in_place
-from ..core.numbers import several_argument
+from ..core.numbers import several_argument, text_argument
 from ..core.recording import fresh, kind_among, need_numbers, no_complex_derivative, not_for_barebone, not_for_lost, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
@@ -338,6 +338,7 @@ def slice_scatter(input, src, dim=0, start: int | None = None, end: int | None =
     """
     x = tensor_argument(input, "slice_scatter")
     d = wrap_dim(dim, x.ndim)
+    step = as_int(step, "step")
     if step < 1:
         raise RuntimeError(f"slice step must be positive (step={step})")
     a, b, _ = slice(start, end, step).indices(x.shape[d])
@@ -447,7 +448,7 @@ def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument ('ij' here).",
         )
         indexing = "ij"
-    if indexing not in ("ij", "xy"):
+    if text_argument(indexing, "meshgrid", "indexing") not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for t in ts:
         if t.ndim > 1:

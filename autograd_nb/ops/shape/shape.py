@@ -193,7 +193,7 @@ def unflatten(input, dim: int, sizes):
     d = wrap_dim(dim, x.ndim)
     if not hasattr(sizes, "__iter__"):
         raise TypeError(f"unflatten(): argument 'sizes' (position 3) must be tuple of ints, not {type(sizes).__name__} (sizes={sizes!r})")
-    if not sizes:
+    if not len(sizes):
         raise RuntimeError(f"unflatten: sizes must be non-empty (sizes={sizes!r})")
     try:
         inner = infer_shape(as_shape((sizes,)), x.shape[d])

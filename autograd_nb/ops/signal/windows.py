@@ -17,6 +17,7 @@ from ... import dtypes
 from ...errors import refuse_keywords
 from ...shapes import as_int
 from ...tensor import Tensor
+from ..core.numbers import float_argument, number_argument
 from ..core.registry import OPS, public
 from ..creation.cast import cast, placed
 from ..creation.create import new_full
@@ -166,7 +167,8 @@ def _general_cosine(n: int, sym: bool, a: Any) -> Callable[..., Any]:
     return _cosines(a)
 
 
-def _exponential(n: int, sym: bool, center: Any, tau: float) -> Callable[..., Any]:
+def _exponential(n: int, sym: bool, center: Any, tau: Any) -> Callable[..., Any]:
+    tau = float_argument(tau, "exponential", "tau")
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -175,13 +177,15 @@ def _exponential(n: int, sym: bool, center: Any, tau: float) -> Callable[..., An
     return lambda i, period: ((i - middle).abs() * (-1.0 / tau)).exp()
 
 
-def _gaussian(n: int, sym: bool, std: float) -> Callable[..., Any]:
+def _gaussian(n: int, sym: bool, std: Any) -> Callable[..., Any]:
+    std = float_argument(std, "gaussian", "std")
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     return lambda i, period: ((i - period / 2) * (1.0 / (std * math.sqrt(2.0)))).square().neg().exp()
 
 
-def _checked_kaiser(n: int, sym: bool, beta: float) -> Callable[..., Any]:
+def _checked_kaiser(n: int, sym: bool, beta: Any) -> Callable[..., Any]:
+    beta = float_argument(beta, "kaiser", "beta")
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     return _kaiser(float(beta))
@@ -200,7 +204,7 @@ _signal("general_cosine", "Σₖ (−1)ᵏ aₖ cos(2πk·i/n), ``a`` a list; ge
 _signal(
     "general_hamming",
     "alpha − (1 − alpha)·cos(2πi/n); general_hamming(3) = [0.0800, 1.0000, 0.0800].",
-    lambda n, sym, alpha: _cosines((alpha, 1.0 - alpha)),
+    lambda n, sym, alpha: _cosines((number_argument(alpha, "general_hamming", "alpha"), 1.0 - alpha)),
     alpha=0.54,
 )
 _signal("hamming", "0.54 − 0.46·cos(2πi/n); hamming(3) = [0.0800, 1.0000, 0.0800].", _fixed(_cosines(HAMMING)))

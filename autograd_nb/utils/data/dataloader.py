@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import cycle, repeat
@@ -15,6 +14,7 @@ from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
 from ... import dtypes
+from ...errors import warn_user
 from . import fetch, pool, worker
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
@@ -224,12 +224,11 @@ class DataLoader(Generic[T]):
         except AttributeError:
             processors = os.cpu_count()
         if processors is not None and self.num_workers > processors:
-            warnings.warn(
+            warn_user(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number of worker in "
                 f"current system is {processors}, which is smaller than what this DataLoader is going to create. Please be aware that "
                 "excessive worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid "
                 "potential slowness/freeze if necessary.",
-                stacklevel=3,
             )
 
 class _BaseDataLoaderIter:
@@ -271,7 +270,7 @@ class _BaseDataLoaderIter:
                     "For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset replica "
                     "at each worker (see get_worker_info)."
                 )
-            warnings.warn(text, stacklevel=2)
+            warn_user(text)
         return data
 
     def __len__(self) -> int:

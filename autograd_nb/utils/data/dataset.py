@@ -6,12 +6,12 @@ Source: https://docs.pytorch.org/docs/stable/data.html
 from __future__ import annotations
 
 import math
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
+from ...errors import warn_user
 from ...ops.core.registry import OPS
 from ...ops.random.generator import default_generator
 from ...tensor import Tensor
@@ -252,7 +252,7 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = 
             parts[i % len(parts)] += 1
         for i, length in enumerate(parts):
             if length == 0:
-                warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
+                warn_user(f"Length of split at index {i} is 0. This might result in an empty dataset.")
         lengths, total = parts, n
     if total != n:
         raise ValueError(

@@ -6,12 +6,12 @@ import copy
 import multiprocessing
 import signal
 import time
-import warnings
 from collections import deque
 from collections.abc import Sequence
 from multiprocessing import connection, forkserver
 from typing import Any
 
+from ...errors import warn_user
 from . import transport, worker
 
 PATIENCE = 5.0  #: seconds for a worker to end by itself
@@ -124,11 +124,10 @@ def start(plan: worker.Plan, context: Any) -> Sequence[Process] | Sequence[Local
     try:
         parcel = transport.Parcel(plan)
     except Exception as error:
-        warnings.warn(
+        warn_user(
             f"DataLoader: its {plan.num_workers} worker(s) cannot be processes, and load one after the other in this one: {error}. "
             "Datasets, collate_fn and worker_init_fn for processes are classes and functions of modules (no lambdas or local ones), "
             "and a script that defines them runs its own part under `if __name__ == '__main__':`",
-            stacklevel=5,
         )
         return [Local(plan, i) for i in range(plan.num_workers)]
     context = context or _default_context()

@@ -31,8 +31,11 @@ VALUES = (
     ),
     Explained(
         "half precision that PyTorch lacks",
-        "Special functions are formulas here, which are compiled for every precision.",
-        lambda c: c.kind == "not refused" and re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and re.search(r"special\.|polar\(", c.statement),
+        "Special functions are formulas here, which are compiled for every precision; so are distances and weights of interpolations.",
+        lambda c: c.kind == "not refused" and (
+            (re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and re.search(r"special\.|polar\(", c.statement))
+            or re.search(r"\"(pdist|compute_index_ranges_weights)\" not implemented for '(Half|BFloat16)'", c.theirs)
+        ),
     ),
     Explained(
         "spacings of several dims",
@@ -226,6 +229,11 @@ VALUES = (
         "Airy functions",
         "From -3.2 to -2.09 PyTorch's airy_ai is off by up to 3e-6; SciPy's agrees with this one.",
         lambda c: c.kind == "value" and "airy_ai(" in c.statement,
+    ),
+    Explained(
+        "gelu of infinities",
+        "PyTorch's gelu of +∞ is nan where oneDNN computes it (float32 and bfloat16 of more than one element), ∞ in float64.",
+        lambda c: c.kind == "value" and re.search(r"(?i)gelu", c.before + c.statement) and "inf" in c.what and "nan" in c.what,
     ),
     Explained(
         "complex numbers of half precision",
