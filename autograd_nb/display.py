@@ -278,7 +278,18 @@ def _line_linked(code: Any, lasti: int) -> str:
 
 
 def tensor_html(self: Tensor) -> str:
-    """Return what notebooks show of a tensor: shape, dtype, device, how it was made and where, a table of values, how many of each there are."""
+    """Return what notebooks show of a tensor: shape, dtype, device, how it was made and where, a table of values, how many of each there are.
+
+    What has no dense memory, as sparse tensors and parameters without a shape, is shown as it is printed.
+    """
+    try:
+        return _page_of(self)
+    except (RuntimeError, ValueError):
+        return markup.page(f"<pre>{markup.escape(repr(self))}</pre>")
+
+
+def _page_of(self: Tensor) -> str:
+    """Return the page of a tensor with dense memory."""
     made = ""
     facts = [f"{type(self).__name__} {list(self.shape)}", repr(self.dtype).partition(".")[2] or repr(self.dtype), str(self.device)]
     try:

@@ -269,7 +269,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
         return node._hooks().add_tensor(index, hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Any) -> RemovableHandle:
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Call ``hook(tensor)`` after its ``.grad`` was accumulated. RuntimeError on non-leaves."""
         check_callable(hook)
         if not self.requires_grad:

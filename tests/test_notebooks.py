@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.graph import markup
 
 
 def made():
@@ -40,6 +41,21 @@ def test_a_large_tensor_shows_its_edges_and_how_its_values_are_spread():
     assert html.count("<rect") == 40
     assert "1 value is nan or infinite" in html
     ElementTree.fromstring(re.search(r"<svg.*</svg>", html)[0])
+
+
+def test_what_has_no_dense_memory_is_shown_as_it_is_printed():
+    for x in (torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr(), torch.nn.LazyLinear(3).weight):
+        assert "<pre>" in x._repr_html_() and markup.escape(repr(x)) in x._repr_html_()
+    net = torch.nn.Sequential(torch.nn.LazyLinear(3), torch.nn.Linear(3, 2))
+    assert "8 parameters, 2 without a shape yet" in net._repr_html_()
+    net(torch.ones(1, 2))
+    assert "17 parameters<" in net._repr_html_()
+
+
+def test_a_module_with_others_inside_shows_its_own_parameters():
+    html = torch.nn.MultiheadAttention(4, 2)._repr_html_()
+    assert "in_proj_weight [12, 4]" in html and "NonDynamicallyQuantizableLinear" in html
+    assert html.count("<details") == html.count("</details>")
 
 
 @pytest.mark.parametrize("x", [torch.ones(0), torch.ones(2, 3, 4), torch.tensor(True), torch.ones(3, dtype=torch.complex64), torch.ones(70).half()])

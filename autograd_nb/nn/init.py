@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import warn_user
+from ..errors import warn_user as _warn_user
 from ..graph.modes import no_grad
 from ..ops.core.registry import OPS, show_examples
 from ..ops.creation.create import new_empty, new_full
@@ -67,7 +67,7 @@ def trunc_normal_(
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
     if mean < a - 2 * std or mean > b + 2 * std:
-        warn_user(
+        _warn_user(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
         )
     low, high = below((a - mean) / std), below((b - mean) / std)
@@ -151,7 +151,7 @@ def kaiming_uniform_(
 ) -> Tensor:
     """Fill with numbers uniform within ±gain √(3 / fan) (He et al., 2015); kaiming_uniform_([[0., 0.]]).shape = torch.Size([1, 2])."""
     if 0 in tensor.shape:
-        warn_user("Initializing zero-element tensors is a no-op")
+        _warn_user("Initializing zero-element tensors is a no-op")
         return tensor
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _calculate_correct_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
@@ -162,7 +162,7 @@ def kaiming_normal_(
 ) -> Tensor:
     """Fill with normal numbers of std gain / √fan (He et al., 2015); kaiming_normal_([[0., 0.]]).shape = torch.Size([1, 2])."""
     if 0 in tensor.shape:
-        warn_user("Initializing zero-element tensors is a no-op")
+        _warn_user("Initializing zero-element tensors is a no-op")
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode)), generator)
 
@@ -204,7 +204,7 @@ def _old_name(new: Any) -> Any:
     name = new.__name__[:-1]
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        warn_user(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{new.__name__}`.", FutureWarning)
+        _warn_user(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{new.__name__}`.", FutureWarning)
         return new(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name

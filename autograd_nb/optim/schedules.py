@@ -10,7 +10,7 @@ import types
 import weakref
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -154,7 +154,7 @@ _LRScheduler = LRScheduler
 class _Lambdas(LRScheduler):
     lr_lambdas: list[Any]
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]], last_epoch: int = -1) -> None:
         n = len(check_optimizer(optimizer).param_groups)
         if isinstance(lr_lambda, (list, tuple)):
             if len(lr_lambda) != n:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from tests.typing import derivatives, layers, programs, tensors, training
+from tests.typing import derivatives, layers, loaders, programs, tensors, training
 
 
 def holds(value: Any, said: Any) -> bool:
@@ -41,7 +41,7 @@ def asserted(monkeypatch):
         seen.append(said)
         return value
 
-    for program in (derivatives, layers, programs, tensors, training):
+    for program in (derivatives, layers, loaders, programs, tensors, training):
         monkeypatch.setattr(program, "assert_type", check)
     return seen
 
@@ -75,6 +75,13 @@ def test_training(asserted, capsys, tmp_path):
     training.main()
     training.keep(training.Classifier(8, 3), tmp_path / "weights")
     assert len(asserted) > 10
+
+
+def test_loaders(asserted):
+    assert loaders.parts() == 44
+    output, rate = loaders.watched()
+    assert output.shape == (1, 2) and rate == 0.05
+    assert len(asserted) == 1
 
 
 def test_whole_programs(asserted, tmp_path, capsys):

@@ -49,6 +49,9 @@ __all__ = [
 if TYPE_CHECKING:
     Given = ParamSpec("Given")
     Result = TypeVar("Result", covariant=True)
+    #: hooks (module, args) and (module, args, output), with keywords before the output where these are asked for
+    _Before = Callable[[Any, tuple[Any, ...]], Any] | Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    _After = Callable[[Any, tuple[Any, ...], Any], Any] | Callable[[Any, tuple[Any, ...], dict[str, Any], Any], Any]
 
     class _Forward(Protocol[Given, Result]):
         """An object with a ``forward``, whose parameters and result a call of a module has too."""
@@ -378,12 +381,12 @@ class Module(Tree, StateDict):
         return full, old
 
     # ---------------------------------------------------------------------------------------------------- hooks
-    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
+    def register_forward_pre_hook(self, hook: _Before, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Call ``hook(module, args)`` (``with_kwargs``: ``hook(module, args, kwargs)``) before forward; it may return others."""
         return add_hook(self._forward_pre_hooks, hook, [(self._forward_pre_hooks_with_kwargs, with_kwargs)], prepend)
 
     def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+        self, hook: _After, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> Handle:
         """Call ``hook(module, args, output)`` after forward; it may return another output.
 
@@ -392,11 +395,11 @@ class Module(Tree, StateDict):
         notes = [(self._forward_hooks_with_kwargs, with_kwargs), (self._forward_hooks_always_called, always_call)]
         return add_hook(self._forward_hooks, hook, notes, prepend)
 
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+    def register_full_backward_pre_hook(self, hook: Callable[[Any, Any], Any], prepend: bool = False) -> Handle:
         """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may return others."""
         return add_hook(self._backward_pre_hooks, hook, (), prepend)
 
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+    def register_full_backward_hook(self, hook: Callable[[Any, Any, Any], Any], prepend: bool = False) -> Handle:
         """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known; it may return others.
 
         Inputs and outputs must not be changed in place then. RuntimeError beside `register_backward_hook`.
@@ -408,7 +411,7 @@ class Module(Tree, StateDict):
         self._is_full_backward_hook = True
         return add_hook(self._backward_hooks, hook, (), prepend)
 
-    def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_backward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> Handle:
         """Register by the old form of `register_full_backward_hook`, which sees the last op of the module only."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(

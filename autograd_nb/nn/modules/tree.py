@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...graph import markup
 from ...tensor import Tensor
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
     from .module import Module
@@ -133,14 +133,16 @@ class Tree:
 def _folded(name: str, module: Any, depth: int) -> str:
     """Return the HTML of a module and of those inside; the first two levels stand open."""
     own = {id(p): p for p in module.parameters()}.values()
-    count, fixed = sum(p.numel() for p in own), sum(p.numel() for p in own if not p.requires_grad)
+    made = [p for p in own if not is_lazy(p)]
+    count, fixed, open_ = sum(p.numel() for p in made), sum(p.numel() for p in made if not p.requires_grad), len(own) - len(made)
     children = [(n, m) for n, m in module._modules.items() if m is not None]
     extra = module.extra_repr().replace("\n", ", ") if not children else ""
     head = f"{markup.escape(name)}: " if name else ""
     head += f"<b>{markup.escape(type(module).__name__)}</b>" + (f"({markup.escape(extra)})" if extra else "")
-    numbers = f"{count:,} parameters" + (f", {fixed:,} of them fixed" if fixed else "") if count else "no parameters"
+    numbers = f"{count:,} parameters" + (f", {fixed:,} of them fixed" if fixed else "") if count else "" if open_ else "no parameters"
+    numbers += (", " if count else "") + f"{open_} without a shape yet" if open_ else ""
     head += f' <span class="dim">{numbers}</span>'
-    if not children:
-        shapes = ", ".join(f"{n} {list(p.shape)}" for n, p in module._parameters.items() if p is not None and hasattr(p, "shape"))
-        return markup.fold(head, f'<div class="leaf dim">{markup.escape(shapes)}</div>') if shapes else f'<div class="leaf">{head}</div>'
-    return markup.fold(head, "".join(_folded(n, m, depth + 1) for n, m in children), opened=depth < 2)
+    shapes = ", ".join(f"{n} {list(p.shape)}" for n, p in module._parameters.items() if p is not None and not is_lazy(p))
+    within = f'<div class="leaf dim">{markup.escape(shapes)}</div>' if shapes else ""
+    within += "".join(_folded(n, m, depth + 1) for n, m in children)
+    return markup.fold(head, within, opened=bool(children) and depth < 2) if within else f'<div class="leaf">{head}</div>'

@@ -105,7 +105,7 @@ class Reducer:
         self.divisor: int | None = None  # what sums are divided by, where that is not the number of ranks
         self._build(list(reversed(range(len(self.params)))))
         for i, p in enumerate(self.params):
-            p.register_post_accumulate_grad_hook(lambda _, i=i: self._arrive(i))
+            p.register_post_accumulate_grad_hook(lambda _, i=i: self._arrive(i))  # type: ignore[misc]
 
     def _build(self, order: Sequence[int]) -> None:
         self.buckets = [Bucket(self.params, members) for members in assign(self.params, order, self.limit)]

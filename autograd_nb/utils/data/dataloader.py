@@ -8,7 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, repeat
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
@@ -17,7 +17,7 @@ from ... import dtypes
 from ...errors import warn_user
 from . import fetch, pool, worker
 from .collate import default_collate, default_convert
-from .dataset import IterableDataset
+from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
 from .worker import get_worker_info
 
@@ -121,7 +121,7 @@ class DataLoader(Generic[T]):
     _fixed = False
 
     def __init__(
-        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Any = None, batch_sampler: Any = None,
+        self, dataset: Dataset[T] | Sequence[T], batch_size: int | None = 1, shuffle: bool | None = None, sampler: Any = None, batch_sampler: Any = None,
         num_workers: int = 0, collate_fn: Callable[..., Any] | None = None, pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
         worker_init_fn: Callable[..., Any] | None = None, multiprocessing_context: Any = None, generator: Any = None, *,
         prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True,

@@ -199,17 +199,17 @@ class Subset(Dataset[T]):
     ['b', 'd']
     """
 
-    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+    def __init__(self, dataset: Dataset[T] | Sequence[T], indices: Sequence[int]) -> None:
         cls = type(self)
         if cls.__getitem__ is not Subset.__getitem__ and cls.__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
                 f"{cls.__name__} overrides __getitem__ but not __getitems__, which DataLoader calls. Define it too, for example: "
                 "def __getitems__(self, indices): return [self.__getitem__(idx) for idx in indices]"
             )
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.indices = indices
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> T:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
