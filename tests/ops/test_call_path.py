@@ -113,6 +113,7 @@ def test_a_new_shape_takes_few_python_calls(name, counted):
 
 SQUARE, AT, PLANE, HEADS = torch.ones(8, 8), torch.arange(8) % 5, torch.ones(1, 2, 6, 6), torch.ones(2, 2, 4, 8)
 WIDE = torch.ones(100, 100)
+MASK, CELL = SQUARE > 0, torch.nn.LSTMCell(8, 8)
 
 #: a call that is known, and the Python calls that it may come to; each is a tenth of a microsecond
 KNOWN = {
@@ -125,6 +126,21 @@ KNOWN = {
     "softmax of 40 kB": (lambda: WIDE.softmax(1), 2),
     "log-softmax of 40 kB": (lambda: WIDE.log_softmax(0), 2),
     "attention": (lambda: F.scaled_dot_product_attention(HEADS, HEADS, HEADS), 8),
+    "chunk by keyword": (lambda: SQUARE.chunk(2, dim=1), 3),
+    "view by a list": (lambda: SQUARE.view([4, -1]), 4),
+    "transpose in words": (lambda: SQUARE.transpose(dim1=0, dim0=1), 2),
+    "columns picked": (lambda: SQUARE[:, AT], 6),
+    "pairs picked": (lambda: SQUARE[AT, AT], 8),
+    "picked by a list": (lambda: SQUARE[[0, 2]], 10),
+    "picked by a mask": (lambda: SQUARE[MASK], 8),
+    "nonzero": (lambda: MASK.nonzero(), 11),
+    "where with a number": (lambda: torch.where(MASK, SQUARE, 0.0), 1),
+    "addcmul": (lambda: torch.addcmul(SQUARE, SQUARE, SQUARE, value=0.5), 4),
+    "add with alpha": (lambda: torch.add(SQUARE, SQUARE, alpha=2), 2),
+    "max": (lambda: SQUARE.max(), 4),
+    "LSTMCell": (lambda: CELL(SQUARE), 22),
+    "randint": (lambda: torch.randint(0, 4, (4,)), 2),
+    "nll_loss": (lambda: F.nll_loss(SQUARE, AT), 4),
 }
 
 
