@@ -284,6 +284,7 @@ def unsaved_lines(operand: str) -> list[str]:
 
 
 _ABSENT: Any = object()  #: stands for what is not given by its own name, as it may come by NumPy's
+_OURS: frozenset[type] = frozenset((Tensor, int, float, bool, str, type(None)))  #: among which there is no object of another library
 _NONE: Any = object()  #: the plan of calls that have none, and go the long way
 
 
@@ -335,6 +336,8 @@ class _Known:
 
     def slow(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
         """Return the result of a call with other arguments than the plans know; what is left out may come under another name."""
+        if _OURS.issuperset(map(type, values)):
+            return self.long(*values, **options)
         args, sent = self.sent(self.names, values)
         if foreign_among(args):
             return asked.redefined(self.public, args, sent | options)
