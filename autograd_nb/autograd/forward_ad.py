@@ -172,17 +172,19 @@ class Dual(Wrapped):
         if op.jvp is Function.jvp:
             return _differentiated(lambda *xs: op.apply(*xs, **kwargs), args, self.level)
         primals, tangents = _taken_apart(args, self.level)
-        out = op.apply(*primals, **kwargs)
-        # the user's rule reads a context of its own
+        # the user's rule reads a context of its own, of copies, as forward may write what it is given
         ctx = op._node_class()
         ctx.needs_input_grad = tuple(t is not None for t in tangents)
         with no_grad():
+            given = [OPS["clone"].call(p) if isinstance(p, Tensor) else p for p in primals]
             if op.setup_context is not Function.setup_context:
-                found = op.forward(*primals)
-                op.setup_context(ctx, tuple(primals), found)
+                found = op.forward(*given)
+                op.setup_context(ctx, tuple(given), found)
             else:
-                op.forward(ctx, *primals)
-        ctx._to_save = ctx._for_forward
+                found = op.forward(ctx, *given)
+        out = op.apply(*primals, **kwargs)
+        pairs = [*zip(_tuple_of(found), _tuple_of(out), strict=True), *zip(given, primals, strict=True)]
+        ctx._to_save = tuple([next((place for t, place in pairs if t is kept), kept) for kept in ctx._for_forward])
         if ctx._materialize:
             tangents = [
                 OPS["zeros_like"].call(p) if t is None and isinstance(p, Tensor) and p.dtype.category > 1 else t
@@ -212,6 +214,10 @@ class Dual(Wrapped):
         target.primal.copy_(value)
         _set_tangent(target, t)
         return target
+
+
+def _tuple_of(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:

@@ -85,12 +85,12 @@ def _rmsprop_centered(shared, d, x, square_avg, grad_avg):
     return x - rate * (d / (np.sqrt(q - a * a) + eps)), q, a
 
 
-def _rmsprop_centered_momentum(shared, d, x, square_avg, grad_avg, momentum_buffer):
+def _rmsprop_centered_momentum(shared, d, x, square_avg, momentum_buffer, grad_avg):
     rate, keep, new, eps, momentum = shared
     q = square_avg * keep + d * d * new
     a = grad_avg + (d - grad_avg) * new
     b = momentum_buffer * momentum + d / (np.sqrt(q - a * a) + eps)
-    return x - rate * b, q, a, b
+    return x - rate * b, q, b, a
 
 
 def _adagrad_shared(T, lr, lr_decay, eps, step):

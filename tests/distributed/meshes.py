@@ -19,13 +19,24 @@ import autograd_nb.distributed.checkpoint as dcp
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
 from autograd_nb.distributed.checkpoint.state_dict import (
+    StateDictOptions,
     get_model_state_dict,
     get_optimizer_state_dict,
+    set_model_state_dict,
     set_optimizer_state_dict,
 )
 from autograd_nb.distributed.fsdp import FullyShardedDataParallel as FSDP
 from autograd_nb.distributed.fsdp import ShardingStrategy, fully_shard
-from autograd_nb.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor, init_device_mesh, rand
+from autograd_nb.distributed.tensor import (
+    DeviceMesh,
+    DTensor,
+    Partial,
+    Replicate,
+    Shard,
+    distribute_tensor,
+    init_device_mesh,
+    rand,
+)
 from autograd_nb.distributed.tensor.mesh import _StridedShard
 from autograd_nb.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module
 
@@ -218,6 +229,51 @@ def check_rows_that_are_kept_by_several_ranks():
     assert wrapped.module.up.weight.placements == (Replicate(), Shard(0))
     with pytest.raises(ValueError, match="1D or 2D DeviceMesh"):
         fully_shard(nn.Linear(2, 2), mesh=init_device_mesh("cpu", (1, 1, me()[1])))
+
+
+def check_layers_in_parts_get_memory_later():
+    """A model of the device "meta" is split by both, then has memory, then numbers: `to_empty` refused layers in parts."""
+    mesh = init_device_mesh("cpu", (2, me()[1] // 2), mesh_dim_names=("dp", "tp"))
+
+    def shared(model):
+        with torch.device("meta"):
+            empty = parts_net()
+        made = fully_shard(parallelize_module(empty, mesh["tp"], PLAN), mesh=mesh["dp"]).to_empty(device="cpu")
+        set_model_state_dict(made, model.state_dict(), options=StateDictOptions(full_state_dict=True))
+        return made
+
+    model, _, _ = _beside_one_process(shared, mesh.get_local_rank("dp"), 2)
+    assert model.o.weight.placements == (Shard(0), Shard(1))
+
+
+def check_two_groups_are_a_mesh():
+    """Hybrid sharding as older programs ask for it: the group that splits rows, and the one whose ranks keep the same."""
+    half = me()[1] // 2
+    across = [dist.new_group(list(range(k, me()[1], half))) for k in range(half)]
+    along = [dist.new_group(list(range(k * half, k * half + half))) for k in range(2)]
+    two = (along[me()[0] // half], across[me()[0] % half])
+    for strategy in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2):
+        wrapped, _, _ = _beside_one_process(
+            lambda m, strategy=strategy: FSDP(m, process_group=two, sharding_strategy=strategy, sync_module_states=True), me()[0], me()[1]
+        )
+        assert wrapped.module.up.weight.placements == (Replicate(), Shard(0))
+    torch.manual_seed(me()[0])
+    started = FSDP(nn.Linear(4, 4), process_group=two, sharding_strategy=ShardingStrategy.HYBRID_SHARD, sync_module_states=True).state_dict()["weight"]
+    torch.manual_seed(0)
+    assert torch.equal(started, nn.Linear(4, 4).weight)
+    for groups, strategy, why in (
+        (two, ShardingStrategy.FULL_SHARD, "is for hybrid strategies"), ((two[0], 3), ShardingStrategy.HYBRID_SHARD, "Tuple"),
+        (two[::-1] if half > 2 else (two[0], two[0]), ShardingStrategy.HYBRID_SHARD, "no row and column"),
+    ):  # fmt: skip
+        if why != "no row and column" or half > 1:
+            with pytest.raises(ValueError, match=why):
+                FSDP(nn.Linear(2, 2), process_group=groups, sharding_strategy=strategy)
+    with pytest.raises(ValueError, match="only one of them"):
+        FSDP(nn.Linear(2, 2), process_group=two, device_mesh=init_device_mesh("cpu", (2, half)))
+    grid = DeviceMesh.from_group([two[1], two[0]], "cpu", [[k * half + i for i in range(half)] for k in range(2)], mesh_dim_names=("a", "b"))
+    assert grid["b"].get_group() is two[0] and grid.size() == me()[1]
+    with pytest.raises(ValueError, match="Must pass mesh if"):
+        DeviceMesh.from_group([two[0], two[1]])
 
 
 def check_three_dims_at_once():

@@ -385,7 +385,7 @@ def check_wrapped_models_train_as_of_one_process():
             with torch.no_grad():
                 model[0].weight.fill_(rank * 0 + 2)
         assert model.state_dict()["0.weight"].tolist() == [[2.0] * 6] * 5
-    with enable_wrap(wrapper_cls=FSDP), pytest.raises(NotImplementedError, match="among one here"):
+    with enable_wrap(wrapper_cls=FSDP), pytest.raises(ValueError, match="is for hybrid strategies"):
         wrap(nn.Linear(2, 2), process_group=(None, None))
 
 

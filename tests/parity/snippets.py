@@ -14,7 +14,8 @@ import autograd_nb
 def shown(value: Any) -> Any:
     """A result in terms that both libraries share."""
     if isinstance(value, (torch.Tensor, autograd_nb.Tensor)):
-        name, array = str(value.dtype).removeprefix("torch."), np.array(value.detach().numpy(force=True))
+        name = str(value.dtype).removeprefix("torch.")
+        array = np.array((value.float() if name == "bfloat16" else value).detach().numpy(force=True))
         return {"dtype": name, "shape": tuple(value.shape), "requires_grad": value.requires_grad, "values": array}
     if isinstance(value, (tuple, list)):
         return [shown(v) for v in value]

@@ -124,3 +124,20 @@ def test_running_sums_of_truth_values(shape):
     ends = ("_(0)", "_(-1)", "(0)", "(0, dtype=t.bool)", "_(0, dtype=t.bool)", "_(0, dtype=t.int64)")
     calls = [f"x.{name}{end}" for name in ("cumsum", "cumprod") for end in ends]
     check({f"{call} of {values}": f"x = t.{values}({shape}, dtype=t.bool); r = {call}, x" for call in calls for values in ("ones", "zeros")})
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "logcumsumexp", "prod", "sum", "logsumexp", "softmax", "log_softmax", "norm", "var", "flip", "diff"])
+def test_second_derivatives_along_no_elements(name):
+    codes = {}
+    for shape in ("(2, 0, 3)", "(0,)", "(0, 2)"):
+        for dim in (0, -1, 1):
+            line = f"x = t.ones({shape}, dtype=t.float64, requires_grad=True); y = t.{name}(x, dim={dim})"
+            codes[f"{shape}, {dim}"] = f"{line}\ng, = t.autograd.grad((y * y).sum(), x, create_graph=True); (g * g).sum().backward(); r = g.detach(), x.grad"
+    check(codes)
+
+
+@pytest.mark.parity
+def test_assigning_to_nothing_is_no_write():
+    view = "x = t.ones(3, 4, requires_grad=True)\nwith t.no_grad(): v = x.movedim(0, -2)\nv = v, v.is_leaf\nv = v[0]\n"
+    check({f"{i}": f"{view}v[{i}] = x * 2; r = v.requires_grad, v._version" for i in ("False", "t.tensor(False)", "True", "0:0")})

@@ -177,3 +177,20 @@ def test_parameters_that_were_given_another_shape(name):
             if shape == new:
                 assert mine is not None
     assert taken >= 10
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(("name", "options"), [
+    ("SGD", {"momentum": 0.9}), ("Adam", {"amsgrad": True}), ("AdamW", {}), ("NAdam", {}), ("RAdam", {}), ("Adamax", {}), ("Rprop", {}), ("ASGD", {}),
+    ("RMSprop", {"centered": True}), ("RMSprop", {"momentum": 0.3}), ("RMSprop", {"centered": True, "momentum": 0.3}), ("Adagrad", {}), ("Adadelta", {}),
+    ("Adafactor", {}), ("Muon", {}),
+])  # fmt: skip
+def test_states_stand_in_pytorchs_order(name, options):
+    found = []
+    for lib in (torch, ours):
+        p = lib.nn.Parameter(lib.ones(3, 3))
+        optimizer = getattr(lib.optim, name)([p], **options)
+        p.square().sum().backward()
+        optimizer.step()
+        found.append([list(state) for state in optimizer.state_dict()["state"].values()])
+    assert found[0] == found[1]

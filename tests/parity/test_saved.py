@@ -307,3 +307,23 @@ def test_detach_in_place_does_nothing_in_inference():
         return found
 
     assert seen(ag) == seen(torch)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("changed", ("start", "end", "weight"))
+@pytest.mark.parametrize("wanted", ("start", "end", "weight", "start end", "start weight", "end weight"))
+@pytest.mark.parametrize("shape", ((), (3,)))
+def test_what_lerp_keeps(shape, wanted, changed):
+    refused = []
+    for library in (torch, ag):
+        operands = {name: library.ones(shape if name == "weight" else (3,), requires_grad=name in wanted.split()) for name in ("start", "end", "weight")}
+        read = {name: t * 1 for name, t in operands.items()}
+        y = library.lerp(*read.values())
+        with library.no_grad():
+            read[changed].mul_(2)
+        try:
+            y.sum().backward()
+            refused.append(False)
+        except RuntimeError:
+            refused.append(True)
+    assert refused[0] is refused[1]

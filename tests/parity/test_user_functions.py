@@ -80,7 +80,9 @@ MODULES = {
         "m.register_full_backward_hook(lambda m, gi, go: gi + gi); m(x).sum().backward()",
     )
 }  # fmt: skip
-_TWO = "class Two(nn.Module):\n    def forward(self, a, b): return a * 2, b * 3\nm = Two(); x = leaf(2, 3) * 1; y = x.detach()\n"
+_TWO = (
+    "class Two(nn.Module):\n    def forward(self, a, b): return a * 2, b * 3\nm = Two(); x = leaf(2, 3) * 1; y = x.detach()\n"
+)
 MODULES |= {
     f"two; {use}": f"{_TWO}m.register_full_backward_hook(lambda m, gi, go: L.append((gi, go))); {use}"
     for use in (
@@ -107,3 +109,47 @@ OTHERS = {
 @pytest.mark.parametrize("programs", (RETURNED, MISSING, MODULES, OTHERS), ids=("returned", "missing", "modules", "others"))
 def test_programs(programs):
     check({name: f"{BEFORE}{code}" for name, code in programs.items()})
+
+
+JVP = """
+class Product(t.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        z = x * y
+        return z, z.exp()
+    @staticmethod
+    def setup_context(ctx, inputs, outputs):
+        ctx.save_for_backward(*inputs, outputs[1])
+        ctx.save_for_forward(*inputs, outputs[1])
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y, w = ctx.saved_tensors
+        return (g + h * w) * y, (g + h * w) * x
+    @staticmethod
+    def jvp(ctx, s, u):
+        x, y, w = ctx.saved_tensors
+        return s * y + x * u, (s * y + x * u) * w
+class Double(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+    @staticmethod
+    def jvp(ctx, s):
+        return s.mul_(2)
+x = t.tensor([1.0, 2.0, 0.5], dtype=t.float64, requires_grad=True); v = t.tensor([1.0, -1.0, 2.0], dtype=t.float64); f = t.autograd.forward_ad
+"""
+
+
+@pytest.mark.parity
+def test_tangents_by_a_jvp_have_derivatives():
+    """Also by results that the jvp reads; a forward that writes what it is given does so once."""
+    jvp = "(a, b), (c, d) = t.func.jvp(Product.apply, (x * 1, x.sin()), (v, v * x))"
+    check({
+        **{f"of {z}": f"{jvp}; r = t.autograd.grad({z}.sum(), x, create_graph=True)[0]; r = r.detach(), t.autograd.grad(r.sum(), x)" for z in "abcd"},
+        "gradient of a tangent": "r = t.func.grad(lambda z: t.func.jvp(lambda w: Product.apply(w, w.sin())[1].sum(), (z,), (v,))[1])(x.detach())",
+        "written": "with f.dual_level():\n    d = f.make_dual(x.detach(), v.clone()) * 1; r = [p.clone() for p in f.unpack_dual(Double.apply(d))]",
+    }, JVP)  # fmt: skip

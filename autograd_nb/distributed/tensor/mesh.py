@@ -118,7 +118,18 @@ class DeviceMesh:
 
     @classmethod
     def from_group(cls, group: Any, device_type: str = "cpu", mesh: Any = None, *, mesh_dim_names: Sequence[str] | None = None) -> DeviceMesh:
-        """Return the mesh of a group's ranks."""
+        """Return the mesh of a group's ranks; of several groups, one for each dim, that of ``mesh``.
+
+        Errors: ValueError for several groups without a mesh of so many dims, or without names of them.
+        """
+        if isinstance(group, (list, tuple)):
+            if mesh is None or mesh_dim_names is None or not group:
+                what = "at least one ProcessGroup" if not group else "mesh" if mesh is None else "mesh_dim_names"
+                raise ValueError(f"Must pass {what} if passing multiple ProcessGroups")
+            found = cls(device_type, mesh, mesh_dim_names=mesh_dim_names, groups=[known_group(g) for g in group])
+            if found.ndim != len(group):
+                raise ValueError(f"Expects mesh with ndim equal to number of ProcessGroups but got mesh {found._ranks.tolist()} and {len(group)} ProcessGroups")
+            return found
         of = known_group(group)
         return cls(device_type, list(of.ranks) if mesh is None else mesh, mesh_dim_names=mesh_dim_names, groups=[of])
 

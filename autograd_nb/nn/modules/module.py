@@ -515,7 +515,11 @@ class Module(Tree, StateDict):
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
         """Give parameters and buffers fresh memory with undefined contents; the module."""
         away = device is not None and is_meta(device)
-        return self._apply(lambda t: asked.meta().on_meta(t) if away else new_empty(t._layout.shape, t.dtype), recurse)
+
+        def fresh(t: Any) -> Tensor:
+            made, parts = new_empty(t._layout.shape, t.dtype), t.__dict__.get("_sharding")
+            return made if parts is None or t.is_meta else parts.mark(made)
+        return self._apply(lambda t: asked.meta().on_meta(t) if away else fresh(t), recurse)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Let calls of the module go through `compile` with these options."""

@@ -145,10 +145,10 @@ def fully_shard(
                 own = None if p is None else p.__dict__.get("_sharding")
                 if p is None or id(p) in left_out or (own is not None and own.unit):
                     continue
-                if own is not None and (p.is_meta or not isinstance(mesh, DeviceMesh)):
+                if own is not None and not isinstance(mesh, DeviceMesh):
                     raise NotImplementedError(
                         f"fully_shard: the parameter {name!r} is a DTensor already, among the ranks of {own.mesh}: give fully_shard the other dims of one "
-                        "mesh, mesh=mesh['dp'], and the parameter memory before"
+                        "mesh, mesh=mesh['dp']"
                     )
                 places.setdefault(id(p), (p, []))[1].append((inner, name))
     of = mesh if isinstance(mesh, DeviceMesh) else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import distributed as dist
-from ...distributed.tensor import local_of
+from ...distributed.tensor import DeviceMesh, local_of
 from ...dtypes import dtype
 from ...graph.modes import no_grad
 from ...tensor import Tensor
@@ -139,8 +139,9 @@ class FullyShardedDataParallel(Module):
 
     module: the model, or a part of it; auto_wrap_policy: which modules within collect their parameters for themselves (see `wrap_policies`), as
     `fully_shard` calls of these would; sharding_strategy, mixed_precision: see there; sync_module_states: give all ranks the parameters and
-    buffers of rank 0 first; ignored_modules, ignored_states: what stays whole; process_group, device_mesh: the ranks. Options of devices and of
-    when to send make no difference. ``state_dict()`` has whole tensors, unless `state_dict_type` says otherwise.
+    buffers of rank 0 first; ignored_modules, ignored_states: what stays whole; process_group, device_mesh: the ranks, for hybrid strategies a mesh of two
+    dims or two groups: those that split the rows, and those that keep the same. Options of devices and of when to send make no difference.
+    ``state_dict()`` has whole tensors, unless `state_dict_type` says otherwise.
 
     >>> model = dist.fsdp.FullyShardedDataParallel(torch.nn.Linear(4, 2))
     >>> model.weight.shape, model.state_dict()["weight"].shape, model(torch.ones(3, 4)).shape
@@ -156,8 +157,12 @@ class FullyShardedDataParallel(Module):
         forward_prefetch: bool = False, limit_all_gathers: bool = True, use_orig_params: bool = False, ignored_states: Any = None, device_mesh: Any = None,
     ):  # fmt: skip
         super().__init__()
+        if process_group is not None and device_mesh is not None:
+            raise ValueError("Cannot pass both process_group and device_mesh at the same time. Please just pass only one of them.")
+        copies = None
         if isinstance(process_group, tuple):
-            raise NotImplementedError("FullyShardedDataParallel(process_group=two groups): parameters are shared out among one here")
+            device_mesh = _grid(process_group, sharding_strategy)
+            process_group, copies = process_group
         ranks = device_mesh if device_mesh is not None else process_group
         self.settings = StateDictSettings()
         self.process_group = dist.group.WORLD if process_group is None else process_group
@@ -171,7 +176,8 @@ class FullyShardedDataParallel(Module):
                 if any(p.is_meta for p in m.parameters(recurse=False)):
                     param_init_fn(m)
         if sync_module_states:
-            _from_first(module, self.process_group)
+            for group in (self.process_group, copies)[: 1 if copies is None else 2]:
+                _from_first(module, group)
         kept = mixed_precision or MixedPrecision()
         if kept.buffer_dtype is not None:
             for m in module.modules():
@@ -349,6 +355,21 @@ def _part(p: Tensor, value: Any) -> Any:
     if own is None or not isinstance(value, Tensor) or "_sharding" in value.__dict__ or not value.ndim or tuple(value.shape) != own.whole:
         return value
     return own.mark(own.part(value).clone())  # type: ignore[attr-defined]
+
+
+def _grid(groups: tuple[Any, ...], strategy: ShardingStrategy | None) -> DeviceMesh:
+    """Return the mesh of two groups, as hybrid strategies take them: the ranks among which rows are split, and those that keep the same."""
+    if strategy not in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2):
+        raise ValueError(f"FullyShardedDataParallel(process_group=two groups) is for hybrid strategies, not {strategy}: give ShardingStrategy.HYBRID_SHARD")
+    if len(groups) != 2 or not all(isinstance(g, dist.ProcessGroup) for g in groups):
+        kinds = ", ".join(type(g).__name__ for g in groups)
+        raise ValueError(f"Expected process_group to be passed in as either None or Tuple[dist.ProcessGroup, dist.ProcessGroup] but got ({kinds})")
+    split, copies = groups
+    rows: list[Any] = [None] * copies.size()
+    dist.all_gather_object(rows, list(split.ranks), copies)
+    if [row[split.rank()] if len(row) == split.size() else -1 for row in rows] != list(copies.ranks):
+        raise ValueError(f"FullyShardedDataParallel(process_group=two groups): {list(split.ranks)} and {list(copies.ranks)} are no row and column of one grid")
+    return DeviceMesh.from_group([copies, split], "cpu", rows, mesh_dim_names=("replicate", "shard"))
 
 
 def _from_first(module: Module, group: Any) -> None:

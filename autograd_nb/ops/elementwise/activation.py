@@ -377,6 +377,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
             raise RuntimeError(f"cannot do hardtanh on an unsigned type with negative limits (min_val={min_val})")
         bounds = [number_as(v, input.dtype, "hardtanh") for v in whole]
         return OPS["clamp_" if inplace else "clamp"].call(input, *bounds)  # (whole numbers have more digits than the formula's)
+    if isinstance(input, Tensor) and input.dtype.category == 2:
+        low, high = (real_beside(input, v, "hardtanh", n, input.dtype) for v, n in ((low, "min_val"), (high, "max_val")))
     if min_val == min_val and max_val == max_val:
         return _hardtanh_call(input, min_val, max_val, inplace)
     y = _hardtanh_call(input, min_val, max_val, False) + math.nan  # of one bound that is nan nothing is left
@@ -467,7 +469,8 @@ def threshold(input, threshold: float, value: float, inplace=False):
     """
     need_numbers("threshold_cpu", (tensor_argument(input, "threshold"),))
     threshold, value = (number_argument(v, "threshold", n) for v, n in ((threshold, "threshold"), (value, "value")))
-    threshold, value = (number_as(v, input.dtype, "threshold") for v in (threshold, value))
+    value = number_as(value, input.dtype, "threshold")
+    threshold = number_as(threshold, float32 if input.dtype.is_half else input.dtype, "threshold")
     args = (threshold, value) if input.dtype.category < 2 else (float(threshold), float(value))
     return _threshold.inplace(input, *args) if inplace else _threshold(input, *args)
 

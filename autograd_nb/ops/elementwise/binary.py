@@ -223,7 +223,7 @@ def ldexp_(input, other):
 
 
 @pointwise(
-    lambda w: 1 - w, lambda w: w, lambda a, b: b - a, name="lerp", public=False,
+    lambda w: 1 - w, lambda w: w, lambda a, b, w: b - a, name="lerp", public=False,
 )  # fmt: skip
 def _lerp(a, b, w):
     return m.where(m.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ... import dtypes, return_types
 from ...codegen.formula.namespace import m
+from ...tensor import Tensor
 from ..core.inplace import counted
-from ..core.numbers import float_argument, int_argument, number_argument
+from ..core.numbers import float_argument, int_argument, number_argument, real_beside
 from ..core.pointwise import pointwise
 from ..core.recording import need_floats, need_numbers, no_complex_derivative, real_operands, store, store_each
 from ..core.registry import public
@@ -197,6 +199,11 @@ def _logit(x):
     return m.log(x / (1 - x))
 
 
+def _eps_of_logit(x: Any, eps: Any) -> float:
+    eps = float_argument(eps, "logit", "eps")
+    return real_beside(x, eps, "logit", "eps", x.dtype) if isinstance(x, Tensor) and x.dtype.category == 2 else eps
+
+
 @public()
 def logit(input, eps=None, *, out=None):
     """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped.
@@ -204,14 +211,14 @@ def logit(input, eps=None, *, out=None):
     >>> torch.logit(torch.tensor([0.5, 0.9]))
     tensor([0.0000, 2.1972])
     """
-    y = _logit(input) if eps is None else _logit_eps(input, float_argument(eps, "logit", "eps"))
+    y = _logit(input) if eps is None else _logit_eps(input, _eps_of_logit(input, eps))
     return y if out is None else store(out, y, "logit", (), (input,))
 
 
 @public(kind="inplace")
 def logit_(input, eps=None):
     """Compute `logit` in place and return the tensor."""
-    return _logit.inplace(input) if eps is None else _logit_eps.inplace(input, float(eps))
+    return _logit.inplace(input) if eps is None else _logit_eps.inplace(input, _eps_of_logit(input, eps))
 
 
 @pointwise(lambda x: (2 / math.sqrt(math.pi)) * m.exp(-(x * x)), result="float")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..core.call_path import shortcut
 from ..core.history import check_inplace, rewrite_part
 from ..core.inplace import write_inplace
 from ..core.memo import Memo
-from ..core.numbers import SINGLE, number_as, plain_number
+from ..core.numbers import SINGLE, limits, number_as, plain_number
 from ..core.recording import fresh, guarded, not_for_barebone, refuse_overlap
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
@@ -41,9 +42,11 @@ def _value_tensor(self: Tensor, value: Any) -> Tensor:
 
 
 def _assigned(number: Any, d: dtypes.dtype) -> Any:
-    """Return a Python number as `number_as`; ValueError for integers beyond int64."""
+    """Return a Python number as `number_as`, one beyond half precision as infinite; ValueError for integers beyond int64."""
     if isinstance(number, int) and not -(1 << 63) <= number < 1 << 63:
         raise ValueError(f"Overflow when unpacking long long ({number})")
+    if d.is_half and not isinstance(number, complex):
+        return number if limits(d)[0] <= number <= limits(d)[1] else math.copysign(math.inf, number) if number == number else number
     return number_as(number, d, "__setitem__")
 
 
@@ -55,7 +58,7 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
     kind, rank = (index._layout.dtype.category, index._layout.ndim) if type(index) is Tensor else (2, 0)
     if (kind == 0 and rank > self._layout.ndim) or (kind == 1 and rank == 0):
         split_index(self, index)  # which refuses it, before it is asked whether this may be written to
-    if self._rg and state.grad and ((type(index) is Tensor and self._layout.ndim) or (self.is_leaf and self._view is not None)):
+    if index is not False and self._rg and state.grad and ((type(index) is Tensor and self._layout.ndim) or (self.is_leaf and self._view is not None)):
         check_inplace(self)  # a part of it is a view of another tensor, whose own check would not know
     number = None if isinstance(value, Tensor) else plain_number(value)
     if number is None:

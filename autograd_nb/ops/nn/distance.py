@@ -43,6 +43,10 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     d = dtypes.promote_types(a.dtype, b.dtype)
     if d.category != 2:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {d}")
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps} (cosine_similarity())")
+    for t in (a, b):
+        real_beside(t, eps, "cosine_similarity", "eps", dtypes.float32)
     a, b = OPS["broadcast_tensors"].call(*[t if t.dtype.category == 2 else cast(t, d) for t in (a, b)])
     dim = wrap_dim(dim, a.ndim)
     return (_unit(a, dim, eps) * _unit(b, dim, eps)).sum(dim)

@@ -467,7 +467,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             elif not (x.ndim == v.ndim and sum(b for a, b in zip(x.shape, v.shape, strict=True) if a != b) == 1):
                 raise ValueError(f"var is of incorrect size ({list(v.shape)} for an input of {list(x.shape)})")
     check_reduction(reduction)
-    eps = real_beside(x, eps, "gaussian_nll_loss", "eps")
+    eps = real_beside(x, eps, "gaussian_nll_loss", "eps", x.dtype)
+    if x.dtype.is_half:
+        eps = float(new_full((), eps, x.dtype).item())
     if isinstance(v, Tensor):  # what the derivative keeps is nobody's to change
         v = v.clone()
     extra = 0.5 * math.log(2 * math.pi) if full else 0.0

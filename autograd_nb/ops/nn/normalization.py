@@ -253,6 +253,8 @@ def channel_norm(x, running_mean, running_var, weight, bias, training, momentum,
                 rm = rm.clone()
         return guarded(_apply(x, rm, rstd, 1.0 if w is None else w, 0.0 if b is None else b), x)
     mean, rstd = _statistics(x, dims, eps, (running_mean, running_var), momentum)
+    if eps == 0.0:  # PyTorch's batch norm makes zeros of what does not vary
+        rstd = OPS["where"].call(rstd.isinf(), 0.0, rstd)
     wdims = tuple(d for d in range(x.ndim) if d != 1)
     return _batch_norm(x, w, b, mean, rstd, dims, wdims, eps)
 

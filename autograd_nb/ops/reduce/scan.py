@@ -102,6 +102,8 @@ def _shift(x: Tensor, d: int, back: bool, fill: float) -> Tensor:
     if x.ndim == 0:
         return new_full((), fill, x.dtype)
     n = x.shape[d]
+    if not n:
+        return x
     edge = new_full([1 if i == d else s for i, s in enumerate(x.shape)], fill, x.dtype)
     parts = [x.narrow(d, 1, n - 1), edge] if back else [edge, x.narrow(d, 0, n - 1)]
     return OPS["cat"].call(parts, d)

@@ -9,7 +9,7 @@ from .case import Explained
 
 #: calls whose result lies in another order (tests/parity/strides.py says why of those of the op database)
 _ORDERS = re.compile(
-    r"fft\.\w+\(|distributions\.Beta\(|(diagonal|select)_scatter\(|lu_solve\(|conv_transpose3d\(|(rrelu|RReLU|einsum)\("
+    r"fft\.\w+\(|ldl_solve\(|distributions\.Beta\(|(diagonal|select)_scatter\(|lu_solve\(|conv_transpose3d\(|(rrelu|RReLU|einsum)\("
 )
 
 
