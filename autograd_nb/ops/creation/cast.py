@@ -322,6 +322,10 @@ def refuse_flag(args: tuple[Any, ...]) -> None:
         raise TypeError(f"to() received an invalid combination of arguments - got ({kind}, bool): a device and a dtype stand before the flags")
 
 
+def _is_cpu(value: Any) -> bool:
+    return value == "cpu" if value.__class__ is str else getattr(value, "type", None) == "cpu" and getattr(value, "index", 0) is None
+
+
 @public()
 def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to("cpu")``, ``x.to("cpu", dtype)``, ``x.to(other)``.
@@ -333,6 +337,8 @@ def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, me
     tensor([1., 2.])
     """
     x = tensor_argument(input, "to")
+    if len(args) == 1 and _is_cpu(args[0]) and dtype is device is memory_format is None and not copy:
+        return x
     flags: list[bool] = []
     refuse_flag(args)
     for a in args:
