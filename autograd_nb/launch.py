@@ -174,7 +174,7 @@ def observer() -> Any:
 def check(function: Callable[..., None], *arrays: Any, passes: tuple[tuple[int, int, int, int], ...] = ()) -> None:
     """Run ``function(*arrays)``, which reads what kernels wrote and raises where it is wrong; a capture repeats it.
 
-    ``passes``: (array, element, least, most) of int64 arrays; where all hold, ``function`` would not raise, and a captured
+    ``passes``: (array, element, least, most) of int64 or int32 arrays; where all hold, ``function`` would not raise, and a captured
     program need not call it. What a function raises that has an attribute ``fatal`` ends the program, and nothing is undone.
     """
     watching = observer()

@@ -106,7 +106,7 @@ define i32 @test(ptr %function, ptr %arguments, ptr %cells) {
   %base = load i64, ptr %base.at
   %address = add i64 %base, %offset
   %place = inttoptr i64 %address to ptr
-  %value = load i64, ptr %place
+{load}
   %low = icmp slt i64 %value, %least
   %high = icmp sgt i64 %value, %most
   %outside = or i1 %low, %high
@@ -114,6 +114,8 @@ define i32 @test(ptr %function, ptr %arguments, ptr %cells) {
   ret i32 %status
 }
 """
+#: how it loads an integer of so many bytes
+_LOADS = {8: "  %value = load i64, ptr %place", 4: "  %narrow = load i32, ptr %place\n  %value = sext i32 %narrow to i64"}
 
 
 class _Loads:
@@ -242,15 +244,15 @@ def runner(arguments: int) -> Callable[[], int]:
     return llvm_text.bound_to(arguments, "run_records", _RUN)
 
 
-def _test_address() -> int:
-    found = _trampolines.get(("test",))
-    return found if found is not None else compilation.apart(_make_test)
+def _test_address(width: int) -> int:
+    found = _trampolines.get(("test", width))
+    return found if found is not None else compilation.apart(_make_test, width)
 
 
-def _make_test() -> int:
-    found = _trampolines.get(("test",))
+def _make_test(width: int) -> int:
+    found = _trampolines.get(("test", width))
     if found is None:
-        found = _trampolines["test",] = llvm_text.address_of(_TEST, "test")
+        found = _trampolines["test", width] = llvm_text.address_of(_TEST.replace("{load}", _LOADS[width]), "test")
     return found
 
 
@@ -369,11 +371,11 @@ class Table:
         self.steps.append(step)
         self.records += [trampoline(argtypes), address, len(body) + 3, *body]
 
-    def add_test(self, cell: int, offset: int, least: int, most: int, step: int) -> None:
-        """Add a record that fails unless the int64 at a place lies between two numbers."""
+    def add_test(self, cell: int, offset: int, width: int, least: int, most: int, step: int) -> None:
+        """Add a record that fails unless the integer of ``width`` bytes at a place lies between two numbers."""
         self.places.append(len(self.records))
         self.steps.append(step)
-        self.records += [_test_address(), 0, 7, cell, offset, least, most]
+        self.records += [_test_address(width), 0, 7, cell, offset, least, most]
 
     @contextmanager
     def shared(self, count: int, step: int) -> Iterator[list[int]]:

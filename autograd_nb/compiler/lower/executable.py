@@ -100,8 +100,9 @@ class Executable:
         began before."""
         if step.check is not None and step.passes:
             for k, element, least, most in step.passes:
-                cell, offset = self._cell(step.operands[k].buffer)
-                self.table.add_test(cell, offset + step.operands[k].offset + 8 * element, least, most, i)
+                use = step.operands[k]
+                (cell, offset), width = self._cell(use.buffer), use.dtype.itemsize
+                self.table.add_test(cell, offset + use.offset + width * element, width, least, most, i)
             for u, _ in step.uses():
                 self._cell(u.buffer)
             self.watched = True
