@@ -23,7 +23,7 @@ from ...codegen import threads
 from ...codegen.build import compilation, llvm_text
 from ...codegen.build.hashed import hashed
 
-_trampolines: dict[tuple[str, ...], int] = {}
+_trampolines: dict[tuple[str | int, ...], int] = {}
 _driver: Any = None
 
 _WIDTH = {"int8": "i8", "uint8": "i8", "bool": "i8", "int16": "i16", "uint16": "i16", "int32": "i32", "uint32": "i32"}
