@@ -136,7 +136,7 @@ def set_num_interop_threads(num: int) -> None:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Change nothing: every kernel gives the same bits each time."""
-    settings.deterministic, settings.warn_only = bool(mode), bool(mode and warn_only)
+    settings.deterministic, settings.warn_only = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -260,12 +260,22 @@ def as_shape(args: Sequence[Any], name: str = "size") -> tuple[int, ...]:
     return tuple(args)
 
 
+def given_shape(args: Sequence[Any], op: str, name: str = "size") -> tuple[int, ...]:
+    """Return `as_shape` of what a call gave. TypeError where it gave nothing: no dims are asked for as ``f(())``."""
+    if not args:
+        raise TypeError(f'{op}() missing 1 required positional arguments: "{name}"')
+    return as_shape(args, name)
+
+
 def check_sizes(shape: Sequence[int]) -> None:
     for n in shape:
         if n < 0:
             as_ints(shape, "size", "empty")
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
-    if math.prod(shape) >= 1 << 60:
+    count = math.prod(shape)
+    if not count and math.prod([n or 1 for n in shape[1:]]) >= 1 << 63:
+        raise RuntimeError(f"Stride calculation overflowed with sizes={list(shape)}")
+    if count >= 1 << 60:
         as_ints(shape, "size", "empty")
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
 

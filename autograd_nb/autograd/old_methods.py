@@ -107,6 +107,15 @@ def _some(self: Tensor) -> Tensor:
     return self.any()
 
 
+def _neg_view(self: Tensor) -> Tensor:
+    """Return the negated tensor: a negation is never put off here."""
+    return -self
+
+
+def _fix_weakref(self: Tensor) -> None:
+    """Do nothing: weak references to a tensor end with the tensor."""
+
+
 def _array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
     """Return what NumPy computed as a tensor; bools as bytes, as in PyTorch."""
     array = np.asarray(array)
@@ -133,6 +142,7 @@ for _name, _message in {
 for _name in ("q_scale", "q_zero_point", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "qscheme", "int_repr"):
     setattr(Tensor, _name, _refusing(_name, NotImplementedError, _QUANTIZED))
 for _name, _message in {
+    "chalf": "there are no complex32 tensors here; use complex64",
     "to_mkldnn": "layouts of oneDNN are not in this library", "to_padded_tensor": "nested tensors are not in this library",
     "record_stream": "there are no streams in this library, which computes on the CPU",
     "to_sparse_bsr": "sparse tensors by blocks are not in this library", "to_sparse_bsc": "sparse tensors by blocks are not in this library",
@@ -140,7 +150,7 @@ for _name, _message in {
     setattr(Tensor, _name, _refusing(_name, NotImplementedError, _message))
 Tensor.ipu = _refusing("ipu", DeviceError, "this library computes on the CPU only")  # type: ignore
 Tensor.grad_dtype = property(_grad_dtype)  # type: ignore
-Tensor._is_all_true, Tensor._is_any_true = _every, _some  # type: ignore
+Tensor._is_all_true, Tensor._is_any_true, Tensor._neg_view, Tensor._fix_weakref = _every, _some, _neg_view, _fix_weakref  # type: ignore
 Tensor.__array_wrap__ = _array_wrap  # type: ignore
 Tensor.__nonzero__, Tensor.__long__ = Tensor.__bool__, Tensor.__int__  # type: ignore
 Tensor.data = Tensor.data.deleter(_kept("Deleting tensor data is not allowed. Delete tensor instead!"))  # type: ignore

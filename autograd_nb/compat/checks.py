@@ -51,4 +51,6 @@ def _check_tensor_all(cond: Tensor, message: Callable[[], Any] | None = None) ->
     """Raise RuntimeError unless all elements are true."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype.name != "bool":
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     _check(bool(cond.all()), message)

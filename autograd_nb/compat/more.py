@@ -91,7 +91,7 @@ MORE: dict[str, Absent] = {
         **_at("compat.small", "_tensor_str _add_suffixes"), "_str_intern": At("display:tensor_text"), "PRINT_OPTS": At("display:options"),
             "printoptions": At("compat.taken:printoptions"), "get_summarized_data": At("compat.taken:summarized"),
     }),
-    "__config__": Absent("How the library was built.", {"show": Says("autograd_nb: kernels compiled by Numba"), "parallel_info": Says("")}),
+    "__config__": Absent("How the library was built.", {"show": Says("autograd_nb: kernels compiled by Numba"), **each(Says(""), "parallel_info _cxx_flags")}),
     "torch_version": Absent("Versions as PyTorch compares them.", _at("compat.small", "TorchVersion")),
     "quasirandom": Absent("Sequences that fill a cube evenly.", _at("compat.sobol", "SobolEngine")),
     "nn.grad": Absent("Gradients of convolutions as functions.", _at(
@@ -103,6 +103,7 @@ MORE: dict[str, Absent] = {
     "utils.flop_counter": Absent("Counts of operations.", _at("compat.flop_counter", "FlopCounterMode flop_registry register_flop_formula")),
     "utils._python_dispatch": Absent("Modes that intercept ops.", {
         "TorchDispatchMode": NoClass(_DISPATCH), "is_traceable_wrapper_subclass": _NO, "_get_current_dispatch_mode": _NONE,
+        "return_and_correct_aliasing": _DISPATCH,
     }),
     "utils._triton": Absent("Triton, which is not here.", each(_NO, "has_triton has_triton_package has_triton_tma")),
     "utils.cpp_extension": Absent("Extensions in C++ and CUDA, which are not built here.", {
@@ -160,6 +161,7 @@ MORE: dict[str, Absent] = {
     "_C._nn": Absent("Functions of PyTorch's binary module.", {"_parse_to": At("compat.small:_parse_to"), "gelu": At("nn.functional:gelu")}),
     "backends.mha": Absent("The switch of one kernel of attention.", {"get_fastpath_enabled": _NO, "set_fastpath_enabled": _NONE}),
     "backends.quantized": Absent("Backends of quantization, which are not there.", {"engine": Value("none"), "supported_engines": Value(["none"])}),
+    "backends.xnnpack": Absent("A library of kernels for phones, which is not here.", {"enabled": Value(False)}),
     "backends.cpu": Absent("What the processor can do.", {"get_cpu_capability": Says("DEFAULT")}),
 }  # fmt: skip
 
@@ -170,7 +172,8 @@ ADDED: dict[str, dict[str, Answer]] = {
         **_at("compat.overriding", "DisableTorchFunction DisableTorchFunctionSubclass"),
         "_disabled_torch_function_impl": At("compat.overriding:_disabled_torch_function_impl"), "device": At("ops.creation.device:device"),
         "dtype": At("dtypes:dtype"), "Size": At("shapes:Size"), "TensorBase": At("tensor:Tensor"), "_TensorBase": At("tensor:Tensor"),
-        "_is_tracing": _NO, "_has_cuda": Value(False), "_TensorMeta": At("tensor:TensorMeta"), "_get_accelerator": At("compat.small:_get_accelerator"),
+        **each(_NO, "_is_tracing _get_graph_executor_optimize"), "_has_cuda": Value(False),
+        "_TensorMeta": At("tensor:TensorMeta"), "_get_accelerator": At("compat.small:_get_accelerator"),
         "_are_functorch_transforms_active": _NO, "_is_alias_of": At("compat.taken:is_alias_of"), "_get_default_device": Says("cpu"),
         **_at("compat.taken", "DispatchKey DispatchKeySet"), **each(Sets(), "_ExcludeDispatchKeyGuard _IncludeDispatchKeyGuard _AutoDispatchBelowAutograd"),
         "_get_cudnn_enabled": Says(True), "_set_math_sdp_allow_fp16_bf16_reduction": _NONE, "_jit_set_nvfuser_guard_mode": _NO,
@@ -204,7 +207,8 @@ ADDED: dict[str, dict[str, Answer]] = {
     },
     "onnx": {"ONNXProgram": At("serialization.onnx.exporting:ONNXProgram"), "OnnxExporterError": At("serialization.onnx.graph:ExportError"),
              "producer_version": Value("autograd_nb"),
-             "register_custom_op_symbolic": _NONE, "OperatorExportTypes": NoClass(_OLD_ONNX, "ONNX ONNX_ATEN ONNX_ATEN_FALLBACK"),
+             **each(_NONE, "register_custom_op_symbolic unregister_custom_op_symbolic"),
+             "OperatorExportTypes": NoClass(_OLD_ONNX, "ONNX ONNX_ATEN ONNX_ATEN_FALLBACK"),
              "TrainingMode": NoClass(_OLD_ONNX, "EVAL PRESERVE TRAINING")},
 }
 
@@ -221,7 +225,7 @@ for _name, _names in ADDED.items():
 MODULES.update(MORE)
 MODULES.update(DISTANT)
 MODULES.update(OLD_MODULES)
-for _parent, _children in {"_C": ("_nn", "_functions"), "backends": ("mha", "quantized", "cpu")}.items():
+for _parent, _children in {"_C": ("_nn", "_functions"), "backends": ("mha", "quantized", "cpu", "xnnpack")}.items():
     MODULES[_parent] = replace(MODULES[_parent], submodules=(*MODULES[_parent].submodules, *_children))
 
 #: names of the package itself

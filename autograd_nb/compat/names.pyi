@@ -419,6 +419,9 @@ class backends:
         """What the processor can do."""
         @staticmethod
         def get_cpu_capability(*args: Any, **kwargs: Any) -> str: ...
+    class xnnpack:
+        """A library of kernels for phones, which is not here."""
+        enabled: bool
     opt_einsum = _opt_einsum_
     @staticmethod
     def disable_global_flags(*args: Any, **kwargs: Any) -> None: ...
@@ -524,6 +527,8 @@ class onnx:
     producer_version: str
     @staticmethod
     def register_custom_op_symbolic(*args: Any, **kwargs: Any) -> None: ...
+    @staticmethod
+    def unregister_custom_op_symbolic(*args: Any, **kwargs: Any) -> None: ...
     class OperatorExportTypes: ...
     class TrainingMode: ...
 
@@ -557,6 +562,8 @@ class _C:
     _TensorBase = _Tensor_
     @staticmethod
     def _is_tracing(*args: Any, **kwargs: Any) -> bool: ...
+    @staticmethod
+    def _get_graph_executor_optimize(*args: Any, **kwargs: Any) -> bool: ...
     _has_cuda: bool
     _TensorMeta = _TensorMeta_
     _get_accelerator = staticmethod(__get_accelerator_)
@@ -768,6 +775,8 @@ class __config__:
     def show(*args: Any, **kwargs: Any) -> str: ...
     @staticmethod
     def parallel_info(*args: Any, **kwargs: Any) -> str: ...
+    @staticmethod
+    def _cxx_flags(*args: Any, **kwargs: Any) -> str: ...
 
 class torch_version:
     """Versions as PyTorch compares them."""

@@ -199,6 +199,24 @@ def _nnpack_spatial_convolution(input: Tensor, weight: Tensor, bias: Tensor | No
     return F.conv2d(input, weight, bias, stride, padding)  # type: ignore[no-any-return]
 
 
+def convolution(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int
+) -> Tensor:
+    """Return the convolution, or its transposed, over as many dims as the weight has behind its channels, with all options by position.
+
+    Source: https://docs.pytorch.org/docs/stable/nn.functional.html#convolution-functions
+
+    >>> torch.convolution(torch.ones(1, 1, 3), torch.ones(1, 1, 2), None, [1], [0], [1], False, [0], 1)
+    tensor([[[2., 2.]]])
+    """
+    dims = weight.ndim - 2
+    if dims not in (1, 2, 3):
+        raise RuntimeError(f"convolution(): Expected a weight of 3, 4 or 5 dims, but got one of shape {list(weight.shape)}")
+    if transposed:
+        return getattr(F, f"conv_transpose{dims}d")(input, weight, bias, stride, padding, output_padding, groups, dilation)  # type: ignore[no-any-return]
+    return getattr(F, f"conv{dims}d")(input, weight, bias, stride, padding, dilation, groups)  # type: ignore[no-any-return]
+
+
 def has_internal_overlap(input: Tensor) -> int:
     """Return whether elements of a tensor share memory: 0 no, 1 yes, 2 where that is not looked into."""
     sizes = [(n, s) for n, s in zip(input.shape, input.stride(), strict=True) if n > 1]

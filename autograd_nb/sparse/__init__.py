@@ -4,6 +4,9 @@ Products with dense matrices, sums, softmax, arithmetic, sparse gradients of emb
 matrices are not here. Source: https://docs.pytorch.org/docs/stable/sparse.html
 """
 
+from __future__ import annotations
+
+import contextlib as _contextlib
 from typing import Any as _Any
 
 from ..autograd.legacy import TYPES as _TYPES
@@ -61,20 +64,49 @@ def sum(input: _Any, dim: _Any = None, dtype: _Any = None) -> _Any:  # noqa: A00
     return _sum(input, dim, dtype)
 
 
-class check_sparse_tensor_invariants:
-    """A switch of PyTorch's checks; here what a sparse tensor is made of is always checked."""
+class check_sparse_tensor_invariants(_contextlib.ContextDecorator):
+    """A switch of PyTorch's checks, a context and a decorator; here what a sparse tensor is made of is checked whatever it says.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.sparse.check_sparse_tensor_invariants.html
+
+    >>> with torch.sparse.check_sparse_tensor_invariants():
+    ...     torch.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    _enabled = False
 
     def __init__(self, enable: bool = True) -> None:
-        self.enable = enable
+        self.state = enable
+        self.saved_state: bool | None = None
 
-    def __enter__(self) -> None: ...
+    def _recreate_cm(self) -> check_sparse_tensor_invariants:
+        return type(self)(self.state)
 
-    def __exit__(self, *error: object) -> None: ...
+    def __enter__(self) -> None:
+        if self.saved_state is not None:
+            raise RuntimeError("This context manager instance is already activated. Use a different context manager instance for context nesting.")
+        self.saved_state = self.is_enabled()
+        check_sparse_tensor_invariants._enabled = self.state
+
+    def __exit__(self, *error: object) -> None:
+        check_sparse_tensor_invariants._enabled = bool(self.saved_state)
+        self.saved_state = None
 
     @staticmethod
     def is_enabled() -> bool:
-        """Return True."""
-        return True
+        """Return what the switch was set to, at first False."""
+        return check_sparse_tensor_invariants._enabled
+
+    @staticmethod
+    def enable() -> None:
+        """Set the switch to True."""
+        check_sparse_tensor_invariants._enabled = True
+
+    @staticmethod
+    def disable() -> None:
+        """Set the switch to False."""
+        check_sparse_tensor_invariants._enabled = False
 
 
 def _typed(name: str) -> _Any:

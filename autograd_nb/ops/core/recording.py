@@ -353,6 +353,7 @@ _EXACT_TEXTS = {
     "{name} does not support non-boolean outputs.": "isposinf isneginf signbit",
     "{name} only supports bool tensor for result, got: {have}": "all any",
     "Expected the dtype for input and out to match, but got {want} for input's dtype and {have} for out's dtype.": "amax amin",
+    "Expected out tensor to have scalar type {want} but got scalar type {have}": "nonzero",
     "output values must be of same type as input": "kthvalue",
     "expected scalar type '{want}' but got '{have}' for values output": "mode",
     "dtype of out: {have} should be same as input: {want}": "nan_to_num",
@@ -474,6 +475,15 @@ def check_output(out: Any, name: str, graph: bool = False) -> None:
         )
 
 
+def warn_of_expanded(x: Tensor, name: str) -> None:
+    """Warn where ``x`` is stretched along dims: elements stand for several, and the last value that is written stays."""
+    if is_expanded(x._layout):
+        warn_user(
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+            "This also applies to advanced indexing e.g. tensor[indices] = tensor, tensor[mask] = scalar"
+        )
+
+
 def fit_output(out: Tensor, shape: Sequence[int], layout: Layout | None = None) -> None:
     """Give ``out`` the shape of a result: in its own memory as far as that goes, else in memory of its own.
 
@@ -482,7 +492,8 @@ def fit_output(out: Tensor, shape: Sequence[int], layout: Layout | None = None) 
     if out._layout.size:
         warn_user(
             f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required "
-            f"output shape {list(shape)}. This behavior is deprecated. Give an out= of the right shape, or of no elements (out.resize_(0)).",
+            f"output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not "
+            "be resized unless they have zero elements. Give an out= of the right shape, or of no elements (out.resize_(0)).",
         )
     new = layout or layout_of(shape, None, out.dtype)
     memory, offset = _storage(out)

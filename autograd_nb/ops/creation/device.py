@@ -32,8 +32,8 @@ class device:
         if isinstance(type, device):
             kind, index = type.type, type.index if index is None else index
         elif isinstance(type, str):
-            kind, _, number = type.partition(":")
-            if number:
+            kind, colon, number = type.partition(":")
+            if colon:
                 if index is not None:
                     raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
                 if not number.isdigit():

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import dtypes
 from ...dtypes import as_dtype, get_default_dtype
-from ...errors import shorten
+from ...errors import shorten, warn_user
 from ...shapes import Size
 from ...shapes import broadcast_shapes as _broadcast
 from ...tensor import Tensor
@@ -102,7 +102,7 @@ def typename(obj) -> str:
 
 @public(method=False, name="range")
 @placed
-def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+def range_(start: float, end: float | None = None, step: float = 1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """Return `arange` of floats with the end included; PyTorch has deprecated it.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.range.html
@@ -110,6 +110,10 @@ def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=N
     >>> torch.arange(1, 3)
     tensor([1, 2])
     """
+    warn_user(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. "
+        "Instead, use torch.arange, which produces values in [start, end)."
+    )
     if end is None:
         start, end = 0, start
     count = int((end - start) / step) + 1

@@ -236,6 +236,11 @@ class TypedStorage(StorageBase):
         """Return the same memory as bytes."""
         return UntypedStorage._over(self._array.view(np.uint8), dtypes.uint8, self._versions)  # type: ignore[no-any-return]
 
+    @property
+    def _untyped_storage(self) -> UntypedStorage:
+        """Return `untyped`, by the name that PyTorch's own parts take."""
+        return self.untyped()
+
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """Return the type's name, as PyTorch's old classes of storages have it ("torch.FloatStorage")."""
         return f"torch.{LEGACY[self._dtype].__name__}"
@@ -437,6 +442,18 @@ def _legacy(name: str, d: dtype) -> Any:
 #: dtype -> the old class of its storages
 LEGACY: dict[dtype, Any] = {dtypes.BY_NAME[d]: _legacy(name, dtypes.BY_NAME[d]) for name, d in _LEGACY.items()}
 NAMES: tuple[str, ...] = tuple(_LEGACY)
+
+
+def _dtype_to_storage_type_map() -> dict[dtype, str]:
+    """Return the names of the old classes of storages by their dtypes."""
+    return {d: cls.__name__ for d, cls in LEGACY.items()}
+
+
+def _storage_type_to_dtype_map() -> dict[str, dtype]:
+    """Return the dtypes by the names of the old classes of storages."""
+    return {cls.__name__: d for d, cls in LEGACY.items()}
+
+
 globals().update({cls.__name__: cls for cls in LEGACY.values()})
 Storage: Any = LEGACY[dtypes.get_default_dtype()]
 

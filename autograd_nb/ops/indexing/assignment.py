@@ -19,7 +19,7 @@ from ..core.history import check_inplace, rewrite_part
 from ..core.inplace import write_inplace
 from ..core.memo import Memo
 from ..core.numbers import SINGLE, limits, number_as, plain_number
-from ..core.recording import fresh, guarded, not_for_barebone, refuse_overlap
+from ..core.recording import fresh, guarded, not_for_barebone, refuse_overlap, warn_of_expanded
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -232,6 +232,7 @@ def put_in_place(
 ) -> Tensor:
     """view[index] = value (or += value), recorded; ``value`` broadcasts to the indexed shape. kept: see `write_inplace`."""
     not_for_barebone("index_put", view._layout.dtype)
+    warn_of_expanded(view, "index_put_")
     if _fills(value, accumulate, kept):
         value = reshape(value, ())
     else:

@@ -155,6 +155,8 @@ def nonzero(input, *, out=None, as_tuple=False):
     """
     x = tensor_argument(input, "nonzero")
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return tuple(OPS["unbind"].call(OPS["nonzero"].call(x if x.ndim else reshape(x, 1)), 1))
     y = _nonzero(x)
     if out is None:

@@ -11,7 +11,16 @@ from ...tensor import Tensor
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument, text_argument
-from ..core.recording import check_written, fresh, guarded, no_complex_derivative, not_for_barebone, refuse_overlap, scalar_type
+from ..core.recording import (
+    check_written,
+    fresh,
+    guarded,
+    no_complex_derivative,
+    not_for_barebone,
+    refuse_overlap,
+    scalar_type,
+    warn_of_expanded,
+)
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import Structured, tensor_argument
@@ -263,6 +272,7 @@ def index_fill(input, dim, index, value: Tensor | float):
 def index_fill_(input, dim, index, value: Tensor | float):
     """Compute `index_fill` in place and return the tensor."""
     refuse_overlap(tensor_argument(input, "index_fill_"), (index,), True)
+    warn_of_expanded(input, "index_fill_")
     return _slices_inplace(_index_fill, *_fill_args(input, dim, index, value, "index_fill_"), False)
 
 

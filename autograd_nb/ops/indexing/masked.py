@@ -13,7 +13,7 @@ from ..core.history import check_inplace
 from ..core.inplace import in_place
 from ..core.numbers import SINGLE, number_as
 from ..core.pointwise import Pointwise
-from ..core.recording import check_written, guarded, not_for_barebone, store
+from ..core.recording import check_written, guarded, not_for_barebone, store, warn_of_expanded
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..creation.cast import contiguous
@@ -80,6 +80,7 @@ def masked_fill(input, mask, value: Tensor | float):
 def masked_fill_(input, mask, value: Tensor | float):
     """Compute `masked_fill` in place and return the tensor."""
     if isinstance(input, Tensor) and is_expanded(input._layout):
+        warn_of_expanded(input, "masked_fill_")
         return _fill_expanded(*_masked_fill_args(input, mask, value, "masked_fill_"))
     if not (value.__class__ is float and -SINGLE <= value <= SINGLE and mask.__class__ is Tensor and mask._layout.dtype is dtypes.bool_):
         return _masked_fill_inplace(*_masked_fill_args(input, mask, value, "masked_fill_"))

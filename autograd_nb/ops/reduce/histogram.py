@@ -103,7 +103,9 @@ def _count(bins: Any, name: str) -> int:
 
 
 @public()
-def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, range: Sequence[float] | None = None, weight=None, density=False, out=None):
+def histogram(
+    input, bins: int | Sequence[int] | Tensor | Sequence[Tensor] = 100, *, range: Sequence[float] | None = None, weight=None, density=False, out=None,
+):  # fmt: skip
     """Return (hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1.
 
     ``bins``: a number of equal bins from range[0] to range[1] (default the data's), or the increasing edges. The last bin includes

@@ -509,7 +509,7 @@ def _atleast(name: str, grow: Any, rank: int) -> Any:
     def call(*tensors):
         if len(tensors) == 1 and isinstance(tensors[0], Tensor):
             return grow(tensors[0])
-        return tuple(grow(t) for t in _sequence(tensors, name))
+        return tuple(grow(t) for t in _sequence(tensors, name)) if tensors not in ((), ([],), ((),)) else ()
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"Return views with at least {rank} dim{'s' if rank > 1 else ''}; of several tensors a tuple; {name}([5.]) = {'[' * rank}5.{']' * rank}."

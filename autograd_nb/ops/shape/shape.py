@@ -12,6 +12,7 @@ from ...shapes import (
     as_shape,
     broadcast_shapes,
     expanded_strides,
+    given_shape,
     infer_shape,
     layout_of,
     numel,
@@ -19,7 +20,7 @@ from ...shapes import (
     wrap_dim,
     wrap_dims,
 )
-from ...tensor import Tensor, make
+from ...tensor import Tensor, _storage, make
 from ..core.numbers import several_argument
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
@@ -78,7 +79,7 @@ def view(input, *shape, dtype=None, size=None):
         dtype = shape[0]
     if dtype is not None:
         return _view_dtype(x, dtypes.as_dtype(dtype))
-    sizes = infer_shape(as_shape(shape if size is None else (size,)), x._layout.size)
+    sizes = infer_shape(given_shape(shape if size is None else (size,), "view"), x._layout.size)
     if not x._layout.contiguous and view_strides(x._layout, sizes) is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
@@ -89,8 +90,6 @@ def view(input, *shape, dtype=None, size=None):
 
 def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
     layout = x._layout
-    if d is layout.dtype:
-        return alias_view(x)
     a, b = layout.dtype.itemsize, d.itemsize
     shape, strides = list(layout.shape), list(layout.strides)
     if a != b:
@@ -106,10 +105,12 @@ def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
             strides = [s * k for s in strides[:-1]] + [1]
         else:
             k = b // a
-            if shape[-1] % k or any(s % k for s in strides[:-1]):
-                raise RuntimeError(
-                    f"self.size(-1) must be divisible by {k} to view {layout.dtype} as {d} (different element sizes), but got {shape[-1]}"
-                )
+            lengths = {"size(-1)": shape[-1], "storage_offset()": _storage(x)[1], **{f"stride({i})": s for i, s in enumerate(strides[:-1])}}
+            for length, n in lengths.items():
+                if n % k:
+                    raise RuntimeError(
+                        f"self.{length} must be divisible by {k} to view {layout.dtype} as {d} (different element sizes), but got {n}"
+                    )
             shape[-1] //= k
             strides = [s // k for s in strides[:-1]] + [1]
     data = x._data[: layout.extent].view(d.carrier)
@@ -139,7 +140,7 @@ def reshape(input, *sizes, shape=None):
             [2, 3]])
     """
     x = tensor_argument(input, "reshape")
-    shape = infer_shape(as_shape(sizes if shape is None else (shape,)), x._layout.size)
+    shape = infer_shape(given_shape(sizes if shape is None else (shape,), "reshape", "shape"), x._layout.size)
     return _reshape(x, shape)
 
 
@@ -349,7 +350,7 @@ def expand(input, *sizes, size=None, implicit=False):
             [1, 2]])
     """
     x = tensor_argument(input, "expand")
-    sizes = list(as_shape(sizes if size is None else (size,)))
+    sizes = list(given_shape(sizes if size is None else (size,), "expand"))
     lead = len(sizes) - x.ndim
     if lead < 0:
         raise RuntimeError(
@@ -389,6 +390,8 @@ def broadcast_to(input, size):
 @public(method=False)
 def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     """Return the tensors expanded to their common shape; broadcast_tensors([1, 2], [[3], [4]]) = ([[1, 2], [1, 2]], [[3, 3], [4, 4]])."""
+    if tensors in ((), ([],), ((),)):
+        return ()
     ts = tensors_argument(
         tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors, "broadcast_tensors"
     )

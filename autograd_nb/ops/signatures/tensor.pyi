@@ -195,6 +195,9 @@ class TensorMethods:
     @_backward_hooks.setter
     def _backward_hooks(self, value: None) -> None: ...
 
+    def _fix_weakref(self) -> None:
+        """Do nothing: weak references to a tensor end with the tensor."""
+
     @property
     def _grad_fn(self) -> None:
         """`grad_fn`, by its old name."""
@@ -204,6 +207,9 @@ class TensorMethods:
 
     def _is_any_true(self) -> Tensor:
         """Return whether some element of a tensor of bools is true."""
+
+    def _neg_view(self) -> Tensor:
+        """Return the negated tensor: a negation is never put off here."""
 
     def _repr_html_(self) -> _str:
         """Return what notebooks show of a tensor: shape, dtype, device, how it was made and where, a table of values, how many of each there are."""
@@ -901,8 +907,8 @@ class TensorMethods:
         """Return how many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
 
     def histogram(
-        self, bins: _int | Sequence[_int] | Tensor | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor
-        | None = None, density: _bool = False, out: Tensor | None = None
+        self, bins: _int | Sequence[_int] | Tensor | Sequence[Tensor] = 100, *, range: Sequence[_float] | None = None, weight:
+        Tensor | None = None, density: _bool = False, out: Tensor | None = None
     ) -> _return_types.histogram:
         """Return (hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1."""
 

@@ -988,8 +988,8 @@ def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, 
     """Return how many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
 
 def histogram(
-    input: Tensor, bins: _int | Sequence[_int] | Tensor | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight:
-    Tensor | None = None, density: _bool = False, out: Tensor | None = None
+    input: Tensor, bins: _int | Sequence[_int] | Tensor | Sequence[Tensor] = 100, *, range: Sequence[_float] | None = None,
+    weight: Tensor | None = None, density: _bool = False, out: Tensor | None = None
 ) -> _return_types.histogram:
     """Return (hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1."""
 
@@ -1743,7 +1743,7 @@ def randperm(
     """Return a random order of the integers 0 … n-1; int64 unless ``dtype``."""
 
 def range(
-    start: _float = 0, end: _float | None = None, step: _float = 1, *, out: Tensor | None = None, dtype: _dtype | None = None,
+    start: _float, end: _float | None = None, step: _float = 1, *, out: Tensor | None = None, dtype: _dtype | None = None,
     layout: _layout | None = None, device: Device = None, requires_grad: _bool = False
 ) -> Tensor:
     """Return `arange` of floats with the end included; PyTorch has deprecated it."""
