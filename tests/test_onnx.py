@@ -76,7 +76,7 @@ def test_functions(name):
 
 
 def images(*shape):
-    return torch.rand(*shape, generator=torch.Generator().manual_seed(1))
+    return torch.rand(shape, generator=torch.Generator().manual_seed(1))
 
 
 MODULES = {

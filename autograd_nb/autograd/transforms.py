@@ -538,7 +538,7 @@ def jacrev(
                 found = vmap(rows, chunk_size=chunk_size)(_basis(output))
             else:  # no rows, with the history that one would have
                 found = [g.unsqueeze(0)[:0] for g in rows(zeros[k])]
-            rows_of = [g.reshape(*output.shape, *t.shape) for g, t in zip(found, leaves, strict=True)]
+            rows_of = [g.reshape((*output.shape, *t.shape)) for g, t in zip(found, leaves, strict=True)]
             blocks.append(_single(tree_unflatten(rows_of, trace.spec), argnums))
         out = tree_unflatten(blocks, trace.out_spec)
         return (out, trace.released(trace.aux)) if has_aux else out
@@ -578,7 +578,7 @@ def jacfwd(
 
             found = vmap(columns, out_dims=-1, chunk_size=chunk_size, randomness=randomness)(_basis(t))
             for row, c, o in zip(table, found, trace.like, strict=True):
-                row.append(c.reshape(*o.shape, *t.shape))
+                row.append(c.reshape((*o.shape, *t.shape)))
         blocks = [_single(tree_unflatten(row, trace.spec), argnums) for row in table]
         out = tree_unflatten(blocks, trace.out_spec)
         return (out, trace.released(trace.aux)) if has_aux else out

@@ -225,7 +225,7 @@ class MixtureSameFamily(Distribution):
 
     def _weights(self) -> Tensor:
         p = self._mixture_distribution.probs
-        return p.reshape(*p.shape, *(1,) * len(self.event_shape))
+        return p.reshape((*p.shape, *(1,) * len(self.event_shape)))
 
     @property
     def mean(self) -> Tensor:

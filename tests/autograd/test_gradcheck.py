@@ -11,7 +11,7 @@ from tests.functions import Double, Square
 
 def leaf(*shape):
     torch.manual_seed(0)
-    return torch.rand(*shape, dtype=torch.float64, requires_grad=True)
+    return torch.rand(shape, dtype=torch.float64, requires_grad=True)
 
 
 class Wrong(Square):

@@ -25,7 +25,7 @@ N = recurring.FIRST
 
 
 def leaf(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
 
 
 def classifier(x, w, v, b):

@@ -17,7 +17,7 @@ N = 100
 
 def leaf(*shape):
     torch.manual_seed(1)
-    return torch.randn(*shape).requires_grad_()
+    return torch.randn(shape).requires_grad_()
 
 
 #: leaf, loss

@@ -15,7 +15,7 @@ N = 64
 
 def values(*shapes):
     torch.manual_seed(0)
-    return [torch.randn(*shape) for shape in shapes]
+    return [torch.randn(shape) for shape in shapes]
 
 
 def program_of(f, *args):

@@ -64,7 +64,7 @@ def kernels(program):
 
 def rand(*shape, dtype=torch.float32):
     torch.manual_seed(len(shape))
-    return torch.randn(*shape, dtype=dtype)
+    return torch.randn(shape, dtype=dtype)
 
 
 @pytest.mark.parametrize("shape", [(7, 33), (3, 4, 5, 18), (1, 40), (300, 2)])

@@ -20,7 +20,7 @@ N, M = 123, 131
 
 def pair(*shape, dtype=torch.float32):
     torch.manual_seed(0)
-    return torch.randn(*shape, dtype=dtype), torch.randn(*shape, dtype=dtype)
+    return torch.randn(shape, dtype=dtype), torch.randn(shape, dtype=dtype)
 
 
 def test_what_only_a_sum_reads_is_not_stored():

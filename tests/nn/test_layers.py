@@ -67,7 +67,7 @@ def test_conv2d():
     ids=lambda v: type(v).__name__ if isinstance(v, nn.Module) else "",
 )
 def test_shapes(module, shape, out):
-    x = torch.randint(0, 5, (2, 4)) if shape is None else torch.randn(*shape, requires_grad=True)
+    x = torch.randint(0, 5, (2, 4)) if shape is None else torch.randn(shape, requires_grad=True)
     y = module(x)
     assert tuple(y.shape) == out
     y.sum().backward()

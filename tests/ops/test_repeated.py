@@ -41,7 +41,7 @@ def kept(monkeypatch):
 
 
 def leaf(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
 
 
 X, IMAGE, INDEX = (5, 8), (2, 4, 6, 6), [0, 2]

@@ -177,7 +177,7 @@ def test_a_compiled_step_updates_by_one_kernel(threads):
         for p in params:
             p.requires_grad_()
         optimizer = optim.Adam(params, 0.01)
-        scales = [torch.randn(*p.shape) for p in params]
+        scales = [torch.randn(p.shape) for p in params]
 
         def step():
             optimizer.zero_grad()

@@ -89,7 +89,7 @@ def test_muon():
     """The step is nearly orthogonal: its singular values lie about 1."""
     rng = np.random.default_rng(0)
     for shape in ((8, 3), (3, 8)):
-        p = nn.Parameter(torch.zeros(*shape))
+        p = nn.Parameter(torch.zeros(shape))
         o = optim.Muon([p], lr=1.0, weight_decay=0.0)
         p.grad = torch.tensor(rng.normal(size=shape).astype("f4"))
         o.step()

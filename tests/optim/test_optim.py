@@ -332,7 +332,7 @@ def test_wrong_order_warns():
 def test_clip_grad_norm(norm):
     rng = np.random.default_rng(0)
     gs = [rng.normal(size=s).astype(np.float32) for s in ((3, 4), (5,), (2000,))]
-    ps = [nn.Parameter(torch.zeros(*g.shape)) for g in gs]
+    ps = [nn.Parameter(torch.zeros(g.shape)) for g in gs]
     for p, g in zip(ps, gs, strict=True):
         p.grad = torch.tensor(g)
     total = np.linalg.norm(np.concatenate([g.ravel() for g in gs]), norm)

@@ -15,7 +15,7 @@ from autograd_nb.utils.module_tracker import ModuleTracker  # noqa: E402
 
 
 def drawn(t, *shape, grad=True):
-    return t.ones(*shape).requires_grad_(grad)
+    return t.ones(shape).requires_grad_(grad)
 
 
 class Net:

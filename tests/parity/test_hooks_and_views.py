@@ -184,7 +184,7 @@ def exchanged(make, shape, use, dtype="float32"):
         w = t.ones(4, 3, requires_grad=True)
         y = make(w)
         early = (y * 2 if "else" in use else y).sum() if "before" in use else 0
-        y.data = t.ones(*shape, dtype=getattr(t, dtype))
+        y.data = t.ones(shape, dtype=getattr(t, dtype))
         USES[use](y, early)
         return w.grad
 

@@ -78,7 +78,7 @@ def run(lib, array, order, items, view):
     (g,) = lib.autograd.grad((y**3).sum(), x, create_graph=True)
     (gg,) = lib.autograd.grad((g * g).sum(), x)
     values = np.random.RandomState(0).standard_normal(tuple(y.shape))
-    v = lib.tensor(values.tolist(), dtype=lib.float64) if values.size else lib.zeros(*y.shape, dtype=lib.float64)
+    v = lib.tensor(values.tolist(), dtype=lib.float64) if values.size else lib.zeros(y.shape, dtype=lib.float64)
     v.requires_grad_()
     z = (x * 2).permute(*order)
     w = z if view else z * 1

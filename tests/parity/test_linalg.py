@@ -248,7 +248,7 @@ def test_no_reflections():
     for shape, tau in (((5, 5), (0,)), ((2, 5, 3), (2, 0))):
         found = []
         for lib in (torch, ag):
-            a, t = lib.ones(*shape, requires_grad=True), lib.ones(*tau, requires_grad=True)
+            a, t = lib.ones(shape, requires_grad=True), lib.ones(tau, requires_grad=True)
             y = lib.linalg.householder_product(a, t)
             found.append((y.stride(), y.tolist(), lib.autograd.grad(y.sum(), [a, t], allow_unused=True)))
         assert found[0] == found[1]

@@ -155,7 +155,7 @@ def test_parameters_that_were_given_another_shape(name):
         for steps in (0, 1):
             found = []
             for lib in (torch, ours):
-                p = lib.ones(*shape).requires_grad_()
+                p = lib.ones(shape).requires_grad_()
                 optimizer = getattr(lib.optim, name)([p], lr=0.1)
                 (p * lib.arange(float(p.numel())).reshape(shape)).sum().backward()
                 for _ in range(steps):

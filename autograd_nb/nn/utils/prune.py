@@ -182,7 +182,7 @@ class RandomUnstructured(_Unstructured):
     """Prunes elements by chance."""
 
     def _scores(self, t: Tensor) -> Tensor:
-        return OPS["rand"].call(*t.shape)
+        return OPS["rand"].call(t.shape)
 
 
 class L1Unstructured(_Unstructured):

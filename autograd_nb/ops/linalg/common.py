@@ -137,7 +137,7 @@ def stride(x: Tensor, size: int) -> int:
 
 
 def summed(g: Tensor, shape: Sequence[int]) -> Tensor:
-    return g if tuple(g.shape) == tuple(shape) else g.sum_to_size(*shape)
+    return g if tuple(g.shape) == tuple(shape) else g.sum_to_size(shape)
 
 
 def adjoint(x: Tensor) -> Tensor:

@@ -136,7 +136,7 @@ def tensorinv(A, ind=2, *, out=None):
         )
     y, info = _inv(square(a.reshape(numel(last), numel(first)), "linalg.tensorinv"))
     check(info, "linalg.tensorinv", _singular)
-    return given(y.reshape(*last, *first), out, "linalg.tensorinv")
+    return given(y.reshape((*last, *first)), out, "linalg.tensorinv")
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.tensorsolve")

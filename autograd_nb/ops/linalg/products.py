@@ -148,7 +148,7 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     need_numbers("cross", (a,))
     expected_kind(a, b)
     kept = [other] * a.requires_grad + [input] * b.requires_grad
-    y = guarded(_cross(a.expand(*shape), b.expand(*shape), d), *kept)
+    y = guarded(_cross(a.expand(shape), b.expand(shape), d), *kept)
     return y if out is None else store(out, y, "linalg.cross", (input, other))
 
 

@@ -307,7 +307,7 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
         y = _one_product(left, right)
     else:
         y = mm(left.reshape(_count(x, fa), k), right.reshape(k, _count(z, fb)))
-    y = y.reshape(*[x.shape[d] for d in fa], *[z.shape[d] for d in fb])
+    y = y.reshape([*[x.shape[d] for d in fa], *[z.shape[d] for d in fb]])
     return y if out is None else store(out, y, "tensordot")
 
 

@@ -360,7 +360,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
     """
     mean, std = _number("normal_", "mean", mean), _check_std(_number("normal_", "std", std))
     if tensor_argument(self, "normal_", "self").dtype.is_complex:
-        return self.copy_(randn(*self.shape, generator=generator, dtype=self.dtype) * std + mean)
+        return self.copy_(randn(self.shape, generator=generator, dtype=self.dtype) * std + mean)
     _floats("normal_", self, "normal_kernel_cpu")
     if mean == 0 and std == 1:
         return _fill("normal_", self, _STANDARD, generator)

@@ -106,9 +106,9 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
         segment = OPS["searchsorted"].call(sizes.cumsum(-1) + begin, places.contiguous(), right=True)
         beyond = (segment >= sizes.shape[-1]) | (places < begin)
         tail = [1] * (x.ndim - d - 1)
-        index = where(beyond, 0, segment).reshape(*segment.shape, *tail).expand(x.shape)
-        outside = beyond.reshape(*beyond.shape, *tail)
-        counts = cast(sizes, x.dtype).reshape(*sizes.shape, *tail)
+        index = where(beyond, 0, segment).reshape((*segment.shape, *tail)).expand(x.shape)
+        outside = beyond.reshape((*beyond.shape, *tail))
+        counts = cast(sizes, x.dtype).reshape((*sizes.shape, *tail))
     if not sizes.shape[-1]:
         return x.narrow(d, 0, 0)
     kind, identity = _REDUCTIONS[reduce]

@@ -135,11 +135,6 @@ VALUES = (
         lambda c: c.kind == "raised" and '"binary_cross_entropy_with_logits" not implemented for complex' in c.mine,
     ),
     Explained(
-        "no arguments for no dims",
-        "x.expand(*shape) and x.permute(*order) work for 0 dims too, where that passes no argument.",
-        lambda c: c.kind == "not refused" and re.search(r"(expand|permute)\(\) missing 1 required positional arguments", c.theirs),
-    ),
-    Explained(
         "dtypes of a triangular system",
         "PyTorch does not look at the dtypes of linalg.solve_triangular's operands, and reads the one's memory as the other's.",
         lambda c: c.kind == "raised" and "solve_triangular: Expected A and B to have the same dtype" in c.mine,
