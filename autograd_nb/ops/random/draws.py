@@ -22,7 +22,7 @@ from ...errors import refuse_keywords
 from ...graph import modes
 from ...graph.modes import state
 from ...overriding import whole
-from ...shapes import Layout, as_shape, check_sizes, given_shape, is_expanded
+from ...shapes import Layout, check_sizes, given_shape, is_expanded
 from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut, tensor_lines, written_lines
 from ..core.history import check_inplace
