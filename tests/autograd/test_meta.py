@@ -54,6 +54,7 @@ CALLS = {
 ABOUT = {"cuda", "mps", "mtia", "xpu", "is_pinned", "pin_memory", "from_dlpack"}
 
 
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
 @pytest.mark.parametrize("name", [n for n, op in OPS.items() if "device" in inspect.signature(op.call).parameters and n not in ABOUT])
 def test_every_op_with_a_device_looks_at_it(name):
     given = {"a": [0.5, 0.5]} if name.endswith("general_cosine") else {}
