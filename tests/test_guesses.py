@@ -95,6 +95,9 @@ SHOWN = {
     "torch.zeros(2, requires_gard=True)": "Did you mean 'requires_grad'?",
     "torch.zeros(2).new_ones(3, dtpe=1)": "Did you mean 'dtype'?",
     "torch.nn.utils.clip_grad_norm_([], 1, norm_typ=2)": "Did you mean 'norm_type'?",
+    # while a class with a ``__torch_function__`` is there, which functions are asked for in the place of others
+    "torch.eye(2).to_sparse()\ntorch.ones(2).double(mmory_format=1)":
+    "Tensor.double() got an unexpected keyword argument 'mmory_format'. Did you mean 'memory_format'?",
     "def add(input, alpha): ...\nadd(1, alpa=2)": "add() got an unexpected keyword argument 'alpa'",
 }
 

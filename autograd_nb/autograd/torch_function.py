@@ -292,7 +292,7 @@ class Interception:
         if write is not None and function.__code__.co_name == "_first_call":
             write()  # (see `call_path.generated_later`)
         own = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-        own.__kwdefaults__ = function.__kwdefaults__
+        own.__kwdefaults__, own.__qualname__ = function.__kwdefaults__, function.__qualname__  # (Python's messages have this name)
         signed = "__wrapped__" in function.__dict__
         self._originals[function] = function.__code__, function.__defaults__, function.__kwdefaults__, signed
         if not signed:
