@@ -170,7 +170,8 @@ def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -
             break
     steps = contiguous_strides(shape) if strides is None else strides
     if len(steps) != len(shape):  # would be found for the shape alone ever after
-        raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(steps)})")
+        lengths = f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})"
+        raise RuntimeError(f"{lengths} (size={list(shape)}, stride={list(steps)})")
     made = Layout(Size(shape), steps, d)
     key = (shape, steps, d)
     while True:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -69,3 +70,28 @@ def test_functions(namespace):
 def test_methods():
     names = [n for n in dir(torch.Tensor) if n not in ("imag", "real", "data", "grad", "H", "mH", "repeat_interleave")]
     assert differing(lambda: (torch.ones(2, 2), ag.ones(2, 2)), [n for n in names if callable(getattr(torch.Tensor, n, None))]) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "t.frombuffer([1, 2], dtype=t.float32)", "t.frombuffer(bytearray(8), dtype=t.float32, count=0)", "t.frombuffer(b'', dtype=t.float32)",
+        "t.complex(t.tensor([1]), t.tensor([2]))", "t.polar(t.tensor([True]), t.tensor([True]))", "t.eye(-1)", "t.eye(2, -1)", "t.meshgrid([])",
+        "t.empty_strided((2,), ())", "t.ones(1).new_empty_strided((2,), ())", "t.nonzero(t.ones(2), out=t.empty(0))",
+        "t.nonzero(t.ones(2), out=t.empty(0, dtype=t.int64), as_tuple=True)", "t.zeros(4, 3, dtype=t.bool)[:, 1:].view(t.int16)", "t.empty(0, 4, 2**61)",
+        "t.device('cuda:')", "t.zeros(2, 4, dtype=t.bool).as_strided((2, 4), (1, 1)).view(t.int16)",
+    ],
+)  # fmt: skip
+def test_words(call):
+    """Errors of what makes tensors have PyTorch's words, up to the first number or name of a dtype."""
+
+    def said(library: Any) -> tuple[type, str]:
+        with pytest.raises(Exception) as caught, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            eval(call, {"t": library})
+        return caught.type, str(caught.value)
+
+    (theirs, text), (mine, ours) = said(torch), said(ag)
+    key = re.split(r"to view|,| but|:|\.|\d", text.removeprefix("nonzero: "))[0]
+    assert theirs is mine, (text, ours)
+    assert key.lower() in ours.lower(), (text, ours)

@@ -134,10 +134,13 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     tensor([1, 2], dtype=torch.uint8)
     """
     dtype = dtypes.as_dtype(dtype)
-    view = np.frombuffer(buffer, np.uint8)
+    try:
+        view = np.frombuffer(buffer, np.uint8)
+    except TypeError:
+        raise ValueError(f"object does not implement Python buffer protocol. (frombuffer() got {type(buffer).__name__}; torch.tensor() takes lists)") from None
     size = dtype.itemsize
-    if len(view) == 0:
-        raise ValueError(f"both buffer length (0) and count ({count}) must not be 0")
+    if len(view) == 0 or count == 0:
+        raise ValueError(f"both buffer length ({len(view)}) and count ({count}) must not be 0")
     if not 0 <= offset < len(view):
         raise ValueError(
             f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({len(view)} bytes) minus 1"

@@ -176,6 +176,9 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     """Return an n × m matrix with ones on the diagonal; eye(2) = [[1., 0.], [0., 1.]]."""
     n = as_int(n, "n")
     k = n if m is None else as_int(m, "m")
+    for size, given in (("n", n), ("m", k)):
+        if given < 0:
+            raise RuntimeError(f"{size} must be greater or equal to 0, got {given}")
     check_sizes((n, k))
     d = _options(made_in(out, dtype), device)
     not_for_barebone("eye", d)

@@ -240,7 +240,7 @@ def _two_parts(name: str, a: Any, b: Any, names: tuple[str, str], out: Any) -> N
     x, y = tensor_argument(a, name, names[0]), tensor_argument(b, name, names[1])
     for t in (x, y):
         if t.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
-            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {x.dtype} and {y.dtype}")
+            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {scalar_type(x.dtype)} and {scalar_type(y.dtype)}")
     if x.dtype is not y.dtype:
         raise RuntimeError(
             f"Expected object of scalar type {scalar_type(x.dtype)} but got scalar type {scalar_type(y.dtype)} for second argument ({names[1]})"

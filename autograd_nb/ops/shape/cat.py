@@ -208,4 +208,4 @@ def repeat(input, *counts, repeats: int | Sequence[int] | None = None):
         return _nothing_of(x, tuple([r * n for r, n in zip(reps, shape, strict=True)]))
     y = reshape(x, [k for n in shape for k in (1, n)])
     y = expand(y, [k for r, n in zip(reps, shape, strict=True) for k in (r, n)])
-    return fresh(reshape(clone(y), *[r * n for r, n in zip(reps, shape, strict=True)]))
+    return fresh(reshape(clone(y), [r * n for r, n in zip(reps, shape, strict=True)]))

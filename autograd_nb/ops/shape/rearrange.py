@@ -442,6 +442,8 @@ def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
             [2, 2]]), tensor([[3, 4],
             [3, 4]]))
     """
+    if tensors in ((), ([],), ((),)):
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
     ts = list(_sequence(tensors, "meshgrid"))
     if indexing is None:
         warn_user(

@@ -104,7 +104,7 @@ def write_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Ten
 def _kept(g: Tensor, *place: Any) -> Tensor:
     """Return the gradient of what `_written` writes: that of an element over which no other was written."""
     shape = place[2]
-    numbers = reshape(OPS["arange"].call(numel(shape), dtype=int64), *shape)
+    numbers = reshape(OPS["arange"].call(numel(shape), dtype=int64), shape)
     return OPS["where"].call(_read(_written(numbers, *place), *place) == numbers, _read(g, *place), new_full((), 0, g.dtype))
 
 
