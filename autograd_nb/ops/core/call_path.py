@@ -336,8 +336,8 @@ class _Known:
 
     def slow(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
         """Return the result of a call with other arguments than the plans know; what is left out may come under another name."""
-        if _OURS.issuperset(map(type, values)):
-            return self.long(*values, **options)
+        if not options and _OURS.issuperset(map(type, values)):
+            return self.long(*values)
         args, sent = self.sent(self.names, values)
         if foreign_among(args):
             return asked.redefined(self.public, args, sent | options)
