@@ -126,9 +126,9 @@ class Checks:
         return found
 
 _INTEGERS = frozenset((int, type(None)))
-#: what values that rules read may consist of: equal ones of one class make the same launches
 #: classes of objects that never change, the ops, which are told by what they are
 fixed: set[type] = set()
+#: what values that rules read may consist of: equal ones of one class make the same launches
 _PLAIN = frozenset((int, bool, str, type(None), type(Ellipsis), Layout, dtypes.DType))
 
 
@@ -408,6 +408,8 @@ class Text:
         if isinstance(a, DRAWN):
             return self.turn(a)
         if not isinstance(a, Place):
+            if isinstance(a, tuple) and any(isinstance(v, DRAWN) for v in a):
+                raise Unfit("draws in a tuple")
             self.names[name] = a
             return name
         of = a.slot

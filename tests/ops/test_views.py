@@ -253,3 +253,12 @@ def test_repeated_views_of_another_dtype_share_the_memory(look):
         w = z.clone().requires_grad_()
         (look(w) * 2).sum().backward()
         assert torch.view_as_real(w.grad).sum() == 2 * v.numel()
+
+
+def test_views_of_another_dtype_of_parts_of_odd_memory():
+    for n in (4, 5, 7, 4):
+        x = torch.arange(float(n))[:4].view(2, 2)
+        z = torch.view_as_complex(x)
+        assert z.tolist() == [1j, 2 + 3j] and z._base is x._base
+        x[0, 0] = 5
+        assert z[0] == 5 + 1j

@@ -28,7 +28,7 @@ def look(x: Tensor, recipe: tuple[Any, ...]) -> Any:
     if layout.__class__ is tuple:
         return _look_at_several(x, recipe)
     t = blank()
-    t._data = x._data if cut is None else x._data[cut] if cut.__class__ is slice else x._data.view(cut[0])[cut[1]]
+    t._data = x._data if cut is None else x._data[cut] if cut.__class__ is slice else x._data[cut[1]].view(cut[0])
     t._layout = layout
     t._version_ = version = x._version_
     t._rg = False
@@ -140,9 +140,9 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
         return (tuple([v._layout for v in views]), cuts, op.several_node, recording, values)
     cut: Any = slice(offsets[0], None) if offsets[0] else None
     if out._data.dtype != x._data.dtype:
-        if offsets[0] or x._data.nbytes % out._data.itemsize:
+        if offsets[0] or layout.extent * x._data.itemsize % out._data.itemsize:
             return None
-        cut = out._data.dtype, slice(None)
+        cut = out._data.dtype, slice(layout.extent)  # (what lies behind may not be a whole number of elements)
     return (out._layout, cut, op.node, recording, values)
 
 
