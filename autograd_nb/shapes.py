@@ -249,8 +249,13 @@ def as_ints(values: Iterable[Any], name: str, op: str) -> tuple[int, ...]:
     return tuple(out)
 
 
-def as_shape(args: Sequence[Any], name: str = "size") -> tuple[int, ...]:
-    """Return the sizes that are given as ``f(2, 3)``, ``f((2, 3))``, ``f([2, 3])`` or ``f(Size)``."""
+def as_shape(args: Sequence[Any], name: str = "size", op: str = "") -> tuple[int, ...]:
+    """Return the sizes that are given as ``f(2, 3)``, ``f((2, 3))``, ``f([2, 3])`` or ``f(Size)``.
+
+    op: what has been called; TypeError then where it was given nothing, as no dims are asked for as ``f(())``.
+    """
+    if op and not args:
+        raise TypeError(f'{op}() missing 1 required positional arguments: "{name}"')
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = args[0]
     elif len(args) == 1 and hasattr(args[0], "__iter__") and not hasattr(args[0], "_layout"):
@@ -259,13 +264,6 @@ def as_shape(args: Sequence[Any], name: str = "size") -> tuple[int, ...]:
         if a.__class__ is not int:
             return tuple([int(a) if a.__class__ is bool and i else as_int(a, name) for i, a in enumerate(args)])
     return tuple(args)
-
-
-def given_shape(args: Sequence[Any], op: str, name: str = "size") -> tuple[int, ...]:
-    """Return `as_shape` of what a call gave. TypeError where it gave nothing: no dims are asked for as ``f(())``."""
-    if not args:
-        raise TypeError(f'{op}() missing 1 required positional arguments: "{name}"')
-    return as_shape(args, name)
 
 
 def check_sizes(shape: Sequence[int]) -> None:

@@ -17,7 +17,7 @@ from ...graph import modes
 from ...graph.modes import state
 from ...graph.ownership import OURS
 from ...graph.versions import FIXED
-from ...shapes import Layout, Size, as_shape, check_sizes, contiguous_strides, given_shape, layout_of
+from ...shapes import Layout, Size, as_shape, check_sizes, contiguous_strides, layout_of
 from ...tensor import Tensor, above, make, set_requires_grad, wrap
 from ..core.call_path import shortcut, tensor_lines, written_lines
 from ..core.foreign import asked
@@ -432,7 +432,7 @@ def _filled(name: str, value: Any) -> Any:
             args = (size,)
         if layout is not None and str(layout) != "torch.strided":
             raise NotImplementedError(f"{name}(layout={layout}): this is not implemented for sparse types; make a dense tensor sparse by .to_sparse()")
-        shape = given_shape(args, name)
+        shape = as_shape(args, op=name)
         check_sizes(shape)
         if out is not None:
             return _filled_output(out, shape, value, dtype, name, requires_grad)

@@ -8,7 +8,7 @@ from ... import launch
 from ...graph.modes import state
 from ...graph.node import expect
 from ...graph.versions import beside, check_grows
-from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, given_shape, layout_of
+from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout_of
 from ...strides import formatted, suggested
 from ...tensor import Tensor, _storage, make
 from ..core.history import check_inplace
@@ -101,7 +101,7 @@ def resize_(input, *sizes, memory_format=None):
     """
     x = tensor_argument(input, "resize_")
     _no_grad_needed(x, "resize_")
-    shape = given_shape(sizes, "resize_")
+    shape = as_shape(sizes, op="resize_")
     check_sizes(shape)
     new = layout_of(shape, None, x.dtype)
     if memory_format is not None:

@@ -22,7 +22,7 @@ from ...errors import refuse_keywords
 from ...graph import modes
 from ...graph.modes import state
 from ...overriding import whole
-from ...shapes import Layout, check_sizes, given_shape, is_expanded
+from ...shapes import Layout, as_shape, check_sizes, is_expanded
 from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut, tensor_lines, written_lines
 from ..core.history import check_inplace
@@ -134,7 +134,7 @@ def _sized(name: str, args: tuple[Any, ...], size: Any) -> tuple[int, ...]:
         if args:
             raise TypeError(f"{name}() got multiple values for argument 'size'")
         args = (size,)
-    shape = given_shape(args, name)
+    shape = as_shape(args, op=name)
     check_sizes(shape)
     return shape
 

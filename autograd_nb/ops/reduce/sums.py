@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import SUM
-from ...shapes import given_shape
+from ...shapes import as_shape
 from ...tensor import Tensor
 from ..core.recording import computed_in, store
 from ..core.reduction import reduction
@@ -71,7 +71,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 @public()
 def sum_to_size(input, *size):
     """Sum over the dims that were broadcast so that the result has ``size``; [[1, 2], [3, 4]].sum_to_size(1, 2) = [[4, 6]]."""
-    shape = given_shape(size, "sum_to_size")
+    shape = as_shape(size, op="sum_to_size")
     x: Tensor = tensor_argument(input, "sum_to_size")
     if tuple(x.shape) == tuple(shape) and shape:
         return x

@@ -12,7 +12,6 @@ from ...shapes import (
     as_shape,
     broadcast_shapes,
     expanded_strides,
-    given_shape,
     infer_shape,
     layout_of,
     numel,
@@ -79,7 +78,7 @@ def view(input, *shape, dtype=None, size=None):
         dtype = shape[0]
     if dtype is not None:
         return _view_dtype(x, dtypes.as_dtype(dtype))
-    sizes = infer_shape(given_shape(shape if size is None else (size,), "view"), x._layout.size)
+    sizes = infer_shape(as_shape(shape if size is None else (size,), op="view"), x._layout.size)
     if not x._layout.contiguous and view_strides(x._layout, sizes) is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
@@ -140,7 +139,7 @@ def reshape(input, *sizes, shape=None):
             [2, 3]])
     """
     x = tensor_argument(input, "reshape")
-    shape = infer_shape(given_shape(sizes if shape is None else (shape,), "reshape", "shape"), x._layout.size)
+    shape = infer_shape(as_shape(sizes if shape is None else (shape,), "shape", "reshape"), x._layout.size)
     return _reshape(x, shape)
 
 
@@ -350,7 +349,7 @@ def expand(input, *sizes, size=None, implicit=False):
             [1, 2]])
     """
     x = tensor_argument(input, "expand")
-    sizes = list(given_shape(sizes if size is None else (size,), "expand"))
+    sizes = list(as_shape(sizes if size is None else (size,), op="expand"))
     lead = len(sizes) - x.ndim
     if lead < 0:
         raise RuntimeError(
