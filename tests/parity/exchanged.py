@@ -28,7 +28,6 @@ SIZE = 1_000  #: elements of a sample at most
 DTYPES = (torch.float64, torch.complex128)
 _FUSED = "PyTorch's is made of several ops, whose nodes keep what lies between; here one op computes that anew from its operands"
 _BESIDE = "its factors (of the weights, the running variance, the statistics) are kept as the forward pass used them; PyTorch's reads them anew"
-_ZEROS = "PyTorch divides the result by the operand where no element is 0; the rule here multiplies the others, which neither overflows nor underflows"
 _REFLECTED = "a product of reflections is written with two matrices, which the nodes keep; PyTorch's takes its result apart, reflection by reflection"
 #: what is known to differ, by the reason: entries -> which change of which samples ("c0" is the first one of complex numbers)
 _LISTED: dict[str, dict[str, str]] = {
@@ -54,11 +53,6 @@ _LISTED: dict[str, dict[str, str]] = {
         "nn.functional.linear_cross_entropy (chunked)": "operand 0: 0 1; operand 1: 0 1",
         "nn.functional.linear_cross_entropy (chunked_none)": "operand 0: 0 1; operand 1: 0 1",
         "nn.functional.multilabel_soft_margin_loss | nn.functional.rms_norm": "operand 0: 0 1",
-    },
-    _ZEROS: {
-        "cumprod": "operand 0: 0 1 c0 c1; result 0: 0 1 c0 c1",
-        "prod": "operand 0: 1 c1; result 0: 1 c1",
-        "masked.cumprod": "result 0: 0 1 c0 c1",
     },
     "PyTorch's gradient is known to be wrong": {
         "as_strided_scatter": "operand 0: 0 1 c0 c1; operand 1: 0 1 c0 c1; result 0: 0 1 c0 c1",

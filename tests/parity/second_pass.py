@@ -48,8 +48,7 @@ _MORE = "the derivative of the gradient's formula is taken by the operand; PyTor
 #: calls that are known not to agree, with what is changed: why
 KNOWN = {
     "mse_loss: operand": _CONSTANT, "leaky_relu: operand": _CONSTANT, "relu6: operand": _CONSTANT, "hardtanh: operand": _CONSTANT,
-    "layer_norm: operand": _CONSTANT, "prod: result": "the second derivative is made of the operand alone",
-    "cumprod: result": "the second derivative is made of the operand alone",
+    "layer_norm: operand": _CONSTANT,
     "log2: operand": _MORE, "log10: operand": _MORE, "log1p: operand": _MORE,
 }  # fmt: skip
 

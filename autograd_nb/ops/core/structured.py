@@ -556,6 +556,11 @@ def optional_tensor(value: Any, op: str, name: str) -> Tensor | None:
     return None if value is None else tensor_argument(value, op, name)
 
 
+def none_given(tensors: tuple[Any, ...]) -> bool:
+    """Return whether a function of tensors, given one by one or as one list, was given none."""
+    return not tensors or (len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) and not tensors[0])
+
+
 def tensors_argument(values: Any, op: str, name: str = "tensors") -> tuple[Tensor, ...]:
     """Return a non-empty list or tuple of Tensors, else TypeError, RuntimeError or (of `cat`, as in PyTorch) ValueError."""
     if isinstance(values, Tensor) or not isinstance(values, Sequence):

@@ -17,7 +17,7 @@ from ..core.inplace import in_place
 from ..core.numbers import several_argument, text_argument
 from ..core.recording import fresh, kind_among, need_numbers, no_complex_derivative, not_for_barebone, not_for_lost, store
 from ..core.registry import OPS, public
-from ..core.structured import structured, tensor_argument, tensors_argument
+from ..core.structured import none_given, structured, tensor_argument, tensors_argument
 from ..core.views import memoized_view
 from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again, placed
 from ..creation.create import as_tensor, new_empty, new_full
@@ -442,7 +442,7 @@ def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
             [2, 2]]), tensor([[3, 4],
             [3, 4]]))
     """
-    if tensors in ((), ([],), ((),)):
+    if none_given(tensors):
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     ts = list(_sequence(tensors, "meshgrid"))
     if indexing is None:
@@ -511,7 +511,7 @@ def _atleast(name: str, grow: Any, rank: int) -> Any:
     def call(*tensors):
         if len(tensors) == 1 and isinstance(tensors[0], Tensor):
             return grow(tensors[0])
-        return tuple(grow(t) for t in _sequence(tensors, name)) if tensors not in ((), ([],), ((),)) else ()
+        return tuple(grow(t) for t in _sequence(tensors, name)) if not none_given(tensors) else ()
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"Return views with at least {rank} dim{'s' if rank > 1 else ''}; of several tensors a tuple; {name}([5.]) = {'[' * rank}5.{']' * rank}."

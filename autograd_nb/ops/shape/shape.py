@@ -22,7 +22,7 @@ from ...shapes import (
 from ...tensor import Tensor, _storage, make
 from ..core.numbers import several_argument
 from ..core.registry import public
-from ..core.structured import structured, tensor_argument, tensors_argument
+from ..core.structured import none_given, structured, tensor_argument, tensors_argument
 from ..core.views import geometry, memoized_view
 from ..creation.cast import clone, contiguous
 
@@ -389,7 +389,7 @@ def broadcast_to(input, size):
 @public(method=False)
 def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     """Return the tensors expanded to their common shape; broadcast_tensors([1, 2], [[3], [4]]) = ([[1, 2], [1, 2]], [[3, 3], [4, 4]])."""
-    if tensors in ((), ([],), ((),)):
+    if none_given(tensors):
         return ()
     ts = tensors_argument(
         tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors, "broadcast_tensors"
