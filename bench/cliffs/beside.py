@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import warnings
 from collections.abc import Callable, Iterable
@@ -17,17 +18,23 @@ WORST = 1.2
 SETTLED = 100  #: calls before the first that counts
 
 Step = Callable[[], Any]
+Case = tuple[str, str, list[Step]]  #: name, kind, steps
 
 
-def quiet() -> None:
-    """Let both libraries run on one thread, and nobody warn."""
+def main(text: str | None, cases: Callable[[list[str]], Iterable[Case]], passes_over: tuple[type[Exception], ...] = ()) -> None:
+    """Run the bench that ``text`` describes, of the cases that its words choose: both libraries on one thread, and nobody warns."""
+    parser = argparse.ArgumentParser(description=(text or "").partition("\n")[0])
+    parser.add_argument("words", nargs="*", help="which cases")
+    parser.add_argument("--all", action="store_true", help="print every case")
+    options = parser.parse_args()
     confine(1)
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     ours.set_num_threads(1)
+    report(cases(options.words), options.all, passes_over)
 
 
-def report(cases: Iterable[tuple[str, str, list[Step]]], every: bool, passes_over: tuple[type[Exception], ...] = ()) -> None:
+def report(cases: Iterable[Case], every: bool, passes_over: tuple[type[Exception], ...]) -> None:
     """Print the cases (name, kind, steps) that take more than `WORST` of PyTorch's time, or ``every`` one, and the geometric means by kind.
 
     passes_over: errors of a step that only one of the libraries raises, whose case does not count.

@@ -8,7 +8,6 @@ of many calls, in turn with PyTorch's in this process, on one thread each. Print
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +15,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import autograd_nb as ours
-from bench.cliffs.beside import Step, quiet, report
+from bench.cliffs.beside import Case, Step, main
 from tests.parity import opdb
 
 
@@ -81,7 +80,7 @@ def steps_of(op: Any, sample: Any, strided: bool) -> Iterator[tuple[str, list[St
         yield "gradient", passes
 
 
-def cases(names: list[str]) -> Iterator[tuple[str, str, list[Step]]]:
+def cases(names: list[str]) -> Iterator[Case]:
     """Yield the name, the kind and the steps of each case that both libraries know."""
     for op in op_db:
         if (names and op.name not in names) or opdb.outside(opdb.title(op)) or torch.float32 not in op.dtypes or opdb.find(op) is None:
@@ -97,14 +96,5 @@ def cases(names: list[str]) -> Iterator[tuple[str, str, list[Step]]]:
                     continue
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("ops", nargs="*")
-    parser.add_argument("--all", action="store_true", help="print every case")
-    options = parser.parse_args()
-    quiet()
-    report(cases(options.ops), options.all, opdb.ERRORS)  # (an error is a gradient that one of the two does not have)
-
-
 if __name__ == "__main__":
-    main()
+    main(__doc__, cases, opdb.ERRORS)  # (an error is a gradient that one of the two does not have)

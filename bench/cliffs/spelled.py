@@ -6,14 +6,13 @@ makes tensors, modules and their options. Each runs with a tensor that requires 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 import autograd_nb as ours
-from bench.cliffs.beside import Step, quiet, report
+from bench.cliffs.beside import Case, Step, main
 
 #: operands, each from those above it; x is given
 OPERANDS = """
@@ -94,7 +93,7 @@ def written(text: str, library: Any, requires_grad: bool) -> Step:
     return eval(f"lambda: {text}", space)  # type: ignore[no-any-return]
 
 
-def cases(words: list[str]) -> Iterator[tuple[str, str, list[Step]]]:
+def cases(words: list[str]) -> Iterator[Case]:
     """Yield the calls in which all the words are."""
     for text in (one.strip() for line in CALLS.strip().split("\n") for one in line.split(";")):
         if all(word in text for word in words):
@@ -102,14 +101,5 @@ def cases(words: list[str]) -> Iterator[tuple[str, str, list[Step]]]:
                 yield text, kind, [written(text, library, kind == "gradient") for library in (ours, torch)]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--all", action="store_true", help="print every case")
-    options = parser.parse_args()
-    quiet()
-    report(cases(options.words), options.all)
-
-
 if __name__ == "__main__":
-    main()
+    main(__doc__, cases)
