@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
 
-from .children import Case, Group
-from .mutants import DANGEROUS, copies, difference, samples
-from .opdb import RANDOM, find, ours, outside, title
+from .children import Case
+from .mutants import copies, difference, groups_of, samples
+from .opdb import RANDOM, find, ours
 from .verdicts import arguments, report, run
 
 #: parameters that are no ints, flags or dims, or say where a result goes
@@ -80,13 +79,6 @@ def after(op: Any, mine: Any, good: tuple[tuple, dict], args: tuple, kwargs: dic
     return difference(op, mine, args, kwargs, values)
 
 
-def groups(names: list[str]) -> Iterator[Group]:
-    for op in op_db:
-        safe = op.name not in DANGEROUS["numbers"] and not outside(title(op))
-        if op.name in names if names else safe and find(op) is not None:
-            yield title(op), lambda o=op: cases(o)
-
-
 #: (why, patterns of lines) of the differences that stay
 KNOWN: list[tuple[str, tuple[str, ...]]] = [
     ("functions that PyTorch writes in Python stumble over some arguments, and take others for what Python takes them for", (
@@ -115,4 +107,4 @@ KNOWN: list[tuple[str, tuple[str, ...]]] = [
 
 if __name__ == "__main__":
     _, every, given = arguments(["", *sys.argv[1:]])
-    sys.exit(report(list(groups(given)), KNOWN, every, every == 1 and not given))
+    sys.exit(report(list(groups_of(given, cases)), KNOWN, every, every == 1 and not given))

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
 
-from .children import Case, Group
-from .mutants import DANGEROUS, copies, samples
-from .opdb import find, ours, outside, title
+from .children import Case
+from .mutants import copies, groups_of, samples
+from .opdb import find, ours
 from .verdicts import RAW, arguments, report, run, said
 
 
@@ -56,13 +55,6 @@ def words(op: Any, mine: Any, args: tuple, kwargs: dict) -> str:
     return f"raw: {said(error)}" if how == "refused" and (isinstance(error, FAULTS) or RAW.search(str(error))) else ""
 
 
-def groups(names: list[str]) -> Iterator[Group]:
-    for op in op_db:
-        safe = op.name not in DANGEROUS["numbers"] and not outside(title(op))
-        if op.name in names if names else safe and find(op) is not None:
-            yield title(op), lambda o=op: cases(o)
-
-
 #: (why, patterns of lines) of the calls that stay so
 KNOWN: list[tuple[str, tuple[str, ...]]] = [
     ("a method of Tensor that is called on what is none", (
@@ -74,4 +66,4 @@ KNOWN: list[tuple[str, tuple[str, ...]]] = [
 
 if __name__ == "__main__":
     _, every, given = arguments(["", *sys.argv[1:]])
-    sys.exit(report(list(groups(given)), KNOWN, every, every == 1 and not given))
+    sys.exit(report(list(groups_of(given, cases)), KNOWN, every, every == 1 and not given))

@@ -107,6 +107,14 @@ def difference(theirs: Any, mine: Any, args: tuple, kwargs: dict, values: bool =
     return ""
 
 
+def groups_of(names: list[str], cases: Callable[[Any], Iterator[Case]]) -> Iterator[Group]:
+    """Yield the cases of the ops of these names, or of all that no number makes dangerous."""
+    for op in op_db:
+        safe = op.name not in DANGEROUS["numbers"] and not outside(title(op))
+        if op.name in names if names else safe and find(op) is not None:
+            yield title(op), lambda o=op: cases(o)
+
+
 def samples(op: Any, dtype: torch.dtype = torch.float32, most: int = MOST, several: bool = False) -> list[tuple[tuple, dict]]:
     """The first small samples of an op, as (arguments, keywords); ``several``: of those with more than one tensor."""
     if dtype not in op.supported_dtypes("cpu"):
