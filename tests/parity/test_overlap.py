@@ -204,3 +204,27 @@ def test_gradients_of_windows_that_were_changed(view):
         f"v = {view}; g = t.arange(20.).reshape(4, 5) / 7"
     )
     check({change: f"{change}\n((b * g).sum() + (v * 2).sum()).backward(); r = x.grad, k.grad, b, v" for change in RECORDED}, before)
+
+
+#: operands that are the very tensor that is written
+ITSELF = ["x.add_(x)", "x.sub_(x)", "x.mul_(x)", "x.div_(x)", "x.pow_(x)", "x.atan2_(x)", "x.copysign_(x)", "x.fmod_(x)", "x.lerp_(x, 0.5)", "x.lerp_(x, x)",
+          "x.addcmul_(x, x)", "x.addcdiv_(x, x)", "x.hypot_(x)", "x.xlogy_(x)", "x.ge_(x)", "x.copy_(x)", "x.logaddexp(x)"]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("source", ["w * 1", "(w * 1)[0:2]", "(w * 1).T", "(w * 1)[:, ::2]", "w.detach().clone()", "w.detach().clone()[1:]"])
+def test_in_place_by_itself_again_and_again(source):
+    """What is kept of the first call is as right for the others: values, counts of changes, gradients and what is refused."""
+    again = "for _ in range(4):\n    w.grad = None; x = {}; v = x._version; {}\n    if x.requires_grad: x.sum().backward()"
+    before = "w = (t.arange(12.) / 5 + 1).reshape(3, 4).requires_grad_()"
+    check({call: f"{again.format(source, call)}\nr = x, x._version - v, w.grad" for call in ITSELF}, before)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("d", ["float32", "float64", "float16", "bfloat16", "int64", "uint8", "bool", "complex64"])
+def test_equal(d):
+    before = f"a = (t.arange(2600) % 7 % 3).to(t.{d}); b = a.clone(); b[2599] = 2 if not a[2599] else 0"
+    before += "; n = t.full((3,), float('nan')); m = a[:2500].reshape(50, 50)"
+    pairs = ["a, a", "a, a.clone()", "a, b", "b, a", "a[:2599], b[:2599]", "a[1:], b[1:]", "a[::2], b[::2]", "m, m.T", "m.T, m.T.clone()", "m.T, m.clone().T",
+             "a[:0], b[:0]", "a[:3], a[:4]", "n, n", "a, a.double().real" if "complex" not in d else "a, a"]  # fmt: skip
+    check({f"equal({p})": f"for _ in range(3): r = t.equal({p})" for p in pairs}, before)

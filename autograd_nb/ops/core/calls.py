@@ -184,8 +184,8 @@ def inplace_lines(n: int) -> list[str]:
     given = ", ".join(names)
     key = ["input._layout", *[f"k{k} if n{k} else {p}._layout" for k, p in others]]
     arrays = ["data", *[f"{p} if n{k} else {p}._data" for k, p in others]]
-    aliased = "".join(
-        f" or (not n{k} and ({p}._version_ is version or (_several_lists and (len(version) > 2 or len({p}._version_) > 2) and "
+    aliased = "".join(  # memory of the target's, but not by the very same view
+        f" or (not n{k} and {p} is not input and ({p}._version_ is version or (_several_lists and (len(version) > 2 or len({p}._version_) > 2) and "
         f"_same_storage({p}._version_, version))))"
         for k, p in others
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
+from ... import dtypes, launch
 from ...codegen import threads
 from ...launch import Kernel
 from ...shapes import as_int
@@ -23,6 +23,7 @@ from ..creation.cast import cast, dense
 from ..creation.create import new_empty, new_full
 from .picking import checked_index
 
+_bounds = Kernel("indexing.index", "bounds")
 _search = Kernel("indexing.sort", "search")
 _count_ints = Kernel("indexing.sort", "count_ints")
 _sum_ints = Kernel("indexing.sort", "sum_ints")
@@ -147,16 +148,21 @@ def bincount(input, weights=None, minlength=0):
         raise RuntimeError(f"minlength should be >= 0 (minlength={minlength})")
     if weights is not None and tensor_argument(weights, "bincount", "weights").shape != x.shape:
         raise RuntimeError(f"weights should be 1-d and have the same length as input (weights.shape={list(weights.shape)})")
-    x = cast(x, dtypes.int64)
-    n = x._layout.size
-    if n and int(x.min().item()) < 0:
+    flat = dense(cast(x, dtypes.int64))
+    low, high = 0, -1
+    if flat.size:
+        span = np.empty(2, _INT)
+        _bounds(0, flat, span)
+        launch.escapes("bincount(), whose size depends on them")
+        low, high = span.tolist()
+    if low < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs. (input has negative elements)")
-    size = max(least, int(x.max().item()) + 1 if n else 0)
+    size = max(least, high + 1)
     if weights is None:
         out = new_empty((size,), dtypes.int64)
-        _count_ints(0, dense(x), out._data)
+        _count_ints(0, flat, out._data)
         return out
     kind = weights.dtype if weights.dtype in (dtypes.float32, dtypes.float64) else dtypes.float64
     out = new_empty((size,), kind)
-    _sum_ints(kind, dense(x), dense(cast(weights.detach(), kind)), out._data)
+    _sum_ints(kind, flat, dense(cast(weights.detach(), kind)), out._data)
     return out

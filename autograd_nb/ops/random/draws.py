@@ -26,7 +26,7 @@ from ...shapes import Layout, as_shape, check_sizes, is_expanded
 from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut, tensor_lines, written_lines
 from ..core.history import check_inplace
-from ..core.memo import Memo
+from ..core.memo import Memo, ordinary
 from ..core.numbers import float_argument
 from ..core.recording import made_in, not_for_barebone, store, tensor_type
 from ..core.registry import OPS, public
@@ -202,11 +202,12 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
     return public(method=False, name=name)(call)
 
 
-#: a small tensor drawn, by its layout and the entry point of the law
 _DRAWING_NAMES: dict[str, Any] = {"_default_generator": default_generator, "_stream": stream, "_modes": modes, "_finish": _finish}
+#: a small tensor drawn, by its layout and the entry point of the law
+DRAWN_LINES = ["seed, served = _default_generator._next() if generator is None else _stream(generator)"]  #: the key of a call's draws
 _DRAWING = [
     "layout, entry, operands = plan",
-    "seed, served = _default_generator._next() if generator is None else _stream(generator)",
+    *DRAWN_LINES,
     "data = _empty(layout.size, layout.dtype.carrier)",
     "entry(seed, served, 0, *operands, data)",
     *tensor_lines("layout"),
@@ -215,9 +216,9 @@ _DRAWING = [
 
 
 def _keep_drawing(memo: Memo, key: tuple[Any, ...], layout: Layout, law: Law, *operands: Any) -> None:
-    """Remember how a tensor is drawn, if it is small enough for one thread and memory of its own."""
+    """Remember how memory of a layout is drawn, if it is small enough for one thread and memory of its own."""
     d = layout.dtype
-    if not d.is_complex and layout.size * max(d.itemsize, DRAW) < min(launch.BIG, threads.WORTH):
+    if ordinary(layout) and not d.is_complex and layout.size * max(d.itemsize, DRAW) < min(launch.BIG, threads.WORTH):
         entry = _entry_of(law, (d, *map(type, operands)))
         memo.remember(key, (layout, entry.entry if entry.__class__ is _Drawn else entry, operands))
 
@@ -255,23 +256,53 @@ def _laid_as(x: Tensor, draws: Tensor, memory_format: Any, requires_grad: bool) 
     return _finish(draws, requires_grad)
 
 
+def _drawing_like(law: Law) -> Callable[..., Any]:
+    """Decorator of a function that draws as another tensor lies: small ones whose like was seen are drawn straight away."""
+
+    def decorate(slow: Callable[..., Any]) -> Callable[..., Any]:
+        memo = Memo()
+
+        def miss(input, generator, dtype, requires_grad):
+            t = slow(input, generator=generator, dtype=dtype, requires_grad=requires_grad)
+            if ordinary(input._layout):
+                _keep_drawing(memo, (input._layout, dtype), t._layout, law)
+            return t
+
+        return shortcut(
+            "input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None",
+            "input._layout, dtype", _DRAWING, ["return _miss(input, generator, dtype, requires_grad)"], memo=memo,
+            first=[
+                "if layout is not None or device is not None or memory_format is not None:",
+                "    return _slow(input, generator=generator, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad,",
+                "        memory_format=memory_format)",
+            ],
+            function=slow, _miss=miss, _slow=slow, **_DRAWING_NAMES,
+        )  # fmt: skip
+
+    return decorate
+
+
 @public(method=False)
+@_drawing_like(_UNIT)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Return `rand` with the shape, dtype and order of dims of another tensor."""
-    x = tensor_argument(input, "rand_like")
-    if device is not None and is_meta(device):
-        return on_meta(rand_like(x, dtype=dtype, requires_grad=requires_grad))
-    y = rand(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator)
-    return _laid_as(x, y, memory_format, requires_grad)
+    return _drawn_like("rand_like", rand, input, generator, dtype, device, requires_grad, memory_format)
 
 
 @public(method=False)
+@_drawing_like(_STANDARD)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Return `randn` with the shape, dtype and order of dims of another tensor."""
-    x = tensor_argument(input, "randn_like")
+    return _drawn_like("randn_like", randn, input, generator, dtype, device, requires_grad, memory_format)
+
+
+def _drawn_like(
+    name: str, draw: Callable[..., Any], input: Any, generator: Any, dtype: Any, device: Any, requires_grad: Any, memory_format: Any
+) -> Tensor:
+    x = tensor_argument(input, name)
     if device is not None and is_meta(device):
-        return on_meta(randn_like(x, dtype=dtype, requires_grad=requires_grad))
-    y = randn(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator)
+        return on_meta(draw(x._layout.shape, dtype=dtype or x._layout.dtype, requires_grad=requires_grad))
+    y = draw(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator)
     return _laid_as(x, y, memory_format, requires_grad)
 
 
@@ -319,7 +350,57 @@ def _found(x: float) -> str:
     return f"{x:g}"
 
 
+#: a small tensor filled by two numbers; what has a history or is a view goes the long way
+_FILLING = [
+    "layout, entry, operands = plan",
+    "version, data = self._version_, self._data",
+    "if version[0] < 0 or self._view is not None or (self._rg and _state.grad):",
+    "    return _slow(self, {a}, {b}, generator=generator)",
+    "if data.size != layout.size:",
+    "    data = data[:layout.size]",
+    *DRAWN_LINES,
+    "version[0] += 1",
+    "entry(seed, served, 0, *operands, data)",
+    "return self",
+]
+_PLAIN = frozenset((int, float))
+
+
+def _filling(a: str, b: str, law_of: Callable[[Any, Any], tuple[Any, ...]]) -> Callable[..., Any]:
+    """Decorator of a function that fills a tensor by two numbers ``a`` and ``b``, given as "name=default": small ones whose like was seen are
+    filled straight away. law_of(a, b): the law and its operands."""
+
+    def decorate(slow: Callable[..., Any]) -> Callable[..., Any]:
+        memo = Memo()
+
+        def miss(x, a, b, generator):
+            slow(x, a, b, generator=generator)
+            if x._layout.contiguous and _PLAIN.issuperset((a.__class__, b.__class__)):
+                _keep_drawing(memo, (x._layout, a, b), x._layout, *law_of(float(a), float(b)))
+            return x
+
+        names = {"a": a.split("=")[0], "b": b.split("=")[0]}
+        given = "{a}, {b}".format(**names)
+        return shortcut(
+            f"self, {a}, {b}, *, generator=None, **others", f"self._layout, {given}", [line.format(**names) for line in _FILLING],
+            [f"return _miss(self, {given}, generator)"], memo=memo,
+            first=["if others:", f"    return _slow(self, {given}, generator=generator, **others)"],
+            function=slow, _miss=miss, _slow=slow, _default_generator=default_generator, _stream=stream,
+        )  # fmt: skip
+
+    return decorate
+
+
+def _uniform(low: float, high: float) -> tuple[Any, ...]:
+    return (_UNIT,) if low == 0 and high == 1 else (_UNIFORM, low, high)
+
+
+def _normal(mean: float, std: float) -> tuple[Any, ...]:
+    return (_STANDARD,) if mean == 0 and std == 1 else (_NORMAL, mean, std)
+
+
 @public(kind="inplace", namespaces=())
+@_filling("from_=0", "to=1", _uniform)
 def uniform_(self, from_: float = 0, to: float = 1, *, generator=None, **kw):
     """Fill with numbers uniform on [from, to). Derivative: 0, as what was there is overwritten.
 
@@ -335,14 +416,13 @@ def uniform_(self, from_: float = 0, to: float = 1, *, generator=None, **kw):
     _floats("uniform_", self, "check_uniform_bounds")
     if not low <= high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={_found(low)} > to={_found(high)}")
-    if low == 0 and high == 1:
-        return _fill("uniform_", self, _UNIT, generator)
     limit = dtypes.finfo(self.dtype).max
     if not (abs(low) <= limit and abs(high) <= limit and high - low <= limit):
         raise RuntimeError(
             f"uniform_ expects to-from <= std::numeric_limits<{self.dtype.name}>::max(), but found to={high} and from={low}"
         )
-    return _fill("uniform_", self, _UNIFORM, generator, low, high)
+    law, *operands = _uniform(low, high)
+    return _fill("uniform_", self, law, generator, *operands)
 
 
 def _check_std(std: float) -> float:
@@ -352,6 +432,7 @@ def _check_std(std: float) -> float:
 
 
 @public(kind="inplace", namespaces=())
+@_filling("mean=0", "std=1", _normal)
 def normal_(self, mean=0, std=1, *, generator=None):
     """Fill with normal numbers of the given mean and standard deviation. RuntimeError for std < 0.
 
@@ -362,9 +443,8 @@ def normal_(self, mean=0, std=1, *, generator=None):
     if tensor_argument(self, "normal_", "self").dtype.is_complex:
         return self.copy_(randn(self.shape, generator=generator, dtype=self.dtype) * std + mean)
     _floats("normal_", self, "normal_kernel_cpu")
-    if mean == 0 and std == 1:
-        return _fill("normal_", self, _STANDARD, generator)
-    return _fill("normal_", self, _NORMAL, generator, mean, std)
+    law, *operands = _normal(mean, std)
+    return _fill("normal_", self, law, generator, *operands)
 
 
 @public(kind="inplace", namespaces=())

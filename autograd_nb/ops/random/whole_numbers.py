@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ... import dtypes, launch
@@ -11,14 +12,14 @@ from ...dtypes import dtype
 from ...errors import warn_user
 from ...launch import Kernel
 from ...shapes import as_int, as_shape, check_sizes
-from ..core.call_path import shortcut, written_lines
+from ..core.call_path import shortcut, tensor_lines, written_lines
 from ..core.memo import Memo
 from ..core.recording import made_in, not_for_barebone, store
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..creation.cast import cast, placed
 from ..creation.create import _finish, new_empty
-from .draws import _DRAWING, _DRAWING_NAMES, Law, _fill, _keep_drawing, _laid_as, _new
+from .draws import _DRAWING, _DRAWING_NAMES, DRAWN_LINES, Law, _fill, _keep_drawing, _laid_as, _new
 from .generator import stream
 
 
@@ -52,6 +53,7 @@ def _ints(low: int, width: int) -> tuple[Any, ...]:
 _WHOLE = {"bfloat16": 1 << 8, "float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}
 
 
+@cache
 def _limits(d: dtype) -> tuple[int, int]:
     if d.category == 0:
         return 0, 1
@@ -157,9 +159,41 @@ def randint_like(
 
 _shuffle = Kernel("random", "shuffle")
 _WORDS = dtypes.int64
+_orders = Memo()
+
+
+def _drawing_order(slow: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of `randperm`: small numbers of integers that were seen are shuffled straight away."""
+
+    def miss(n: Any, dtype: Any, generator: Any, requires_grad: Any) -> Any:
+        t = slow(n, dtype=dtype, generator=generator, requires_grad=requires_grad)
+        if t._layout.dtype is _WORDS:
+            _keep_drawing(_orders, (n, n.__class__, dtype), t._layout, _INT_ALL)
+        return t
+
+    return shortcut(
+        "n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False", "n, n.__class__, dtype",
+        [
+            "layout, entry, operands = plan",
+            *DRAWN_LINES,
+            "words, data = _empty(n, _words), _empty(n, _words)",
+            "entry(seed, served, 0, words)",
+            "_shuffle(0, words, data)",
+            *tensor_lines("layout"),
+            "return _finish(t, requires_grad) if requires_grad or _modes.inference_used else t",
+        ],
+        ["return _miss(n, dtype, generator, requires_grad)"], memo=_orders,
+        first=[
+            "if out is not None or layout is not None or device is not None or pin_memory:",
+            "    return _slow(n, generator=generator, out=out, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad,",
+            "        pin_memory=pin_memory)",
+        ],
+        function=slow, _miss=miss, _slow=slow, _shuffle=_shuffle, _words=_WORDS.np, **_DRAWING_NAMES,
+    )  # fmt: skip
 
 
 @public(method=False, differentiable=False)
+@_drawing_order
 @placed
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a random order of the integers 0 … n-1; int64 unless ``dtype``."""
