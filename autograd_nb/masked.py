@@ -84,6 +84,31 @@ def _lowest(x: Any, greatest: bool) -> Any:
     return dtypes.iinfo(d).max if greatest else dtypes.iinfo(d).min
 
 
+def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
+    """Return what a reduction's result does not change by, as a tensor of no dims and the input's dtype; None of a mean and a variance.
+
+    >>> torch.masked._reduction_identity("amax", torch.ones(2))
+    tensor(-inf)
+    """
+    name, d = op_name.rpartition(".")[2], input.dtype
+    value: Any
+    if name in ("mean", "std", "var"):
+        return None
+    if name in ("sum", "cumsum", "norm"):
+        value = math.inf if name == "norm" and args and args[0] == -math.inf else 0
+    elif name in ("prod", "cumprod"):
+        value = 1
+    elif name == "median":
+        value, d = math.nan, d if d.category == 2 else dtypes.float32
+    elif name in ("amax", "argmax", "amin", "argmin", "logaddexp", "logsumexp") and d is not dtypes.bool_ and (
+        not d.is_complex or name == "logsumexp"
+    ):
+        value = _lowest(input, name.endswith("min"))
+    else:
+        raise NotImplementedError(f"identity of {name} on {d} input")
+    return _op("full", (), value, dtype=d)
+
+
 def sum(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:  # noqa: A001
     """Return the sum of the kept elements along ``dim``."""
     x = _filled(input, mask, 0, "sum")

@@ -312,10 +312,11 @@ class Function:
         single = not isinstance(output, tuple)
         outs = [output] if single else list(output)
         for t in node._dirty:
-            if not any(t is a for a in args):
-                raise RuntimeError("mark_dirty only accepts input tensors of forward")
             if not any(t is o for o in outs):
                 raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output.")
+            if not any(t is a for a in args):
+                warn_user("ctx.mark_dirty() received a tensor that was not an input: only what forward was given and changed is dirty")
+        node._dirty = tuple(t for t in node._dirty if any(t is a for a in args))
         node._input_layouts = [a._layout if isinstance(a, Tensor) else None for a in args]  # type: ignore[attr-defined]
         if separate:
             _refuse_kept_inputs(node, args, outs)

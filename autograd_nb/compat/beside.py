@@ -45,6 +45,7 @@ BESIDE: dict[str, dict[str, Answer]] = {
         "_mesh_resources": Value(None), "_StridedShard": NoClass(_SHARDED), "distribute_module": At("nn.parallel.tensor_parallel:distribute_module"),
     },
     "distributions.transforms": _taken("_clipped_sigmoid"),
+    "profiler": {"itt": At("profiler.itt")},
     "distributions.kl": {"_KL_REGISTRY": At("distributions.kl:_REGISTRY")},
     "autograd.function": _taken("_nested_map"),
     "autograd.gradcheck": _taken("get_numerical_jacobian"),

@@ -116,6 +116,9 @@ from autograd_nb.compat.taken import tqdm as _tqdm_
 from autograd_nb.compat.taken import undecorated as _undecorated_
 from autograd_nb.compat.taken import unwrapped as _unwrapped_
 from autograd_nb.compiler import compile as _compile_
+from autograd_nb.config import are_deterministic_algorithms_enabled as _are_deterministic_algorithms_enabled_
+from autograd_nb.config import is_deterministic_algorithms_warn_only_enabled as _is_deterministic_algorithms_warn_only_enabled_
+from autograd_nb.config import use_deterministic_algorithms as _use_deterministic_algorithms_
 from autograd_nb.display import options as _options_
 from autograd_nb.display import tensor_text as _tensor_text_
 from autograd_nb.distributed.futures import Future as _Future_
@@ -590,6 +593,9 @@ class _C:
     class Value: ...
     class Node: ...
     class Type: ...
+    _get_deterministic_algorithms = staticmethod(_are_deterministic_algorithms_enabled_)
+    _get_deterministic_algorithms_warn_only = staticmethod(_is_deterministic_algorithms_warn_only_enabled_)
+    _set_deterministic_algorithms = staticmethod(_use_deterministic_algorithms_)
     @staticmethod
     def _get_privateuse1_backend_name(*args: Any, **kwargs: Any) -> str: ...
     @staticmethod

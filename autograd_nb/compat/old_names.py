@@ -19,7 +19,7 @@ from sys import modules
 
 from ..dtypes import bfloat16, float16
 from ..errors import DeviceError
-from .table import Absent, Answer, At, NoClass, Refuses, Returns, Says, Value, each
+from .table import Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value, each
 
 #: modules of Python's that programs take from PyTorch's namespace
 _PYTHONS = (builtins, ctypes, functools, glob, importlib, inspect, math, os, platform, sys, textwrap, threading, warnings)
@@ -52,6 +52,10 @@ OLD_MODULES: dict[str, Absent] = {
     "_utils_internal": Absent("Paths, and what PyTorch's makers measure.", {
         **_older("get_file_path get_file_path_2 get_writable_path"), **each(_NONE, "prepare_multiprocessing_environment log_export_usage signpost_event"),
         **each(_NO, "justknobs_check is_fb_unit_test"), "USE_GLOBAL_DEPS": Value(True), "USE_RTLD_GLOBAL_WITH_LIBTORCH": Value(False),
+    }),
+    "cuda.amp.common": Absent("Whether there is a GPU to scale for.", {"amp_definitely_not_available": Says(True)}),
+    "profiler.itt": Absent("Marks for Intel's profiler, which is not there.", {
+        "is_available": _NO, **each(_NONE, "mark range_push range_pop"), "range": Sets(),
     }),
     "_C._functions": Absent("Classes of nodes.", {"AccumulateGrad": At("graph.node:AccumulateGrad"), **_older("UndefinedGrad DelayedError")}),
     "nn.parallel._functions": Absent("What goes between devices, of which there is one.", each(NoClass(_GPU), "Broadcast Gather Scatter ReduceAddCoalesced")),
@@ -98,6 +102,8 @@ OLD_TOP: dict[str, Answer] = {
     **each(NoClass(_GRAPH), "ScriptClassFunction ScriptDictIterator ScriptDictKeyIterator ScriptListIterator ScriptModuleSerializer"),
     **each(NoClass(_GRAPH), "ScriptObjectProperty SerializationStorageContext StaticModule StreamObjType SymBoolType SymIntType Tag"),
     **each(NoClass(_GRAPH), "ThroughputBenchmark Value"),
+    "_aminmax": At("compat.older:_aminmax"),
+    **each(_QUANTIZED, "_empty_affine_quantized _empty_per_channel_affine_quantized"),
     **each(_QUANTIZED, "choose_qparams_optimized empty_quantized fake_quantize_per_channel_affine fused_moving_avg_obs_fake_quant int_repr q_scale"),
     **each(_QUANTIZED, "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_zero_point quantize_per_tensor_dynamic"),
     **each(_QUANTIZED, "quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d"),

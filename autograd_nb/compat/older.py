@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd.function import Function
+from ..errors import warn_user
 from ..graph.versions import fix
 from ..nn import functional as F
 from ..ops.core.registry import OPS
@@ -304,3 +305,9 @@ class DelayedError:
         if len(inputs) != self._count:
             raise RuntimeError(f"DelayedError: expected {self._count} tensors, but got {len(inputs)} (num_inputs={self._count})")
         return _Raises.apply(self._text, *inputs)
+
+
+def _aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Return `aminmax` as a tuple, with a warning: the old name."""
+    warn_user("_aminmax is deprecated as of PyTorch 1.11 and will be removed in a future release. Use aminmax instead.")
+    return tuple(OPS["aminmax"].call(input, dim=dim, keepdim=keepdim))  # type: ignore[return-value]

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..codegen.build.files import reading
 from ..dtypes import dtype
+from ..errors import warn_user
 from ..graph.modes import state
 from ..ops.creation.cast import stand_in
 from ..ops.creation.device import device as Device
@@ -29,7 +30,8 @@ def load(
 ) -> Any:  # fmt: skip
     """Read what `save`, or PyTorch's, wrote: containers, numbers and tensors. No code of the file is run.
 
-    weights_only: False reads any object, and can run anything that the file's author liked: only for files you trust.
+    weights_only: False reads any object, and can run anything that the file's author liked: only for files you trust. So does naming a
+    pickle_module, and TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 in the environment where nothing is said; TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 forbids it.
     map_location: None, the CPU, or a function or dict, which end there too. mmap is accepted; everything is read into memory.
 
     Errors: FileNotFoundError; RuntimeError that names the file when it is truncated, damaged or of another format;
@@ -46,7 +48,7 @@ def load(
         raise AttributeError(f"load(): argument 'f' must be a path or a file open for reading, not {type(f).__name__}")
     _check_location(map_location)
     name = _name_of(f)
-    trusting = weights_only is not None and not weights_only
+    trusting = _trusts(weights_only, pickle_module)
     with reading(f) if not hasattr(f, "read") else nullcontext(f if hasattr(f, "seekable") else _File(f)) as file:
         if not hasattr(file, "seek") or not hasattr(file, "tell"):
             raise AttributeError(
@@ -65,6 +67,31 @@ def load(
             ) from None
         with archive:
             return _read_archive(archive, name, trusting, encoding)
+
+
+def _set(variable: str) -> bool:
+    return os.environ.get(variable, "0").lower() in ("1", "y", "yes", "true")
+
+
+def _trusts(weights_only: bool | None, pickle_module: Any) -> bool:
+    """Return whether any object may be read: as the caller says, else for whoever names a pickle module; PyTorch's variables overrule it."""
+    never, unless_said = _set("TORCH_FORCE_WEIGHTS_ONLY_LOAD"), _set("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    if never and unless_said:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set."
+        )
+    trusting = pickle_module is not None if weights_only is None else not weights_only
+    if never:
+        trusting = False
+    elif unless_said and weights_only is None:
+        warn_user(
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the `weights_only` argument was not explicitly passed "
+            "to `torch.load`, forcing weights_only=False."
+        )
+        trusting = True
+    if pickle_module is not None and not trusting:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    return trusting
 
 
 class _File:

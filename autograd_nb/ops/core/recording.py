@@ -88,7 +88,7 @@ def as_kept(y: Tensor, name: str = "", slope: float = 0.0) -> Tensor:
 
         def refuse(gradients: Any) -> None:
             what = f"In-place {name} backward calculation is triggered with a negative slope which is not supported"
-            raise RuntimeError(f"{what} (slope={slope}; use {name}(), which leaves its input as it is)")
+            raise RuntimeError(f"{what}, please call out-of-place version instead (slope={slope}; {name}() leaves its input as it is)")
 
         y.grad_fn.register_prehook(refuse)
     return y
@@ -453,15 +453,20 @@ def store(
     return out.copy_(value)
 
 
-def store_each(outs: Any, values: Sequence[Tensor], name: str, reads: tuple[Any, ...] = ()) -> list[Tensor]:
-    """Return `store` for an op of several results: nothing is written where one of them is refused."""
+def store_each(outs: Any, values: Sequence[Tensor], name: str, reads: tuple[Any, ...] = (), into: bool = False) -> list[Tensor]:
+    """Return `store` for an op of several results: nothing is written where one of them is refused.
+
+    ``into``: what is read may itself be among ``outs``.
+    """
     if not isinstance(outs, (tuple, list)) or len(outs) != len(values):
         raise TypeError(f"{name}(): argument 'out' must be tuple of {len(values)} Tensors")
+    unshared, operands = ((), reads) if into else (reads, ())
     for out, value in zip(outs, values, strict=True):
         check_output(out, name, value._rg)
         check_kind(out, value, name)
-        check_written(out, reads)
-    return [store(out, value, name, reads) for out, value in zip(outs, values, strict=True)]
+        check_written(out, unshared)
+        refuse_overlap(out, operands)
+    return [store(out, value, name, unshared, operands) for out, value in zip(outs, values, strict=True)]
 
 
 def check_output(out: Any, name: str, graph: bool = False) -> None:

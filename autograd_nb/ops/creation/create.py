@@ -165,9 +165,11 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         return data._read_as(d)  # type: ignore[no-any-return]
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
         return _parse(np.asarray(data), d)
-    if isinstance(data, Sequence) and not isinstance(data, (str, bytes, list, tuple, range)):  # a deque, an array.array
-        data = list(data)
+    if not isinstance(data, (list, tuple, range)) and nested.is_sequence(data):  # a deque, an array.array
+        data = nested.listed(data)
     if not isinstance(data, (list, tuple, range)):
+        if d is not None and not isinstance(data, (str, bytes)):
+            raise TypeError(f"must be real number, not {type(data).__name__}: tensor() takes numbers, sequences, arrays and Tensors")
         nested.common(data)  # which refuses
     array, d = nested.read(_settled(data) if launch.observer() is not None else data, d)
     with np.errstate(all="ignore"):
@@ -301,8 +303,10 @@ def legacy(args: tuple[Any, ...], d: dtype | None, *, size: Any = None, device: 
             return new_empty(a, d)
         if isinstance(a, (Sequence, np.ndarray)) or hasattr(a, "_read_as"):
             return tensor(a, dtype=d)
-        if hasattr(a, "__len__") and hasattr(a, "__getitem__"):
-            return tensor(_listed(a), dtype=d)
+        if nested.is_sequence(a):
+            return tensor(nested.listed(a), dtype=d)
+        if not hasattr(a, "__index__") and not isinstance(a, float):
+            raise TypeError(f"new(): data must be a sequence (got {type(a).__name__})")
     if len(args) > 1 and isinstance(args[0], (tuple, list)):
         kinds = ", ".join(type(a).__name__ for a in args)
         raise TypeError(f"new() received an invalid combination of arguments - got ({kinds}): sizes, or one sequence of numbers")
@@ -312,14 +316,6 @@ def legacy(args: tuple[Any, ...], d: dtype | None, *, size: Any = None, device: 
     shape = as_shape(args or (0,))
     check_sizes(shape)
     return new_empty(shape, d)
-
-
-def _listed(data: Any) -> list[Any]:
-    """Return the elements of what has a length and indices and calls itself no sequence."""
-    try:
-        return [data[i] for i in range(len(data))]
-    except TypeError:
-        raise ValueError(f"could not determine the shape of object type '{type(data).__name__}'") from None
 
 
 # ------------------------------------------------------------------------------------------------- filled

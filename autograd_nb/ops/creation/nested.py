@@ -5,7 +5,7 @@ As in PyTorch the first elements say what the shape is, all elements have a say 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,8 +83,21 @@ def _inferred(array: np.ndarray) -> dtype:
     return from_numpy_dtype(array.dtype)
 
 
-def _is_sequence(x: Any) -> bool:
-    return isinstance(x, Sequence) and not isinstance(x, (str, bytes))
+def is_sequence(x: Any) -> bool:
+    """Return whether ``x`` holds elements by their places: a list, a deque, or any class with a length and items that is no mapping."""
+    if isinstance(x, Sequence):
+        return not isinstance(x, (str, bytes))
+    if isinstance(x, (Tensor, np.ndarray, np.generic, Mapping)):
+        return False
+    return hasattr(type(x), "__getitem__") and hasattr(type(x), "__len__")
+
+
+def listed(data: Any) -> list[Any]:
+    """Return the elements of a sequence of any class; ValueError where they are not at the places from 0."""
+    try:
+        return [data[k] for k in range(len(data))]
+    except (TypeError, KeyError):
+        raise ValueError(f"could not determine the shape of object type '{type(data).__name__}'") from None
 
 
 def common(data: Any) -> dtype:
@@ -96,9 +109,9 @@ def common(data: Any) -> dtype:
         return dtypes.int64 if wide else from_numpy_dtype(data.dtype)
     if isinstance(data, (bool, int, float, complex)):
         return dtypes.of_scalar(next(kind for kind in (bool, int, float, complex) if isinstance(data, kind)))
-    if isinstance(data, str):
+    if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}': tensor() takes numbers only")
-    if not _is_sequence(data):
+    if not is_sequence(data):
         raise RuntimeError(NO_NUMBERS.format(type(data).__name__))
     found: dtype | None = None
     for x in data:
@@ -110,7 +123,7 @@ def common(data: Any) -> dtype:
 def _sizes(data: Any) -> list[int]:
     """Return the shape that the first elements have, up to the first size 0."""
     sizes: list[int] = []
-    while _is_sequence(data) or (isinstance(data, np.ndarray) and data.ndim):
+    while is_sequence(data) or (isinstance(data, np.ndarray) and data.ndim):
         sizes.append(len(data))
         if not len(data):
             return sizes
@@ -135,7 +148,7 @@ def _numbers(data: Any, sizes: list[int], dim: int, d: dtype) -> Iterator[Any]:
     items: Iterable[Any]
     if isinstance(data, Tensor) and data.ndim:
         items = list(data)
-    elif _is_sequence(data) or (isinstance(data, np.ndarray) and data.ndim):
+    elif is_sequence(data) or (isinstance(data, np.ndarray) and data.ndim):
         items = data
     else:
         raise TypeError(f"not a sequence: {type(data).__name__} among sequences of length {sizes[dim]}, at dim {dim}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import launch
+from ...errors import warn_user
 from ...graph.modes import state
 from ...graph.node import expect
 from ...graph.versions import beside, check_grows
@@ -74,7 +75,15 @@ def _reversed(x: Tensor) -> Tensor:
 
 
 Tensor.__reversed__ = _reversed  # type: ignore[assignment]
-Tensor.volatile = property(lambda x: False, doc="False: PyTorch's old flag; see `no_grad`.")  # type: ignore[assignment]
+
+
+def _volatile(x: Tensor) -> bool:
+    """False, with a warning: PyTorch's old flag; see `no_grad`."""
+    warn_user("volatile was removed (Variable.volatile is always False)")
+    return False
+
+
+Tensor.volatile = property(_volatile)  # type: ignore[assignment]
 
 
 # ------------------------------------------------------------------------------------------------ memory and geometry

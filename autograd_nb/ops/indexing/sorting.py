@@ -230,7 +230,7 @@ def _plan_topk(checked: bool, input: Any, k: Any, dim: Any, largest: Any, sorted
 def _pair(maker: Any, values: Tensor, indices: Tensor, out: Any, name: str, reads: tuple[Tensor, ...] = ()) -> Any:
     if out is None:
         return maker(fresh(values), fresh(indices))
-    return maker(*store_each(out, (values, indices), name, reads))
+    return maker(*store_each(out, (values, indices), name, reads, name == "sort"))
 
 
 def _only_one(x: Tensor) -> tuple[Tensor, Tensor]:
