@@ -78,7 +78,7 @@ Tensor.__reversed__ = _reversed  # type: ignore[assignment]
 
 
 def _volatile(x: Tensor) -> bool:
-    """False, with a warning: PyTorch's old flag; see `no_grad`."""
+    """Return False, with a warning: the flag is of old, see `no_grad`."""
     warn_user("volatile was removed (Variable.volatile is always False)")
     return False
 
