@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.ops.indexing import by_mask
 
 A = np.arange(24.0).reshape(2, 3, 4)
 READS = [
@@ -187,3 +188,24 @@ def test_rows_at_indices_of_either_sign():
         y.sum().backward()
         assert y.tolist() == [[4.0, 5.0], [0.0, 1.0], [4.0, 5.0]]
         assert w.grad.tolist() == [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]
+
+
+def test_a_mask_that_changes_after_its_true_elements_were_counted_is_refused(monkeypatch):
+    """As many are written as there is room for; such a change comes of another thread."""
+
+    class Count:
+        """Counts one less than there are."""
+
+        def __call__(self, device, mask, found):
+            found[0] = np.count_nonzero(mask) - 1
+
+        def entry(self, device, *kinds):
+            return lambda mask, found: self(device, mask, found)
+
+    monkeypatch.setattr(by_mask, "_count_true", Count())
+    monkeypatch.setattr(by_mask._masks, "plans", {})
+    mask = torch.tensor([True, False, True, True, True, True, False, True, True])
+    for x in (torch.arange(9.0), torch.zeros(9), torch.ones(9)):
+        for work in (lambda: x[mask], mask.nonzero, lambda: x.masked_select(mask), lambda: x.masked_scatter_(mask, x + 1)):
+            with pytest.raises(RuntimeError, match="changed by another thread"):
+                work()

@@ -262,13 +262,18 @@ def count_true(mask, out):
     out[0] = n
 
 
-def true_places(mask, out):
-    """Write the flat indices of the true elements, in order."""
+def true_places(mask, out, found):
+    """Write the flat indices of the true elements, in order, as many as there is room for; found[0] = their number.
+
+    It is another one than was counted where another thread changes the mask meanwhile.
+    """
     k = 0
     for i in range(mask.size):
         if mask[i]:
-            out[k] = i
+            if k < out.size:
+                out[k] = i
             k += 1
+    found[0] = k
 
 
 def unravel(flat, shape, out):

@@ -31,6 +31,10 @@ _INT = np.dtype(np.int64)
 _masks, _picked = Memo(), Memo()
 
 
+def _changed() -> RuntimeError:
+    return RuntimeError("a mask was changed by another thread while its true elements were looked up")
+
+
 def _places_of(mask: Tensor) -> Tensor:
     """Return `true_indices` of a mask whose like was not seen."""
     flat = dense(mask)
@@ -39,10 +43,12 @@ def _places_of(mask: Tensor) -> Tensor:
     launch.escapes("nonzero() or a boolean mask, whose size depends on them")
     out = new_empty((int(found[0]),), dtypes.int64)
     if out._layout.size:
-        _true_places(0, flat, out._data)
+        _true_places(0, flat, out._data, found)
+        if found[0] != out._layout.size:
+            raise _changed()
     layout = mask._layout
     if ordinary(layout) and layout.contiguous and layout.size:
-        _masks.keep((layout,), (_count_true.entry(0, flat, found), _true_places.entry(0, flat, out._data), layout.size))
+        _masks.keep((layout,), (_count_true.entry(0, flat, found), _true_places.entry(0, flat, out._data, found), layout.size))
     return out
 
 
@@ -59,11 +65,13 @@ true_indices: Callable[[Tensor], Tensor] = shortcut(
         "n = found.item()",
         "data = _allocate(n, _INT)",
         "if n:",
-        "    places(at, data)",
+        "    places(at, data, found)",
+        "    if found.item() != n:",
+        "        raise _changed()",
         *tensor_lines("_layout_of((n,), None, _int64)"),
         "return t",
     ],
-    ["return _slow(mask)"], memo=_masks, _slow=_places_of, _INT=_INT, _layout_of=layout_of, _int64=dtypes.int64,
+    ["return _slow(mask)"], memo=_masks, _slow=_places_of, _INT=_INT, _layout_of=layout_of, _int64=dtypes.int64, _changed=_changed,
 )  # fmt: skip
 
 

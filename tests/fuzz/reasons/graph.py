@@ -39,7 +39,7 @@ def _behind_the_graph(case: Case) -> Any:
     """Whether a gradient comes after values were changed which a node keeps here or there."""
     if "value" not in case.kind or not re.search(r"grad|backward", case.statement + case.kind):
         return False
-    if re.search(r"kron\((?s:.)*(\w_\(|\] [-+*/]?= |\.data)", case.before):
+    if re.search(r"kron\((?s:.)*(\w_\(|\.step\(|\] [-+*/]?= |\.data)", case.before):
         return True
     text = f"{case.before}\n{case.statement}"
     if ".data" in text and "create_graph=True" in text:  # what a recorded gradient's nodes keep is the rule's own affair: quotients, powers

@@ -39,6 +39,11 @@ NOTHING = (
              or ("scaled_dot_product_attention" in c.statement and "The size of tensor" in c.mine)),
     ),
     Explained(
+        "heads of nothing",
+        "PyTorch divides by the number of heads of keys and values, which may be 0: it ends in an exception of the processor, or does not look.",
+        lambda c: c.kind == "raised" and c.empty and "must divide the number of heads in query" in c.mine,
+    ),
+    Explained(
         "batches of nothing",
         "PyTorch's attention to no keys has the batch of the queries, though that of the keys may be larger.",
         lambda c: c.kind == "shape" and c.empty and "scaled_dot_product_attention" in c.statement,
