@@ -1,6 +1,7 @@
 """The functions of lists, ``torch._foreach_…``: what an op does, for each tensor.
 
-They are one op a tensor; the library's optimizers update all parameters by one launch and need none of them.
+They are one op a tensor; the library's optimizers update all parameters by one launch and need none of them. What PyTorch keeps for a
+derivative is whole lists, so that a change of any of their tensors is refused before the backward pass of each.
 """
 
 from __future__ import annotations
@@ -9,11 +10,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ops.core.history import check_inplace
+from ..ops.core.recording import guarded
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
 
 _NUMBERS = {"addcdiv": "value", "addcmul": "value"}
 _NAMED = {"maximum": "clamp_min", "minimum": "clamp_max"}
+#: what PyTorch keeps of operands, and of results
+_OPERANDS = frozenset(
+    "abs acos asin atan cos cosh erf erfc lgamma log log10 log1p log2 norm sin sinh add sub mul div maximum minimum clamp_min clamp_max pow "
+    "addcmul addcdiv lerp".split()
+)
+_RESULTS = frozenset("exp expm1 norm reciprocal rsqrt sigmoid sqrt tan tanh".split())
 
 
 def _of(values: Any, i: int) -> Any:
@@ -39,7 +47,14 @@ def _function(name: str) -> Callable[..., Any]:
             for i, t in enumerate(self):
                 check_inplace(t, *[_of(a, i) for a in args])
         results = [_call(plain, inplace, t, [_of(a, i) for a in args], {k: _of(v, i) for k, v in per_tensor.items()}) for i, t in enumerate(self)]
-        return list(results) if inplace else tuple(results)
+        if inplace:
+            return list(results)
+        kept = [t for a in (self, *args) if isinstance(a, (list, tuple)) for t in a] if plain in _OPERANDS else []
+        if plain in _RESULTS or (plain == "pow" and len(kept) > len(self) and isinstance(kept[-1], Tensor)):
+            kept += results
+        for y in results:
+            guarded(y, *kept)
+        return tuple(results)
 
     foreach.__name__ = foreach.__qualname__ = name
     foreach.__doc__ = f"Return `{plain}` of each tensor of the list." if not inplace else f"Do `{op}` on each tensor of the list."

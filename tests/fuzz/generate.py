@@ -282,12 +282,40 @@ def _tame_gradient(t: torch.Tensor, extreme: bool) -> bool:
 
 # ------------------------------------------------------------------------------------------------ functions called a few times
 
+def _of_functions(templates: list[Any], skipped: re.Pattern[str]) -> list[Any]:
+    """Templates without those that ``skipped`` finds, also among the spellings of one op."""
+    kept = [[t for t in found if not skipped.search(t)] if isinstance(found, list) else found for found in templates]
+    return [t for t in kept if t and not (isinstance(t, str) and skipped.search(t))]
+
+
+def _moved(body: tuple[str, ...], setup: list[str]) -> tuple[str, ...]:
+    """A body without the numbers, modules and optimizers that it makes, which the ``setup`` makes instead: so they are what calls have in common."""
+    kept = []
+    for statement in body:
+        first, _, rest = statement.partition("; ")
+        made = re.match(r"v\d+ = (make|fill|torch\.(nn|optim)\.[A-Z]\w*|torch\.nn\.utils\.\w+\.\w+)\(", first)
+        free = not re.search(r"\bv\d+\b|\b[xyz]\b", first.partition(" = ")[2]) and first.count("(") == first.count(")")
+        if made and free and "\n" not in statement:
+            setup.append(first)
+            statement = rest
+        if statement:
+            kept.append(statement)
+
+    def constant(match: re.Match) -> str:
+        setup.append(f"c{len(setup)} = {match[0]}")
+        return f"c{len(setup) - 1}"
+
+    drawn = re.compile(r"\b(?:make|extreme)\(\d+, \([^()]*\), ['\"]\w+['\"]\)")
+    return tuple(drawn.sub(constant, statement) for statement in kept)
+
+
 def calls(seed: str) -> Calls:
     """A function with what it reaches, and a few calls of it."""
     rng = random.Random(f"{seed} third")
     values, uses = rng.choice(THIRD)
     skipped = EAGER if rng.random() < 0.85 else re.compile("$^")
-    body = {k: (w, [t for t in v if not skipped.search(t)]) for k, (w, v) in FAMILIES.items() if k in COMPILED}
+    families = COMPILED if rng.random() < 0.4 else FAMILIES
+    body = {k: (FAMILIES[k][0], _of_functions(FAMILIES[k][1], skipped)) for k in families}
     draw = Draw(seed, body | {"body": (8, BODY), "third": (3, uses)}, refused=0.02)
     rng = draw.rng
     dtype = '"float32"' if rng.random() < 0.5 else '"float64"'
@@ -320,7 +348,11 @@ def calls(seed: str) -> Calls:
     run(draw.statements[-1], draw.space)
     draw.grow(len(draw.statements) + rng.randint(2, 9))
     inner = tuple(s for s in draw.statements[start + 1 :])
+    if rng.random() < 0.8:
+        inner = _moved(inner, setup)
     made = [n for n in draw.tensors() if n.startswith("v")]
+    if rng.random() < 0.8:
+        made = [n for n in made if draw.space[n].requires_grad] or made
     results = tuple(rng.sample(made, min(len(made), rng.randint(1, 3)))) if made else ("x",)
     all_calls = [Call((), first, (rng.choice(PASSES),))]
     for _ in range(rng.randint(3, 5)):

@@ -7,6 +7,7 @@ compiled cannot be watched inside.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import warnings
 from collections.abc import Iterator
@@ -50,9 +51,9 @@ def fit(t, shape):
         t = torch.ones(1, dtype=t.dtype)
     if t.numel() < n:
         t = t.repeat(-(-n // t.numel()))[:n]
-        jitter = 1e3 * JITTER * (1 if t.dtype == torch.float64 else 1e5)
-        moved = np.linspace(0, 0.37, n) + np.random.default_rng(n).standard_normal(n) * jitter
-        t = t + torch.from_numpy(moved).to(t.dtype) if t.is_floating_point() else t
+        moved = torch.linspace(0, 0.37, n, dtype=torch.float64)
+        moved = moved + (moved * 1e4).sin() * 1e3 * JITTER * (1 if t.dtype == torch.float64 else 1e5)
+        t = t + moved.to(t.dtype) if t.is_floating_point() else t
     return t[:n].reshape(shape)
 
 
@@ -157,6 +158,11 @@ class Call:
     after: tuple[str, ...]
 
 
+def _assigned(statements: tuple[str, ...]) -> set[str]:
+    """The names that statements give to something, other than attributes and parts."""
+    return {node.id for s in statements for node in ast.walk(ast.parse(s)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
 @dataclass(frozen=True)
 class Calls:
     """``setup`` at the top, the ``body`` of a function of x, y and z with ``results`` in a container (``form``), and its ``calls``."""
@@ -170,7 +176,8 @@ class Calls:
     def function(self) -> str:
         body = [line for statement in self.body for line in statement.splitlines()]
         given = f"return {self.form.format(', '.join(self.results))}" if self.results else "return ()"
-        return "def step(x, y, z):\n" + "\n".join(f"    {line}" for line in [*body, given])
+        shared = sorted(_assigned(self.setup) & _assigned(self.body))  # which would be the function's own
+        return "def step(x, y, z):\n" + "\n".join(f"    {line}" for line in [*[f"global {n}" for n in shared], *body, given])
 
     def text(self, library: str) -> str:
         lines = [f"import {library}" if library == "torch" else f"import {library} as torch", HEADER, *self.setup, ""]

@@ -441,7 +441,7 @@ def _read_by_several(self: Tensor, index: Any) -> Any:
 def _read_by_tensor(self: Tensor, index: Tensor) -> Tensor:
     """Return self[index] of integers, some of which are counted from the end or out of range."""
     layout = self._layout
-    return pick(self, checked_index(index, layout.shape[0], 0, idle=not layout.size), (0,), 0)
+    return guarded(pick(self, checked_index(index, layout.shape[0], 0, idle=not layout.size), (0,), 0), index)
 
 
 _getitem = shortcut(

@@ -359,10 +359,12 @@ def _cell(kind: str, input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: A
             f"{op}(): input has inconsistent input_size: got {list(x.shape)}, expected (batch, {w_ih.shape[-1]})"
         )
     for i, t in enumerate((h,) if c is None else (h, c)):
-        if tensor_argument(t, op, "hx").ndim != 2 or t.shape[0] != x.shape[0]:
+        if tensor_argument(t, op, "hx").ndim not in (1, 2) or t.shape[0] != x.shape[0]:
             raise RuntimeError(
                 f"{op}(): Input batch size {x.shape[0]} doesn't match hidden{i} batch size (hx of shape {list(t.shape)})"
             )
+        if t.ndim == 1:
+            raise IndexError(f"{op}(): Dimension out of range (expected to be in range of [-1, 0], but got 1) in hidden{i} of shape {list(t.shape)}")
         if t.shape[1] != n:
             raise RuntimeError(f"{op}(): hidden{i} has inconsistent hidden_size: got {t.shape[1]}, expected {n}")
     sizes = launch.constant(np.array([x.shape[0]], np.int64))
