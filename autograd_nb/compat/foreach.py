@@ -17,11 +17,11 @@ from ..tensor import Tensor
 _NUMBERS = {"addcdiv": "value", "addcmul": "value"}
 _NAMED = {"maximum": "clamp_min", "minimum": "clamp_max"}
 #: what PyTorch keeps of operands, and of results
-_OPERANDS = frozenset(
-    "abs acos asin atan cos cosh erf erfc lgamma log log10 log1p log2 norm sin sinh add sub mul div maximum minimum clamp_min clamp_max pow "
-    "addcmul addcdiv lerp".split()
-)
-_RESULTS = frozenset("exp expm1 norm reciprocal rsqrt sigmoid sqrt tan tanh".split())
+_OPERANDS = frozenset([
+    *("abs", "acos", "asin", "atan", "cos", "cosh", "erf", "erfc", "lgamma", "log", "log10", "log1p", "log2", "norm", "sin", "sinh"),
+    *("add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "clamp_max", "pow", "addcmul", "addcdiv", "lerp"),
+])  # fmt: skip
+_RESULTS = frozenset(["exp", "expm1", "norm", "reciprocal", "rsqrt", "sigmoid", "sqrt", "tan", "tanh"])
 
 
 def _of(values: Any, i: int) -> Any:
