@@ -39,6 +39,8 @@ class Adam(Fused):
     tensor([0.9000])
     """
 
+    order = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize")
+
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
@@ -93,6 +95,8 @@ class NAdam(Fused):
     tensor([0.8944])
     """
 
+    order = ("lr", "betas", "eps", "weight_decay", "momentum_decay", "decoupled_weight_decay", "maximize")
+
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
@@ -118,6 +122,8 @@ class RAdam(Fused):
     >>> w.data
     tensor([0.9000])
     """
+
+    order = ("lr", "betas", "eps", "weight_decay", "maximize", "foreach", "capturable", "decoupled_weight_decay")
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,

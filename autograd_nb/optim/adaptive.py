@@ -31,6 +31,8 @@ class RMSprop(Fused):
     tensor([5.9605e-08])
     """
 
+    order = ("lr", "momentum", "alpha", "eps", "centered", "weight_decay")
+
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
         momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
@@ -56,6 +58,8 @@ class Adagrad(Fused):
     >>> w.data
     tensor([0.9000])
     """
+
+    order = ("lr", "lr_decay", "eps", "weight_decay")
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
@@ -89,6 +93,8 @@ class Adadelta(Fused):
     tensor([0.9968])
     """
 
+    order = ("lr", "rho", "eps", "weight_decay", "maximize", "capturable", "foreach")
+
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
         foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
@@ -112,6 +118,8 @@ class Rprop(Fused):
     >>> w.data
     tensor([0.9000])
     """
+
+    order = ("lr", "etas", "step_sizes", "foreach", "maximize", "differentiable", "capturable")
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),

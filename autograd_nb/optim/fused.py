@@ -81,10 +81,12 @@ class Update(Kernel):
 class Stepping(Optimizer):
     """An optimizer that updates the parameters of one group after the other.
 
-    ``options``: the names of the options and their defaults, as ``__init__`` has them.
+    ``options``: the names of the options and their defaults, as ``__init__`` has them. ``order``: the names in the order that a group has them
+    in, as in PyTorch, where that is another one.
     """
 
     options: dict[str, Any] = {}
+    order: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -98,7 +100,7 @@ class Stepping(Optimizer):
         options = {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
         check_flags(options)
         self._check(options)
-        super().__init__(params, options)
+        super().__init__(params, {name: options[name] for name in (*self.order, *options) if name in options})
         if type(self).__module__.startswith(__package__ + "."):  # nobody else's class is looked up
             groups = [{**group, "params": group["params"][: launch.MOST]} for group in self.param_groups]
             foreseen.note("optimizer", type(self).__module__, type(self).__name__, groups)

@@ -194,3 +194,16 @@ def test_states_stand_in_pytorchs_order(name, options):
         optimizer.step()
         found.append([list(state) for state in optimizer.state_dict()["state"].values()])
     assert found[0] == found[1]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", sorted(n for n, c in vars(torch.optim).items() if isinstance(c, type) and n != "Optimizer"))
+def test_options_stand_in_pytorchs_order(name):
+    """In groups, defaults and state dicts, and after these were read."""
+    found = []
+    for library in (torch, ours):
+        p = library.nn.Parameter(library.ones(2, 2))
+        o = getattr(library.optim, name)([p], lr=0.1)
+        o.load_state_dict(o.state_dict())
+        found.append([list(o.defaults), list(o.param_groups[0]), list(o.state_dict()["param_groups"][0])])
+    assert found[0] == found[1]
