@@ -19,12 +19,11 @@ F = SimpleNamespace(**functions("nn.functional"))
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Return numbers and tensors as tensors of one shape. ValueError for anything else."""
+    """Return numbers and tensors as tensors of one shape, numbers in the dtype of the first tensor. ValueError for anything else."""
     if not all(isinstance(v, (Tensor, int, float)) for v in values):
         raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.")
-    like = next((v for v in values if isinstance(v, Tensor) and v.dtype.is_floating_point), None)
-    d = like.dtype if like is not None else dtypes.get_default_dtype()
-    tensors = [v if isinstance(v, Tensor) else T.tensor(float(v), dtype=d) for v in values]
+    d = next((v.dtype for v in values if isinstance(v, Tensor)), dtypes.get_default_dtype())
+    tensors = [v if isinstance(v, Tensor) else T.tensor(v, dtype=d) for v in values]
     return tuple(T.broadcast_tensors(*tensors))
 
 

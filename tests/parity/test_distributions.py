@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import warnings
 from unittest import mock
 
@@ -443,3 +444,19 @@ def test_classes_that_are_modules_too(name):
         return seen
 
     assert begun(ag) == begun(torch)
+
+
+@pytest.mark.parity
+def test_numbers_beside_tensors_take_the_dtype_of_the_first():
+    """1.5 beside integers is 1."""
+    kinds = ["int16", "int64", "float32", "float64", "float16"]
+    for first_kind, last_kind in itertools.product(kinds, kinds):
+        found = []
+        for lib, module in ((torch, theirs), (ag, mine)):
+            a, b = lib.tensor([1, 2], dtype=getattr(lib, first_kind)), lib.tensor([3, 4], dtype=getattr(lib, last_kind))
+            calls = (a, 1.5), (1.5, a), (a, 2), (a, b, 1.5), (a, 2.5, b), (1.5, a, b), (1.5, 2), (True, a)
+            found += [[(str(t.dtype).rsplit(".", 1)[-1], t.tolist()) for t in module.utils.broadcast_all(*given)] for given in calls]
+            found.append([module.Normal(a, 1.5).log_prob(b.double()).tolist(), module.VonMises(a, 1.5).log_prob(b.double()).tolist()])
+        half = len(found) // 2
+        assert found[half:-1] == found[: half - 1], (first_kind, last_kind)
+        np.testing.assert_allclose(found[-1], found[half - 1], rtol=1e-3)

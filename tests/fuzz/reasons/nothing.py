@@ -34,7 +34,8 @@ NOTHING = (
         "nor at their batch.",
         lambda c: c.kind == "raised"
         and c.empty
-        and ("Expected key and value to have the same length" in c.mine or ("bilinear" in c.statement and re.search(r"The size of tensor a \(0\)|weight must have 3 dims", c.mine))
+        and ("Expected key and value to have the same length" in c.mine
+             or ("bilinear" in c.statement and re.search(r"The size of tensor a \(0\)|weight must have 3 dims", c.mine))
              or "query and key to have the same last dim" in c.mine
              or ("scaled_dot_product_attention" in c.statement and "The size of tensor" in c.mine)),
     ),
