@@ -17,7 +17,7 @@ import autograd_nb as torch
 from autograd_nb import config, launch
 from autograd_nb.codegen import threads
 from autograd_nb.codegen.build import compilation, pool
-from autograd_nb.graph import noted
+from autograd_nb.graph import noted, recurring
 
 from .ops.samples import SAMPLES, Sample, tensors
 
@@ -102,6 +102,7 @@ CASES: dict[str, tuple[Callable, list[tuple[int, ...]]]] = {
     "largest of everything": (lambda x: x.amax(), [(3_000_037,)]),
     "softmax": (lambda x: x.softmax(1), [(700, 601)]),
     "softmax in the middle": (lambda x: x.log_softmax(1), [(20, 200, 101)]),
+    "softmax of columns": (lambda x: x.log_softmax(0), [(300, 1301)]),
     "layer norm": (lambda x, w, b: F.layer_norm(x, (601,), w, b), [(700, 601), (601,), (601,)]),
     "batch norm": (
         lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), [(20, 30, 25, 31), (30,), (30,)],
@@ -109,6 +110,8 @@ CASES: dict[str, tuple[Callable, list[tuple[int, ...]]]] = {
     "product": (torch.mm, [(515, 130), (130, 201)]),
     "product of few rows": (lambda x, y: x @ y.t(), [(70, 130), (777, 130)]),
     "product of long and narrow matrices": (lambda x, y: x.t() @ y, [(3001, 60), (3001, 70)]),
+    "product of pairs": (torch.mm, [(700, 2), (2, 601)]),
+    "products of three": (torch.bmm, [(3, 150, 90), (3, 90, 80)]),
     "products": (torch.bmm, [(11, 70, 90), (11, 90, 80)]),
     "large products": (torch.bmm, [(2, 300, 90), (2, 90, 280)]),
     "linear": (F.linear, [(900, 130), (201, 130), (201,)]),
@@ -251,6 +254,25 @@ def test_small_tensors_are_never_split(runs: list[int]) -> None:
     torch.set_num_threads(2)
     with_gradients(flat, random(1000), random(1000))
     assert not runs
+
+
+def test_calls_and_passes_that_recur_are_shared_too(runs: list[int]) -> None:
+    x = random(300, 800).requires_grad_()
+
+    def step() -> bytes:
+        x.grad = None
+        F.layer_norm(x, (800,)).square().mean(0).sum().backward()
+        return x.grad.numpy().tobytes()  # type: ignore[union-attr]
+
+    torch.set_num_threads(1)
+    expected = step()
+    for count in (2, 1, 2):
+        torch.set_num_threads(count)
+        for _ in range(3 * recurring.FIRST):
+            assert step() == expected
+        runs.clear()
+        assert step() == expected
+        assert bool(runs) == (count > 1)
 
 
 def test_a_split_launch_is_observed_as_one() -> None:

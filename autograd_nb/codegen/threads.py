@@ -21,7 +21,7 @@ from ..locks import lock
 from ..shapes import overlaps_itself
 from .build.pool import Pool
 
-ALIGN = 256  #: elements: a multiple of what a vectorised loop takes at once
+ALIGN = 256  #: elements: a multiple of what a vectorised loop takes at once of any dtype
 #: work from which pieces pay for being handed over, which costs some 3 µs; a unit is an element moved in cache, or a few
 #: instructions of a vectorised loop: 0.05 ns
 WORTH = 1 << 18
@@ -107,6 +107,11 @@ def cut(size: int, count: int, step: int = 1) -> Iterator[tuple[int, int]]:
 def pieces(size: int, work: int, step: int = 1) -> Iterator[tuple[int, int]]:
     """Return pieces of ``range(size)`` for as many threads as are allowed."""
     return cut(size, _count(work), step)
+
+
+def aligned(arrays: Sequence[Any]) -> int:
+    """Return how many elements are a multiple of what a vectorised loop over these arrays (or dtypes) takes at once."""
+    return -(-ALIGN // min([a.itemsize for a in arrays] + [4]))
 
 
 def alone(work: int) -> bool:
@@ -228,8 +233,10 @@ def walk(entry: Entry, sizes: Sequence[int], axes: Sequence[int], effort: int, s
         return entry
     inner = len(sizes) - 1
     rooms = [(-(-sizes[a] // (step if a == inner else 1)), a) for a in axes]
-    # the outermost loop with enough steps to share them out evenly, else the one with most
-    axis = next((a for room, a in rooms if room >= EVEN), max(rooms, key=lambda r: r[0], default=(0, -1))[1])
+    # the outermost loop with enough steps to share them out evenly, or with as many for each, else the one with most
+    even = max(settings.threads, 2)
+    most = max(rooms, key=lambda r: r[0], default=(0, -1))[1]
+    axis = next((a for room, a in rooms if room >= EVEN or (room > 1 and not room % even)), most)
     if axis < 0 or max(room for room, a in rooms if a == axis) < 2:
         return entry
     return Walk(entry, len(sizes), axis, step if axis == inner else 1, work)

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, launch
+from ..codegen import threads
 from ..config import settings
 from ..shapes import Dims, Layout
 from . import ownership
 from .collector import living
 from .node import written
 
-ELEMENTS: int = 1 << 18  #: of an array at most: kernels of larger ones take longer than Python does, and may run on several threads
+ELEMENTS: int = 1 << 18  #: of an array at most: kernels of larger ones take longer than Python does
 NUMBERS: int = 256  #: of an array that is compared element by element
 BYTES: int = 1 << 21  #: memory in between that is kept for one
 
@@ -203,9 +204,7 @@ class Notes:
             return
         try:
             first = len(args) - call.outputs
-            self.lines.append((call.entry, [self._argument(a, i >= first or i == call.over) for i, a in enumerate(args)]))
-            if call.parts is not None and len(call.parts(args)) > 1:
-                raise Unfit("several threads share a launch")
+            self.lines.append((_shared(call, args), [self._argument(a, i >= first or i == call.over) for i, a in enumerate(args)]))
         except Unfit as error:
             self.why = str(error)
 
@@ -267,6 +266,23 @@ def observed(notes: Notes) -> Iterator[None]:
         yield
     if place() != (seed, served + len(notes.draws)):
         notes.why = "random numbers"
+
+
+def _shared(call: Any, args: tuple[Any, ...]) -> Callable[..., None]:
+    """Return what repeats a launch: its entry point, or what lets threads share it where they do."""
+    if call.parts is None or len(call.parts(args)) < 2:
+        return call.entry  # type: ignore[no-any-return]
+    split = getattr(call.parts, "__self__", None)
+    if isinstance(split, threads.Split):
+        return split
+
+    def share(*args: Any) -> None:
+        if settings.threads == 1:
+            call.entry(*args)
+        else:
+            threads.run(call.entry, call.parts(args))
+
+    return share
 
 
 class Asked:

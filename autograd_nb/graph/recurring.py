@@ -22,7 +22,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..config import settings
+from ..config import settings, threads_changed
 from ..overriding import Overrides
 from . import ownership
 from .modes import state
@@ -52,6 +52,9 @@ def forget() -> None:
     for table in tables:
         table.clear()
     _held = 0
+
+
+threads_changed.append(lambda number: forget())  # what one thread has launched is not shared
 
 
 def room(held: int) -> bool:

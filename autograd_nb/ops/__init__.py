@@ -52,7 +52,7 @@ from .products import added, einsum, matmul, pairwise
 from .random import draws as random
 from .random import sampling, whole_numbers
 from .reduce import histogram, norms, quantile, scan, segment, statistics, summary, sums
-from .shape import cat, pad, parts, pixels, rearrange, shape, strided
+from .shape import cat, pad, parts, pixels, rearrange, shape, strided, turning
 from .signal import fft, finite_difference, stft, windows
 
 # these are made of the others, and so come last

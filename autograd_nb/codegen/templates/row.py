@@ -389,9 +389,9 @@ class _Interleaved(_Writer):
         self.put(3, [*position, *[self.load(x, "i") for x in p.loads], *p.row_values, *p.lines, *fold_lines])
 
     def loops(self) -> str:
-        text = "    for r in range(outer):\n"
-        text += f"        for rows in range(r * inner, (r + 1) * inner, {BLOCK}):\n"
-        return text + _indent([f"size = min({BLOCK}, (r + 1) * inner - rows)", "at = r * n * inner + rows - r * inner"], 3)
+        text = "    columns = inner if outer > 0 else -outer\n    for r in range(max(outer, 1)):\n"
+        text += f"        for rows in range(r * inner, r * inner + columns, {BLOCK}):\n"
+        return text + _indent([f"size = min({BLOCK}, r * inner + columns - rows)", "at = r * n * inner + rows - r * inner"], 3)
 
 
 def named(f: Callable[..., Any], *parameters: str) -> Callable[..., Any]:
@@ -418,8 +418,8 @@ def row_kernel(
     """Return the source of ``kernel(outer, n, inner, *operands, *outputs)``.
 
     operands, outputs: name -> kind. dtypes: name -> dtype of each. compute: what full and col floats are computed in; None: each
-    formula sees to that. columns: for interleaved rows (inner > 1). kept: what passes hand on, of rows of at most ``longest``
-    elements.
+    formula sees to that. columns: for interleaved rows (inner > 1), of which a negative ``outer`` stands for as many, the first. kept:
+    what passes hand on, of rows of at most ``longest`` elements.
     """
     kinds = {**operands, **outputs, **dict.fromkeys(kept, "kept")}
     w = (_Interleaved if columns else _RowByRow)(kinds, dict(dtypes), list(outputs), compute)

@@ -125,11 +125,12 @@ def arranged(shape: Sequence[int], axes: Sequence[int], strides: Sequence[Sequen
 class FoldKernel:
     """A kernel that folds operands of given dtypes, of whatever sizes: its body is traced once, each text is written once."""
 
-    __slots__ = ("argtypes", "blocks", "body", "effort", "inputs", "name", "results", "scalars", "texts", "totals")
+    __slots__ = ("argtypes", "blocks", "body", "effort", "inputs", "name", "results", "scalars", "step", "texts", "totals")
     name: str
     body: Body
     argtypes: tuple[str, ...]
     effort: int
+    step: int
     scalars: list[bool]
     inputs: int
     results: int
@@ -147,6 +148,7 @@ class FoldKernel:
         types = [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in of.inputs]
         self.argtypes = ("int64[:]", *types, *[f"{loops.storage(layout.dtype.name)}[:]" for layout in of.out_layouts])
         self.effort = self.body.effort()
+        self.step = threads.aligned([layout.dtype for layout in (*of.in_layouts, *of.out_layouts)])  # where kept dims may be cut
         self.scalars = [s.scalar for s in of.inputs] + [False] * len(of.out_layouts)
         self.inputs, self.results = len(of.in_layouts), len(of.results)
         self.texts: dict[tuple[str, str], str] = {}  # by the innermost loop and the operands' strides in it
@@ -171,7 +173,7 @@ class FoldKernel:
 
         def split(entry: Callable[..., Any]) -> Callable[..., Any]:
             axes = [*range(loops.KEPT), *[loops.RANK - 1] * (walk.inner == "kept")]
-            return threads.walk(entry, sizes, axes, self.effort, loops.CHUNK)
+            return threads.walk(entry, sizes, axes, self.effort, self.step)
 
         recipe = of() if launch.observing() and not more else None
         entry = launch.entry(source, "kernel", self.argtypes, self.name, len(layouts) - self.inputs, recipe, split=split)

@@ -179,6 +179,9 @@ def _tensors(text: str, made: str) -> str:
     return "".join(whole)
 
 
+_NUMBER = re.compile(r"-?\d[\d.e-]*|nan").fullmatch
+
+
 def with_example(doc: str | None, name: str, namespaces: tuple[str, ...]) -> str | None:
     """Return a docstring whose first line ends with an equation of values, with a doctest of it.
 
@@ -193,7 +196,7 @@ def with_example(doc: str | None, name: str, namespaces: tuple[str, ...]) -> str
     if not found or not equals or not (given.startswith(short + "(") or (given[0] == "[" and f"].{short}(" in given)):
         return doc
     home = "" if given[0] == "[" else "torch." if space in ("", "torch") else f"torch.{space}."
-    if home and re.fullmatch(r"-?\d[\d.e-]*|nan", result):
+    if home and _NUMBER(result):
         result = f"tensor({result})"
     elif not result.startswith("torch."):
         result = _tensors(result, "tensor")
@@ -215,7 +218,7 @@ def register(
     namespaces: tuple[str, ...] = ("torch",), aliases: tuple[str, ...] = (), **info: Any,
 ) -> Callable[..., Any]:  # fmt: skip
     """Enter an op into the table, and attach it to Tensor as a method of its name and aliases."""
-    own, inner = name.rpartition(".")[2], unwrap(call)
+    own, inner = name.rpartition(".")[2], unwrap(call) if hasattr(call, "__wrapped__") else call
     if own[0] != "_" and inner.__class__ is FunctionType and inner.__qualname__[0] == "_":
         inner.__qualname__ = own  # type: ignore[attr-defined]  # so that Python's messages say what the user has called
     call = numpy_names(call, {} if name in _PYTHONS else None, name)

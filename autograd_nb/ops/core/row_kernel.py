@@ -122,6 +122,12 @@ class _Rows(threads.Split):
         work = self.work(outer, n, inner)
         if work < threads.WORTH:
             return [args]
+        if outer == 1 and inner > 1:
+            step = threads.aligned([a for a in args[3:] if isinstance(a, np.ndarray)])
+            return [
+                (begin - end, n, inner, *[a[begin:] if kind in ("full", "row") else a for a, kind in zip(args[3:], self.kinds, strict=True)])
+                for begin, end in threads.pieces(inner, work, step)
+            ]
         strides = [{"full": n * inner, "row": inner}.get(kind, 0) for kind in self.kinds]
         return threads.rows(args, (0, 0, *strides), work, together(n) if inner == 1 else 1)
 

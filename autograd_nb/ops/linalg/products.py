@@ -15,7 +15,7 @@ from ..creation.cast import clone
 from ..products.matmul import matmul, mm
 from ..reduce.sums import sum as sum_
 from ..shape.parts import diagonal as _diagonal
-from ..shape.rearrange import roll
+from ..shape.turning import roll
 from .common import expected_kind, given, same_dtype, scalar_name
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int"}

@@ -21,6 +21,7 @@ _MATMUL = launch.Kernel("products.matmul", "matmul")
 _TILED = launch.Kernel("products.tiled", "matmul")
 _LARGE_TILED = launch.Kernel("products.tiled", "matmul_large")
 _VECTOR = launch.Kernel("products.tiled", "vector")
+_TILES = (_TILED, _LARGE_TILED)  #: whose elements are the same in whatever block they are computed
 LAID_OUT = 1 << 23  #: products of two elements from which on rows of the first matrix are laid side by side; in smaller ones that gains nothing
 
 
@@ -58,6 +59,26 @@ def _kernel(d: dtypes.dtype, m: int, n: int, k: int) -> launch.Kernel:
     return _LARGE_TILED if m * n * k >= LAID_OUT and n > 32 else _TILED
 
 
+def _work(m: int, n: int, k: int) -> int:
+    """Return what a product of floats costs, see `threads.WORTH`."""
+    return m * n * k // 4 + threads.COPIED * (m * n + m * k + k * n)
+
+
+def _tile_pieces(m: int, n: int, k: int) -> list[tuple[int, int, int, int]]:
+    """Return (first row, end, first column, end) of what threads compute of a product of `_TILES`; one where it is too little to share."""
+    if threads.alone(_work(m, n, k)):
+        return [(0, m, 0, n)]
+    count = threads.settings.threads
+    if m >= n:
+        return [(r, e, 0, n) for r, e in threads.cut(m, count, 16)]
+    return [(0, m, s, e) for s, e in threads.cut(n, count, 32)]
+
+
+def _summed(d: dtypes.dtype, m: int, n: int, k: int) -> bool:
+    """Return whether a product is the sum of products of parts, see `_of_sums`."""
+    return max(m, n) < BLOCK and k >= 2 * LONG and d.category >= 2 and m * n * k >= LARGE
+
+
 def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     """Return a (B × m × k) times b (B × k × n), batches of stride 0 allowed; added to ``out`` when given (dense, no history)."""
     d = a.dtype
@@ -78,10 +99,10 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     left, right, result = a._data, b._data, out._data
     rows, columns = _blocks(m, n)
     args = (batch, m, n, k, sa, a0, a1, sb, b0, b1, m * n, n, rows, columns, accumulate, left, right, result)
-    if batch * m * n * k < LARGE:
+    if batch * m * n * k < LARGE and (kernel not in _TILES or threads.alone(batch * _work(m, n, k))):
         kernel(d, *args)
         return out
-    if batch == 1 and max(m, n) < BLOCK and k >= 2 * LONG and d.category >= 2 and not accumulate:
+    if batch == 1 and _summed(d, m, n, k) and not accumulate:
         return _of_sums(kernel, a, b, m, n, k)
 
     def part(args: tuple[Any, ...], i: int, batch: int, r: int, m: int, s: int, n: int) -> tuple[Any, ...]:
@@ -90,20 +111,27 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
         return (batch, m, n, *args[3:-3], *moved)
 
     def parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        if batch >= 8 or (rows == m and columns == n):
-            return [part(args, i, end - i, 0, m, 0, n) for i, end in threads.pieces(batch, threads.MANY)]
-        places = [(i, r, s) for i in range(batch) for r in range(0, m, rows) for s in range(0, n, columns)]
-        return [part(args, i, 1, r, min(rows, m - r), s, min(columns, n - s)) for i, r, s in places]
+        work = batch * _work(m, n, k)
+        if batch >= 8 or (rows == m and columns == n and kernel not in _TILES):
+            return [part(args, i, end - i, 0, m, 0, n) for i, end in threads.pieces(batch, work)]
+        if kernel in _TILES:
+            places = _tile_pieces(m, n, batch * k)
+        else:
+            places = [(r, min(r + rows, m), s, min(s + columns, n)) for r in range(0, m, rows) for s in range(0, n, columns)]
+        return [part(args, i, 1, r, e - r, s, f - s) for i in range(batch) for r, e, s, f in places]
 
     kernel.split(d, args, parts)
     return out
 
 
 class ProductPlan:
-    """The way in which two matrices are multiplied in one small launch; for `known` calls the entry points of that kernel, and of the one that
-    writes a row into each of the product's before."""
+    """The way in which two matrices are multiplied, in one launch or one that threads share; for `known` calls the entry points of that kernel,
+    and of the one that writes a row into each of the product's before.
 
-    __slots__ = ("carrier", "entry", "fill", "kernel", "layout", "numbers", "op", "rows", "size")
+    ``pieces``: (numbers of its launch, the first elements of a, b and the product) of what each thread does.
+    """
+
+    __slots__ = ("carrier", "entry", "fill", "kernel", "layout", "numbers", "op", "pieces", "rows", "size")
     numbers: tuple[int, ...]
     kernel: launch.Kernel
     layout: Layout
@@ -120,14 +148,31 @@ class ProductPlan:
         self.numbers = (1, m, n, k, 0, a0, a1, 0, b0, b1, m * n, n, *_blocks(m, n))
         self.kernel, self.layout, self.carrier = _kernel(d, m, n, k), layout_of((m, n), None, d), d.carrier
         self.rows, self.size = m, m * n
+        self.pieces: list[tuple[tuple[int, ...], int, int, int]] = []
+        places = _tile_pieces(m, n, k) if self.kernel in _TILES else []
+        if len(places) > 1:
+            self.pieces = [((1, e - r, f - s, *self.numbers[3:]), r * a0, s * b1, r * n + s) for r, e, s, f in places]
         self.entry: Any = None
         self.fill: Any = None
 
     def __call__(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
         """Return the product, added to ``out`` when given."""
         t = make(launch.empty(self.size, self.carrier), self.layout, [0, 0]) if out is None else out
-        self.kernel(self.layout.dtype, *self.numbers, out is not None, a._data, b._data, t._data)
+        args = (*self.numbers, out is not None, a._data, b._data, t._data)
+        if self.pieces:
+            self.kernel.split(self.layout.dtype, args, self.parts)
+        else:
+            self.kernel(self.layout.dtype, *args)
         return t
+
+    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Return the arguments of the launches of the pieces."""
+        add, a, b, out = args[-4:]
+        return [(*numbers, add, a[i:], b[j:], out[p:]) for numbers, i, j, p in self.pieces]
+
+    def shared(self, *args: Any) -> None:
+        """Run the launches of the pieces."""
+        threads.run(self.kernel.entry(self.layout.dtype), self.parts(args))  # type: ignore[arg-type]
 
 
 def _turned(layout: Layout) -> Layout:
@@ -139,15 +184,18 @@ _TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
 
 @planned
 def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
-    """Return the plan for A·B ("nn"), A·Bᵀ ("nt") or Aᵀ·B ("tn"); None where that needs a copy, a cast or several threads."""
+    """Return the plan for A·B ("nn"), A·Bᵀ ("nt") or Aᵀ·B ("tn"); None where that needs a copy, a cast or blocks."""
     first, second = (_turned(layout) if turn else layout for layout, turn in zip((la, lb), _TURNS[kind], strict=True))
     return _new_plan(first, second)
 
 
 def _new_plan(first: Layout, second: Layout) -> ProductPlan | None:
     (m, k), n = first.shape, second.shape[1]
-    fits = not first.dtype.is_half and m * n * k < LARGE and _readable(first) and _readable(second)
-    return ProductPlan(first, second) if fits else None
+    if first.dtype.is_half or not _readable(first) or not _readable(second):
+        return None
+    if m * n * k >= LARGE and (_kernel(first.dtype, m, n, k) not in _TILES or _summed(first.dtype, m, n, k)):
+        return None
+    return ProductPlan(first, second)
 
 
 def _multiplied(a: Tensor, b: Tensor, kind: str) -> Tensor:
@@ -187,7 +235,8 @@ def _with_entry(plan: ProductPlan | None) -> ProductPlan | None:
     if plan is None or plan.size * plan.carrier.itemsize >= launch.BIG:
         return None
     if plan.entry is None:
-        plan.entry = plan.kernel.entry(plan.layout.dtype)
+        entry = plan.kernel.entry(plan.layout.dtype)
+        plan.entry = plan.shared if entry is not None and plan.pieces else entry
     return None if plan.entry is None else plan
 
 
@@ -215,7 +264,7 @@ def known_product(
     return decorate
 
 
-LARGE = 1 << 22  #: multiplications from which a product pays for being shared by threads
+LARGE = 1 << 22  #: multiplications from which a product is shared by threads in blocks that depend on its sizes
 BLOCK = 256  #: rows or columns that one more block of a product may have
 LONG = 1024  #: terms from which part of a sum of products pays for memory of its own
 
@@ -238,7 +287,7 @@ def _of_sums(kernel: launch.Kernel, a: Tensor, b: Tensor, m: int, n: int, k: int
 def _blocks(m: int, n: int) -> tuple[int, int]:
     """Return the rows and columns of the blocks in which a product is computed.
 
-    They depend on the sizes only and not on the threads: to BLAS a block is a product of its own, whose rounding may differ.
+    They depend on the sizes only and not on the threads: to BLAS a block is a product of its own, whose rounding may differ. (`_TILES` need none.)
     """
     if max(m, n) <= BLOCK:
         return m, n

@@ -1,4 +1,4 @@
-"""Rearranging, repeating and joining: flip, roll, triangles, diagonals, grids, stacks, and views written into copies."""
+"""Repeating and joining: triangles, diagonals, grids, stacks, and views written into copies."""
 
 from __future__ import annotations
 
@@ -6,160 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes
-from ...codegen import threads
 from ...errors import warn_user
-from ...launch import Kernel, empty
-from ...shapes import Layout, as_int, as_shape, is_expanded, layout_of, numel, wrap_dim, wrap_dims
+from ...launch import Kernel
+from ...shapes import as_int, is_expanded, wrap_dim
 from ...strides import packed
-from ...tensor import Tensor, make
-from ..core.call_path import planned
+from ...tensor import Tensor
 from ..core.inplace import in_place
-from ..core.numbers import several_argument, text_argument
+from ..core.numbers import text_argument
 from ..core.recording import fresh, kind_among, need_numbers, no_complex_derivative, not_for_barebone, not_for_lost, store
 from ..core.registry import OPS, public
 from ..core.structured import none_given, structured, tensor_argument, tensors_argument
 from ..core.views import memoized_view
-from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again, placed
+from ..creation.cast import cast, clone, contiguous, copied, dense, placed
 from ..creation.create import as_tensor, new_empty, new_full
 from .cat import cat, check_joined, stack
 from .parts import _diagonal, _diagonal_backward, _select, _slice, slices
-from .shape import _transpose, expand, reshape, unsqueeze
+from .shape import expand, reshape, unsqueeze
 from .strided import copied_with_gaps
 
-_flip_kernel = Kernel("indexing.index", "flip")
-_roll_kernel = Kernel("indexing.index", "roll")
 _triangle = Kernel("indexing.index", "triangle")
 _triangle_places = Kernel("indexing.index", "triangle_places")
 _repeats = Kernel("indexing.index", "repeats")
-
-
-# ------------------------------------------------------------------------------------------------- flip and roll
-
-
-@planned
-def _sizes(layout: Layout, d: int) -> tuple[tuple[int, int, int], Layout]:
-    """Return what lies before, along and behind ``d``, and the layout of the result."""
-    shape = layout.shape
-    return (numel(shape[:d]), shape[d], numel(shape[d + 1 :])), layout_of(shape, None, layout.dtype)
-
-
-def _along(kernel: Kernel, x: Tensor, d: int, *more: Any) -> Tensor:
-    sizes, layout = _sizes(x._layout, d)
-    carrier = layout.dtype.carrier
-    data = empty(layout.size, carrier)
-    if layout.size:
-        _, n, inner = sizes
-        kernel.rows(carrier, (0, 0, *[0] * len(more), n * inner, n * inner), threads.COPIED * layout.size, *sizes, *more, dense(x), data)
-    return make(data, layout, [0, 0])
-
-
-@structured(x=lambda g, dims: _flip(g, dims), node="FlipBackward0", linear="jointly", batch="shift", samples="x(3, 4).flip(1)")
-def _flip(x, dims):
-    y, order = in_memory_order(x)
-    for d in dims:
-        y = _along(_flip_kernel, y, d if order is None else order.index(d))
-    return in_order_again(y, order) if dims else copied(x)
-
-
-@public()
-def flip(input, *axes, dims: int | Sequence[int] | None = None):
-    """Return the elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice; flip([1, 2, 3], (0,)) = [3, 2, 1].
-
-    Derivative: the gradient, reversed along the same dims.
-    """
-    x = tensor_argument(input, "flip")
-    if not axes and dims is None:
-        raise TypeError("flip() missing 1 required positional arguments: \"dims\"")
-    return _flip(x, wrap_dims(as_shape(axes if dims is None else (dims,), "dims"), x.ndim, "dims"))
-
-
-@public()
-def fliplr(input):
-    """Return `flip` of dim 1. RuntimeError for fewer than 2 dims; fliplr([[1, 2], [3, 4]]) = [[2, 1], [4, 3]]."""
-    if tensor_argument(input, "fliplr").ndim < 2:
-        raise RuntimeError(f"Input must be >= 2-d. (input.shape={list(input.shape)})")
-    return flip(input, 1)
-
-
-@public()
-def flipud(input):
-    """Return `flip` of dim 0. RuntimeError for 0-d tensors; flipud([[1, 2], [3, 4]]) = [[3, 4], [1, 2]]."""
-    if tensor_argument(input, "flipud").ndim < 1:
-        raise RuntimeError("Input must be >= 1-d. (input is 0-d)")
-    return flip(input, 0)
-
-
-@structured(
-    x=lambda g, shifts, dims: _roll(g, tuple(-s for s in shifts), dims), node="RollBackward0",
-    linear="jointly", batch="shift",
-    samples="x(3, 4).roll((1, 2), (0, 1))",
-)
-@images(4, 5)
-def _roll(x, shifts, dims):
-    for s, d in zip(shifts, dims, strict=True):
-        x = _along(_roll_kernel, x, d, s % x.shape[d] if x.shape[d] else 0)
-    return x
-
-
-@structured(
-    x=lambda g, shift: _roll_flat(g, -shift), node="RollBackward0", linear="jointly", batch="samples", samples="x(3, 4).roll(5)",
-)
-def _roll_flat(x, shift):
-    """Return all elements in C order, moved (no view of a flat result, as it would be by `reshape`)."""
-    flat = _along(_roll_kernel, reshape(x, -1), 0, shift % x._layout.size if x._layout.size else 0)
-    return make(dense(flat), layout_of(x.shape, None, x.dtype), [0, 0])
-
-
-@public()
-def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None):
-    """Return the elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front.
-
-    Derivative: the gradient, moved back.
-
-    Without ``dims`` on the flattened tensor. RuntimeError when their numbers differ.
-
-    >>> torch.roll(torch.tensor([1, 2, 3]), 1)
-    tensor([3, 1, 2])
-    """
-    x = tensor_argument(input, "roll")
-    amounts = as_shape((shifts,), "shifts")
-    if not amounts:
-        raise RuntimeError("`shifts` required")
-    if not all(-(1 << 63) <= amount < 1 << 63 for amount in amounts):
-        raise ValueError(f"roll(): Overflow when unpacking long long (shifts={shifts})")
-    where = () if dims is None else as_shape((dims,), "dims")
-    if not all(-(1 << 63) <= d < 1 << 63 for d in where):
-        raise ValueError(f"roll(): Overflow when unpacking long long (dims={dims})")
-    if not where and len(amounts) == 1:
-        return _roll_flat(x, amounts[0])
-    if len(where) != len(amounts):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:{len(where)}")
-    if not x.ndim:
-        raise IndexError(f"Dimension specified as {where[0]} but tensor has no dimensions")
-    if not x._layout.size:  # where PyTorch does not look at the dims
-        return x.clone()
-    return _roll(x, amounts, tuple(wrap_dim(d, x.ndim, "dims") for d in where))
-
-
-@public()
-def rot90(input, k=1, dims=(0, 1)):
-    """Return the tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second; rot90([[1, 2], [3, 4]]) = [[2, 4], [1, 3]]."""
-    x, dims = tensor_argument(input, "rot90"), several_argument(dims, "rot90", "dims")
-    if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if x.ndim < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {x.ndim}")
-    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == x.ndim:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    a, b = (wrap_dim(d, x.ndim, "dims") for d in dims)
-    k = as_int(k, "k") % 4
-    if k == 1:
-        return copied(_transpose(flip(x, b), a, b))
-    if k == 2:
-        return flip(x, a, b)
-    if k == 3:
-        return copied(_transpose(flip(x, a), a, b))
-    return clone(x)
 
 
 # -------------------------------------------------------------------------------------------- triangles, diagonals

@@ -24,7 +24,7 @@ from ..creation.cast import cast, dense, placed
 from ..creation.create import new_full
 from ..creation.ranges import arange
 from ..elementwise.complex import real
-from ..shape.rearrange import roll
+from ..shape.turning import roll
 
 _C2C, _R2C, _C2R = Kernel("fft", "c2c"), Kernel("fft", "r2c"), Kernel("fft", "c2r")
 MANY = 1 << 16  #: elements from which several threads are worth being woken
