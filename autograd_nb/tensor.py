@@ -118,11 +118,11 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     def requires_grad(self, value: bool) -> None:
         if value and _stays_inside(self):
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        set_requires_grad(self, value)
+        set_requires_grad(self, value, "only Tensors of floating point and complex")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set ``requires_grad`` in place; the tensor."""
-        set_requires_grad(self, requires_grad)
+        set_requires_grad(self, requires_grad, "only Tensors of floating point")
         return self
 
     @property
@@ -441,7 +441,8 @@ def _stays_inside(t: Tensor) -> bool:
     return t._rg and t._edge is not None and t._edge.__class__ is not Nowhere
 
 
-def set_requires_grad(t: Tensor, value: bool) -> None:
+def set_requires_grad(t: Tensor, value: bool, which: str = "Only Tensors of floating point and complex") -> None:
+    """Let a leaf require grad, or not. ``which``: how PyTorch's refusal begins, where tensors are made, by a method, and by assignment."""
     if value not in (True, False):
         raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
     if t._edge.__class__ is Nowhere:
@@ -457,7 +458,7 @@ def set_requires_grad(t: Tensor, value: bool) -> None:
         return
     if value and not (t.dtype.is_floating_point or t.dtype.is_complex):
         raise RuntimeError(
-            f"only Tensors of floating point dtype can require gradients (this one is {t.dtype}; use .float() first)"
+            f"{which} dtype can require gradients (this one is {t.dtype}; use .float() first)"
         )
     if value and not state.inference and t._version_[0] < 0:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")

@@ -7,6 +7,7 @@ import collections
 import io
 import itertools
 import pickle
+import tempfile
 import warnings
 
 import pytest
@@ -161,3 +162,32 @@ def test_slopes_below_zero_in_place_name_the_remedy():
         y = lib.nn.functional.leaky_relu_(lib.ones(2, requires_grad=True) * 1, -2.0)
         with pytest.raises(RuntimeError, match="call out-of-place version"):
             y.sum().backward()
+
+
+PARTS = ("inf + 1j", "1 + inf * 1j", "-inf", "nan + 1j", "1e308 + 1e308j", "2 - 3j", "complex(inf, inf)")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ("complex64", "complex128"))
+def test_means_of_complex_infinities_are_complex_quotients(dtype):
+    """A mean is a total over a complex count: an infinite part makes nan of the other, in one number as in rows of several."""
+    before = "inf, nan = float('inf'), float('nan')"
+    check({
+        f"{how} of {n} times {part}": f"x = t.tensor([{part}] * {n}, dtype=t.{dtype}).reshape({n}, 1); r = {how}"
+        for part in PARTS for n in (1, 2, 17) for how in ("x.mean()", "x.mean(0)", "x.mean(1)", "x.T.mean((0, 1), keepdim=True)")
+    }, before)  # fmt: skip
+
+
+def test_a_temporary_file_that_is_open_has_what_is_saved():
+    for lib in (ours, torch):
+        with tempfile.NamedTemporaryFile() as file:
+            lib.save({"x": lib.ones(2)}, file.name)
+            assert lib.load(io.BytesIO(file.read()))["x"].tolist() == [1, 1]
+
+
+def test_an_empty_file_stays_empty_where_saving_fails(tmp_path):
+    path = tmp_path / "empty.pt"
+    path.touch()
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        ours.save({"f": lambda: 0}, path)
+    assert path.read_bytes() == b""

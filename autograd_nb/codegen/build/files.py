@@ -45,7 +45,10 @@ def _look(mode: int, name: Any) -> None:
 
 @contextmanager
 def replacing(path: Any) -> Iterator[BinaryIO]:
-    """Give a file that takes the place of ``path`` when the block ends without error; what ``path`` links to is replaced, not the link."""
+    """Give a file that takes the place of ``path`` when the block ends without error; what ``path`` links to is replaced, not the link.
+
+    An empty file is written to itself, as nothing of it can be lost: whoever made a temporary one and holds it open reads what was written.
+    """
     path = Path(os.path.realpath(os.fspath(path)))
     folder = path.parent
     if not folder.is_dir():
@@ -53,6 +56,14 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
     if path.exists() and not path.is_file():  # a device or a pipe is written to (and a folder refuses)
         with open(path, "wb") as file:
             yield file
+        return
+    if path.exists() and not path.stat().st_size:
+        with open(path, "wb") as file:
+            try:
+                yield file
+            except BaseException:
+                file.truncate(0)
+                raise
         return
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))

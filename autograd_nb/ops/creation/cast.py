@@ -302,6 +302,14 @@ def is_meta(value: Any) -> bool:
     return False
 
 
+def strided_only(layout: Any) -> None:
+    """Refuse a ``layout`` that is not `strided`, where a tensor is made: TypeError for what is no layout."""
+    if type(layout).__name__ != "layout":
+        raise TypeError(f"argument 'layout' must be torch.layout, not {type(layout).__name__}")
+    if str(layout) != "torch.strided":
+        raise NotImplementedError(f"layout={layout}: this is not implemented for sparse types; make a dense tensor sparse by .to_sparse()")
+
+
 def placed(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a function that makes tensors: its ``device`` is looked at, and what is made on "meta" has no numbers."""
     make = numpy_names(function)  # (the table takes a decorated function as it is)

@@ -27,7 +27,7 @@ from ..core.recording import check_output, fit_output, made_in, mark_inference
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from . import nested
-from .cast import as_device, cast, format_name, is_meta, placed
+from .cast import as_device, cast, format_name, is_meta, placed, strided_only
 
 _dtype = dtype
 
@@ -389,6 +389,8 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
     memo = Memo()
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
+        if layout is not None:
+            strided_only(layout)
         given = tensor_argument(input, name)._layout
         d = _options(dtype or given.dtype, device)
         if memory_format is None and given.contiguous:
@@ -413,8 +415,8 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
         first=[
             "if device is not None and _is_meta(device):",
             "    return _on_meta(_like(input, dtype=dtype, requires_grad=requires_grad))",
-            "if memory_format is not None:",
-            "    return _like(input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)",
+            "if memory_format is not None or layout is not None:",
+            "    return _like(input, dtype=dtype, device=device, requires_grad=requires_grad, layout=layout, memory_format=memory_format)",
         ],
         function=like, **_COPY_NAMES, _like=like,
     )  # fmt: skip
@@ -426,8 +428,8 @@ def _filled(name: str, value: Any) -> Any:
     ):  # fmt: skip
         if size is not None:
             args = (size,)
-        if layout is not None and str(layout) != "torch.strided":
-            raise NotImplementedError(f"{name}(layout={layout}): this is not implemented for sparse types; make a dense tensor sparse by .to_sparse()")
+        if layout is not None:
+            strided_only(layout)
         shape = as_shape(args, op=name)
         check_sizes(shape)
         if out is not None:
@@ -446,6 +448,8 @@ def _filled(name: str, value: Any) -> Any:
     public(method=False, name=name + "_like")(_filled_like(name + "_like", make_filled, value))
 
     def new(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+        if layout is not None:
+            strided_only(layout)
         if kw:
             refuse_keywords(f"Tensor.new_{name}", kw, ("size", "dtype", "layout", "device", "requires_grad", "pin_memory"))
         elif not size:
@@ -469,6 +473,8 @@ empty: Any = _filled("empty", None)
 @repeated
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a tensor of ``size`` filled with one number; its dtype follows the number; full((2,), 7) = [7, 7]."""
+    if layout is not None:
+        strided_only(layout)
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not int (size={size})")
     shape = as_shape((size,))
@@ -483,8 +489,10 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 
 
 @public(method=False)
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Return `full` with the shape, dtype and order of dims of another tensor."""
+    if layout is not None:
+        strided_only(layout)
     x = tensor_argument(input, "full_like")
     d = as_dtype(dtype) if dtype is not None else x.dtype
     y = full(x.shape, fill_value, dtype=d, device=device, requires_grad=requires_grad and x._layout.contiguous)
@@ -495,9 +503,9 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
 
 
 @public(namespaces=())
-def new_full_(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+def new_full_(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return `full` with this tensor's dtype."""
-    return self._beside(full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad))
+    return self._beside(full(size, fill_value, dtype=dtype or self.dtype, layout=layout, device=device, requires_grad=requires_grad))
 
 
 Tensor.new_full = new_full_  # type: ignore[attr-defined]
@@ -521,29 +529,35 @@ def new(self, *args, size=None, device=None):
 
 @public(method=False)
 @placed
-def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size.
 
     >>> torch.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
+    if layout is not None:
+        strided_only(layout)
     shape, steps = as_shape((size,)), as_shape((stride,))
     check_sizes(shape)
     if any(s < 0 for s in steps):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
-    layout: Layout = layout_of(shape, steps, _options(dtype, device))
-    return _finish(make(launch.empty(max(layout.extent, 0), layout.dtype.carrier), layout, [0, 0]), requires_grad)
+    found: Layout = layout_of(shape, steps, _options(dtype, device))
+    return _finish(make(launch.empty(max(found.extent, 0), found.dtype.carrier), found, [0, 0]), requires_grad)
 
 
 @public(namespaces=())
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return `empty_strided` with this tensor's dtype."""
+    if layout is not None:
+        strided_only(layout)
     return empty_strided(size, stride, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 @public(method=False, differentiable=False)
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return uninitialised memory of shape ``size`` whose dims lie in memory in the order ``physical_layout``, outermost first."""
+    if layout is not None:
+        strided_only(layout)
     shape, order = as_shape((size,)), as_shape((physical_layout,), "physical_layout")
     if len(shape) != len(order):
         raise RuntimeError(
@@ -566,6 +580,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 @placed
 def scalar_tensor_(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise; scalar_tensor(3.0) = tensor(3.)."""
+    if layout is not None:
+        strided_only(layout)
     number = s.item() if isinstance(s, Tensor) else s
     if isinstance(number, complex) and dtype is None:
         dtype = dtypes.get_default_dtype().to_complex()

@@ -31,7 +31,7 @@ from ..core.numbers import float_argument
 from ..core.recording import made_in, not_for_barebone, store, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
-from ..creation.cast import format_name, is_meta
+from ..creation.cast import format_name, is_meta, strided_only
 from ..creation.create import _finish, new_empty, on_meta
 from .generator import default_generator, stream
 
@@ -189,13 +189,15 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
         "*size, generator=None, names=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw",
         "key, dtype", _DRAWING, ["return _miss(key, size, generator, None, dtype, requires_grad, kw)"], memo=memo,
         first=[
+            "if layout is not None:",
+            "    _strided_only(layout)",
             "if device is not None and _is_meta(device):",
             "    return _on_meta(_miss(None, size, generator, None, dtype, requires_grad, kw))",
             "if out is not None or kw:",
             "    return _miss(None, size, generator, out, dtype, requires_grad, kw)",
         ],
         before=written_lines("size"),
-        _miss=miss, _is_meta=is_meta, _on_meta=on_meta, **_DRAWING_NAMES,
+        _miss=miss, _is_meta=is_meta, _on_meta=on_meta, _strided_only=strided_only, **_DRAWING_NAMES,
     )  # fmt: skip
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = doc, __name__
@@ -269,7 +271,7 @@ def _drawing_like(law: Law) -> Callable[..., Any]:
             return t
 
         return shortcut(
-            "input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None",
+            "input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False",
             "input._layout, dtype", _DRAWING, ["return _miss(input, generator, dtype, requires_grad)"], memo=memo,
             first=[
                 "if layout is not None or device is not None or memory_format is not None:",
@@ -284,15 +286,19 @@ def _drawing_like(law: Law) -> Callable[..., Any]:
 
 @public(method=False)
 @_drawing_like(_UNIT)
-def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Return `rand` with the shape, dtype and order of dims of another tensor."""
+    if layout is not None:
+        strided_only(layout)
     return _drawn_like("rand_like", rand, input, generator, dtype, device, requires_grad, memory_format)
 
 
 @public(method=False)
 @_drawing_like(_STANDARD)
-def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Return `randn` with the shape, dtype and order of dims of another tensor."""
+    if layout is not None:
+        strided_only(layout)
     return _drawn_like("randn_like", randn, input, generator, dtype, device, requires_grad, memory_format)
 
 

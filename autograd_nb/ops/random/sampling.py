@@ -14,7 +14,7 @@ from ...tensor import Tensor
 from ..core.recording import check_output, fresh, made_in, not_for_barebone, store
 from ..core.registry import public
 from ..core.structured import Structured, structured, tensor_argument
-from ..creation.cast import cast, dense, placed
+from ..creation.cast import cast, dense, placed, strided_only
 from ..creation.create import _finish, new_empty
 from .draws import (
     _BERNOULLI,
@@ -127,6 +127,10 @@ def normal(
     >>> torch.normal(torch.tensor([1., 2.]), torch.tensor([0., 0.]))
     tensor([1., 2.])
     """
+    if layout is not None:
+        strided_only(layout)
+    if size is not None:  # tensors without dims are numbers there
+        mean, std = (x.item() if isinstance(x, Tensor) and not x.ndim and not x.requires_grad else x for x in (mean, std))
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
             raise TypeError("normal() needs a size when mean and std are numbers, as in normal(0.0, 1.0, (3,))")
@@ -136,7 +140,7 @@ def normal(
         values = _number("normal", "mean", mean), _check_std(_number("normal", "std", std))
         return _new(shape, d, _NORMAL, generator, out, requires_grad, "normal", *values)
     if size is not None:
-        raise TypeError("normal() takes a size only when mean and std are numbers")
+        raise TypeError("normal() received an invalid combination of arguments: it takes a size only when mean and std are numbers")
     n, drawn = ("mean", mean) if isinstance(mean, Tensor) else ("std", std)
     if isinstance(out, Tensor) and drawn.dtype.category < 2:
         n, drawn = "out", out  # (PyTorch draws in the output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...codegen.formula.namespace import m
+from ...codegen.formula.symbols import COMPONENT
 from ...codegen.templates.loops import SUM
 from ...shapes import as_shape
 from ...tensor import Tensor
@@ -28,8 +29,13 @@ def sum(x):
     return x
 
 
+def _mean(total, count):
+    """Return a share of the total: of a complex one by the rule of complex quotients, as in PyTorch (infinities make nan of the other part)."""
+    return total / m.complex(count, 0.0) if getattr(total, "dtype", "") in COMPONENT else total / count
+
+
 @reduction(
-    SUM, finish=lambda total, count: total / count, grad=lambda g, count: g * (1.0 / count), linear="jointly", accepts="float",
+    SUM, finish=_mean, grad=lambda g, count: g * (1.0 / count), linear="jointly", accepts="float",
     typed=True,
 )  # fmt: skip
 def mean(x):

@@ -17,7 +17,7 @@ from ..core.recording import fresh, kind_among, need_numbers, no_complex_derivat
 from ..core.registry import OPS, public
 from ..core.structured import none_given, structured, tensor_argument, tensors_argument
 from ..core.views import memoized_view
-from ..creation.cast import cast, clone, contiguous, copied, dense, placed
+from ..creation.cast import cast, clone, contiguous, copied, dense, placed, strided_only
 from ..creation.create import as_tensor, new_empty, new_full
 from .cat import cat, check_joined, stack
 from .parts import _diagonal, _diagonal_backward, _select, _slice, slices
@@ -76,7 +76,9 @@ triu: Any = _tri("triu", True)
 
 
 def _tri_indices(name: str, upper: bool) -> Any:
-    def call(row, col, offset=0, *, dtype=dtypes.int64, device=None, layout=None):
+    def call(row, col, offset=0, *, dtype=dtypes.int64, layout=None, device=None, requires_grad=False, pin_memory=False):
+        if layout is not None:
+            strided_only(layout)
         r, c, k = as_int(row, "row"), as_int(col, "col"), as_int(offset, "offset")
         if r < 0 or c < 0:
             raise RuntimeError(f"{'row' if r < 0 else 'col'} must be non-negative, got {min(r, c)}")
@@ -85,7 +87,7 @@ def _tri_indices(name: str, upper: bool) -> Any:
         out = new_empty((2, n), dtypes.int64)
         if n:
             _triangle_places(0, r, c, k, upper, out._data)
-        return cast(out, dtypes.as_dtype(dtype))
+        return cast(out, dtypes.as_dtype(dtype)).requires_grad_(requires_grad)
 
     call.__name__ = call.__qualname__ = name
     shown = "[[0, 0, 1], [0, 1, 1]]" if upper else "[[0, 1, 1], [0, 0, 1]]"

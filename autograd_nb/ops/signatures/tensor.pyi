@@ -1504,14 +1504,14 @@ class TensorMethods:
         """Return `empty_strided` with this tensor's dtype."""
 
     def new_full(
-        self, size: _int | _size, fill_value: Number | _complex, *, dtype: _dtype | None = None, device: Device = None,
-        requires_grad: _bool = False
+        self, size: _int | _size, fill_value: Number | _complex, *, dtype: _dtype | None = None, layout: _layout | None = None,
+        device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
     ) -> Tensor:
         """Return `full` with this tensor's dtype."""
 
     def new_full_(
-        self, size: _int | _size, fill_value: Number | _complex, *, dtype: _dtype | None = None, device: Device = None,
-        requires_grad: _bool = False
+        self, size: _int | _size, fill_value: Number | _complex, *, dtype: _dtype | None = None, layout: _layout | None = None,
+        device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
     ) -> Tensor:
         """Return `full` with this tensor's dtype."""
 
@@ -2160,7 +2160,7 @@ class TensorMethods:
 
     @property
     def volatile(self) -> _bool:
-        """False: PyTorch's old flag; see `no_grad`."""
+        """Return False, with a warning: the flag is of old, see `no_grad`."""
 
     def vsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
         """Return the `tensor_split` along dim 0 into equal parts or at indices. RuntimeError if uneven."""

@@ -727,8 +727,8 @@ def empty_permuted(
     """Return uninitialised memory of shape ``size`` whose dims lie in memory in the order ``physical_layout``, outermost first."""
 
 def empty_strided(
-    size: _int | _size, stride: _int | Sequence[_int], *, dtype: _dtype | None = None, device: Device = None, requires_grad:
-    _bool = False
+    size: _int | _size, stride: _int | Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = None, device:
+    Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
     """Return uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size."""
 
@@ -785,7 +785,7 @@ def expm1_(input: Tensor) -> Tensor:
 
 def eye(
     n: _int, m: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None,
-    device: Device = None, requires_grad: _bool = False
+    device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
     """Return an n × m matrix with ones on the diagonal."""
 
@@ -881,7 +881,7 @@ def full(
 
 def full_like(
     input: Tensor, fill_value: Number | _complex, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device
-    = None, requires_grad: _bool = False, memory_format: _memory_format | None = None
+    = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False
 ) -> Tensor:
     """Return `full` with the shape, dtype and order of dims of another tensor."""
 
@@ -1199,7 +1199,7 @@ def lgamma_(input: Tensor) -> Tensor:
 
 def linspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None
-    = None, layout: _layout | None = None, device: Device = None, requires_grad: _bool = False
+    = None, layout: _layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
     """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included."""
 
@@ -1274,7 +1274,7 @@ def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
 
 def logspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _dtype
-    | None = None, device: Device = None, requires_grad: _bool = False
+    | None = None, layout: _layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
     """Return base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
 
@@ -1705,7 +1705,7 @@ def rand(
 
 def rand_like(
     input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device:
-    Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None
+    Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False
 ) -> Tensor:
     """Return `rand` with the shape, dtype and order of dims of another tensor."""
 
@@ -1719,7 +1719,7 @@ def randint(
 def randint_like(
     input: Tensor, *args: Any, low: _int | None = None, high: _int | None = None, generator: Generator | None = None, dtype:
     _dtype | None = None, layout: _layout | None = None, device: Device = None, requires_grad: _bool = False, memory_format:
-    _memory_format | None = None
+    _memory_format | None = None, pin_memory: _bool = False
 ) -> Tensor:
     """Return `randint` with the shape, dtype and order of dims of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
 
@@ -1732,7 +1732,7 @@ def randn(
 
 def randn_like(
     input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device:
-    Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None
+    Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False
 ) -> Tensor:
     """Return `randn` with the shape, dtype and order of dims of another tensor."""
 
@@ -2182,7 +2182,8 @@ def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
     """Return the matrices with zeros above the diagonal number ``diagonal``; the gradient too."""
 
 def tril_indices(
-    row: _int, col: _int, offset: _int = 0, *, dtype: _dtype = ..., device: Device = None, layout: _layout | None = None
+    row: _int, col: _int, offset: _int = 0, *, dtype: _dtype = ..., layout: _layout | None = None, device: Device = None,
+    requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
     """Return rows and columns of the lower triangle of a ``row`` × ``col`` matrix, [2, n]."""
 
@@ -2196,7 +2197,8 @@ def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
     """Return the matrices with zeros below the diagonal number ``diagonal``; the gradient too."""
 
 def triu_indices(
-    row: _int, col: _int, offset: _int = 0, *, dtype: _dtype = ..., device: Device = None, layout: _layout | None = None
+    row: _int, col: _int, offset: _int = 0, *, dtype: _dtype = ..., layout: _layout | None = None, device: Device = None,
+    requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
     """Return rows and columns of the upper triangle of a ``row`` × ``col`` matrix, [2, n]."""
 
