@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -277,7 +278,9 @@ def _namespace(namespace: str) -> Iterator[str]:
 
 def _property_text(name: str, value: property) -> str:
     """Return the stub of a property: its type is that of the value that a small tensor gives."""
-    found = value.__get__(OPS["zeros"].call(2, 2, dtype=complex64), Tensor)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some are old, and say so
+        found = value.__get__(OPS["zeros"].call(2, 2, dtype=complex64), Tensor)
     result = "None" if found is None else _NAMES.get(type(found).__name__, type(found).__name__)
     text = f'    @property\n    def {name}(self) -> {result}:\n        """{_first_line(value) or name}"""\n'
     if value.fset:
