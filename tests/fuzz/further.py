@@ -1,4 +1,5 @@
-"""Statements about ties, sequences, schedulers, users' Functions, graphs, lists and out= (``further.txt``; holes as in `statements`)."""
+"""Statements about ties, sequences, schedulers, users' Functions, graphs, lists and out= (``further.txt``), and those that a hostile tester
+would write: second order, hooks that change gradients, views of views, aliases, modes, copies, batches (``hostile.txt``). Holes as in `statements`."""
 
 from __future__ import annotations
 
@@ -126,14 +127,14 @@ class Shared(torch.autograd.Function):
 """
 
 
-def _families() -> dict[str, tuple[int, str]]:
-    """Weight and templates by family, as ``further.txt`` has them: a line each, a family below its name."""
+def _families(file: str) -> dict[str, tuple[int, str]]:
+    """Weight and templates by family, as a file has them: a line each, a family below its name."""
     found: dict[str, tuple[int, str]] = {}
-    for part in Path(__file__).with_suffix(".txt").read_text().removeprefix("# ").split("\n# "):
+    for part in Path(__file__).with_name(file).read_text().removeprefix("# ").split("\n# "):
         head, _, lines = part.partition("\n")
         name, _, weight = head.partition(": ")
         found[name] = int(weight), lines
     return found
 
 
-FURTHER = _families()
+FURTHER = _families("further.txt") | _families("hostile.txt")

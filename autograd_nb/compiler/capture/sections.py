@@ -15,7 +15,7 @@ from typing import Any
 from ... import launch
 from ...graph import engine
 from ...graph.modes import state
-from ...graph.node import Node, Output, sequence
+from ...graph.node import Node, Output, sequence, set_edges
 from ...ops.core.history import LeafBackward0
 from ...ops.creation.create import new_full
 from ...tensor import Tensor, edge, fill_node
@@ -256,6 +256,21 @@ def gradients(section: Section, gs: Sequence[Any], create_graph: bool) -> tuple[
         g = work.pending.get(target)
         found.append(g[index] if g is not None and index >= 0 and target.several else g)
     return tuple(found)
+
+
+def lead_to(own: dict[Key, Any], found: Sequence[Any], began: int) -> None:
+    """Let edges of what was recorded since ``began``, behind the tensors ``found``, that lead to a key of ``own`` lead to what it names."""
+    stack = [_key(e)[0] for t in found if t is not None and (e := edge(t)) is not None]
+    seen: set[int] = set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen or node.is_leaf_edge or node.seq < began:
+            continue
+        seen.add(id(node))
+        keys = [None if e is None else _key(e) for e in node.edges]
+        if any(key in own for key in keys):
+            set_edges(node, tuple([e if key is None else own.get(key, e) for key, e in zip(keys, node.edges, strict=True)]))
+        stack += [key[0] for key in keys if key is not None and key not in own]
 
 
 class Standing:

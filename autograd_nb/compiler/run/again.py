@@ -14,10 +14,11 @@ from ... import launch, strides
 from ...autograd.saved import unhooked
 from ...dtypes import get_default_dtype
 from ...graph.modes import state
+from ...graph.node import Output, sequence
 from ...ops.creation.cast import relaid
 from ...shapes import Layout
 from ...tensor import Tensor, make
-from ..capture.sections import gradients, graph_of
+from ..capture.sections import gradients, graph_of, lead_to
 from ..guards.carried_state import Kept
 from ..guards.guard import Guard
 from ..live_numbers import FloatSlot
@@ -141,7 +142,7 @@ class Before:
 class Call:
     """One call of a compiled function, for derivatives of derivatives: these come of the function's own graph, made again."""
 
-    __slots__ = ("before", "counts", "drawn", "graph", "large", "leaves", "left", "memory", "variant")
+    __slots__ = ("before", "counts", "drawn", "graph", "large", "leaves", "left", "memory", "nodes", "variant")
     before: Before | None
     drawn: list[Any] | None
     variant: Any
@@ -161,13 +162,19 @@ class Call:
         self.counts = [t._version_[0] for t in self.large]
         self.memory = [t._data for t in leaves]
         self.graph: Any = None
+        self.nodes: list[ref[Any]] = []  # of the parts, as `Back.attach` makes them
 
     def again(self, part: Any, gs: Any) -> tuple[Any, ...]:
         """Return the gradients at the exits of a part as functions of everything.
 
-        RuntimeError for a function of which a second run would do something else than the first.
+        What they read of results leads to the results' own nodes, so that a further pass meets the hooks there. RuntimeError for a function of
+        which a second run would do something else than the first.
         """
-        return gradients(self._section(part, "create_graph=True", self.variant.guard), gs, create_graph=True)
+        section, began = self._section(part, "create_graph=True", self.variant.guard), sequence()
+        found = gradients(section, gs, create_graph=True)
+        own = {key: Output(node, slot) for s, n in zip(self.graph, self.nodes, strict=True) if (node := n()) is not None for key, slot in s.slots.items()}
+        lead_to(own, found, began)
+        return found
 
     def by_rules(self, part: Any, gs: Any, others: Guard) -> tuple[Any, ...]:
         """Return the gradients at the exits of a part of which the user's rules have changed; ``others``: the guard of all other code.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -265,6 +266,8 @@ class Back:
                 self._save(node, self.live[k], call, leaves, made, results)
             set_edges(node, tuple([self._edge(e, leaves, nodes) for e in part.exits]))
             nodes[k] = [node if isinstance(part, SpentPart) else Output(node, slot) for slot in range(part.slots)]
+            if call is not None:
+                call.nodes.insert(0, ref(node))
         for i, k, slot in self.results:
             results[i]._edge, results[i]._rg = nodes[k][slot], True
 

@@ -1,0 +1,82 @@
+"""A further pass through a gradient of a compiled call's results: it meets the results' hooks, as an eager one does."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+import autograd_nb as torch
+
+FUNCTIONS = {
+    "norm": lambda w: w.norm(dim=1), "exp": torch.exp, "softmax": lambda w: w.softmax(1), "sigmoid and more": lambda w: w.sigmoid() * w,
+    "two": lambda w: (w.exp(), w.tanh().sum(0)), "one of the other": lambda w: (y := w.exp(), (y * y).sigmoid()),
+    "parts": lambda w: (w[0].exp(), w[1:].sigmoid().prod(0)), "scaled": lambda w: (w / w.norm(), w.norm()),
+}  # fmt: skip
+
+
+def results_of(y):
+    return y if isinstance(y, tuple) else (y,)
+
+
+def passes(step, w, targets, retain):
+    """What two passes leave: gradients kept of results, what their hooks were given, the leaf's gradient."""
+    w.grad = None
+    ys, told = results_of(step(w)), []
+    for k, y in enumerate(ys):
+        if retain:
+            y.retain_grad()
+        y.register_hook(lambda g, k=k: told.append((k, g.tolist())))
+    inputs = ys if targets == "results" else [w]
+    gs = torch.autograd.grad(sum((y * y).sum() for y in ys), inputs, create_graph=True)
+    sum((g * g * g).sum() for g in gs).backward()
+    return told, [None if not retain or y.grad is None else y.grad.tolist() for y in ys], w.grad.tolist(), [y.requires_grad for y in ys]
+
+
+@pytest.mark.parametrize("retain", [True, False])
+@pytest.mark.parametrize("targets", ["leaf", "results"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_hooks_of_results_see_further_passes(name, targets, retain):
+    function = FUNCTIONS[name]
+    w = torch.linspace(0.2, 1.4, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+
+    def step(z):
+        return function(z * w)
+
+    compiled = torch.compile(step)
+    one = torch.ones(2, 3, dtype=torch.float64)
+    for _ in range(3):
+        found = passes(lambda z, one=one: compiled(one), w, targets, retain)
+    assert compiled.programs, "captured"
+    expected = passes(lambda z: step(one), w, targets, retain)
+    close(sorted(found[0]), sorted(expected[0]))
+    close(found[1:], expected[1:])
+
+
+def close(found, expected):
+    assert type(found) is type(expected), (found, expected)
+    if isinstance(found, (list, tuple)):
+        assert len(found) == len(expected), (found, expected)
+        for a, b in zip(found, expected, strict=True):
+            close(a, b)
+    elif found is not None:
+        assert found == pytest.approx(expected, rel=1e-9), (found, expected)
+
+
+def test_the_graph_of_a_further_pass_is_gone_with_its_results():
+    w = torch.ones(3, requires_grad=True)
+    step = torch.compile(lambda x: (x * w).exp())
+    for _ in range(3):
+        step(torch.ones(3))
+    gc.collect()
+    gc.disable()
+    try:
+        y = step(torch.ones(3))
+        (g,) = torch.autograd.grad(y.sum(), w, create_graph=True)
+        seen = [weakref.ref(y.grad_fn), weakref.ref(g.grad_fn)]
+        g.sum().backward()
+        del y, g
+        assert [r() for r in seen] == [None, None]
+    finally:
+        gc.enable()
