@@ -76,9 +76,9 @@ def worker(options: argparse.Namespace) -> None:
         faulthandler.dump_traceback_later(HANG, exit=True)
         if options.worker:
             Path(options.worker).write_text(f"{number}")
+        if number % 32 == 0 and (options.replays or options.compiled):
+            gc.freeze()  # what passes that are noted, and captures, look through: all that PyTorch consists of is none of it
         if options.replays:
-            if number % 32 == 0:
-                gc.freeze()  # what passes that are noted look through: all that PyTorch consists of is none of it
             program, before, difference = replays.check(seed)
             why: list[str] = []
         else:

@@ -32,7 +32,7 @@ class Case:
     def empty(self) -> bool:
         """Whether a tensor without elements takes part, by name or written out."""
         named = (self.known.get(n) for n in re.findall(r"v\d+", self.statement))
-        return bool(re.search(r"\(0,|, 0[,)]", self.statement)) or any(0 in getattr(s, "shape", ()) for s in named)
+        return bool(re.search(r"\(0,|, 0[,)]|:0\]", self.statement)) or any(0 in getattr(s, "shape", ()) for s in named)
 
     @property
     def unbounded(self) -> bool:

@@ -57,7 +57,7 @@ GRAPH = (
     Explained(
         "derivatives that PyTorch lacks",
         "Bessel functions of integer order and some in-place forms have derivatives here; where PyTorch has none it may only fail in backward.",
-        lambda c: (c.kind == "requires_grad" and re.search(r"special\.\w*bessel", c.statement))
+        lambda c: (c.kind in ("requires_grad", "grad none") and re.search(r"special\.\w*bessel", c.statement))
         or (c.kind == "not refused" and re.search(r"derivative for .* is not implemented", c.theirs))
         or (c.kind == "not refused" and "backward calculation is triggered with a negative slope" in c.theirs)
         or (c.kind == "not refused" and "scatter_reduce does not support automatic differentiation for outputs with complex" in c.theirs
@@ -245,7 +245,8 @@ GRAPH = (
     Explained(
         "gradients can be written to",
         "What autograd.grad returns has memory of its own here; PyTorch may hand out an expanded view, which it refuses to change.",
-        lambda c: (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs and "grad" in c.statement)
+        lambda c: (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs
+                   and ("grad" in c.statement or _made_by(re.compile(r"autograd\.grad\("), c.before) & set(re.findall(r"v\d+", c.statement))))
         or (
             c.kind == "value"
             and (made := re.match(r"(v\d+)(?:(\.view\(.*\))?\[.*\] = |\.\w+_\()", c.statement) or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
