@@ -175,7 +175,7 @@ ADDED: dict[str, dict[str, Answer]] = {
         **each(_NO, "_is_tracing _get_graph_executor_optimize"), "_has_cuda": Value(False),
         "_TensorMeta": At("tensor:TensorMeta"), "_get_accelerator": At("compat.small:_get_accelerator"),
         "_are_functorch_transforms_active": _NO, "_is_alias_of": At("compat.taken:is_alias_of"), "_get_default_device": Says("cpu"),
-        **_at("compat.taken", "DispatchKey DispatchKeySet"), **each(Sets(), "_ExcludeDispatchKeyGuard _IncludeDispatchKeyGuard _AutoDispatchBelowAutograd"),
+        **_at("compat.taken", "DispatchKey DispatchKeySet"), **each(Sets(), "_DisableFuncTorch _ExcludeDispatchKeyGuard _IncludeDispatchKeyGuard _AutoDispatchBelowAutograd"),
         "_get_cudnn_enabled": Says(True), "_set_math_sdp_allow_fp16_bf16_reduction": _NONE, "_jit_set_nvfuser_guard_mode": _NO,
         **each(NoClass(_GRAPH), "Graph Value Node Type"),
         "_get_deterministic_algorithms": At("config:are_deterministic_algorithms_enabled"),

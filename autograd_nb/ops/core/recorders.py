@@ -20,6 +20,10 @@ from ...tensor import Tensor, make
 from .call_path import generated, node_lines, saving_lines
 
 
+#: from so many outputs on no text is written that names each
+MANY = 64
+
+
 def _unpacked(op: Any) -> str:
     return ", ".join(op.params) + ", = _args"
 
@@ -27,7 +31,7 @@ def _unpacked(op: Any) -> str:
 def recorder(op: Any, classes: tuple[type, ...], several: int) -> Callable[..., Any]:
     """Return ``record(args, out, depth)`` for arguments of these classes; what has tuples of tensors goes to ``op.record_any``.
 
-    several: how many outputs there are, if not one. The user's frame is ``depth`` above, or further up.
+    several: how many outputs there are, if not one (`MANY`: or more). The user's frame is ``depth`` above, or further up.
     """
     lines = [_unpacked(op)]
     for p, kind in zip(op.params, classes, strict=True):
@@ -37,6 +41,8 @@ def recorder(op: Any, classes: tuple[type, ...], several: int) -> Callable[..., 
     operands = [op.params[i] for i in op.operands if i in tensors]
     for p in operands:
         lines += [f"if {p}._view is not None:", f"    _refresh({p})"]
+    if several == MANY:
+        return generated("record", "_args, out, _depth", [*lines, "_op.record_any(_args, out)"], _op=op)
     present = sum(1 << i for i in tensors)
     if len(operands) == 1:
         written, names = _writing(op, op.recording(1, present), "_depth", several)

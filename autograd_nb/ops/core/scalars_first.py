@@ -37,7 +37,7 @@ def scalars_first(name: str, args: Sequence[Any], options: dict[str, Any]) -> An
     factors = given[1 : len(given) - operands]
     if not 0 < len(factors) <= len(names) or any(n in options for n in names) or not all(map(_is_factor, factors)):
         raise TypeError(f"{name}() takes {operands + 1} positional arguments but {len(args)} were given")
-    _tell(name.removesuffix("_"), names[: len(factors)])
+    _tell(name, names[: len(factors)])
     return OPS[name].call(given[0], *given[len(given) - operands :], **dict(zip(names, factors, strict=False)), **options)
 
 

@@ -58,7 +58,7 @@ from .foreseen import note_op
 from .history import attach, share_view
 from .known_calls import LAYOUTS, Known
 from .memo import Memo
-from .recorders import recorder, runner
+from .recorders import MANY, recorder, runner
 from .recording import BAREBONE_STRUCTURED, gather, mark_inference, not_for_barebone, refuse_inference, tensor_type
 from .registry import DTYPES, node_name, parameters_of
 from .views import look, recipe_from, recipe_of
@@ -350,7 +350,7 @@ class Structured:
 
         The user's frame is ``depth`` above, or further up.
         """
-        several = len(out) if isinstance(out, _SEQUENCES) else 0
+        several = min(len(out), MANY) if isinstance(out, _SEQUENCES) else 0
         classes: tuple[Any, ...] = (several, *map(type, args))
         found = self._recorders.get(classes)
         if found is None:

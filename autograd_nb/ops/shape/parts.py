@@ -8,8 +8,8 @@ from typing import Any
 
 from ... import dtypes
 from ...errors import refuse_keywords
-from ...shapes import as_int, as_shape, wrap_dim
-from ...tensor import Tensor
+from ...shapes import as_int, as_shape, layout_of, wrap_dim
+from ...tensor import Tensor, make
 from ..core.recording import scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -249,7 +249,10 @@ def slices(x: Tensor, d: int, how: Any) -> list[tuple[Any, ...]]:
     samples="x(3, 4).unbind(1)",
 )
 def _unbind(x, d):
-    return [_select(x, d, i) for i in range(x.shape[d])]
+    layout, step = x._layout, x._layout.strides[d]
+    shape, strides, _ = _select.geometry(layout, d, 0)
+    part = layout_of(shape, strides, layout.dtype)
+    return [make(x._data[step * i :] if i else x._data, part, x._version_) for i in range(x.shape[d])]
 
 
 def _stack_parts(grads: list[Any], shape: Sequence[int], d: int) -> Tensor:
