@@ -19,7 +19,6 @@ from ...graph.ownership import OURS
 from ...tensor import Tensor, make
 from .call_path import generated, node_lines, saving_lines
 
-
 #: from so many outputs on no text is written that names each
 MANY = 64
 
