@@ -79,8 +79,9 @@ def _pick_row(x, p, step, line, n):
 
 
 def put(dims, mode, value, index, out):
-    """out[b, index[i], a] = (op)= value[b, i, a], one after the other; ``dims`` goes on with the strides of value."""
-    n0, n1, m0, m1, s0, s1, step, t0, t1, v0, v1, vi, w0, w1 = dims
+    """out[b, index[i], a] = (op)= value[b, i, a], one after the other; ``dims`` goes on with the strides of value, and with (turn, of): where
+    there is more than an element at each place, it is done for those places that leave ``turn`` when divided by ``of``."""
+    n0, n1, m0, m1, s0, s1, step, t0, t1, v0, v1, vi, w0, w1, turn, of = dims
     for b0 in range(n0):
         for b1 in range(n1):
             base = b0 * s0 + b1 * s1
@@ -90,6 +91,8 @@ def put(dims, mode, value, index, out):
                     _put_one(mode, value, from_ + i * vi, out, base + index[i] * step)
                 continue
             for i in range(index.size):
+                if of > 1 and index[i] % of != turn:
+                    continue
                 for a0 in range(m0):
                     _put_row(mode, value, from_ + i * vi + a0 * w0, w1, out, base + index[i] * step + a0 * t0, t1, m1)
 

@@ -441,24 +441,29 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         _, n1, m0, m1 = p.loops[:4]
         row = m0 * m1
         strides = (index._layout.size * row * n1, index._layout.size * row, row, m1, 1)
-    args = (p.loops + strides, mode, data, dense(index), x._data)
-    if threads.alone(threads.PICKED * numel(shape)):
+    args = ((*p.loops, *strides, 0, 1), mode, data, dense(index), x._data)
+    if threads.alone(threads.PICKED * numel(shape)) or not threads.writes_apart([x._layout]):
         _put(x.dtype.carrier, *args)
     else:
         _put.split(x.dtype.carrier, args, _put_parts)
 
 
 def _put_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Return the pieces of a put: of the innermost dim behind the indexed one, so that what meets in a place meets in the same order."""
+    """Return the pieces of a put: of the outermost dim before the indexed one, or of the places, so that what meets in one meets in the same order."""
     dims, mode, value, index, out = args
-    m1, t1, w1 = dims[3], dims[8], dims[13]
-    if m1 < 4 * COLUMNS:
+    n0, n1, m0, m1, s0, s1 = dims[:6]
+    v0, v1 = dims[9:11]
+    count = threads.settings.threads
+    if n0 >= 2 * count:
+        return [((j - i, *dims[1:]), mode, value[i * v0 :], index, out[i * s0 :]) for i, j in threads.cut(n0, count)]
+    if n0 == 1 and n1 >= 2 * count:
+        return [((1, j - i, *dims[2:]), mode, value[i * v1 :], index, out[i * s1 :]) for i, j in threads.cut(n1, count)]
+    if m0 * m1 < WIDE:
         return [args]
-    cuts = threads.cut(m1, threads.settings.threads, COLUMNS)
-    return [((*dims[:3], j - i, *dims[4:]), mode, value[i * w1 :], index, out[i * t1 :]) for i, j in cuts]
+    return [((*dims[:14], turn, count), *args[1:]) for turn in range(count)]
 
 
-COLUMNS = 16  #: what is cut in pieces of a put: elements of a cache line
+WIDE = 64  #: elements at each place, from which on each thread may look at all indices for those that are its
 
 
 def _fitted(g: Tensor, shape: Sequence[int]) -> Tensor:
