@@ -32,6 +32,12 @@ from .transforms import by_duals, pushed
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 
+_OTHER_SIZE = (
+    "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+    "Tensor is of size {} while the given forward gradient is of size {}."
+)
+
+
 class _Levels(PerThread):
     def __init__(self) -> None:
         self.stack: list[tuple[int, Any]] = []
@@ -191,6 +197,8 @@ class Dual(Wrapped):
                 for p, t in zip(primals, tangents, strict=True)
             ]
         moved = op.jvp(ctx, *tangents)
+        for k, (o, m) in enumerate(zip(_tuple_of(found), _tuple_of(moved), strict=True)):
+            _check_moved(k, o, m, ctx)
         if isinstance(out, tuple):
             return tuple(o if m is None else dual(o, m, self.level) for o, m in zip(out, moved, strict=True))
         return out if moved is None else dual(out, moved, self.level)
@@ -214,6 +222,19 @@ class Dual(Wrapped):
         target.primal.copy_(value)
         _set_tangent(target, t)
         return target
+
+
+def _check_moved(k: int, out: Any, moved: Any, ctx: Any) -> None:
+    """Refuse a tangent that a user's jvp gives to a result which has none, or of another shape than the result."""
+    if not isinstance(moved, Tensor):
+        return
+    if not isinstance(out, Tensor) or any(out is t for t in ctx._constant):
+        raise RuntimeError(
+            f"Function's jvp returned a gradient at position {k}, but the corresponding forward output is not a differentiable Tensor. You should "
+            "return None at that position instead."
+        )
+    if out.shape != moved.shape:
+        raise RuntimeError(_OTHER_SIZE.format(list(out.shape), list(moved.shape)))
 
 
 def _tuple_of(value: Any) -> tuple[Any, ...]:
@@ -371,6 +392,12 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
+def __getattr__(name: str) -> Any:
+    if name == "_current_level":  # which user functions read to behave otherwise in forward mode
+        return len(_levels.stack) - 1
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
+
 def enter_dual_level() -> int:
     """Begin a level in which tensors may have tangents; its number, for `exit_dual_level`."""
     depth.now += 1
@@ -445,12 +472,15 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if t.dtype.category < 2:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
     if tensor.shape != tangent.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
-            f"Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
-        )
+        raise RuntimeError(_OTHER_SIZE.format(list(tensor.shape), list(tangent.shape)))
+    at = f"{len(_levels.stack) - 1 if level is None else level}"
     if _parts(tensor, number)[1] is not None:
-        raise RuntimeError("make_dual(): the tensor has a tangent of this level already (unpack_dual gives its primal)")
+        raise RuntimeError(
+            f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {at} is not supported (unpack_dual "
+            "gives its primal)."
+        )
+    if _parts(tangent, number)[1] is not None:
+        raise RuntimeError(f"Setting a forward grad that itself has a forward gradient at the same level {at} is not supported.")
     return dual(OPS["view_as"].call(tensor, tensor), lying_as(tensor, tangent), number)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..dtypes import complex128, float64
 from ..errors import GradcheckError, warn_user
 from ..graph.modes import recorded
-from ..ops.creation.create import from_numpy
+from ..ops.creation.create import from_numpy, new_full
 from ..ops.elementwise.complex import view_as_complex, view_as_real
 from ..shapes import is_expanded
 from ..tensor import Tensor, ndarray
@@ -128,6 +128,7 @@ def _check(
     for k, out in differentiable:
         if fast:
             _fast(func, args, wanted, k, out, eps, atol, rtol, rng)
+            _reentrant(out, args, wanted, from_numpy(rng.standard_normal(tuple(out.shape))).to(out.dtype), nondet)
         else:
             for i, analytic in _analytic(out, args, wanted, nondet).items():
                 _compare(analytic.T, _numeric(func, args, i, k, eps), k, i, atol, rtol)
@@ -138,6 +139,22 @@ def _check(
                 (g,) = grad(out, args[i], zero, retain_graph=True, allow_unused=True)
                 if g is not None and np.any(ndarray(g.detach()) != 0):
                     raise GradcheckError(f"Backward of a zero gradient is not zero for input {i}.")
+
+
+def _reentrant(out: Tensor, args: tuple[Any, ...], wanted: list[int], g: Tensor, nondet: float) -> None:
+    """Refuse a backward pass that gives other gradients the second time."""
+    first, second = ([grad(out, args[i], g, retain_graph=True, allow_unused=True)[0] for i in wanted] for _ in range(2))
+    for i, a, b in zip(wanted, first, second, strict=True):
+        if a is not None:
+            _same_twice(i, ndarray(a.detach()), b, nondet)
+
+
+def _same_twice(i: int, first: np.ndarray, second: Tensor, nondet: float) -> None:
+    if np.abs(first - ndarray(second.detach())).max(initial=0.0) > nondet:
+        raise GradcheckError(
+            "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, although "
+            f"analytical gradient matches numerical gradient. (input {i}; the tolerance for nondeterminism was {nondet}.)"
+        )
 
 
 def _analytic(out: Tensor, args: tuple[Any, ...], wanted: list[int], nondet: float) -> dict[int, np.ndarray]:
@@ -157,11 +174,7 @@ def _analytic(out: Tensor, args: tuple[Any, ...], wanted: list[int], nondet: flo
                     f"gradient of input {i} has shape {list(a.shape)} and dtype {a.dtype} instead of {list(args[i].shape)} and {args[i].dtype}"
                 )
             x = ndarray(a.detach())
-            if np.abs(x - ndarray(b.detach())).max(initial=0.0) > nondet:
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                    f"different values for input {i}."
-                )
+            _same_twice(i, x, b, nondet)
             found[i][row] = x.reshape(-1)
     return found
 
@@ -194,14 +207,14 @@ def _numeric(func: Any, args: tuple[Any, ...], i: int, k: int, eps: float) -> np
     return np.array(rows) if rows else np.zeros((0, 0))
 
 
-def _compare(analytic: np.ndarray, numeric: np.ndarray, k: int, i: int, atol: float, rtol: float) -> None:
+def _compare(analytic: np.ndarray, numeric: np.ndarray, k: int, i: int, atol: float, rtol: float, how: str = "") -> None:
     if not numeric.size:
         return
     close = np.isclose(analytic, numeric, rtol=rtol, atol=atol, equal_nan=True)
     if not close.all():
         a, b = np.argwhere(~close)[0]
         raise GradcheckError(
-            f"Jacobian mismatch for output {k} with respect to input {i}, at element {a} of the input and {b} of the output: analytical "
+            f"Jacobian {how}mismatch for output {k} with respect to input {i}, at element {a} of the input and {b} of the output: analytical "
             f"{analytic[a, b]:.10g}, numerical {numeric[a, b]:.10g} ({(~close).sum()} of {close.size} differ).\n"
             f"numerical:{numeric}\nanalytical:{analytic}\n"
         )
@@ -219,12 +232,13 @@ def _check_forward(func: Any, args: tuple[Any, ...], wanted: list[int], eps: flo
             unit[j] = 1
             t = from_numpy(unit.reshape(tuple(x.shape))).to(x.dtype)
             with dual_level():
-                found = [unpack_dual(o) for o in _outputs(func(*args[:i], make_dual(x, t), *args[i + 1 :]))]
+                duals = [make_dual(a.detach(), t if k == i else new_full(a.shape, 0, a.dtype)) if k in wanted else a for k, a in enumerate(args)]
+                found = [unpack_dual(o) for o in _outputs(func(*duals))]
             columns.append(
                 [np.zeros(p._layout.size) if v is None else ndarray(v.detach().contiguous()).reshape(-1) for p, v in found]
             )
         for k in range(len(columns[0]) if columns else 0):
-            _compare(np.array([c[k] for c in columns]), _numeric(func, args, i, k, eps), k, i, atol, rtol)
+            _compare(np.array([c[k] for c in columns]), _numeric(func, args, i, k, eps), k, i, atol, rtol, "computed with forward mode ")
 
 
 def _check_forward_batched(func: Any, args: tuple[Any, ...], wanted: list[int]) -> None:

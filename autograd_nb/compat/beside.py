@@ -34,7 +34,6 @@ BESIDE: dict[str, dict[str, Answer]] = {
         "_disable_profiler": Says(None), "DeviceType": At("compat.taken:DeviceType"),
         "profiler_legacy": At("compat.taken:profiler_legacy"),
     },
-    "autograd.forward_ad": {"_current_level": Value(-1)},
     "distributed": {
         **each(NoClass(_STORE), "Store TCPStore FileStore PrefixStore HashStore ProcessGroupGloo Backend"), "_rank_not_in_group": Says(False),
         **{name: At(f"distributed.tensor:{name}") for name in ("DeviceMesh", "init_device_mesh")},
