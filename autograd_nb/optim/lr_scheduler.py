@@ -6,6 +6,7 @@ Source: https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-r
 from .composed import ChainedScheduler, SequentialLR
 from .cycles import CyclicLR, OneCycleLR
 from .plateau import ReduceLROnPlateau
+from .schedules import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from .schedules import (
     ConstantLR,
     CosineAnnealingLR,

@@ -29,6 +29,12 @@ def set_rate(group: dict[str, Any], lr: Any) -> None:
 def copied(value: Any) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
+#: what a scheduler says that is given an epoch: PyTorch's name, by which programs leave it out
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` to step "
+    "the scheduler."
+)
+
 
 def check_optimizer(optimizer: Any) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
@@ -135,11 +141,7 @@ class LRScheduler:
             self.last_epoch += 1
             values = self.get_lr()
         else:
-            warn_user(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-                "`scheduler.step()` to step the scheduler.",
-                UserWarning,
-            )
+            warn_user(EPOCH_DEPRECATION_WARNING)
             self.last_epoch = epoch
             closed = getattr(self, "_get_closed_form_lr", None)
             values = closed() if closed is not None else self.get_lr()

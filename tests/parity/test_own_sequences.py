@@ -191,3 +191,20 @@ def test_an_empty_file_stays_empty_where_saving_fails(tmp_path):
     with pytest.raises((pickle.PicklingError, AttributeError)):
         ours.save({"f": lambda: 0}, path)
     assert path.read_bytes() == b""
+
+
+def test_warnings_that_programs_leave_out_by_name():
+    """A scheduler that is given an epoch says what `EPOCH_DEPRECATION_WARNING` holds, so that tests can tell it from others."""
+    for lib in (ours, torch):
+        optimizer = lib.optim.SGD([lib.ones(1, requires_grad=True)], 0.1)
+        scheduler = lib.optim.lr_scheduler.StepLR(optimizer, 2)
+        optimizer.step()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            scheduler.step(3)
+        assert [str(w.message) for w in said] == [lib.optim.lr_scheduler.EPOCH_DEPRECATION_WARNING]
+
+
+@pytest.mark.parametrize("n", (1, 2, 3))
+def test_dims_of_what_has_no_batch(n):
+    same(lambda t: getattr(t.nn, f"InstanceNorm{n}d")(2)._get_no_batch_dim())

@@ -257,6 +257,10 @@ class _InstanceNorm(_NormBase):
     ) -> None:  # fmt: skip
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
+    def _get_no_batch_dim(self) -> int:
+        """Return how many dims an input without a batch has: PyTorch's name."""
+        return self.dims[0]
+
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         channels = input.ndim - self.dims[0]
