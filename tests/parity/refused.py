@@ -203,7 +203,6 @@ KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
          ("CTCLoss #*: refused: ours RuntimeError: ctc_loss: targets must be *",)),
         ("the states of a cell have one shape here", ("LSTMCell #*, input 2 *: refused: *",)),
         ("gates of float32 are rounded in their last bits, whatever state they meet", ("LSTMCell #*, input 2 float64: wrong: *",)),
-        ("a label_smoothing that is no share is taken for none by PyTorch", ("*CrossEntropyLoss label_smoothing=*: refused: *",)),
         ("integers beyond 64 bits meet other conversions",
          ("*=-2**63-1: accepted: *", "LocalResponseNorm size=*2**63*: kind: *")),
         ("kernels for half precision, complex numbers and integers that PyTorch has not", (

@@ -213,3 +213,21 @@ def test_weights_of_classes(name):
         f"y = F.{name}(x, t.ones({y}, dtype=t.int64), weight=w, reduction='{reduction}'); y.sum().backward(); r = y, x.grad"
         for x, y in sizes for w in ((3,), (3, 1), (1, 3), (1,), (), (4,), (3, 0)) for reduction in ("none", "mean")
     })  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("smoothing", [-0.5, -1e-46, float("nan"), float("-inf"), -0.0, 1.0])
+def test_a_smoothing_that_is_not_above_0_is_none(smoothing):
+    rows, shares = [[1.0, 2.0], [0.0, -1.0]], [[0.3, 0.7], [0.5, 0.5]]
+    for target in ([0, 1], [1, -100], shares):
+        found = []
+        for library in (torch, ours):
+            x = library.tensor(rows, requires_grad=True)
+            for _ in range(30):  # its short way too
+                y = library.nn.functional.cross_entropy(x, library.tensor(target), label_smoothing=smoothing)
+            y.backward()
+            found.append([y.item(), x.grad.tolist()])
+        np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-6)
+        np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-5, atol=1e-7)
+    with pytest.raises(RuntimeError, match=r"label_smoothing must be between 0.0 and 1.0"):
+        ours.nn.functional.cross_entropy(ours.tensor(rows), ours.tensor([0, 1]), label_smoothing=1.5)

@@ -454,7 +454,9 @@ def cross_entropy(
     check_reduction(reduction)
     ignore_index = int_argument(ignore_index, "cross_entropy", "ignore_index")
     label_smoothing = float_argument(label_smoothing, "cross_entropy", "label_smoothing")
-    if not 0.0 <= label_smoothing <= 1.0:
+    if not label_smoothing > 0.0:  # PyTorch smoothes by nothing then, nan included
+        label_smoothing = 0.0
+    elif label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if t.shape == x.shape and not t.dtype.is_floating_point:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {t.dtype} (a target of input's shape is one: use .float())")

@@ -8,7 +8,7 @@ from typing import Any
 
 from .case import Case, Explained
 
-_VIEWS_INSIDE = re.compile(r"repeat_interleave|einsum|pool1d|(?i:instance_?norm)")
+_VIEWS_INSIDE = re.compile(r"repeat_interleave|einsum|(?i:pool1d|instance_?norm)")
 #: a part of a tensor, a change of that and one of the part
 _VIEW_OF_CHANGED = r"(v\d+) = (\w+)(\[|\.\w+\()(?s:.*)\n\s*\2(\.\w+_\(|\[.*\] [-+*/]?= )(?s:.*)\n\s*\1(\.\w+_\(|\[.*\] [-+*/]?= )"
 
@@ -104,6 +104,11 @@ GRAPH = (
         "retained gradients of what is changed by way of a view",
         "A change of a view of a view is recorded by the one in the middle here, whose gradient is retained then; in PyTorch by the base alone.",
         _view_of_retained,
+    ),
+    Explained(
+        "sources that are not read to their end",
+        "PyTorch's gradient of scatter_reduce's largest and smallest wants a source that is no larger than the index.",
+        lambda c: c.kind == "not refused" and re.search(r"scatter_reduce_?\(.*am(ax|in)", c.before + c.statement) and "The size of tensor a" in c.theirs,
     ),
     Explained(
         "what takes no part",
