@@ -31,17 +31,18 @@ from .live_numbers import plain_number
 
 
 class Buffer:
-    """A block of memory with a number that names it; its ``kind`` is one of those above."""
+    """A block of memory with a number that names it; its ``kind`` is one of those above. ``writers``: how many captured steps have written it."""
 
-    __slots__ = ("array", "kind", "number", "owner", "path")
+    __slots__ = ("array", "kind", "number", "owner", "path", "writers")
     number: int
     array: np.ndarray
     kind: str
     path: str
     owner: Any
+    writers: int
 
     def __init__(self, number: int, array: np.ndarray, kind: str, path: str = "", owner: Any = None):
-        self.number, self.array, self.kind, self.path, self.owner = number, array, kind, path, owner
+        self.number, self.array, self.kind, self.path, self.owner, self.writers = number, array, kind, path, owner, 0
 
     @property
     def nbytes(self) -> int:

@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ... import dtypes
 from ...graph.collector import living
 from ...graph.node import here, place
-from ...tensor import Tensor
+from ...ops.core.registry import OPS
+from ...shapes import layout_of
+from ...tensor import Tensor, make
 from ..ir import Buffer, Step, Use, address, changes, root
 from ..live_numbers import IntSlot, _Slot, plain_number
 
@@ -81,6 +84,7 @@ class Capture:
             buffer = self.buffer_of(array, "constant")
         else:
             buffer = self.buffer_of(array)
+        buffer.writers += written
         if buffer.kind == "foreign" and not buffer.path:
             buffer.path = "seen"
             self.problem(
@@ -110,6 +114,7 @@ class Capture:
             if arrays is not None:
                 written = i >= first or i == call.over
                 if written:
+                    self._own(arrays)
                     writes += range(len(operands), len(operands) + len(arrays))
                 operands += [self.use(x, written) for x in arrays]
                 plain.append(a)
@@ -124,6 +129,22 @@ class Capture:
             self.problem("the backward pass of its results changes tensors")
         call.entry(*plain)
         self.steps.append(step)
+
+    def _own(self, arrays: list[np.ndarray]) -> None:
+        """Let memory that is about to be written be the program's own: what stands in a constant is copied there first, in every run."""
+        for array in arrays:
+            r = root(array)
+            buffer = self.buffers.get(id(r))
+            if buffer is None or buffer.kind != "constant":
+                continue
+            values = r.copy()
+            constant = self.buffer_of(values, "constant")
+            for use in [o for s in self.steps for o in s.operands if isinstance(o, Use) and o.buffer is buffer]:
+                use.buffer = constant
+            buffer.kind = "temporary"
+            layout = layout_of((r.nbytes,), None, dtypes.uint8)
+            target, source = (make(a.reshape(-1).view(np.uint8), layout, [0, 0]) for a in (r, values))
+            OPS["copy_"].call(target, source)
 
     def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: tuple[Any, ...] = ()) -> None:
         """Note a test of what kernels wrote, which is repeated at each run."""

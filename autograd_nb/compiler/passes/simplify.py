@@ -49,11 +49,14 @@ def _needed(check: Step, before: list[Step]) -> list[Step] | None:
 
 
 def _writers(steps: list[Step]) -> Counter[int]:
+    """Return how many steps write each buffer; those count that are gone, as what stands in the captured memory is what the last one has left."""
     count: Counter[int] = Counter()
+    captured: dict[int, int] = {}
     for step in steps:
-        for n in {u.buffer.number for u, written in step.uses() if written}:
-            count[n] += 1
-    return count
+        for b in {u.buffer for u, written in step.uses() if written}:
+            count[b.number] += 1
+            captured[b.number] = b.writers
+    return count | Counter(captured)
 
 
 def fold_constants(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
@@ -92,16 +95,11 @@ def _fixed(step: Step, writers: Counter[int], live_out: Collection[int]) -> bool
                     or o.buffer.number in live_out
                 ):
                     return False
-            elif o.buffer.kind != "constant" or (writers[o.buffer.number] and not _own(step, o.buffer)):
+            elif o.buffer.kind != "constant" or writers[o.buffer.number]:
                 return False
         elif isinstance(o, _Slot) or (isinstance(o, tuple) and any(isinstance(v, _Slot) for v in o)):
             return False
     return True
-
-
-def _own(step: Step, buffer: Buffer) -> bool:
-    """Return whether the step itself overwrites the buffer that it is given (a fill, which does not look at what was there)."""
-    return step.name in ("copy_", "fill_", "zero_") and any(u.buffer is buffer and written for u, written in step.uses())
 
 
 def eliminate_common_steps(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
