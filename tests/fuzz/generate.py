@@ -283,7 +283,8 @@ def _tame_gradient(t: torch.Tensor, extreme: bool) -> bool:
 # ------------------------------------------------------------------------------------------------ functions called a few times
 
 def _of_functions(templates: list[Any], skipped: re.Pattern[str]) -> list[Any]:
-    """Templates without those that ``skipped`` finds, also among the spellings of one op."""
+    """Templates without those that ``skipped`` finds, also among the spellings of one op, and without those that draw numbers."""
+    skipped = re.compile(f"{skipped.pattern}|spectral_norm")
     kept = [[t for t in found if not skipped.search(t)] if isinstance(found, list) else found for found in templates]
     return [t for t in kept if t and not (isinstance(t, str) and skipped.search(t))]
 

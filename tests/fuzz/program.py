@@ -398,6 +398,7 @@ def call(program: Calls, torch: Any, compiled: bool) -> list[Step]:
             steps.append(Step(error, looked(space, [n for n in names_of(space) if n != "step"]), sharing(space), loosely, statement))
         return error is None
 
+    torch.manual_seed(0)  # of modules as they are made
     for statement in program.setup:
         run(statement, space)
     exec(_code(program.function()), space)

@@ -231,3 +231,18 @@ def test_a_smoothing_that_is_not_above_0_is_none(smoothing):
         np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-5, atol=1e-7)
     with pytest.raises(RuntimeError, match=r"label_smoothing must be between 0.0 and 1.0"):
         ours.nn.functional.cross_entropy(ours.tensor(rows), ours.tensor([0, 1]), label_smoothing=1.5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("graph", [False, True])
+def test_gradients_of_cross_entropy_have_the_dtype_of_the_logits(dtype, graph):
+    kind = getattr(ours, dtype)
+    weight = ours.tensor([0.5, 1.0, 2.0, 1.5]).to(kind)
+    targets = ours.tensor([0, -100, 3]), ours.ones(3, 4).to(kind) / 4
+    for target, w, smoothing, reduction in itertools.product(targets, (None, weight), (0.0, 0.1), REDUCTIONS):
+        x = (ours.arange(12.0).reshape(3, 4) / 12).to(kind).requires_grad_()
+        loss = ours.nn.functional.cross_entropy(x, target, w, label_smoothing=smoothing, reduction=reduction).sum()
+        (g,) = ours.autograd.grad(loss, x, create_graph=graph)
+        assert g.dtype is kind and g.requires_grad == graph
+        if graph:
+            assert ours.autograd.grad(g.square().sum(), x)[0].dtype is kind

@@ -193,7 +193,8 @@ def _rule(g, x_edge, powers, target, w, total, inverse, wsum, reduction, ignore,
     _softmax.record((x, 1), soft)
     keep, whole, taken = _constants(soft, target, w, ignore, eps)
     scale = g.unsqueeze(1) if reduction == "none" else g / wsum if reduction == "mean" else g
-    return (soft * whole - taken) * m.where(keep, scale, 0.0)  # the scale is infinite where no row is kept
+    # the scale is infinite where no row is kept; the weights and their sum may be wider than the gradient
+    return cast((soft * whole - taken) * m.where(keep, scale, 0.0), g.dtype)
 
 
 def _gradient_arguments(g, powers, target, w, total, inverse, wsum, reduction, ignore, eps) -> list[Any]:
