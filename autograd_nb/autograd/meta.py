@@ -33,7 +33,8 @@ _KEPT = {
 _WRITTEN = {"__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__", "__ixor__"}
 #: what reads numbers -> the type of the error
 _READ = {
-    "numpy": TypeError, "__array__": TypeError, **dict.fromkeys(("nonzero", "masked_select", "unique", "unique_consecutive", "equal"), NotImplementedError),
+    "numpy": TypeError, "__array__": TypeError, "to_dlpack": BufferError,
+    **dict.fromkeys(("nonzero", "masked_select", "unique", "unique_consecutive", "equal"), NotImplementedError),
     **dict.fromkeys(("item", "tolist", "is_nonzero", "bincount", "allclose", "__contains__"), RuntimeError),
     **dict.fromkeys(("__bool__", "__float__", "__int__", "__index__", "__complex__"), RuntimeError),
 }  # fmt: skip

@@ -183,3 +183,16 @@ def test_memory_of_devices_is_refused():
     with pytest.raises(TypeError, match="has no __dlpack__"):
         from_dlpack([1, 2])
     assert torch.ones(2).__dlpack_device__() == (1, 0)
+
+
+def test_what_has_no_memory_hands_none_out():
+    """Others ask for the device first, and would read numbers that are not there."""
+    x = torch.empty(2, device="meta")
+    with pytest.raises(ValueError, match="Unknown device type meta for Dlpack"):
+        x.__dlpack_device__()
+    with pytest.raises(BufferError, match="Cannot pack tensors on meta"):
+        x.__dlpack__()
+    with pytest.raises(BufferError, match=r"to_dlpack\(\): tensors of the device meta have a shape and a dtype, and no data"):
+        to_dlpack(x)
+    with pytest.raises(ValueError, match="Unknown device type meta for Dlpack"):
+        from_dlpack(x)

@@ -78,6 +78,8 @@ def dlpack(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_devi
 
     Errors: BufferError for tensors that require gradients, and for other devices.
     """
+    if self.is_meta:
+        raise BufferError("Cannot pack tensors on meta: a tensor of the device 'meta' has no memory to hand out")
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if dl_device is not None and tuple(dl_device) != (1, 0):
@@ -91,7 +93,9 @@ def dlpack(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_devi
 
 
 def dlpack_device(self: Tensor) -> tuple[int, int]:
-    """Return DLPack's number of the CPU."""
+    """Return DLPack's number of the CPU; ValueError for a tensor of the device "meta", which has no memory."""
+    if self.is_meta:
+        raise ValueError("Unknown device type meta for Dlpack")
     return (1, 0)
 
 
