@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from .opdb import Unsupported, find, op_db, ours, samples_of
+import autograd_nb as ag
+
+from .opdb import Unsupported, find, op_db, ours, outside, samples_of
 
 #: PyTorch's names -> NumPy's
 NAMES = {"input": ("x", "a", "x1"), "other": ("x2",), "dim": ("axis",), "keepdim": ("keepdims",)}
 #: functions that take NumPy's names of operands: others are called directly, and each call would pay for them
 OPERANDS = ("fft.", "linalg.", "sum", "mean", "prod", "amax", "argmax", "median", "var", "std", "matmul", "mm", "sort", "where", "cumsum", "any")
 ABSENT = {"hash_tensor"}
+OF_NUMPY = {word for words in NAMES.values() for word in words}
 
 
-def in_words(op: Any) -> Iterator[dict[str, Any]]:
-    """The samples of an op with all arguments by the names of the schemas that fit."""
-    found = (torch._C._jit_get_schemas_for_operator(f"aten::{n}") for n in dict.fromkeys((op.aten_name, op.name.replace(".", "_"))))
+def in_words(op: Any, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """The samples of an op with all arguments by the names of the schemas of ``names`` that fit."""
+    found = (torch._C._jit_get_schemas_for_operator(f"aten::{n}") for n in dict.fromkeys(names))
     schemas = [s for some in found for s in some]
     for sample in (samples_of(op, torch.float32, False) or samples_of(op, torch.int64, False))[:6]:
         values = (sample.input, *sample.args)
@@ -48,7 +52,7 @@ OPS = {f"{op.name} {op.variant_test_name}".strip(): op for op in op_db if isinst
 def test_names(name):
     op = OPS[name]
     seen: set[str] = set()
-    for given in in_words(op):
+    for given in in_words(op, (op.aten_name, op.name.replace(".", "_"))):
         if not taken(op.op, given):
             continue
         for own, others in NAMES.items():
@@ -63,3 +67,30 @@ def test_names(name):
                     continue
                 seen.add(word)
                 assert taken(find(op), mine) is not False, f"{name}({', '.join(renamed)}) is PyTorch's, and refused here"
+
+
+def places(library: Any, name: str) -> Iterator[Any]:
+    """The function and the method of a name; None where there is none."""
+    space = library
+    for part in name.split("."):
+        space = getattr(space, part, None)
+    yield from (space, getattr(library.Tensor, name.rpartition(".")[2], None))
+
+
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if not outside(op.name)])
+def test_own_names_of_functions_methods_and_aliases(name):
+    """Where PyTorch calls an operand otherwise than `NAMES` do, as `swapaxes` does its dims."""
+    op = OPS[name]
+    for spelling in (op.name, *(alias.name for alias in op.aliases)):
+        for theirs, mine in zip(places(torch, spelling), places(ag, spelling), strict=True):
+            if not isinstance(theirs, (types.BuiltinFunctionType, types.MethodDescriptorType)):
+                continue
+            for given in in_words(op, (spelling.replace(".", "_"), spelling.rpartition(".")[2])):
+                first = [given.pop("input", None)] if isinstance(theirs, types.MethodDescriptorType) else []
+                if given.keys() & OF_NUMPY or (first and not isinstance(first[0], torch.Tensor)) or not taken(partial(theirs, *first), given):
+                    continue
+                try:
+                    here = ours((first, given))
+                except Unsupported:
+                    continue
+                assert taken(partial(mine, *here[0]), here[1]) is not False, f"{spelling}({', '.join(given)}) is PyTorch's, and refused here"

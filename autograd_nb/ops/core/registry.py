@@ -69,6 +69,7 @@ _CALLED: dict[str, dict[str, tuple[str, ...]]] = {
     "linalg": {"A": _FIRST, "B": ("other", "x2")}, "linalg.vector_norm": {"x": ("input", "a", "x1")}, "matrix_exp": {"A": _FIRST},
     "cholesky_inverse": {"L": _FIRST}, "cholesky_solve": {"B": _FIRST, "L": ("input2",)}, "lu_solve": {"b": _FIRST},
     "triangular_solve": {"b": _FIRST}, "ormqr": {"tau": ("input2",), "other": ("input3",)},
+    "orgqr": {"tau": ("input2",)}, "linalg.det": {"input": ("A", "x", "a", "x1")},
     **{name: {"indices_or_sections": ("sections", "indices")} for name in ("hsplit", "vsplit", "dsplit")},
 }  # fmt: skip
 #: namespaces all of whose functions take NumPy's names; elsewhere those do that are called through another function anyway, so that no call pays

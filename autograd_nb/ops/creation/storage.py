@@ -96,7 +96,7 @@ def _no_grad_needed(x: Tensor, name: str) -> None:
 
 
 @public(kind="inplace", namespaces=("torch",))
-def resize_(input, *sizes, memory_format=None):
+def resize_(input, *sizes, size=None, memory_format=None):
     """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more.
 
     Memory is kept, and shared with who shares it, as long as the storage is large enough; a tensor that outgrows it gets memory of
@@ -110,7 +110,7 @@ def resize_(input, *sizes, memory_format=None):
     """
     x = tensor_argument(input, "resize_")
     _no_grad_needed(x, "resize_")
-    shape = as_shape(sizes, op="resize_")
+    shape = as_shape(sizes if size is None else (size,), op="resize_")
     check_sizes(shape)
     new = layout_of(shape, None, x.dtype)
     if memory_format is not None:

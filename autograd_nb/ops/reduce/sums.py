@@ -75,9 +75,9 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 
 @public()
-def sum_to_size(input, *size):
+def sum_to_size(input, *sizes, size=None):
     """Sum over the dims that were broadcast so that the result has ``size``; [[1, 2], [3, 4]].sum_to_size(1, 2) = [[4, 6]]."""
-    shape = as_shape(size, op="sum_to_size")
+    shape = as_shape(sizes if size is None else (size,), op="sum_to_size")
     x: Tensor = tensor_argument(input, "sum_to_size")
     if tuple(x.shape) == tuple(shape) and shape:
         return x

@@ -266,16 +266,26 @@ def permute(input, *axes, dims: int | Sequence[int] | None = None):
     return _permute, wrap_dims(order, x.ndim, "dims")
 
 
-@public("swapaxes", "swapdims")
+def _swapped(x, first, second):
+    a, b = wrap_dim(first, x.ndim, "dim0"), wrap_dim(second, x.ndim, "dim1")
+    return (_transpose, a, b) if x.ndim else (_alias,)
+
+
+@public()
+@memoized_view
+def swapaxes(input, axis0, axis1):
+    """Swap two axes, a view, as `transpose` does; swapaxes([[1, 2, 3]], 0, 1) = [[1], [2], [3]]. Derivative: the gradient with the two swapped back."""
+    return _swapped(tensor_argument(input, "swapaxes"), axis0, axis1)
+
+
+@public("swapdims")
 @memoized_view
 def transpose(input, dim0, dim1):
     """Swap two dims, a view; transpose([[1, 2, 3]], 0, 1) = [[1], [2], [3]].
 
     Derivative: the gradient with the two dims swapped back.
     """
-    x = tensor_argument(input, "transpose")
-    a, b = wrap_dim(dim0, x.ndim, "dim0"), wrap_dim(dim1, x.ndim, "dim1")
-    return (_transpose, a, b) if x.ndim else (_alias,)
+    return _swapped(tensor_argument(input, "transpose"), dim0, dim1)
 
 
 @public()
