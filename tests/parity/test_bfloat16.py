@@ -1,4 +1,4 @@
-"""bfloat16 beside PyTorch's: conversions bit by bit, every op, module and optimizer of PyTorch's databases, files, texts, refusals.
+"""bfloat16 beside PyTorch's: conversions bit by bit, every op (of float16 too), module and optimizer of PyTorch's databases, files, texts, refusals.
 
 A sample of the databases is walked over; BFLOAT16_EVERY=1 walks over all. Values agree to bfloat16's own resolution, or are as near as PyTorch's
 to what float64 gives.
@@ -24,11 +24,13 @@ from . import moduledb, opdb  # noqa: E402
 from .snippets import check  # noqa: E402
 
 EVERY = int(os.environ.get("BFLOAT16_EVERY", "50"))
-OPS = [op for op in op_db if torch.bfloat16 in op.supported_dtypes("cpu") and not opdb.outside(opdb.title(op))]
+HALVES = (torch.bfloat16, torch.float16)
+OPS = [(op, d) for op in op_db if not opdb.outside(opdb.title(op)) for d in HALVES if d in op.supported_dtypes("cpu")]
 #: what does not agree, and why
 KNOWN: dict[str, str] = {
     "Embedding": "gradients of rows that are taken often add up in float32 here; PyTorch's sums stop growing",
     "ldexp": "the gradient of an exponent for many numbers adds up what was rounded",
+    "view_as_complex": "there are no complex numbers of half precision",
     "nn.functional.scaled_dot_product_attention": "the weights that the backward pass reads are kept in half precision",
 }
 
@@ -56,9 +58,9 @@ def test_every_number_is_read_and_rounded_as_there():
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("op", OPS[::EVERY], ids=opdb.title)
-def test_op(op):
-    outcome = opdb.check(op, 2, (torch.bfloat16,), False)
+@pytest.mark.parametrize("op, dtype", OPS[::EVERY], ids=lambda value: opdb.title(value) if hasattr(value, "name") else str(value)[6:])
+def test_op(op, dtype):
+    outcome = opdb.check(op, 2, (dtype,), False)
     if opdb.title(op) in KNOWN:
         pytest.xfail(KNOWN[opdb.title(op)])
     assert outcome.state == "passed", "\n".join(outcome.reasons)

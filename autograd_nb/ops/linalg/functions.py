@@ -105,8 +105,8 @@ def matrix_exp(A):
     tensor([[1., 0.],
             [0., 1.]])
     """
-    if isinstance(A, Tensor) and A.dtype is dtypes.bfloat16:
-        return cast(matrix_exp(cast(A, dtypes.float32)), dtypes.bfloat16)
+    if isinstance(A, Tensor) and A.dtype.is_half:
+        return cast(matrix_exp(cast(A, dtypes.float32)), A.dtype)
     return _exp(square(A, "linalg.matrix_exp"))
 
 

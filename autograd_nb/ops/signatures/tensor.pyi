@@ -58,7 +58,7 @@ class TensorMethods:
         """Return a capsule with the tensor's memory; ``stream`` is for devices, and has no meaning here."""
 
     def __dlpack_device__(self) -> tuple[_int, _int]:
-        """Return DLPack's number of the CPU."""
+        """Return DLPack's number of the CPU; ValueError for a tensor of the device 'meta', which has no memory."""
 
     def __eq__(self, other: Tensor | Number | _complex) -> Tensor: ...  # type: ignore[override]
 
@@ -1690,7 +1690,9 @@ class TensorMethods:
     def resize(self, *sizes: Any) -> Tensor:
         """Return the tensor under another shape of as many elements, with a warning: `reshape` is today's name; [1, 2].resize(2, 1) = [[1], [2]]."""
 
-    def resize_(self, *sizes: _int | Sequence[_int], memory_format: _memory_format | None = None) -> Tensor:
+    def resize_(
+        self, *sizes: _int | Sequence[_int], size: _int | _size | None = None, memory_format: _memory_format | None = None
+    ) -> Tensor:
         """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more."""
 
     def resize_as(self, tensor: Tensor) -> Tensor:
@@ -1920,16 +1922,16 @@ class TensorMethods:
     ) -> Tensor:
         """Sum over ``dim`` (an int, a tuple, or None for all): y = Σ x, dy/dx = 1."""
 
-    def sum_to_size(self, *size: _int | Sequence[_int]) -> Tensor:
+    def sum_to_size(self, *sizes: _int | Sequence[_int], size: _int | _size | None = None) -> Tensor:
         """Sum over the dims that were broadcast so that the result has ``size``."""
 
     def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> _return_types.svd:
         """Return (U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros."""
 
-    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
-        """Swap two dims, a view."""
+    def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
+        """Swap two axes, a view, as `transpose` does."""
 
-    def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
+    def swapaxes_(self, axis0: Any, axis1: Any) -> Tensor:
         """Return the tensor itself after `swapaxes`: it is read through other sizes and strides, its memory stays."""
 
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:

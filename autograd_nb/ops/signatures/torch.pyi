@@ -1789,7 +1789,9 @@ def reshape(input: Tensor, *sizes: _int | Sequence[_int], shape: _int | _size | 
 def reshape_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Return ``reshape`` with the shape of ``other``."""
 
-def resize_(input: Tensor, *sizes: _int | Sequence[_int], memory_format: _memory_format | None = None) -> Tensor:
+def resize_(
+    input: Tensor, *sizes: _int | Sequence[_int], size: _int | _size | None = None, memory_format: _memory_format | None = None
+) -> Tensor:
     """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more."""
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
@@ -2075,7 +2077,7 @@ def sum(
 ) -> Tensor:
     """Sum over ``dim`` (an int, a tuple, or None for all): y = Σ x, dy/dx = 1."""
 
-def sum_to_size(input: Tensor, *size: _int | Sequence[_int]) -> Tensor:
+def sum_to_size(input: Tensor, *sizes: _int | Sequence[_int], size: _int | _size | None = None) -> Tensor:
     """Sum over the dims that were broadcast so that the result has ``size``."""
 
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> _return_types.svd:
@@ -2084,8 +2086,8 @@ def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Ten
 def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Return (U, S, V), about the ``q`` greatest singular values of A (− M) and their vectors, by random projection."""
 
-def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Swap two dims, a view."""
+def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
+    """Swap two axes, a view, as `transpose` does."""
 
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Swap two dims, a view."""
