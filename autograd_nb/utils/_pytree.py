@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -197,6 +198,67 @@ def _dict_flatten_with_keys(tree: Any) -> tuple[list[tuple[MappingKey, Any]], An
     return [(MappingKey(key), value) for key, value in tree.items()], list(tree)
 
 
+def _tuple_flatten(tree: Any) -> tuple[list[Any], Any]:
+    return list(tree), None
+
+
+def _tuple_unflatten(values: Any, context: Any) -> Any:
+    return tuple(values)
+
+
+def _tuple_flatten_with_keys(tree: Any) -> tuple[list[tuple[SequenceKey, Any]], Any]:
+    """Return pairs of place and element of a tuple."""
+    return [(SequenceKey(k), value) for k, value in enumerate(tree)], None
+
+
+def _namedtuple_flatten(tree: Any) -> tuple[list[Any], Any]:
+    return list(tree), type(tree)
+
+
+def _namedtuple_unflatten(values: Any, context: Any) -> Any:
+    return context(*values)
+
+
+def _namedtuple_flatten_with_keys(tree: Any) -> tuple[list[tuple[GetAttrKey, Any]], Any]:
+    """Return pairs of field and value of a named tuple, and its class."""
+    return [(GetAttrKey(name), getattr(tree, name)) for name in tree._fields], type(tree)
+
+
+def _ordereddict_unflatten(values: Any, context: Any) -> Any:
+    return OrderedDict(zip(context, values, strict=True))
+
+
+def _defaultdict_flatten(tree: Any) -> tuple[list[Any], Any]:
+    return list(tree.values()), [tree.default_factory, list(tree)]
+
+
+def _defaultdict_unflatten(values: Any, context: Any) -> Any:
+    factory, keys = context
+    return defaultdict(factory, zip(keys, values, strict=True))
+
+
+def _defaultdict_flatten_with_keys(tree: Any) -> tuple[list[tuple[MappingKey, Any]], Any]:
+    """Return pairs of key and value of a defaultdict, and what makes its values with its keys."""
+    return _dict_flatten_with_keys(tree)[0], _defaultdict_flatten(tree)[1]
+
+
+def _deque_flatten(tree: Any) -> tuple[list[Any], Any]:
+    return list(tree), tree.maxlen
+
+
+def _deque_unflatten(values: Any, context: Any) -> Any:
+    return deque(values, maxlen=context)
+
+
+def _deque_flatten_with_keys(tree: Any) -> tuple[list[tuple[SequenceKey, Any]], Any]:
+    """Return pairs of place and element of a deque, and how long it may be."""
+    return _tuple_flatten_with_keys(tree)[0], tree.maxlen
+
+
+def _deregister_pytree_node(cls: type) -> None:
+    del SUPPORTED_NODES[cls]
+
+
 def _get_node_type(tree: Any) -> Any:
     return type(tree)
 
@@ -216,5 +278,7 @@ def _broadcast_to_and_flatten(tree: Any, spec: TreeSpec, is_leaf: _IsLeaf = None
     return None if any(part is None for part in parts) else [leaf for part in parts for leaf in part or ()]
 
 
-_register_pytree_node = register_pytree_node
+_register_pytree_node = _private_register_pytree_node = register_pytree_node
+_ordereddict_flatten, _ordereddict_flatten_with_keys = _dict_flatten, _dict_flatten_with_keys
+_odict_flatten, _odict_unflatten = _ordereddict_flatten, _ordereddict_unflatten
 _nodes: dict[type, NodeDef] = SUPPORTED_NODES

@@ -1,6 +1,7 @@
 """Ops that programs declare, ops by the dispatcher's names, and what programs register: trees and maps onto constraints."""
 
-from collections import deque, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from typing import NamedTuple
 
 import pytest
 
@@ -115,3 +116,22 @@ def test_libraries_of_cpp_are_not_loaded():
     assert keys.has(torch._C.DispatchKey.CUDA)
     with torch._C._ExcludeDispatchKeyGuard(keys):
         assert not keys.has(torch._C.DispatchKey.Meta)
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@pytest.mark.parametrize("kind, tree", [
+    ("tuple", (1, 2)), ("namedtuple", Point(1, 2)), ("dict", {"a": 1, "b": 2}), ("ordereddict", OrderedDict(a=1, b=2)),
+    ("odict", OrderedDict(a=1, b=2)), ("defaultdict", defaultdict(int, a=1, b=2)), ("deque", deque([1, 2], maxlen=3)),
+])  # fmt: skip
+def test_what_takes_containers_apart(kind, tree):
+    """Packages call these for classes of their own, as norse does for its states."""
+    parts, context = getattr(pytree, f"_{kind}_flatten")(tree)
+    back = getattr(pytree, f"_{kind}_unflatten")(parts, context)
+    assert parts == [1, 2] and back == tree and type(back) is type(tree) and getattr(back, "maxlen", 0) == getattr(tree, "maxlen", 0)
+    if kind != "odict":
+        keyed, same = getattr(pytree, f"_{kind}_flatten_with_keys")(tree)
+        assert same == context and [value for _, value in keyed] == parts
