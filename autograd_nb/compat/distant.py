@@ -73,6 +73,8 @@ DISTANT: dict[str, Absent] = {
     "distributed.rpc": _module("Calls on other machines, which are not here.", {
         "is_available": Says(False), **each(_RPC, "init_rpc rpc_sync rpc_async remote shutdown get_worker_info"),
         **each(NoClass(_RPC), "TensorPipeRpcBackendOptions BackendType RRef WorkerInfo")}, "api"),
+    "distributed.autograd": _module("Gradients through calls on other machines, which are not here.", {
+        "is_available": Says(False), **each(NoClass(_RPC), "context DistAutogradContext"), **each(_RPC, "backward get_gradients")}),
     "distributed.rpc.api": _module("Calls on other machines, which are not here.", {
         "_require_initialized": _ITSELF, **each(_RPC, "rpc_sync rpc_async remote shutdown _all_gather")}),
     "distributed.run": _module("PyTorch's launcher.", each(_LAUNCH, "main run get_args_parser config_from_args")),

@@ -30,6 +30,7 @@ OPS = [(op, d) for op in op_db if not opdb.outside(opdb.title(op)) for d in HALV
 KNOWN: dict[str, str] = {
     "Embedding": "gradients of rows that are taken often add up in float32 here; PyTorch's sums stop growing",
     "ldexp": "the gradient of an exponent for many numbers adds up what was rounded",
+    "matrix_exp of torch.float16": "PyTorch's own is wrong: exp(1) = -20896",
     "view_as_complex": "there are no complex numbers of half precision",
     "nn.functional.scaled_dot_product_attention": "the weights that the backward pass reads are kept in half precision",
 }
@@ -61,8 +62,9 @@ def test_every_number_is_read_and_rounded_as_there():
 @pytest.mark.parametrize("op, dtype", OPS[::EVERY], ids=lambda value: opdb.title(value) if hasattr(value, "name") else str(value)[6:])
 def test_op(op, dtype):
     outcome = opdb.check(op, 2, (dtype,), False)
-    if opdb.title(op) in KNOWN:
-        pytest.xfail(KNOWN[opdb.title(op)])
+    known = KNOWN.get(f"{opdb.title(op)} of {dtype}", KNOWN.get(opdb.title(op)))
+    if known:
+        pytest.xfail(known)
     assert outcome.state == "passed", "\n".join(outcome.reasons)
 
 
