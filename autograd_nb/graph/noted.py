@@ -20,7 +20,7 @@ from . import ownership
 from .collector import living
 from .node import written
 
-ELEMENTS: int = 1 << 18  #: of an array at most: kernels of larger ones take longer than Python does
+ELEMENTS: int = 1 << 20  #: of an array at most: kernels of larger ones take longer than Python does
 NUMBERS: int = 256  #: of an array that is compared element by element
 BYTES: int = 1 << 21  #: memory in between that is kept for one
 
