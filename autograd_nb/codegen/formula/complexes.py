@@ -331,7 +331,8 @@ def acosh(z):
 def atanh(z):
     x, y = z.real, z.imag
     end, _ = _ends(z)
-    re = 0.25 * m.log1p(4.0 * x / ((1.0 - x) * (1.0 - x) + y * y))
+    far, near = abs(x), 1.0 - abs(x)  # (a quotient near −1 would have few digits left beside 1)
+    re = m.copysign(0.25 * m.log1p(4.0 * far / (near * near + y * y)), x)
     im = 0.5 * m.atan2(2.0 * y, (1.0 - x) * (1.0 + x) - y * y)
     return pair(
         where(end | ((x == 0) & (y != y)), m.copysign(0.0, x), re), where(end & (y == y), m.copysign(math.pi / 2, y), im)
