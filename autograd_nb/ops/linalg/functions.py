@@ -82,7 +82,7 @@ def _exp_rule(g: Tensor, a: Tensor) -> Tensor:
 
 @structured(
     a=_exp_rule, node="LinalgMatrixExpBackward0", linear="no", batch="samples",
-    dtypes="float complex", samples="torch.linalg.matrix_exp(x(3, 3))",
+    dtypes="half float complex", samples="torch.linalg.matrix_exp(x(3, 3))",
 )
 def _exp(a):
     out = new_empty(a.shape, a.dtype)
