@@ -7,6 +7,7 @@ import re
 #: the beginning of a reason -> what the user can do
 _REMEDIES: dict[str, str] = {
     r"it reads values with item": "keep values in tensors (torch.where in place of `if`), or read them outside, from what the function returns",
+    r"it reads values with bincount": "count by torch.zeros(n).scatter_add(0, index, ones), whose size n does not depend on values",
     r"it reads values with (unique|nonzero|a boolean tensor)": "use torch.where(), or multiply by the mask, so that shapes do not depend on values",
     r"it reads values with a sparse tensor": "make it dense (to_dense()), or layers without sparse=True",
     r"it reads values with one_hot": "give num_classes",

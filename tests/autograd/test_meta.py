@@ -60,6 +60,8 @@ def test_every_op_with_a_device_looks_at_it(name):
     given = {"a": [0.5, 0.5]} if name.endswith("general_cosine") else {}
     call, args = OPS[name].call, CALLS[name]
     real, t = call(*args, **given), call(*args, device="meta", **given)
+    if "layout" in inspect.signature(call).parameters and not name.startswith(("sparse", "_sparse")):  # beside other options too
+        assert call(*args, device="meta", layout=torch.strided, **given).shape == real.shape
     assert (t.is_meta, t.shape, t.dtype, real.is_meta) == (True, real.shape, real.dtype, False)
     with pytest.raises(RuntimeError, match="not available"):
         call(*args, device="mps", **given)

@@ -365,10 +365,10 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
         "*args, dtype=None, device=None, requires_grad=False, **options", "key, dtype", COPY,
         ["return _miss(key, args, dtype, device, requires_grad)"], memo=memo, before=written_lines("args", True),
         first=[
+            "if device is not None and options.get('out') is None and _is_meta(device):",
+            "    return _on_meta(_function(*args, dtype=dtype, requires_grad=requires_grad, **options))",
             "if options:",
             "    return _function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)",
-            "if device is not None and _is_meta(device):",
-            "    return _on_meta(_function(*args, dtype=dtype, requires_grad=requires_grad))",
         ],
         function=function, **_COPY_NAMES, _function=function, _miss=miss,
     )  # fmt: skip

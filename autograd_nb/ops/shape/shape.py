@@ -274,7 +274,10 @@ def _swapped(x, first, second):
 @public()
 @memoized_view
 def swapaxes(input, axis0, axis1):
-    """Swap two axes, a view, as `transpose` does; swapaxes([[1, 2, 3]], 0, 1) = [[1], [2], [3]]. Derivative: the gradient with the two swapped back."""
+    """Swap two axes, a view, as `transpose` does; swapaxes([[1, 2, 3]], 0, 1) = [[1], [2], [3]].
+
+    Derivative: the gradient with the two swapped back.
+    """
     return _swapped(tensor_argument(input, "swapaxes"), axis0, axis1)
 
 

@@ -30,7 +30,7 @@ _BY_TYPE: dict[str, str] = {
         add_zero_attn need_weights use_separate_proj_weight average_attn_weights replacement unsafe align_to_window wrap size_average
     """,
     INT: """
-        groups offset dim0 dim1 dim2 diagonal niter q k r N n m n_fft hop_length win_length start_dim end_dim window_length axis start length
+        groups offset dim0 dim1 dim2 axis0 axis1 diagonal niter q k r N n m n_fft hop_length win_length start_dim end_dim window_length axis start length
         step chunks row col steps num_groups num_classes minlength ignore_index blank padding_idx decimals ind storage_offset count
         embed_dim_to_check num_heads C HxW group num_samples dimension edge_order upscale_factor downscale_factor seed
         divisor_override _stacklevel low high bins correction dim

@@ -1928,10 +1928,10 @@ class TensorMethods:
     def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> _return_types.svd:
         """Return (U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros."""
 
-    def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
+    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Swap two axes, a view, as `transpose` does."""
 
-    def swapaxes_(self, axis0: Any, axis1: Any) -> Tensor:
+    def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
         """Return the tensor itself after `swapaxes`: it is read through other sizes and strides, its memory stays."""
 
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:

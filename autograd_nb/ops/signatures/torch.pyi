@@ -2086,7 +2086,7 @@ def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Ten
 def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Return (U, S, V), about the ``q`` greatest singular values of A (− M) and their vectors, by random projection."""
 
-def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Swap two axes, a view, as `transpose` does."""
 
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
