@@ -62,7 +62,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     ) -> None:  # fmt: skip
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
-        if not 0 <= label_smoothing <= 1:
+        if label_smoothing < 0 or label_smoothing > 1:  # (nan passes, and smoothes nothing, as in PyTorch)
             raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
         super().__init__(weight, reduction=reduction)
         self.num_classes, self.out_features, self.ignore_index = num_classes, tuple(out_features), ignore_index

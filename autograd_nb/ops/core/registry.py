@@ -66,7 +66,7 @@ _NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", 
 _FIRST = ("input", *_NUMPY_NAMES["input"])
 #: functions, or whole namespaces, whose operands have other names in PyTorch's documentation, which are theirs here, than PyTorch's functions take
 _CALLED: dict[str, dict[str, tuple[str, ...]]] = {
-    "linalg": {"A": _FIRST, "B": ("other", "x2")}, "linalg.vector_norm": {"x": ("input", "a", "x1")}, "matrix_exp": {"A": _FIRST},
+    "linalg": {"A": _FIRST, "B": ("other", "x2")}, "linalg.vector_norm": {"x": ("input", "a", "x1")}, "matrix_exp": {"A": _FIRST}, "inverse": {"A": _FIRST},
     "cholesky_inverse": {"L": _FIRST}, "cholesky_solve": {"B": _FIRST, "L": ("input2",)}, "lu_solve": {"b": _FIRST},
     "triangular_solve": {"b": _FIRST}, "ormqr": {"tau": ("input2",), "other": ("input3",)},
     "orgqr": {"tau": ("input2",)}, "linalg.det": {"input": ("A", "x", "a", "x1")},
