@@ -23,6 +23,7 @@ from .node import written
 ELEMENTS: int = 1 << 20  #: of an array at most: kernels of larger ones take longer than Python does
 NUMBERS: int = 256  #: of an array that is compared element by element
 BYTES: int = 1 << 21  #: memory in between that is kept for one
+NOTED: int = 1 << 24  #: memory of a pass's own up to which notes are taken of it: they keep what the pass would have given back
 
 
 class Unfit(Exception):
@@ -192,7 +193,8 @@ class Notes:
             self.shared.setdefault(id(root(a)), []).append(a)
         self._foreign: set[int] | None = None
         self._arrays = arrays  # which keeps them, and so their ids
-        self.own: dict[int, np.ndarray] = {}  # memory of the pass's own, by id
+        self.own: dict[int, np.ndarray] = {}  # memory of the pass's own, by id,
+        self.bytes = 0  # and how much that is
         self.lines: list[tuple[Any, list[Any]]] = []  # (entry point, arguments)
         self.written: set[int] = set()
         self.draws: list[tuple[Seed, Turn]] = []  # those that a repetition makes too
@@ -207,6 +209,7 @@ class Notes:
             self.lines.append((_shared(call, args), [self._argument(a, i >= first or i == call.over) for i, a in enumerate(args)]))
         except Unfit as error:
             self.why = str(error)
+            self.lines, self.own = [], {}
 
     def _argument(self, a: Any, writes: bool) -> Any:
         if isinstance(a, list):
@@ -233,6 +236,9 @@ class Notes:
             if not writes and a.size and not Dims.holds(whole) and id(whole) in self._of_tensors():
                 raise Unfit("a tensor that is no part of the graph")
             self.own[id(whole)] = whole
+            self.bytes += whole.nbytes
+            if self.bytes > NOTED:
+                raise Unfit("much memory in between")
         if writes:
             self.written.add(id(whole))
         return Place("", whole, a, (_address(a) - _address(whole)) // a.itemsize, writes)

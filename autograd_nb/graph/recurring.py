@@ -151,6 +151,8 @@ class Root(Replays):
             return None
         try:
             graph = _Graph(root, g, nodes, targets)
+            if sum([a.nbytes for a in graph.arrays]) > KEPT_BYTES:  # which notes keep to the end, where a pass gives back what is behind it
+                raise Unfit("large arrays")
         except Unfit:
             self.due *= 2
             return None

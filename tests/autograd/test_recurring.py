@@ -16,7 +16,7 @@ import pytest
 
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
-from autograd_nb.graph import recurring
+from autograd_nb.graph import noted, recurring
 from autograd_nb.ops.core.structured import structured
 
 from ..recurring import at_once, verified
@@ -418,3 +418,28 @@ def test_the_environment_says_after_how_many_passes(after):
     )
     found = subprocess.run([sys.executable, "-c", text], env={**os.environ, "AUTOGRAD_NB_RECURRING": str(after)}, capture_output=True, text=True)
     assert found.stdout.strip() == str(after), found.stderr
+
+
+def test_notes_of_large_passes_keep_little():
+    """Where a pass needs more memory than notes may keep, they keep none of it, and such passes are left alone."""
+    x = torch.ones(2000, 500, requires_grad=True)
+    seen = []
+
+    class Watched(noted.Notes):
+        def __call__(self, call, args):
+            super().__call__(call, args)
+            seen.append((sum(a.nbytes for a in self.own.values()), self.why))
+
+    before, recurring.Notes = recurring.Notes, Watched
+    try:
+        for _ in range(2 * recurring.FIRST):
+            y = x
+            for _ in range(6):
+                y = (y * y).cumsum(1).flip(1)
+            y.sum().backward()
+            x.grad = None
+    finally:
+        recurring.Notes = before
+    assert seen
+    assert max(kept for kept, _ in seen) <= noted.NOTED
+    assert seen[-1][1] == "much memory in between"
