@@ -25,6 +25,13 @@ def test_the_citation_is_of_this_version():
     assert re.search(r"^authors:\n  - name: \S", text("CITATION.cff"), re.MULTILINE)
 
 
+def test_requirements_of_packages_are_pinned_and_nothing_else_stands_among_them():
+    lines = text("tests/packages/requirements.txt").splitlines()
+    found = [line for line in lines if line and not line.startswith("#")]
+    assert [line for line in found if not re.fullmatch(r"[A-Za-z0-9][\w.-]*(\[[\w,-]+\])?==\d[\w.+!]*( *#.*)?", line)] == []
+    assert len({re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in found}) == len(found)
+
+
 def test_the_conda_recipe_asks_for_the_same():
     recipe = text("packaging/conda/meta.yaml")
     assert re.search(r'set version = "(.*)"', recipe)[1] == PROJECT["version"]
