@@ -217,9 +217,10 @@ class FlopCounterMode:
         if mods is not None:
             warn_user("mods argument is not needed anymore, you can stop passing it")
         self.flop_counts = defaultdict(lambda: defaultdict(int))
-        self.depth, self.display = depth, display
-        self.flop_registry = {**flop_registry, **(custom_mapping or {})}
-        self.mod_tracker = ModuleTracker()
+        self.depth: int | None = depth
+        self.display: bool = display
+        self.flop_registry: dict[Any, Callable[..., int]] = {**flop_registry, **(custom_mapping or {})}
+        self.mod_tracker: ModuleTracker = ModuleTracker()
 
     def get_total_flops(self) -> int:
         """Return the operations of all modules together."""

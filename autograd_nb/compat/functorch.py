@@ -27,7 +27,9 @@ class FunctionalModuleWithBuffers(Module):
 
     def __init__(self, stateless_model: Module, param_names: Sequence[str], buffer_names: Sequence[str]):
         super().__init__()
-        self.stateless_model, self.param_names, self.buffer_names = stateless_model, tuple(param_names), tuple(buffer_names)
+        self.stateless_model: Module = stateless_model
+        self.param_names: tuple[str, ...] = tuple(param_names)
+        self.buffer_names: tuple[str, ...] = tuple(buffer_names)
 
     def forward(self, params: Sequence[Tensor], buffers: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
         """Return what the module gives with these in the place of its own."""

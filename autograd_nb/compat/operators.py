@@ -119,7 +119,7 @@ class CustomOpDef:
         self._qualname, self._kernel = name, kernel
         self._backward: Callable[..., Any] | None = None
         self._setup: Callable[..., Any] | None = None
-        self.__name__ = name.rpartition("::")[2]
+        self.__name__: str = name.rpartition("::")[2]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._kernel is None:
@@ -240,7 +240,8 @@ class Library:
     """The ops of a namespace that a program declares: ``Library("mine", "DEF")``."""
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = ""):
-        self.ns, self.kind = ns, kind
+        self.ns: str = ns
+        self.kind: str = kind
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Declare ``name(Tensor x) -> Tensor`` and return the name."""

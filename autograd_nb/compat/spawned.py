@@ -32,7 +32,9 @@ class ProcessRaisedException(RuntimeError):
 
     def __init__(self, msg: str, error_index: int, error_pid: int = -1):
         super().__init__(msg)
-        self.msg, self.error_index, self.pid = msg, error_index, error_pid
+        self.msg: str = msg
+        self.error_index = error_index
+        self.pid: int = error_pid
 
 
 class ProcessExitedException(RuntimeError):
@@ -42,7 +44,11 @@ class ProcessExitedException(RuntimeError):
 
     def __init__(self, msg: str, error_index: int, error_pid: int = -1, exit_code: int = 1, signal_name: str | None = None):
         super().__init__(msg)
-        self.msg, self.error_index, self.pid, self.exit_code, self.signal_name = msg, error_index, error_pid, exit_code, signal_name
+        self.msg: str = msg
+        self.error_index = error_index
+        self.pid: int = error_pid
+        self.exit_code: int = exit_code
+        self.signal_name: str | None = signal_name
 
 
 class SpawnContext:

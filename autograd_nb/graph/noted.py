@@ -194,7 +194,7 @@ class Notes:
         self._foreign: set[int] | None = None
         self._arrays = arrays  # which keeps them, and so their ids
         self.own: dict[int, np.ndarray] = {}  # memory of the pass's own, by id,
-        self.bytes = 0  # and how much that is
+        self.bytes: int = 0  # and how much that is
         self.lines: list[tuple[Any, list[Any]]] = []  # (entry point, arguments)
         self.written: set[int] = set()
         self.draws: list[tuple[Seed, Turn]] = []  # those that a repetition makes too

@@ -6,6 +6,8 @@ when it is run again. Numbers that all elements share are computed in float64, a
 """
 
 
+from typing import Any
+
 import numpy as np
 
 from ..codegen.arrays import count, nth
@@ -215,22 +217,22 @@ def _muon_average(shared, d, x, momentum_buffer):
     return d + (b - d) * keep if nesterov else b, b
 
 
-sgd = update(_sgd_shared, _sgd)
-sgd_momentum = update(_sgd_momentum_shared, _sgd_momentum)
-adam = update(_adam_shared, _adam, counters=1)
-adam_amsgrad = update(_adam_shared, _adam_amsgrad, counters=1)
-rmsprop = update(_rmsprop_shared, _rmsprop, counters=1)
-rmsprop_momentum = update(_rmsprop_shared, _rmsprop_momentum, counters=1)
-rmsprop_centered = update(_rmsprop_shared, _rmsprop_centered, counters=1)
-rmsprop_centered_momentum = update(_rmsprop_shared, _rmsprop_centered_momentum, counters=1)
-adagrad = update(_adagrad_shared, _adagrad, counters=1)
-adadelta = update(_adadelta_shared, _adadelta, counters=1)
-adamax = update(_adamax_shared, _adamax, counters=1)
-nadam = update(_nadam_shared, _nadam, counters=2)
-radam = update(_radam_shared, _radam, counters=1)
-rprop = update(_rprop_shared, _rprop, counters=1)
-asgd = update(_asgd_shared, _asgd, counters=3)
-muon_average = update(_muon_average_shared, _muon_average)
+sgd: Any = update(_sgd_shared, _sgd)
+sgd_momentum: Any = update(_sgd_momentum_shared, _sgd_momentum)
+adam: Any = update(_adam_shared, _adam, counters=1)
+adam_amsgrad: Any = update(_adam_shared, _adam_amsgrad, counters=1)
+rmsprop: Any = update(_rmsprop_shared, _rmsprop, counters=1)
+rmsprop_momentum: Any = update(_rmsprop_shared, _rmsprop_momentum, counters=1)
+rmsprop_centered: Any = update(_rmsprop_shared, _rmsprop_centered, counters=1)
+rmsprop_centered_momentum: Any = update(_rmsprop_shared, _rmsprop_centered_momentum, counters=1)
+adagrad: Any = update(_adagrad_shared, _adagrad, counters=1)
+adadelta: Any = update(_adadelta_shared, _adadelta, counters=1)
+adamax: Any = update(_adamax_shared, _adamax, counters=1)
+nadam: Any = update(_nadam_shared, _nadam, counters=2)
+radam: Any = update(_radam_shared, _radam, counters=1)
+rprop: Any = update(_rprop_shared, _rprop, counters=1)
+asgd: Any = update(_asgd_shared, _asgd, counters=3)
+muon_average: Any = update(_muon_average_shared, _muon_average)
 
 
 @helper

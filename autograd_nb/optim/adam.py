@@ -39,7 +39,7 @@ class Adam(Fused):
     tensor([0.9000])
     """
 
-    order = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize")
+    order: tuple[str, ...] = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize")
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
@@ -95,7 +95,7 @@ class NAdam(Fused):
     tensor([0.8944])
     """
 
-    order = ("lr", "betas", "eps", "weight_decay", "momentum_decay", "decoupled_weight_decay", "maximize")
+    order: tuple[str, ...] = ("lr", "betas", "eps", "weight_decay", "momentum_decay", "decoupled_weight_decay", "maximize")
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
@@ -123,7 +123,7 @@ class RAdam(Fused):
     tensor([0.9000])
     """
 
-    order = ("lr", "betas", "eps", "weight_decay", "maximize", "foreach", "capturable", "decoupled_weight_decay")
+    order: tuple[str, ...] = ("lr", "betas", "eps", "weight_decay", "maximize", "foreach", "capturable", "decoupled_weight_decay")
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,

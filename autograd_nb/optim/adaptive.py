@@ -31,7 +31,7 @@ class RMSprop(Fused):
     tensor([5.9605e-08])
     """
 
-    order = ("lr", "momentum", "alpha", "eps", "centered", "weight_decay")
+    order: tuple[str, ...] = ("lr", "momentum", "alpha", "eps", "centered", "weight_decay")
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
@@ -59,7 +59,7 @@ class Adagrad(Fused):
     tensor([0.9000])
     """
 
-    order = ("lr", "lr_decay", "eps", "weight_decay")
+    order: tuple[str, ...] = ("lr", "lr_decay", "eps", "weight_decay")
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
@@ -93,7 +93,7 @@ class Adadelta(Fused):
     tensor([0.9968])
     """
 
-    order = ("lr", "rho", "eps", "weight_decay", "maximize", "capturable", "foreach")
+    order: tuple[str, ...] = ("lr", "rho", "eps", "weight_decay", "maximize", "capturable", "foreach")
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
@@ -119,7 +119,7 @@ class Rprop(Fused):
     tensor([0.9000])
     """
 
-    order = ("lr", "etas", "step_sizes", "foreach", "maximize", "differentiable", "capturable")
+    order: tuple[str, ...] = ("lr", "etas", "step_sizes", "foreach", "maximize", "differentiable", "capturable")
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),

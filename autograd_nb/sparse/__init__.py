@@ -121,7 +121,10 @@ def _typed(name: str) -> _Any:
     return construct
 
 
-FloatTensor, DoubleTensor, LongTensor, IntTensor = map(_typed, ("FloatTensor", "DoubleTensor", "LongTensor", "IntTensor"))
+FloatTensor: _Any = _typed("FloatTensor")
+DoubleTensor: _Any = _typed("DoubleTensor")
+LongTensor: _Any = _typed("LongTensor")
+IntTensor: _Any = _typed("IntTensor")
 
 for _name, _handler in _HANDLERS.items():
     if hasattr(_Tensor, _name):

@@ -27,7 +27,7 @@ from typing import Any
 
 from .. import config
 
-timer = time.perf_counter
+timer: Callable[[], float] = time.perf_counter
 _UNITS = {"ns": ("nanosecond", 1e-9), "us": ("microsecond", 1e-6), "ms": ("millisecond", 1e-3), "s": ("second", 1.0)}
 
 

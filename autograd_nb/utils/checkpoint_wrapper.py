@@ -86,7 +86,8 @@ class CheckpointWrapper(ActivationWrapper):
         super().__init__(mod)
         self.checkpoint_impl = checkpoint_impl
         reentrant = checkpoint_impl is CheckpointImpl.REENTRANT
-        self.checkpoint_fn = partial(checkpoint, use_reentrant=reentrant, **kwargs) if checkpoint_fn is None else partial(checkpoint_fn, **kwargs)
+        options = {"use_reentrant": reentrant, **kwargs} if checkpoint_fn is None else kwargs
+        self.checkpoint_fn: Callable[..., Any] = partial(checkpoint_fn or checkpoint, **options)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if self.checkpoint_impl is not CheckpointImpl.REENTRANT or not kwargs:

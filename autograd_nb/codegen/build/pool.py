@@ -481,15 +481,15 @@ class Pool:
     def __init__(self) -> None:
         room = np.zeros(_WORKERS + _LINE * MOST, np.int64)
         at = -room.ctypes.data % (8 * _LINE) // 8
-        self.words = room[at:]
+        self.words: np.ndarray[Any, np.dtype[np.int64]] = room[at:]
         _kept.append(room)
-        self.address = int(self.words.ctypes.data)
-        self.begun = 0  # of the threads beside the caller
+        self.address: int = int(self.words.ctypes.data)
+        self.begun: int = 0  # of the threads beside the caller
         self._beginning = lock()
         give_way = getattr(ctypes.pythonapi, "sched_yield", None)
         self.words[_JOB + 3] = 0 if give_way is None else _address(give_way)
         self._serve = llvm_text.linked(_POOL, "pool_serve")
-        self.spread = llvm_text.bound_to(self.address, "pool_spread", _SPREAD, linking.FASTCALL)
+        self.spread: Callable[..., Any] = llvm_text.bound_to(self.address, "pool_spread", _SPREAD, linking.FASTCALL)
         self._cut = llvm_text.bound_to(self.address, "pool_cut", _CUT, linking.FASTCALL)
 
     def run(self, entry: Callable[..., Any], parts: list[tuple[Any, ...]], threads: int) -> None:

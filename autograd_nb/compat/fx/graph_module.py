@@ -25,7 +25,7 @@ class Above:
     tracer: Any
 
 
-above = Above()
+above: Above = Above()
 
 
 def _forward_of(source: str, names: dict[str, Any]) -> Any:

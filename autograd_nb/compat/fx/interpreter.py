@@ -33,7 +33,7 @@ class Interpreter:
 
     def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
         self.module: Any = module
-        self.submodules = dict(module.named_modules())
+        self.submodules: dict[str, Module] = dict(module.named_modules())
         self.graph: Graph = graph if graph is not None else self.module.graph
         self.env: dict[Node, Any] = {}
         self.name = "Interpreter"
@@ -145,7 +145,7 @@ class Transformer(Interpreter):
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)
-        self.new_graph = Graph()
+        self.new_graph: Graph = Graph()
         new_graph = self.new_graph
 
         class TransformerTracer(Tracer):
@@ -156,7 +156,7 @@ class Transformer(Interpreter):
             def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
                 return True
 
-        self.tracer = TransformerTracer()
+        self.tracer: Tracer = TransformerTracer()
 
     def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return what stands for an input."""

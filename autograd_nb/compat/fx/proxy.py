@@ -22,7 +22,7 @@ from .immutable_collections import immutable_dict
 from .node import Node, map_aggregate, public_name
 
 #: values that steps have as arguments themselves
-base_types = (str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, type(None), type(Ellipsis), Size)
+base_types: tuple[type, ...] = (str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, type(None), type(Ellipsis), Size)
 
 
 class TraceError(ValueError):
@@ -129,7 +129,7 @@ class Proxy:
     """
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
-        self.tracer = tracer if tracer is not None else GraphAppendingTracer(node.graph)
+        self.tracer: TracerBase = tracer if tracer is not None else GraphAppendingTracer(node.graph)
         self.node = node
         INTERCEPTION.enter()  # functions ask for it while there is one
         self._entered = True
@@ -215,7 +215,9 @@ class Attribute(Proxy):
     """Stands for an attribute, or for a method until it is called."""
 
     def __init__(self, root: Proxy, attr: str) -> None:
-        self.root, self.attr, self.tracer = root, attr, root.tracer
+        self.root: Proxy = root
+        self.attr: str = attr
+        self.tracer = root.tracer
         self._node: Any = None
 
     @property

@@ -207,13 +207,13 @@ class Tracer(TracerBase):
             function = getattr(type(root), self.traced_func_name)
         else:
             self.root, function = Module(), root
-        self.root_module_name = type(self.root).__name__
+        self.root_module_name: str = type(self.root).__name__
         self.tensor_attrs: dict[int, str] = {}
         for prefix, module in self.root.named_modules():
             for name, value in vars(module).items():
                 if isinstance(value, Tensor):
                     self.tensor_attrs[id(value)] = f"{prefix}.{name}" if prefix else name
-        self.graph = Graph(tracer_cls=type(self))
+        self.graph: Graph = Graph(tracer_cls=type(self))
         run, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
         with _standing(self, function):
             result = run(*args)

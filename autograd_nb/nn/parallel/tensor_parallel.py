@@ -174,9 +174,10 @@ class PrepareModuleInput(ParallelStyle):
         self, *, input_layouts: Any = None, desired_input_layouts: Any = None, input_kwarg_layouts: Mapping[str, Placement] | None = None,
         desired_input_kwarg_layouts: Mapping[str, Placement] | None = None, use_local_output: bool = False,
     ):  # fmt: skip
-        self.input_layouts = None if input_layouts is None else _several(input_layouts)
-        self.desired = None if desired_input_layouts is None else _several(desired_input_layouts)
-        self.kwargs, self.desired_kwargs = dict(input_kwarg_layouts or {}), dict(desired_input_kwarg_layouts or {})
+        self.input_layouts: tuple[Any, ...] | None = None if input_layouts is None else _several(input_layouts)
+        self.desired: tuple[Any, ...] | None = None if desired_input_layouts is None else _several(desired_input_layouts)
+        self.kwargs: dict[str, Placement] = dict(input_kwarg_layouts or {})
+        self.desired_kwargs: dict[str, Placement] = dict(desired_input_kwarg_layouts or {})
         self.use_local_output = use_local_output
         if self.input_layouts is not None and (self.desired is None or len(self.desired) != len(self.input_layouts)):
             raise AssertionError("input_layouts and desired_input_layouts should have same length!")
@@ -204,7 +205,9 @@ class PrepareModuleOutput(ParallelStyle):
     """The outputs of a module, which are placed as ``output_layouts`` say, are moved to ``desired_output_layouts`` after its `forward`."""
 
     def __init__(self, *, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True):
-        self.output_layouts, self.desired, self.use_local_output = _several(output_layouts), _several(desired_output_layouts), use_local_output
+        self.output_layouts: tuple[Any, ...] = _several(output_layouts)
+        self.desired: tuple[Any, ...] = _several(desired_output_layouts)
+        self.use_local_output: bool = use_local_output
         if len(self.output_layouts) != len(self.desired):
             raise AssertionError("output_layouts and desired_output_layouts should have same length!")
 

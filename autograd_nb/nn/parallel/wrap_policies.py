@@ -23,7 +23,7 @@ class ModuleWrapPolicy:
     """
 
     def __init__(self, module_classes: Iterable[type]):
-        self.classes = tuple(set(module_classes))
+        self.classes: tuple[type, ...] = tuple(set(module_classes))
 
     def __call__(self, module: Module, recurse: bool, *args: Any, **kwargs: Any) -> bool:
         return recurse or isinstance(module, self.classes)

@@ -25,7 +25,7 @@ class Asked:
     embedding: Callable[..., Any]  #: rows of a table whose gradient is sparse
 
 
-asked = Asked()
+asked: Asked = Asked()
 
 
 def alike(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

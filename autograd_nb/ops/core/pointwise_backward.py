@@ -42,7 +42,7 @@ class Above:
     by_jumps: Callable[..., Any]
 
 
-above = Above()
+above: Above = Above()
 
 #: ops whose derivatives depend on what they read by jumps, as PyTorch records them
 JUMPS = {"hardshrink", "softshrink", "threshold", "prelu", "fmod", "remainder", "l1_loss", "pow_1"}
