@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
 import autograd_nb as torch
 import autograd_nb.distributed as dist
 from autograd_nb.distributed.group import _crowded
+from autograd_nb.distributed.waiting import rest_exactly
 from tests.test_examples import is_error
 
 from .jobs import ROOT, environment, job, needs_mpi
@@ -129,6 +132,28 @@ print(said + "\\n", end="", flush=True)  # in one piece: other ranks print too
         ended = job(ranks, "-c", code)
         assert ended.code == 0, ended.out
         assert ended.out.count(f"waited {crowded} {crowded} True") == ranks
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="timer slack is Linux's")
+def test_who_rests_exactly_does_so_with_the_threads_it_starts():
+    def slack() -> int:
+        return ctypes.CDLL(None).prctl(30, 0, 0, 0, 0)  # PR_GET_TIMERSLACK
+
+    def rests() -> None:
+        exact.append(rest_exactly())
+        found.append(slack())
+        inner = threading.Thread(target=lambda: found.append(slack()))
+        inner.start()
+        inner.join()
+
+    exact: list[bool] = []
+    before, found = slack(), []
+    thread = threading.Thread(target=rests)
+    thread.start()
+    thread.join()
+    assert exact == [True]
+    assert found == [1, 1]
+    assert slack() == before  # of this thread
 
 
 @needs_mpi
