@@ -53,6 +53,7 @@ FUNCTIONS = {
     "turned": lambda x: x.flip(2).roll(1, 2).repeat(1, 2, 1),
     "pads": lambda x: F.pad(x, (1, 2)).sum() + F.pad(x, (1, 1), mode="reflect") + F.pad(x, (1, 1), mode="replicate"),
     "reductions": lambda x: x.sum() + x.mean((1, 2), keepdim=True) + x.amax(1, keepdim=True) - x.amin(2, keepdim=True) + x.logsumexp(1, True) + x.prod(2, True),
+    "numpy's names": lambda x: x.sum(axis=1, keepdims=True) + torch.mean(x, axis=2, keepdims=True) + torch.stack([x, x], axis=0)[1],
     "extremes": lambda x: (*x.max(1), *x.min(2, keepdim=True), x.max(), x.argmax(1), x.argmin()),
     "statistics": lambda x: (x.cumsum(1), x.var(2), x.std(1, unbiased=False), x.norm(dim=1)),
     "products": lambda x: (x @ x.mT, torch.einsum("bij,bkj->bik", x, x), torch.bmm(x, x.transpose(1, 2)), torch.addmm(x[0], x[0], torch.ones(4, 4), alpha=2)),

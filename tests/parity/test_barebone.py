@@ -31,6 +31,7 @@ KNOWN: dict[str, str] = {
     "cov": "weights of another dtype are turned into floats here",
     "flip": "PyTorch flips along some dims only",
     "index_select": "PyTorch selects along some dims only",
+    "count_nonzero": "PyTorch counts along dims only",
     "isin": "PyTorch looks among many numbers only",
     "sort": "the order of equal numbers is free without stable=True",
     "argsort": "the order of equal numbers is free without stable=True",
@@ -106,6 +107,9 @@ EXPRESSIONS = [
     "t.bincount(v)", "t.triu_indices(2, 2, dtype=d)", "a.mul_(i64)", "a.mul_(1.5)", "a.copy_(f - 2)", "a.requires_grad_()", "a.random_()",
     "t.searchsorted(v, v)", "a.half()", "(f * -1.5).to(d)", "t.tensor([70000.5, -7e4]).to(d)", "t.tensor([2**63, 1], dtype=d)", "t.tensor(2**63)",
     "t.tensor([2**64 - 1, 1])", "t.promote_types(d, t.int64)", "t.promote_types(d, t.uint8)", "t.promote_types(d, t.bfloat16)", "t.promote_types(d, d)",
+    "a.argmax(1)", "a[:1].argmax(0)", "a[:, :1].argmin(1, keepdim=True)", "a[:, :0].argmin(0)", "a[:0].argmax(0)", "a.count_nonzero(0)",
+    "a.count_nonzero((0, 1))", "t.isin(u8, t.tensor(2).to(d))", "t.isin(i64, t.tensor(1).to(d))", "t.isin(t.tensor(3).to(d), i64)",
+    "t.isin(i64, a)", "t.isin(a[:0], i64)", "t.isin(i64, v[:0])", "t.isin(f, t.tensor(1).to(d))", "t.isin(a, 2.5)",
 ]  # fmt: skip
 
 

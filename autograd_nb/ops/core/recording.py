@@ -381,7 +381,7 @@ BAREBONE_POINTWISE: frozenset[str] = frozenset({
 BAREBONE_STRUCTURED: frozenset[str] = frozenset({
     "sum", "nansum", "prod", "any", "all", "cat", "stack", "copied_view", "write_view", "write_strided", "relaid", "pad", "flip", "roll", "roll_flat",
     "sort", "read", "gather", "pick", "picked", "fill", "nothing_of", "unsafe_split", "diagonal_backward", "mvlgamma", "nonzero_static",
-    "take_along",
+    "take_along", "count_nonzero",
 })  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from inspect import CO_VARARGS, CO_VARKEYWORDS, signature, unwrap
+from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature, signature, unwrap
 from types import FunctionType
 from typing import Any
 from weakref import WeakSet
@@ -61,6 +61,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
             return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return tuple(signature(function).parameters)
 
+
 #: PyTorch's keywords -> the names that NumPy gives them, which PyTorch takes too
 _NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 _FIRST = ("input", *_NUMPY_NAMES["input"])
@@ -105,6 +106,40 @@ def _aliases(name: str, parameters: Sequence[str]) -> dict[str, str]:
     space = name.rpartition(".")[0]
     names = {**_NUMPY_NAMES, **_CALLED.get(space, {}), **_CALLED.get(name, {})}
     return {alias: own for own in parameters for alias in names.get(own, ()) if alias not in parameters}
+
+
+class _Signature(Signature):
+    """A function's signature, with the array API's keywords for its dims at the end, as whoever inspects it expects; read when somebody asks."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]):
+        self.function = function
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:  # type: ignore[override]
+        own = signature(self.function)
+        named = {name for name, p in own.parameters.items() if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)}
+        more = [n for name in ("dim", "keepdim") if name in named for n in _NUMPY_NAMES[name] if n not in named]
+        given = [*own.parameters.values(), *[Parameter(n, Parameter.KEYWORD_ONLY, default=None) for n in more]]
+        return own.replace(parameters=sorted(given, key=lambda p: p.kind)).parameters
+
+    @property
+    def return_annotation(self) -> Any:  # type: ignore[override]
+        return signature(self.function).return_annotation
+
+    def __reduce__(self) -> Any:
+        return Signature, (list(self.parameters.values()),)
+
+    def replace(self, **changes: Any) -> Signature:  # type: ignore[override]
+        return Signature(list(self.parameters.values()), return_annotation=self.return_annotation).replace(**changes)
+
+
+def own_names(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords of a call with the names that the function's own text has for them."""
+    code = getattr(unwrap(function), "__code__", None)
+    renamed = _aliases("", code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else {}
+    return {renamed.get(name, name): value for name, value in options.items()}
 
 
 def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None, name: str = "", everywhere: bool = False) -> Callable[..., Any]:
@@ -226,6 +261,8 @@ def register(
     if kind in ("composite", "reduction") and repeatable(name, call, inner.__module__):
         function, call = call, repeated(call)
         function.public = call  # type: ignore[attr-defined]
+    if call.__class__ is FunctionType is inner.__class__ and not {"dim", "keepdim"}.isdisjoint(inner.__code__.co_varnames):
+        call.__signature__ = _Signature(inner)  # type: ignore[attr-defined]
     if "; " in (call.__doc__ or ""):
         call.__doc__ = with_example(call.__doc__, name, namespaces)
     _give_home(call, name, namespaces, bool(method))

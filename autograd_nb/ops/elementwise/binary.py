@@ -18,6 +18,7 @@ from ..core.registry import OPS, public, register
 from ..core.scalars_first import legacy_options, scalars_first
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
+from ..creation.create import new_full
 from ..creation.queries import result_type
 from .arithmetic import underivable
 
@@ -347,15 +348,21 @@ def isin(elements: Tensor | float, test_elements: Tensor | float, *, assume_uniq
     for t in (x, tests):
         if t.dtype is dtypes.bool_ or t.dtype.is_complex:
             raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_type(t.dtype)}")
-    y = _among(x.detach(), tests.detach().reshape(-1), isinstance(test_elements, Tensor))
+    y = _among(x.detach(), tests.detach())
     y = y.logical_not() if invert else y
     return y if out is None else store(out, y, "isin", (), (elements, test_elements))
 
 
-def _among(x: Tensor, tests: Tensor, several: bool) -> Tensor:
-    """Return whether each element is among ``tests``, a vector, or the one number that is not of ``several``."""
-    if x.dtype.is_barebone and not several:
-        return x == tests.item()
+def _among(x: Tensor, tests: Tensor) -> Tensor:
+    """Return whether each element is among ``tests``."""
+    if x.dtype is not tests.dtype and (x.dtype.is_barebone or tests.dtype.is_barebone):  # what asks for no common dtype is answered, as in PyTorch
+        if not x._layout.size:
+            return new_full(x.shape, False, dtypes.bool_)
+        if not tests.ndim:
+            return x == tests.item()
+        if not x.ndim:
+            return (tests == x.item()).any()
+    tests = tests.reshape(-1)
     d = dtypes.promote_types(x.dtype, tests.dtype)
     x, tests = cast(x, d), cast(tests, d)
     if d.is_barebone:  # alike are those whose bits are

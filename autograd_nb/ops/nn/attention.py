@@ -24,7 +24,7 @@ from ..core.recording import fresh, guarded, mark_inference, scalar_type
 from ..core.registry import OPS, public
 from ..core.repeated import repeated
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense, in_float32
+from ..creation.cast import cast, dense
 from ..creation.create import new_empty
 from .softmax import _softmax_backward
 
@@ -37,7 +37,7 @@ def _attention_rule(g, q, k, v, out1, scale, causal, mask_sizes, needs):
     gy, gp = g
     p = out1
     if q.dtype.is_half:  # as the forward pass: computed in float32, rounded once
-        gy, gp, wq, wk, wv, p = (None if t is None else cast(t, dtypes.float32) for t in (gy, gp, q, k, v, p))
+        gy, wq, wk, wv = (None if t is None else cast(t, dtypes.float32) for t in (gy, q, k, v))
         found = _attention_rule((gy, gp), wq, wk, wv, p, scale, causal, mask_sizes, needs)
         return {name: None if t is None else cast(t, q.dtype) for name, t in found.items()}
     # one fused kernel, where nothing is to be differentiated again
@@ -122,7 +122,10 @@ def _room(t: Tensor, width: int) -> Tensor:
     dtypes="half float", samples="F.scaled_dot_product_attention(x(2, 3, 4), x(2, 5, 4), x(2, 5, 3))",
 )
 def _attention(q, k, v, mask, scale, causal, mask_sizes, blank, want_y):
-    """Return (p v, p) for p = softmax(scale · q kᵀ + mask); operands of the same batch dims, ``mask`` of ``mask_sizes`` broadcast."""
+    """Return (p v, p) for p = softmax(scale · q kᵀ + mask); operands of the same batch dims, ``mask`` of ``mask_sizes`` broadcast.
+
+    Of operands of half precision p is of float32.
+    """
     return _attend(q, k, v, mask, scale, causal, blank, want_y, True)
 
 
@@ -130,8 +133,10 @@ def _attend(
     q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bool, blank: float, want_y: bool, keep: bool
 ) -> Any:
     d = q.dtype
-    if d.is_half:
-        return in_float32(_attend, q, k, v, mask, scale, causal, blank, want_y, keep)
+    if d.is_half:  # weights stay wide: their gradients are differences that rounded ones would lose
+        wq, wk, wv, wm = (cast(t, dtypes.float32) if isinstance(t, Tensor) and t.dtype.is_half else t for t in (q, k, v, mask))
+        y, p = _attend(wq, wk, wv, wm, scale, causal, blank, want_y, keep)
+        return cast(y, d), p
     (*batch, length, width), (source, value_width) = q.shape, v.shape[-2:]
     p = new_empty((*batch, length, source) if keep else (0,), d)
     if not want_y:
@@ -174,6 +179,8 @@ def attention_weights(
     if not weights and not dropout_p and not (state.grad and any(t is not None and t.requires_grad for t in (q, k, v, mask))):
         return _attend(q, k, v, mask, scale, causal, blank, True, False)[0], None
     y, p = _attention(q, k, v, mask, scale, causal, None if mask is None else tuple(mask.shape), blank, not dropout_p)
+    if dropout_p or weights:
+        p = cast(p, q.dtype)
     if dropout_p:
         p = OPS["nn.functional.dropout"].call(p, dropout_p)
         y = p @ v

@@ -12,7 +12,7 @@ from typing import Any
 from ...autograd.torch_function import TorchFunctionMode, attributes_of_tensors, called, functions
 from ...graph.modes import no_grad
 from ...nn.modules.rnn import RNNBase
-from ...ops.core.registry import USERS
+from ...ops.core.registry import USERS, own_names
 from ...tensor import Tensor
 
 
@@ -65,7 +65,7 @@ class _Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if tensors(result):
             try:
-                bound = inspect.signature(func).bind(*args, **kwargs)
+                bound = inspect.signature(inspect.unwrap(func)).bind(*args, **own_names(func, kwargs))
                 bound.apply_defaults()
                 arguments = dict(bound.arguments)
             except (TypeError, ValueError):
