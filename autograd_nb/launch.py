@@ -214,6 +214,14 @@ def constant(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def unrepeatable(what: str) -> None:
+    """Say that Python is about to do what no launch tells of: a function that does ``what`` cannot become a program."""
+    if _observing:
+        watching = observer()
+        if watching is not None and hasattr(watching, "problem"):
+            watching.problem(what)
+
+
 def looked() -> None:
     """Say that Python now looks at gradients: what it does may depend on which are None."""
     if _observing:

@@ -37,12 +37,19 @@ class _Handles:
 
 
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all") -> _Handles:
-    """Call ``fn`` with the gradients of all ``tensors`` when all have arrived (mode "all"), or with the first one ("any")."""
+    """Call ``fn`` with the gradients of all ``tensors`` when all have arrived (mode "all"), or with the first one ("any").
+
+    Errors: AssertionError for a tensor that does not require grad, which "any" passes over; ValueError for another mode.
+    """
     check_callable(fn)
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     under_way: WeakKeyDictionary = WeakKeyDictionary()  # pass -> [gradients so far, how many are still to come]
     lock = locks.lock()
+    if mode == "any":
+        tensors = [t for t in tensors if t.requires_grad]
+    elif not all(t.requires_grad for t in tensors):
+        raise AssertionError("Expected gradient function to be set (register_multi_grad_hook: a tensor does not require grad)")
     edges = [e for t in tensors if (e := edge(t)) is not None]
 
     def hook_for(i: int) -> Callable[..., Any]:

@@ -75,7 +75,13 @@ def spare(node: Any) -> None:
         gc.freeze()
 
 
-_aside: list[weakref.ref[Any]] = []  #: what `living` found set aside
+class OwnReference(weakref.ref):  # type: ignore[type-arg]
+    """A reference of the library's, which is nobody else's: Python keeps one plain weak reference to an object for all who ask for one."""
+
+    __slots__ = ()
+
+
+_aside: list[OwnReference] = []  #: what `living` found set aside
 
 
 def living(kind: type) -> list[Any]:
@@ -101,10 +107,10 @@ def living(kind: type) -> list[Any]:
 
     found = seen()
     if not any(o is _witness for o in found):
-        aside: list[weakref.ref[Any]] = []  # (other threads may be reading what there was)
+        aside: list[OwnReference] = []  # (other threads may be reading what there was)
         if gc.get_freeze_count():
             gc.unfreeze()
-            aside = [weakref.ref(o) for o in seen() if type(o) is not _Witness]
+            aside = [OwnReference(o) for o in seen() if type(o) is not _Witness]
             gc.freeze()
         _aside = aside
         _witness = _Witness()

@@ -7,6 +7,8 @@ import gc
 import weakref
 from typing import Any
 
+from .. import launch
+from ..graph.collector import OwnReference
 from ..graph.node import Node, Output
 from ..overriding import whole
 from ..tensor import Tensor
@@ -24,10 +26,11 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     >>> a, b
     (tensor([0.]), tensor([1., 1.]))
     """
+    launch.unrepeatable("it swaps tensors; swap them outside of the function")
     for name, t in (("t1", t1), ("t2", t2)):
         if not isinstance(t, Tensor):
             raise TypeError(f"swap_tensors(): argument '{name}' must be a Tensor, not {type(t).__name__}")
-        if weakref.getweakrefs(t):
+        if any(type(r) is not OwnReference for r in weakref.getweakrefs(t)):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     own = [set(copyreg._slotnames(type(t))) for t in (t1, t2)]  # type: ignore[attr-defined]
     if own[0] != own[1]:

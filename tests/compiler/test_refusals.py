@@ -166,3 +166,23 @@ def test_sparse_tensors():
     compiled = torch.compile(lambda x: x.to_sparse())
     for k in range(3):
         assert compiled(torch.eye(2) * k).to_dense().tolist() == (torch.eye(2) * k).tolist()
+
+
+def test_swapped_tensors_are_refused_in_every_call_where_a_graph_holds_them():
+    """What stands in nobody's launches is not forgotten by a program, and the library's own weak references are none of the user's."""
+    w = torch.ones(2, requires_grad=True)
+
+    @torch.compile
+    def step(x):
+        torch.utils.swap_tensors(w, w)
+        return w * x
+
+    x = torch.ones(2)
+    with pytest.warns(UserWarning, match="it swaps tensors"):
+        step(x)
+    step(x)
+    held = step(x)
+    with pytest.raises(RuntimeError, match="Expected use_count of t1"):
+        step(x)
+    assert held.requires_grad
+    assert not step.programs

@@ -89,7 +89,7 @@ def constant(program: Program, found: Difference) -> bool:
         try:
             t = eval(name, space)
             if not t.numel():
-                return False
+                return "create_graph=True" in program.statements[found.where]  # a gradient of nothing
             if not t.requires_grad:
                 continue
             leaves = [s for n in names_of(space) if is_tensor(s := space[n]) and s.requires_grad and s.is_leaf and s is not t]

@@ -111,6 +111,14 @@ def changed(before: Step, after: Step, name: str, gradient: bool = False) -> boo
     return differences(before.state[name], after.state[name], name) is not None
 
 
+def gained(before: Step, after: Step, name: str) -> bool:
+    """Whether a name's gradient is another than before, and not 0 where there was none."""
+    grad = getattr(after.state[name], "grad", None)
+    if grad is None or not changed(before, after, name, True):
+        return False
+    return getattr(before.state.get(name), "grad", None) is not None or bool(grad.values.any())
+
+
 def first_difference(
     mine: list[Step], theirs: list[Step], strides: bool = True, statements: Sequence[str] = (), trifles: list[str] | None = None,
     own: bool = False, exact: bool = False,
@@ -128,7 +136,9 @@ def first_difference(
                 return Difference("limit", k, told(a.error or b.error), explained.LIMIT)
             kind = "raised" if a.error else "not refused"
             known = theirs[k - 1].state if k else {}
-            case = Case(kind, statement, told(a.error), told(b.error), "", "\n".join(statements[:k]), known)
+            failed = "\n".join(step.text or s for step, s in zip(theirs[:k], statements) if step.error is not None)
+            nothing = k and not any(gained(mine[k - 1], a, name) for name in a.state)
+            case = Case(kind, statement, told(a.error), told(b.error), "", "\n".join(statements[:k]), known, failed=failed, gained=not nothing)
             why = explanation(case) or b.loose * explained.LOOSE
             return Difference(kind, k, f"{told(a.error)} instead of {told(b.error)}", why)
         coarse = max(coarse, *(TOLERANCE.get(s.dtype, 0.0) for s in b.state.values() if isinstance(s, Seen)), 0.0)

@@ -492,3 +492,22 @@ def test_arrays_beside_tensors(text):
         return value if value is False else (str(value.dtype).rpartition(".")[2], value.tolist())
 
     assert found(ag) == found(torch)
+
+
+@pytest.mark.parity
+def test_gradients_that_are_asked_for_together():
+    """Norms of gradients that are no floats, hooks on several tensors of which some require no grad, and indices of nothing."""
+    check({
+        "norm of integers": "t.nn.utils.get_total_norm([t.ones(2, dtype=t.int64)])",
+        "norm beside floats": "t.nn.utils.get_total_norm([t.ones(2), t.ones(2, dtype=t.int32)])",
+        "norm of bools": "t.nn.utils.get_total_norm([t.ones(2, dtype=t.bool)], 1.0)",
+        "clipped integers": "x = t.ones(2, dtype=t.int64); x.grad = t.ones_like(x); t.nn.utils.clip_grad_norm_([x], 0.5)",
+        **{f"hook {mode} on {named}": f"x, y = t.ones(2, requires_grad=True), t.ones(2); seen = []\n"
+                                      f"try:\n    t.autograd.graph.register_multi_grad_hook([{named}], lambda g: seen.append(g), mode={mode!r})\n"
+                                      "finally:\n    (x * x).sum().backward(); r = len(seen)\n"
+           for mode in ("all", "any") for named in ("x", "y", "x, y", "y, x", "x, x")},
+        "hook that stays": "x, y = t.ones(2, requires_grad=True), t.ones(2); seen = []\n"
+                           "try:\n    t.autograd.graph.register_multi_grad_hook([x, y], lambda g: seen.append(g))\nexcept AssertionError:\n    pass\n"
+                           "(x * x).sum().backward(); r = len(seen)",
+        "memory of no places": "r = [t.nonzero(t.full(s, v)).untyped_storage().nbytes() for s in ((), (0,), (3,)) for v in (0.0, 1.0)]",
+    }, kinds=True)  # fmt: skip

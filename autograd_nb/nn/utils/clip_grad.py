@@ -22,6 +22,7 @@ from ...ops.core.foreign import asked
 from ...ops.core.numbers import scalar_tensor
 from ...ops.core.registry import OPS
 from ...ops.creation.cast import dense
+from ...ops.linalg.common import scalar_name
 from ...overriding import whole
 from ...shapes import layout_of
 from ...tensor import Tensor, make
@@ -72,6 +73,8 @@ def _floats(t: Tensor) -> np.ndarray:
     """Return the elements, or their absolute values where they are complex, in single precision at least."""
     if _in_one(t):
         return _memory(t)
+    if not (t.dtype.is_floating_point or t.dtype.is_complex):
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {scalar_name(t)}")
     t = t.detach()
     return dense(t.float() if t.dtype.is_half else t.abs() if t.dtype.is_complex else t)
 

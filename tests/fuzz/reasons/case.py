@@ -22,6 +22,8 @@ class Case:
     before: str = ""  #: the statements before it
     known: dict[str, Any] = field(default_factory=dict)  #: what PyTorch's names stood for before it
     what: str = ""  #: the difference in words
+    failed: str = ""  #: what stood in the steps before it that PyTorch refused, of functions that are called a few times
+    gained: bool = True  #: whether it has left gradients here, other than zeros, that were not there before
 
     @property
     def their_values(self) -> str:

@@ -23,8 +23,15 @@ def _computed_anew() -> re.Pattern[str]:
 
 
 def _made_by(call: re.Pattern[str], before: str) -> set[str]:
-    """The names that lines with a call give their results."""
-    return {name for line in before.splitlines() if call.search(line) for name in re.findall(r"\b(v\d+)\b[^=;(]* = ", line)}
+    """The names that lines with a call give their results, and those of parts of these."""
+    made: set[str] = set()
+    for line in before.splitlines():
+        part = re.match(r"(v\d+) = (v\d+)(?:\[|\.conj\(\))", line)
+        if call.search(line):
+            made |= set(re.findall(r"\b(v\d+)\b[^=;(]* = ", line))
+        elif part and part[2] in made:
+            made.add(part[1])
+    return made
 
 
 def _view_of_retained(case: Case) -> Any:
@@ -59,6 +66,7 @@ GRAPH = (
         "Bessel functions of integer order and some in-place forms have derivatives here; where PyTorch has none it may only fail in backward.",
         lambda c: (c.kind in ("requires_grad", "grad none") and re.search(r"special\.\w*bessel", c.statement))
         or (c.kind == "not refused" and re.search(r"derivative for .* is not implemented", c.theirs))
+        or (c.kind == "error type" and re.match("NameError|TypeError", c.mine) and re.search(r"derivative for .* is not implemented", c.theirs))  # of the next line
         or (c.kind == "not refused" and "backward calculation is triggered with a negative slope" in c.theirs)
         or (c.kind == "not refused" and "scatter_reduce does not support automatic differentiation for outputs with complex" in c.theirs
         and "create_graph" in c.statement),
@@ -66,7 +74,9 @@ GRAPH = (
     Explained(
         "how far a refused pass has come",
         "The derivative by the first operand is refused by a node of its own, so that one by the second can be asked for; that has been added by then.",
-        lambda c: c.kind == "grad none" and re.search(r"\b(igammac?|zeta)_?\(", c.before),
+        lambda c: (c.kind == "grad none" and re.search(r"\b(igammac?|zeta)_?\(", c.before))
+        # a pass that PyTorch has refused may have freed what came before the refusal; here such a pass frees nothing
+        or (c.kind == "not refused" and "through the graph a second time" in c.theirs and re.search(r"backward\(|grad\(", c.failed)),
     ),
     Explained(
         "checkpoints by a pass of their own",
@@ -164,7 +174,7 @@ GRAPH = (
         "gradients that are views",
         "What autograd.grad returns has memory of its own here; in PyTorch it may be a view that was made where nothing is recorded, which "
         "says so, and which what is recorded may not change.",
-        lambda c: (made := re.match(r"(v\d+)\.\w+_\(", c.statement) or re.search(r"(v\d+)\._is_view\(\)", c.statement))
+        lambda c: (made := re.match(r"(v\d+)(?:\.\w+_\(| [-+*/]= )", c.statement) or re.search(r"(v\d+)\._is_view\(\)", c.statement))
         and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
         and (
             (c.kind == "not refused" and "A view was created in no_grad mode and is being modified inplace" in c.theirs)
@@ -178,7 +188,10 @@ GRAPH = (
         or (c.kind == "grad strides" and "retain_grad" in c.statement)
         or (c.kind == "strides" and "[" in c.name and "backward" in c.statement)
         or (c.kind == "strides" and (of := re.match(r"v\d+ = (v\d+)[\[.]", c.statement))  # a view of one
-            and re.search(rf"^{of[1]}, = torch\.autograd\.grad\(", c.before, re.M)),
+            and re.search(rf"^{of[1]}, = torch\.autograd\.grad\(", c.before, re.M))
+        or (c.kind == "raised" and "view size is not compatible" in c.mine  # of a part of one, which is expanded there
+            and (of := re.search(r"(v\d+)\.view\(", c.statement)) and 0 in getattr(c.known.get(of[1]), "strides", ())
+            and "autograd.grad(" in c.before),
     ),
     Explained(
         "exchanged data",
@@ -258,6 +271,13 @@ GRAPH = (
             and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
             and 0 in getattr(c.known.get(made[1]), "strides", ())
         ),
+    ),
+    Explained(
+        "squares of what depends on nothing",
+        "Gradients that are the same whatever a leaf is have a history here, through which zeros come; in PyTorch none of them has, and `squares` "
+        "of them is the number 0.",
+        lambda c: c.kind == "not refused" and "'int' object has no attribute 'backward'" in c.theirs and not c.gained
+        and re.search(r"squares\(gs\)\.backward", c.statement),
     ),
     Explained(
         "strict single use",

@@ -65,6 +65,11 @@ NOTHING = (
         ),
     ),
     Explained(
+        "samples of nothing",
+        "A batch of vectors without elements is a matrix without elements in PyTorch, where index_add does not look at the index.",
+        lambda c: c.kind == "raised" and c.empty and "vmap(" in c.statement and "index_add(): index out of range" in c.mine,
+    ),
+    Explained(
         "transforms of nothing",
         "PyTorch asks its library for transforms of no signals, which refuses some.",
         lambda c: c.kind == "not refused" and "MKL FFT error" in c.theirs and c.empty,

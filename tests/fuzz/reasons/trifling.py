@@ -65,6 +65,8 @@ def _leaves_of_another_shape(case: Any) -> Any:
     if case.kind == "error type":  # of a pass over operands that do not fit any more
         told = re.search(r"(?i)size|shape|broadcast|dimension|expand", case.mine) and re.search(r"(?i)size|shape|broadcast|dimension|expand", case.theirs)
         return told and re.search(r"\bv\d+\.data = ", case.before) and re.search(r"backward\(|autograd\.grad\(", case.statement)
+    if case.kind == "not refused" and "attempting to assign a gradient with dtype" in case.theirs:  # to a copy
+        return "deepcopy" in case.statement and re.search(r"\bv\d+\.data = ", case.before)
     return case.kind == "grad shape" and re.search(rf"\b{case.name}\.data = ", text)
 
 
@@ -117,7 +119,7 @@ def _sums_of_infinities(case: Any) -> Any:
 
 def _planned_sums(case: Any) -> Any:
     """The order of an einsum of three is planned by a package that PyTorch finds, with errors of its own."""
-    return case.kind == "error type" and "Einstein sum subscript" in case.theirs
+    return case.kind == "error type" and re.search("Einstein sum subscript|Size of label", case.theirs)
 
 
 def _conditions_of_singular_matrices(case: Any) -> Any:
@@ -157,6 +159,8 @@ def _order_of_ties(case: Any) -> Any:
 def _two_faults_at_once(case: Any) -> Any:
     """Memory that overlaps, or a view that may not be looked at, beside an index or a dim that does not fit: one of them is named."""
     both = case.mine + case.theirs
+    if case.kind == "error type" and "Trying to backward outside of the 'allow_mutation_on_saved_tensors'" in case.theirs:
+        return "modified by an inplace" in case.mine
     return case.kind == "error type" and "IndexError" in both and re.search(r"refer to a single memory location|A view was created in", both)
 
 

@@ -70,6 +70,12 @@ VALUES = (
         lambda c: c.kind == "raised" and "ctc_loss: targets must be in" in c.mine,
     ),
     Explained(
+        "values that there are not",
+        "PyTorch's attention does not look at how many values there are, and reads what stands behind them.",
+        lambda c: c.kind == "raised" and "Expected key and value to have the same length" in c.mine
+        and re.search("scaled_dot_product_attention", c.statement),
+    ),
+    Explained(
         "memory behind a loss",
         "PyTorch's sum of some losses lies in memory as large as the operands', which as_strided shows: nothing was written to it.",
         lambda c: c.kind in ("raised", "value")
@@ -234,7 +240,7 @@ VALUES = (
         "complex numbers of half precision",
         "No tensor has them here (docs/ops.md): what makes them of halves makes complex64, and a view of halves as complex numbers is refused.",
         lambda c: (c.kind == "dtype" and c.what.endswith("complex64 instead of complex32"))
-        or (c.kind == "dtype" and c.what.endswith("float32 instead of float16") and re.search(r"complex\(|1j", c.statement))
+        or (c.kind == "dtype" and c.what.endswith("float32 instead of float16") and re.search(r"complex\(|[01]j", c.statement))
         or (c.kind == "not refused" and "'ComplexHalf'" in c.theirs)
         or (c.kind == "raised" and "view_as_complex: there are no complex numbers of half precision" in c.mine),
     ),
