@@ -509,5 +509,6 @@ def test_gradients_that_are_asked_for_together():
         "hook that stays": "x, y = t.ones(2, requires_grad=True), t.ones(2); seen = []\n"
                            "try:\n    t.autograd.graph.register_multi_grad_hook([x, y], lambda g: seen.append(g))\nexcept AssertionError:\n    pass\n"
                            "(x * x).sum().backward(); r = len(seen)",
-        "memory of no places": "r = [t.nonzero(t.full(s, v)).untyped_storage().nbytes() for s in ((), (0,), (3,)) for v in (0.0, 1.0)]",
+        "memory of no places": "r = [(p.untyped_storage().nbytes(), p.stride()) for s in ((), (0,), (3,), (2, 3)) for v in (0.0, 1.0) "
+                               "for p in [t.nonzero(t.full(s, v))]]",
     }, kinds=True)  # fmt: skip

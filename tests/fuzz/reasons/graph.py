@@ -66,7 +66,8 @@ GRAPH = (
         "Bessel functions of integer order and some in-place forms have derivatives here; where PyTorch has none it may only fail in backward.",
         lambda c: (c.kind in ("requires_grad", "grad none") and re.search(r"special\.\w*bessel", c.statement))
         or (c.kind == "not refused" and re.search(r"derivative for .* is not implemented", c.theirs))
-        or (c.kind == "error type" and re.match("NameError|TypeError", c.mine) and re.search(r"derivative for .* is not implemented", c.theirs))  # of the next line
+        # (an error of the next line)
+        or (c.kind == "error type" and re.match("NameError|TypeError", c.mine) and re.search(r"derivative for .* is not implemented", c.theirs))
         or (c.kind == "not refused" and "backward calculation is triggered with a negative slope" in c.theirs)
         or (c.kind == "not refused" and "scatter_reduce does not support automatic differentiation for outputs with complex" in c.theirs
         and "create_graph" in c.statement),
@@ -228,7 +229,8 @@ GRAPH = (
     Explained(
         "integers that require grad",
         "Into which a tensor that requires grad was copied: in PyTorch they say that they require grad too, which nothing can come of.",
-        lambda c: c.kind in ("requires_grad", "history", "leaf") and re.match(r"u?int|bool", getattr(c.known.get(c.name), "dtype", "")),
+        lambda c: (c.kind in ("requires_grad", "history", "leaf") and re.match(r"u?int|bool", getattr(c.known.get(c.name), "dtype", "")))
+        or (c.kind == "not refused" and "Autograd not support dtype" in c.theirs and re.search(r"'u?int\d+'", c.statement)),
     ),
     Explained(
         "versions of results",
@@ -267,7 +269,7 @@ GRAPH = (
                    and ("grad" in c.statement or _made_by(re.compile(r"autograd\.grad\("), c.before) & set(re.findall(r"v\d+", c.statement))))
         or (
             c.kind == "value"
-            and (made := re.match(r"(v\d+)(?:(\.view\(.*\))?\[.*\] = |\.\w+_\()", c.statement) or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
+            and (made := re.match(r"(v\d+)(?:(\.(?:view|flatten)\(.*\))?\[.*\] = |\.\w+_\()", c.statement) or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
             and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
             and 0 in getattr(c.known.get(made[1]), "strides", ())
         ),
@@ -297,7 +299,8 @@ GRAPH = (
         "data of inference tensors",
         "PyTorch records nothing of what was given the data of an inference tensor, though it says that it requires grad; here its history goes on.",
         lambda c: c.kind in ("requires_grad", "history", "leaf") and "inference_mode()" in c.before
-        and (to := re.search(r"^(v\d+)\.data = v", c.before, re.M)) and to[1] in c.statement,
+        and (to := re.search(r"^(v\d+)\.data = v|vector_to_parameters\(v\d+, \[(v\d+)\]\)", c.before, re.M))
+        and (to[1] or to[2]) in c.statement,
     ),
     Explained(
         "samples of a Function",

@@ -96,7 +96,7 @@ TRANSFORMS = (
             or (c.kind == "raised" and (to := re.search(r"\b(v\d+)\.\w+_\(|batch_norm\(v1, (v2)|embedding_bag\((v1),.*max_norm=", c.statement))
              and re.search(rf"^{to[1] or to[2] or to[3]} = .*\.expand\(", c.before, re.M) and "more than one element of the written-to tensor" in c.mine)
             or (c.kind in ("raised", "shape") and ".as_strided_(" in c.statement)
-            or (c.kind == "raised" and re.search(r"at least [12] dimension|zero-dimensional tensor", c.mine))
+            or (c.kind == "raised" and re.search(r"at least [12] dimension|zero-dimensional tensor|Got self\.shape = \[\]", c.mine))
             or (c.kind == "raised" and ".cumsum_(" in c.statement and "cumsum_out_cpu" in c.mine)
             or (c.kind == "not refused" and c.empty and (
                 (re.search(r"\.pad\(|pool|unfold", c.statement) and re.search(r"non-batch dimension|batch mode", c.theirs))
