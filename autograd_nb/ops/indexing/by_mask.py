@@ -127,7 +127,7 @@ def _coordinates(flat: Tensor, sizes: np.ndarray) -> Tensor:
     if not (n and k):
         return make(launch.empty(0, _INT), layout_of((n, k), (1, n), dtypes.int64), [0, 0])
     if k == 1:
-        return make(flat._data, layout_of((n, 1), None, dtypes.int64), flat._version_)
+        return make(flat._data, layout_of((n, 1), (1, n), dtypes.int64), flat._version_)
     out = make(launch.empty(n * k, _INT), layout_of((n, k), (1, n), dtypes.int64), [0, 0])
     _unravel(0, flat._data, sizes, out._data)
     return out
