@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import launch
-from ..kernels.order import ENDED, GIVEN_UP, PATIENT, SPIN
+from ..kernels.order import ENDED, GIVEN_UP, LONGEST, PATIENT, SLOWLY, SPIN
 from ..kernels.order import REST as REST_WORD
 from . import waiting
 from .failures import DistBackendError
@@ -114,14 +114,14 @@ class CommunicationThread:
     def _looked(self, request: Any, task: Task | None) -> bool:
         """Look at a call on the program's own thread until it is through; return whether it is, and was not given up."""
         looks, words = 0, waiting.words if task is None or task.group is None else task.group.words
-        spin, patient, rest = int(words[SPIN]), int(words[PATIENT]), 1e-6 * int(words[REST_WORD])
+        spin, patient, rest = int(words[SPIN]), int(words[PATIENT]), int(words[REST_WORD])
         while not request.Test():
             looks += 1
             if looks > spin:
                 if task is not None and task.done:
                     return False
                 if looks > patient:
-                    time.sleep(rest)
+                    time.sleep(1e-6 * min(rest + (looks - patient) // SLOWLY, LONGEST))
                 elif hasattr(os, "sched_yield"):
                     os.sched_yield()
         return True

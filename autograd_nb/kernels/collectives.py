@@ -22,11 +22,13 @@ from .order import (
     LANDED,
     LANDING,
     LOCK,
+    LONGEST,
     MOST,
     PATIENT,
     REQUEST,
     REST,
     SLOTS,
+    SLOWLY,
     SPIN,
     STATUS,
     WANTED,
@@ -41,7 +43,7 @@ EAGER, NAP = 200, 20
 def _pause(looks, give_way, rest, order):
     """Let others run before the next look at what has not happened yet, for longer the more looks there were."""
     if looks > order[PATIENT]:
-        called(rest, order[REST])
+        called(rest, min(order[REST] + (looks - order[PATIENT]) // SLOWLY, LONGEST))
     elif looks > order[SPIN]:
         called(give_way)
 

@@ -14,5 +14,7 @@ from __future__ import annotations
 
 DONE, INSIDE, KIND, GIVEN_UP, BEGUN, ENDED, WANTED, REQUEST, FLAG, STATUS, WORDS = 0, 1, 2, 3, 4, 5, 6, 8, 10, 16, 2048
 SPIN, PATIENT, REST = 24, 25, 26
+#: a rest grows by a microsecond with so many looks, up to so many microseconds: little beside how long the wait has been
+SLOWLY, LONGEST = 16, 500
 LOCK = 27
 HANDED, LANDED, CLOSED, CALL, LANDING, SLOTS, WIDTH, MOST = 32, 33, 34, 40, 56, 128, 8, 64
