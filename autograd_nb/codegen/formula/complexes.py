@@ -241,10 +241,6 @@ def logaddexp(a, b):
 def sigmoid(z): return 1.0 / (1.0 + exp(-z))
 
 
-@on_complex
-def logistic(z): return sigmoid(z)
-
-
 # ------------------------------------------------------------------------------------------------ trigonometry
 
 

@@ -259,18 +259,14 @@ def gelu(input, approximate="none", *, out=None):
     return y if out is None else store(out, y, "gelu", (), (input,))
 
 
-# for derivatives' formulas on tensors
-register("logistic", _sigmoid, "internal", method=False, namespaces=(), rule=OPS["sigmoid"].rule)
-
-
 def _silu_slope(x):
-    s = m.logistic(x)
+    s = m.sigmoid(x)
     return s * (1 + x * (1 - s))
 
 
 @formula(_silu_slope, name="silu")
 def _silu(x):
-    return x * m.logistic(x)
+    return x * m.sigmoid(x)
 
 
 silu: Callable[..., Any] = _switchable("silu", _silu, {}, doc="x·σ(x), also called swish; dy/dx = σ(x)·(1 + x·(1 − σ(x))).", shown="-0.2689,  0.3112,  7.9973")
@@ -296,7 +292,7 @@ def _mish(x):
 mish: Callable[..., Any] = _switchable("mish", _mish, {}, doc="x·t, t = tanh(softplus(x)); dy/dx = t + x·σ(x)·(1 − t²).", shown="-0.3034,  0.3752,  8.0000")
 
 
-@formula(lambda g, x, beta, threshold: m.where(x * beta > threshold, g, g * m.logistic(x * beta)), None, None, name="softplus")
+@formula(lambda g, x, beta, threshold: m.where(x * beta > threshold, g, g * m.sigmoid(x * beta)), None, None, name="softplus")
 def _softplus(x, beta, threshold):
     return m.where(x * beta > threshold, x, m.log1p(m.exp(x * beta)) / beta)
 
@@ -481,7 +477,7 @@ def threshold_(input, threshold: float, value: float):
     return OPS["nn.functional.threshold"].call(input, threshold, value, True)
 
 
-@formula(lambda x: m.logistic(-x), name="log_sigmoid")
+@formula(lambda x: m.sigmoid(-x), name="log_sigmoid")
 def _logsigmoid(x):
     return m.where(x < 0, x, 0.0) - m.log1p(m.exp(-m.abs(x)))
 
