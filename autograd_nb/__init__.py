@@ -16,7 +16,7 @@ if _builtins.any(f"{_sys.version_info[0]}{_sys.version_info[1]}t-" in suffix for
 
 from .graph.collector import Pause as _Pause
 
-_pause = _Pause()
+_pause = _Pause(_sys.modules[__name__])
 
 # From here, not from deep within: CPython takes and gives back a piece of memory at each call that no longer fits into the one before, and such
 # a place in the midst of this import had cost a tenth of it.
@@ -211,4 +211,5 @@ _show_guesses()
 __version__ = "0.2.0"
 
 _pause.set_aside()
+_pause.end()
 del _pause

@@ -18,3 +18,16 @@ def _only_what_is_new():
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def nobody_takes_calls_over():
+    """Once there was a sparse tensor, functions ask for classes that take calls over: one that another test of this process has made."""
+    from autograd_nb.autograd.torch_function import INTERCEPTION
+
+    entered = INTERCEPTION.count
+    for _ in range(entered):
+        INTERCEPTION.leave()
+    yield
+    for _ in range(entered):
+        INTERCEPTION.enter()

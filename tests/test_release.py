@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, BUILD = WHOLE["project"], WHOLE["build-system"]
 
 
 def text(name: str) -> str:
@@ -32,15 +33,27 @@ def test_requirements_of_packages_are_pinned_and_nothing_else_stands_among_them(
     assert len({re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in found}) == len(found)
 
 
+RECIPE = "packaging/conda/recipe.yaml"
+
+
 def test_the_conda_recipe_asks_for_the_same():
-    recipe = text("packaging/conda/meta.yaml")
-    assert re.search(r'set version = "(.*)"', recipe)[1] == PROJECT["version"]
-    run = recipe[recipe.index("  run:") : recipe.index("\ntest:")]
-    wanted = dict(re.findall(r"- (\w+) (\S+)", run))
-    assert wanted.pop("python") == PROJECT["requires-python"]
-    assert wanted == dict(re.fullmatch(r"(\w+)(\S+)", each).groups() for each in PROJECT["dependencies"])
-    summary = re.search(r"summary: (.*)", recipe)[1]
-    assert summary == PROJECT["description"]
+    recipe = text(RECIPE)
+    assert re.search(r'version: "(.*)"', recipe)[1] == PROJECT["version"]
+    for part, asked in (("host", [*BUILD["requires"], "pip"]), ("run", PROJECT["dependencies"])):
+        lines = re.search(rf"\n  {part}:\n((?:    - .*\n)+)", recipe)[1]
+        found = {line.removeprefix("    - ").replace(" ", "") for line in lines.splitlines()}
+        assert found == {*asked, "python" + PROJECT["requires-python"]}
+    assert re.search(r"summary: (.*)", recipe)[1] == PROJECT["description"]
+
+
+def test_the_conda_recipe_can_be_read_by_what_builds_it():
+    """Only where the package py-rattler-build is installed."""
+    rattler_build = pytest.importorskip("rattler_build")
+    stage = rattler_build.Stage0Recipe.from_file(str(ROOT / RECIPE))
+    (variant,) = stage.render(rattler_build.VariantConfig(), rattler_build.RenderConfig())
+    made = variant.recipe.to_dict()
+    assert made["package"] == {"name": PROJECT["name"], "version": PROJECT["version"]}
+    assert made["build"]["noarch"] == "python" and len(made["tests"]) == 2
 
 
 def test_the_image_is_made_of_a_python_that_we_support_and_copies_no_leftovers():

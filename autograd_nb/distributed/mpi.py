@@ -17,7 +17,7 @@ from typing import Any
 NATIVE = sys.platform.startswith(("linux", "darwin"))
 
 #: the remedy where there is no MPI
-INSTALL = "install MPI with `pip install autograd_nb[mpi]`, which brings mpi4py and a working mpiexec (on a cluster: mpi4py, built for its own MPI)"
+INSTALL = "install MPI with `pip install \"autograd_nb[mpi]\"`, which brings mpi4py and a working mpiexec (on a cluster: mpi4py, built for its own MPI)"
 
 #: rank, number of ranks and rank on the machine, as MPICH and Intel MPI, Open MPI, and Slurm call them; the last is there only for ranks (a
 #: batch script has Slurm's other names too)

@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections.abc import Iterator
 from itertools import chain, compress, repeat, starmap
+from types import ModuleType
 from typing import Any
 
 #: blocks of memory that a program has at most none of which is worth being looked for; NumPy's import leaves 75,000
@@ -28,14 +29,20 @@ _imported = 0  #: what the package's import has set aside are fewer objects
 
 
 class Pause:
-    """Nothing is collected from when it is made until it has gone, with the names of the module that holds it if an import fails."""
+    """Nothing is collected until `end`, or until the module that is being imported has gone, as it does where its import fails.
 
-    def __init__(self) -> None:
+    (Its names may live on then: from Python 3.14 on a function that makes annotations holds them, which holds itself.)
+    """
+
+    def __init__(self, module: ModuleType) -> None:
         self.collecting: bool = gc.isenabled()
         self.before: int = sys.getallocatedblocks()
+        self._module: Any = weakref.ref(module, self.end)
         gc.disable()
 
-    def __del__(self) -> None:
+    def end(self, module: Any = None) -> None:
+        """Collect again, if that was done before."""
+        self._module = None
         if self.collecting:
             gc.enable()
 

@@ -47,7 +47,7 @@ except RuntimeError as error:
 """
     out = python(code).stdout
     assert out.startswith("False False False False\nDistributed package doesn't have MPI built in")
-    assert "pip install autograd_nb[mpi]" in out
+    assert 'pip install "autograd_nb[mpi]"' in out
 
 
 def test_before_there_is_a_group():

@@ -73,7 +73,7 @@ def test_without_mpiexec_an_error_names_the_extra(tmp_path, monkeypatch, capsys)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     given = options("-n", "2")
     assert launcher.launch(given) == 2
-    assert "pip install autograd_nb[mpi]" in capsys.readouterr().err
+    assert 'pip install "autograd_nb[mpi]"' in capsys.readouterr().err
 
 
 PROGRAM = """

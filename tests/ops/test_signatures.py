@@ -12,6 +12,7 @@ from autograd_nb.ops.core.registry import OPS
 from autograd_nb.ops.signatures import stubs
 
 TEXTS = stubs.texts()
+pytestmark = pytest.mark.usefixtures("nobody_takes_calls_over")
 
 
 def test_stubs_are_up_to_date():

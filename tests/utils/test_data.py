@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -329,7 +330,7 @@ FAILURES = {
     "odd": (RuntimeError, r"Caught Odd in DataLoader worker process 0"),
     "stop": (StopIteration, "Caught StopIteration"),
     "history": (RuntimeError, "Cowardly refusing to serialize non-leaf tensor"),
-    "unpicklable": ((AttributeError, RuntimeError), r"in DataLoader worker process 0\.\n[\s\S]*(pickle|get) local object"),
+    "unpicklable": ((AttributeError, RuntimeError, pickle.PicklingError), r"in DataLoader worker process 0\.\n[\s\S]*(pickle|get) local object"),
     "exit": (RuntimeError, r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly with exit code 3"),
 }
 

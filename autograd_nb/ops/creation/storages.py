@@ -281,7 +281,7 @@ class TypedStorage(StorageBase):
 
 def of_file(filename: str, shared: bool | None, size: int, d: dtype) -> np.ndarray:
     """Return an array of ``size`` elements over a file. RuntimeError where there is no such file to read, or where it is too small."""
-    path, wanted = Path(filename), size * d.itemsize
+    path, wanted = Path(os.fsdecode(filename)), size * d.itemsize
     if shared:
         with path.open("ab") as file:
             file.truncate(max(wanted, path.stat().st_size))

@@ -1,7 +1,7 @@
 """`onnx.export`: a module or function, as it runs on examples, written as an ONNX file.
 
 The module is run twice, with other values and, where axes are dynamic, other sizes: what differs between the runs is not fixed, and what the file
-cannot tell of is refused. The package ``onnx`` writes the file: ``pip install autograd_nb[onnx]``.
+cannot tell of is refused. The package ``onnx`` writes the file: ``pip install "autograd_nb[onnx]"``.
 
 Source: https://docs.pytorch.org/docs/stable/onnx.html
 """
@@ -65,7 +65,7 @@ def export(
     try:
         onnx = importlib.import_module("onnx")
     except ImportError:
-        raise ImportError("onnx.export() needs the package onnx: pip install onnx (or autograd_nb[onnx])") from None
+        raise ImportError("onnx.export() needs the package onnx: pip install onnx (or \"autograd_nb[onnx]\")") from None
     if opset_version not in (None, OPSET, 18, 19, 20) or dynamic_shapes:
         raise ValueError(f"onnx.export(): opset_version (={opset_version}) must be {OPSET}; axes that may change are named by dynamic_axes")
     given = (args,) if isinstance(args, Tensor) else tuple(args)

@@ -11,6 +11,7 @@ import io
 import mmap
 import os
 import pickle
+import socket
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ from ...tensor import Tensor
 
 SHARED_FROM = 1 << 16  #: bytes from which a message's buffers go through shared memory
 _ALIGN = 64
-_MEMORY_FILES = hasattr(os, "memfd_create") and hasattr(reduction, "send_handle")
+_MEMORY_FILES = hasattr(os, "memfd_create") and hasattr(socket, "send_fds")
 
 
 class _Pickler(reduction.ForkingPickler):
@@ -95,7 +96,7 @@ def send(connection: Connection, obj: Any) -> None:
     if shared:
         fd = _memory_file(pickler.buffers)
         try:
-            reduction.send_handle(connection, fd, None)
+            _send_file(connection, fd)
         finally:
             os.close(fd)
     else:
@@ -103,11 +104,27 @@ def send(connection: Connection, obj: Any) -> None:
             connection.send_bytes(buffer)
 
 
+def _send_file(connection: Connection, fd: int) -> None:
+    """Send an open file, and wait for nothing: from Python 3.14 on `multiprocessing.reduction` waits for an answer, where a request may stand."""
+    with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        s.setblocking(True)
+        socket.send_fds(s, [b"F"], [fd])
+
+
+def _receive_file(connection: Connection) -> int:
+    with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        s.setblocking(True)
+        _, fds, _, _ = socket.recv_fds(s, 1, 1)
+    if not fds:
+        raise EOFError
+    return fds[0]
+
+
 def receive(connection: Connection) -> Any:
     """Return what the other end of the connection sent. EOFError or OSError where it was closed, or the other process died."""
     sizes, shared, data = connection.recv()
     if shared:
-        buffers: list[Any] = _mapped(reduction.recv_handle(connection), sizes, private=False)
+        buffers: list[Any] = _mapped(_receive_file(connection), sizes, private=False)
     else:
         buffers = [bytearray(connection.recv_bytes()) for _ in sizes]
     return pickle.loads(data, buffers=buffers)

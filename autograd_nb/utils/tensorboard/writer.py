@@ -20,7 +20,7 @@ try:
 
     from ..hyperparameters import summaries
 except ImportError:
-    raise ImportError("autograd_nb.utils.tensorboard needs the tensorboard package: pip install tensorboard (or autograd_nb[tensorboard])") from None
+    raise ImportError("autograd_nb.utils.tensorboard needs the tensorboard package: pip install tensorboard (or \"autograd_nb[tensorboard]\")") from None
 
 
 def _number(value: Any) -> float:
