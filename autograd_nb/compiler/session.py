@@ -135,7 +135,9 @@ class Session:
         carried = [(k, emptied(value)) for k, value in self.given]
         changes = None
         if back is not None and back.lives:
-            changes = self._changes(program, arguments, versions, held, gradients, [*stores, *[k for k, _ in carried]], back, forward)
+            nones, some = (expects_none, expects_some) if capture.looked else ([], [])
+            left = [*[g.leaf for g in gradients], *nones]
+            changes = self._changes(program, arguments, versions, held, left, some, [*stores, *[k for k, _ in carried]], back, forward)
         variant = Variant(
             key=key, reason=reason, function=self.function, given=emptied(given[:2]), program=program, guard=guard, reach=reach, back=back,
             arguments=arguments, written=[i for i, a in enumerate(arguments) if a.written], asked=capture.asked,
@@ -178,7 +180,7 @@ class Session:
 
     def _changes(
         self, program: Executable, arguments: list[Argument], versions: list[tuple[Any, ...]], held: list[InitialGradient],
-        gradients: list[KeptGradient], places: list[Kept], back: Back, forward: list[Step],
+        left: list[Tensor], some: list[Tensor], places: list[Kept], back: Back, forward: list[Step],
     ) -> Changes | None:  # fmt: skip
         """Return what another run of the function must begin from, if it or others may change anything."""
         numbers = {u.buffer.number for step in program.steps for u in written(step)}
@@ -188,5 +190,5 @@ class Session:
         read = [(i, self.leaves[i]) for i in back.reads_given]
         launches = launches_of(forward, {m.buffer for m in back.saved})
         return changes_of(
-            memory, mine, back.reads, read, counters, [h.leaf for h in held], [g.leaf for g in gradients], places, program, launches
+            memory, mine, back.reads, read, counters, [h.leaf for h in held], left, some, places, program, launches
         )

@@ -80,3 +80,62 @@ def test_the_graph_of_a_further_pass_is_gone_with_its_results():
         assert [r() for r in seen] == [None, None]
     finally:
         gc.enable()
+
+
+def _clipped(w, b):
+    torch.nn.utils.clip_grad_norm_([w, b], 1.0)
+
+
+def _asked(w, b):
+    return 2.0 if b.grad is None else 3.0
+
+
+def _cleared(w, b):
+    if b.grad is not None:
+        b.grad.zero_()
+
+
+def _stepped(w, b):
+    with torch.no_grad():
+        for p in (w, b):
+            if p.grad is not None:
+                p -= 0.1
+
+
+def _clamped(w, b):
+    torch.nn.utils.clip_grad_value_([b], 0.5)
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("first", [False, True], ids=["none before", "some before"])
+@pytest.mark.parametrize("look", [_clipped, _asked, _cleared, _stepped, _clamped])
+def test_another_run_finds_the_gradients_that_the_call_found(look, first):
+    """A gradient that has come since the call, or has gone, is none of what the function does again for a derivative of its derivative."""
+
+    def trained(decorate):
+        w = torch.linspace(0.2, 1.4, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+        b = torch.linspace(1, 3, 3, dtype=torch.float64).requires_grad_()
+
+        @decorate
+        def step(x):
+            by = look(w, b)
+            return (w * x).exp() * (by or 1.0)
+
+        x, told = torch.full((2, 3), 0.5, dtype=torch.float64), []
+        for _ in range(4):
+            b.grad = torch.full_like(b, 4.0) if first else None
+            w.grad = None
+            y = step(x)
+            if first:
+                b.grad = None
+            (y.sum() * b).sum().backward(create_graph=True)  # (the gradient of b comes first)
+            told += [w.grad.tolist(), b.grad.tolist(), w.tolist()]
+            (w.grad * w.grad).sum().backward()
+            told += [w.grad.tolist(), b.grad.tolist(), w.tolist()]
+            w.grad, b.grad = w.grad.detach(), b.grad.detach()
+        return step, told
+
+    compiled, found = trained(torch.compile)
+    _, expected = trained(lambda f: f)
+    assert compiled.programs
+    close(found, expected)

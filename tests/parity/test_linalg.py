@@ -271,3 +271,21 @@ def test_what_is_said_of_each_matrix_of_a_system(a):
                 except RuntimeError as error:
                     said.append("singular" in str(error))
             assert found[torch] == found[ag], (b, left, singular, found)
+
+
+@pytest.mark.parametrize("values", [
+    np.ones((3, 4)), np.ones((4, 3)), np.outer([1, 2, 0.5], [1, -1, 3]), np.ones((2, 3, 3)), np.diag([2.0, 0, 0, 0]), np.eye(2),
+], ids=["wide", "tall", "outer", "batch", "zeros", "equal"])  # fmt: skip
+def test_second_derivative_of_singular_values_of_a_deficient_matrix(values):
+    """Singular values that vanish take no part in Σs³, also where they are 0 to the bit (PyTorch's is nan there); equal ones have no derivative."""
+
+    def slope(t):
+        x = t.tensor(values, requires_grad=True)
+        g, = t.autograd.grad(t.linalg.svdvals(x).pow(3).sum(), x, create_graph=True)
+        return t.autograd.grad(g.square().sum(), x)[0].numpy()
+
+    found, expected = slope(ag), slope(torch)
+    if np.isnan(expected).any() and np.linalg.matrix_rank(values).max() == 1:
+        s = np.linalg.svd(values)[1][..., :1, None]
+        expected = 36 * s**2 * values  # |3s²·uvᴴ|² = 9s⁴, and by A that is 36s³·uvᴴ
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)

@@ -41,7 +41,8 @@ class Changes:
     other_arguments: list[int]
     counters: list[list[int]]  #: the version lists that grow
     held: list[Tensor]  #: leaves to whose gradients it adds
-    left: list[Tensor]  #: all leaves whose gradient it sets or adds to
+    left: list[Tensor]  #: all leaves whose gradient it sets or adds to, or that have none, which it has looked at
+    some: list[Tensor]  #: leaves whose gradient it has looked at, not at the values
     places: list[Kept]  #: what is stored
     numbers: list[FloatSlot]  #: the live numbers that it reads
     launches: Launches  #: what it runs, and what of this the call leaves
@@ -54,7 +55,7 @@ class Changes:
 
 def changes_of(
     memory: list[Tensor], arguments: list[int], read: list[Tensor], read_arguments: list[tuple[int, Tensor]], counters: list[list[int]],
-    held: list[Tensor], gradients: list[Tensor], places: list[Kept], program: Executable, launches: Launches,
+    held: list[Tensor], gradients: list[Tensor], some: list[Tensor], places: list[Kept], program: Executable, launches: Launches,
 ) -> Changes | None:  # fmt: skip
     """Return the changes of a function; None where there are none.
 
@@ -67,11 +68,11 @@ def changes_of(
     left = list({id(leaf): leaf for leaf in (*gradients, *held)}.values())
     stored = list({k.place: k for k in places}.values())
     numbers = [slot for _, slot, _ in program._live if isinstance(slot, FloatSlot)]
-    if not (known or arguments or small or large or small_arguments or large_arguments or counters or left or stored or numbers):
+    if not (known or arguments or small or large or small_arguments or large_arguments or counters or left or some or stored or numbers):
         return None
     return Changes(
         memory=memory + small, arguments=arguments + small_arguments, others=large, other_arguments=large_arguments,
-        counters=counters, held=held, left=left, places=stored, numbers=numbers, launches=launches,
+        counters=counters, held=held, left=left, some=some, places=stored, numbers=numbers, launches=launches,
     )  # fmt: skip
 
 
@@ -91,12 +92,13 @@ def _by_size(tensors: list[tuple[Any, Tensor]], room: int) -> tuple[list[Any], l
 class Before:
     """The state before a call, of all that the call changes, and of what it reads and others may change."""
 
-    __slots__ = ("changes", "counters", "gradients", "memory", "numbers")
+    __slots__ = ("changes", "counters", "gradients", "memory", "numbers", "some")
     changes: Changes
     memory: list[tuple[np.ndarray, np.ndarray]]
     counters: list[tuple[list[int], int]]
     gradients: list[tuple[Tensor, Any, Any, Any]]
     numbers: list[Any]
+    some: list[tuple[Tensor, Any]]
 
     def __init__(self, changes: Changes, leaves: list[Tensor]):
         kept = [*changes.memory, *[leaves[i] for i in changes.arguments]] if changes.arguments else changes.memory
@@ -104,6 +106,7 @@ class Before:
         self.memory = [_copied(t._data, t._layout.extent) for t in kept]
         self.counters = [(c, c[0]) for c in [*changes.counters, *[t._version_ for t in kept]]]
         self.gradients = [(t, t._grad._data.copy(), t._grad._layout, t._grad._version_[0]) for t in changes.held if t._grad is not None]
+        self.some = [(t, t._grad) for t in changes.some]
         self.numbers = [slot.read() for slot in changes.numbers]
 
     def same_numbers(self) -> bool:
@@ -116,7 +119,7 @@ class Before:
         leaves, places = self.changes.left, self.changes.places
         memory = [(data, data.copy()) for data, _ in self.memory]
         counters = [(c, c[0]) for c, _ in self.counters]
-        grads = [(t, t._grad) for t in leaves]
+        grads = [(t, t._grad) for t in (*leaves, *self.changes.some)]
         left = [(k, k.get()) for k in places]
         try:
             for data, then in self.memory:
@@ -127,6 +130,8 @@ class Before:
                 t._grad = None
             for t, data, layout, count in self.gradients:
                 t._grad = make(data.copy(), layout, [count, 0])
+            for t, g in self.some:
+                t._grad = g
             yield
         finally:
             for data, now in memory:

@@ -16,6 +16,7 @@ from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
 from ..creation.create import new_empty, new_full
+from ..creation.ranges import arange
 from .common import (
     adjoint,
     batch_of,
@@ -73,6 +74,20 @@ def _skew(x: Tensor) -> Tensor:
 # ---------------------------------------------------------------------------------------------- singular values
 
 
+def _divisors(s: Tensor) -> Tensor:
+    """Return singular values to divide by: zeros of a matrix that has others too are a rounding away from 0 and from one another.
+
+    So they are where LAPACK's steps end in rounding. Exact zeros would make nan of what vanishes with them: of the second derivative of Σs³, which
+    multiplies by s before it divides.
+    """
+    r = s.shape[-1]
+    if not r:
+        return s
+    values = s.detach()
+    steps = arange(r, 0, -1, dtype=s.dtype) * (dtypes.finfo(s.dtype).eps / r)
+    return s + OPS["where"].call(values == 0, values.amax(-1, True) * steps, 0.0)
+
+
 def _svd_rule(g: Any, out: Any, job: int) -> Any:
     u, s, v = out
     gu, gs, gv = g
@@ -96,7 +111,8 @@ def _svd_rule(g: Any, out: Any, job: int) -> Any:
                 "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "
                 "specified loss function depends on this phase term, making it ill-defined."
             )
-    e = s.unsqueeze(-2) * s.unsqueeze(-2) - s.unsqueeze(-1) * s.unsqueeze(-1) + identity(r, s.dtype)
+    divisors = _divisors(s)
+    e = divisors.unsqueeze(-2) * divisors.unsqueeze(-2) - divisors.unsqueeze(-1) * divisors.unsqueeze(-1) + identity(r, s.dtype)
     inner = None
     if side_u is not None:
         inner = _skew(side_u) / e * s.unsqueeze(-2)
@@ -107,15 +123,15 @@ def _svd_rule(g: Any, out: Any, job: int) -> Any:
     if gs is not None:
         inner = inner + gs.diag_embed()
     if u.dtype.is_complex and side_u is not None:
-        inner = inner + (_diagonal(_skew(side_u)) / (2 * s)).diag_embed()
+        inner = inner + (_diagonal(_skew(side_u)) / (2 * divisors)).diag_embed()
     if m > r and gu is not None:  # the part of gu outside the space of u
         rest = gu - u @ side_u
-        ga = (u @ inner + rest / s.unsqueeze(-2)) @ v
+        ga = (u @ inner + rest / divisors.unsqueeze(-2)) @ v
     else:
         ga = u @ inner @ v
     if n > r and side_v is not None:
         rest = gv - adjoint(side_v) @ v
-        ga = ga + u @ (rest / s.unsqueeze(-1))
+        ga = ga + u @ (rest / divisors.unsqueeze(-1))
     return ga
 
 

@@ -64,11 +64,11 @@ def _launches(layout: Layout, pads: tuple[tuple[int, int], ...]) -> tuple[Layout
     shape = layout.shape
     w, (left, right) = shape[-1], pads[0]
     h, (top, bottom) = (shape[-2], pads[1]) if len(pads) > 1 else (1, (0, 0))
-    found: list[tuple[int, ...]] = [(layout.size // (h * w), h, w, top, h + top + bottom, left, w + left + right)]
+    found: list[tuple[int, ...]] = [(layout.size // max(h * w, 1), h, w, top, h + top + bottom, left, w + left + right)]
     if len(pads) > 2:
         n, (front, back) = shape[-3], pads[2]
         plane = found[0][4] * found[0][6]
-        found.append((layout.size // (n * h * w), n, plane, front, n + front + back, 0, plane))
+        found.append((layout.size // max(n * h * w, 1), n, plane, front, n + front + back, 0, plane))
     return layout_of(_padded(shape, pads), None, layout.dtype), found
 
 
@@ -179,10 +179,12 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
 def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
     """Return ``x`` padded with its own elements, dim by dim."""
     pairs = []
+    sizes = [size + sum(pads[2 * k : 2 * k + 2]) for k, size in zip(range(len(pads) // 2), reversed(x.shape))]
+    small = min(sizes) < 0 or (mode != "circular" and max(sizes) < 1)
     for k in range(len(pads) // 2):
         d = x.ndim - 1 - k
         before, after, size = pads[2 * k], pads[2 * k + 1], x.shape[d]
-        if size + before + after < 1 or size == 0:
+        if small or (size == 0 and mode != "circular"):
             raise RuntimeError(f"input (size {size} in dim {d}) is too small for padding ({before}, {after})")
         if mode == "reflect" and max(before, after) >= size:
             raise RuntimeError(
@@ -192,8 +194,11 @@ def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
         if mode == "circular" and max(before, after) > size:
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if mode == "circular" and (before < 0 or after < 0):  # what is cut off does not come round
-            x = slice_dim(x, d, max(-before, 0), size - max(-after, 0), 1)
-            before, after = max(before, 0), max(after, 0)
+            start = min(max(-before, 0), size)
+            x = slice_dim(x, d, start, max(size - max(-after, 0), start), 1)
+            before, after = (max(before, 0), max(after, 0)) if sizes[k] else (0, -x.shape[d])
+            if sizes[k] and not x.shape[d]:
+                raise RuntimeError(f"Padding value causes wrapping around more than once. (nothing is left of dimension {d} with size {size})")
         pairs.append((before, after))
     if mode == "circular" and x.dtype.is_barebone:  # PyTorch copies parts, of whatever dtype
         return _pad_edges(x.view(dtypes.BY_NAME[x.dtype.name[1:]]), tuple(pairs), _MODES.index(mode)).view(x.dtype)
@@ -215,11 +220,8 @@ def _constant(x: Tensor, pads: list[int], value: Any) -> Tensor:
         d = len(old) - 1 - k
         before, after = pads[2 * k], pads[2 * k + 1]
         shape[d] += before + after
-        if shape[d] < 0:
-            raise RuntimeError(
-                f"The input size {old[d]}, plus negative padding {before} and {after} resulted in a negative output size, which is "
-                f"invalid. Check dimension {d} of your input."
-            )
+        if old[d] + min(before, 0) + min(after, 0) < 0:
+            raise RuntimeError(f"narrow(): length must be non-negative. (negative padding {before} and {after} of dimension {d} with size {old[d]})")
         if before < 0 or after < 0:  # what is cut off first
             x = slice_dim(x, d, max(-before, 0), old[d] - max(-after, 0), 1)
         places[d] = max(before, 0)

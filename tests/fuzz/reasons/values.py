@@ -76,6 +76,11 @@ VALUES = (
         and re.search("scaled_dot_product_attention", c.statement),
     ),
     Explained(
+        "singular values that vanish",
+        "Whether a singular value that should be 0 is 0 to the bit is rounding; PyTorch's second derivative is nan then (0 / 0), here it is not.",
+        lambda c: "value" in c.kind and re.search(r"svdvals\(.*create_graph=True", c.statement) and re.fullmatch(r"\W*(nan\W*)+", c.their_values),
+    ),
+    Explained(
         "memory behind a loss",
         "PyTorch's sum of some losses lies in memory as large as the operands', which as_strided shows: nothing was written to it.",
         lambda c: c.kind in ("raised", "value")
