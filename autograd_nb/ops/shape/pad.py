@@ -179,7 +179,7 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
 def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
     """Return ``x`` padded with its own elements, dim by dim."""
     pairs = []
-    sizes = [size + sum(pads[2 * k : 2 * k + 2]) for k, size in zip(range(len(pads) // 2), reversed(x.shape))]
+    sizes = [x.shape[x.ndim - 1 - k] + sum(pads[2 * k : 2 * k + 2]) for k in range(len(pads) // 2)]
     small = min(sizes) < 0 or (mode != "circular" and max(sizes) < 1)
     for k in range(len(pads) // 2):
         d = x.ndim - 1 - k
