@@ -6,6 +6,7 @@ Functions come to ask for them where an argument is no tensor, so that calls wit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 from ...tensor import Tensor
@@ -41,3 +42,22 @@ def is_foreign(value: Any) -> bool:
 def foreign_among(values: Iterable[Any]) -> bool:
     """Return whether there is such an object among arguments, or in lists and tuples of them."""
     return any(any(map(is_foreign, v)) if v.__class__ in (list, tuple) else is_foreign(v) for v in values)
+
+
+def asking(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, which asks such an object where it cannot take it: the way of calls that no plan knows, so that known ones pay nothing.
+
+    Its attribute ``public`` is the function as users know it, if that is another.
+    """
+
+    @wraps(function)
+    def ask(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except (TypeError, AttributeError):
+            if not foreign_among((*args, *options.values())):
+                raise
+        return asked.redefined(ask.public, args, options)  # type: ignore[attr-defined]
+
+    ask.public = ask  # type: ignore[attr-defined]
+    return ask

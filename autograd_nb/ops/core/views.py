@@ -18,6 +18,7 @@ from ...graph.node import Output
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, blank, make, offset_in, refresh
 from .call_path import shortcut, write_node, written_lines
+from .foreign import asked, foreign_among
 from .memo import Memo
 from .registry import numpy_names
 
@@ -160,9 +161,17 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
     def miss(key: Any, x: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         if options:
             args = args[: len(args) - len(options)]  # (the text has put them behind)
-        found = slow(**options) if x is _ABSENT else slow(x, *args, **options)
+        try:
+            found = slow(**options) if x is _ABSENT else slow(x, *args, **options)
+        except (TypeError, AttributeError):
+            given = args if x is _ABSENT else (x, *args)
+            if not foreign_among((*given, *options.values())):
+                raise
+            return asked.redefined(call, given, options)
         if x is _ABSENT:
             x = options.get(first)
+        if not isinstance(x, Tensor):  # it was asked
+            return found
         if found.__class__ is tuple and found:
             out, recipe = view_of(x, *found)
         elif found.__class__ is list:
@@ -174,11 +183,14 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
             memo.keep((key, x._layout), recipe)
         return out
 
-    return shortcut(
+    call = shortcut(
         "x=_absent, /, *args, **options", "key, x._layout", ["return _look(x, plan)"], ["return _miss(key, x, args, options)"], memo=memo,
         before=["if options:", "    args = (*args, *options.values())", *written_lines("args"), "if options:", "    key = (key, *options)"],
         function=function, _look=look, _miss=miss, _absent=_ABSENT,
     )  # fmt: skip
+    if slow is not function:
+        slow.public = call  # type: ignore[attr-defined]
+    return call
 
 
 def view_of(x: Tensor, op: Any, *arguments: Any) -> tuple[Any, tuple[Any, ...] | None]:

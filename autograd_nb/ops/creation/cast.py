@@ -14,7 +14,7 @@ from ...errors import DeviceError, shorten, warn_user
 from ...shapes import Layout, is_expanded
 from ...tensor import Tensor, make
 from ..core.calls import inplace_call, unary_call
-from ..core.foreign import asked
+from ..core.foreign import asked, foreign_among
 from ..core.inplace import counted, is_same_memory
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.pointwise import Pointwise
@@ -311,14 +311,21 @@ def strided_only(layout: Any) -> None:
 
 
 def placed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of a function that makes tensors: its ``device`` is looked at, and what is made on "meta" has no numbers."""
+    """Decorator of a function that makes tensors: its ``layout`` and ``device`` are looked at, and what is made on "meta" has no numbers."""
     make = numpy_names(function)  # (the table takes a decorated function as it is)
 
     @wraps(function)
-    def there(*args: Any, device: Any = None, **options: Any) -> Any:
-        if device is None or not is_meta(device):
-            return make(*args, **options)
-        return asked.meta().on_meta(make(*args, **options))
+    def there(*args: Any, device: Any = None, layout: Any = None, **options: Any) -> Any:
+        if layout is not None:
+            strided_only(layout)
+        try:
+            if device is None or not is_meta(device):
+                return make(*args, **options)
+            return asked.meta().on_meta(make(*args, **options))
+        except (TypeError, AttributeError):
+            if not foreign_among((*args, *options.values())):
+                raise
+        return asked.redefined(getattr(there, "public", there), args, options if device is None else {**options, "device": device})
 
     return there
 

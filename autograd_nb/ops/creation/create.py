@@ -20,7 +20,7 @@ from ...graph.versions import FIXED
 from ...shapes import Layout, Size, as_shape, check_sizes, contiguous_strides, layout_of
 from ...tensor import Tensor, above, make, set_requires_grad, wrap
 from ..core.call_path import shortcut, tensor_lines, written_lines
-from ..core.foreign import asked
+from ..core.foreign import asked, asking
 from ..core.memo import Memo
 from ..core.numbers import number_argument, number_as, plain_number, scalar_tensor
 from ..core.recording import check_output, fit_output, made_in, mark_inference
@@ -368,9 +368,11 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
             "if device is not None and options.get('out') is None and _is_meta(device):",
             "    return _on_meta(_function(*args, dtype=dtype, requires_grad=requires_grad, **options))",
             "if options:",
+            "    if options.get('layout') is not None:",
+            "        _strided_only(options['layout'])",
             "    return _function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)",
         ],
-        function=function, **_COPY_NAMES, _function=function, _miss=miss,
+        function=function, **_COPY_NAMES, _function=function, _miss=miss, _strided_only=strided_only,
     )  # fmt: skip
 
 
@@ -409,7 +411,8 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
     like.__name__ = like.__qualname__ = name
     shown = ".shape = torch.Size([1])" if value is None else f" = [{value}.]"
     like.__doc__ = f"Return what `{make_filled.__name__}` does with the shape and dtype of another tensor; {name}([7.]){shown}."
-    return shortcut(
+    slow = asking(like)
+    call = slow.public = shortcut(  # type: ignore[attr-defined]
         "input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False", "input._layout, dtype",
         COPY, ["return _like(input, dtype=dtype, device=device, requires_grad=requires_grad)"], memo=memo,
         first=[
@@ -418,8 +421,9 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
             "if memory_format is not None or layout is not None:",
             "    return _like(input, dtype=dtype, device=device, requires_grad=requires_grad, layout=layout, memory_format=memory_format)",
         ],
-        function=like, **_COPY_NAMES, _like=like,
+        function=like, **_COPY_NAMES, _like=slow,
     )  # fmt: skip
+    return call
 
 
 def _filled(name: str, value: Any) -> Any:
@@ -428,8 +432,6 @@ def _filled(name: str, value: Any) -> Any:
     ):  # fmt: skip
         if size is not None:
             args = (size,)
-        if layout is not None:
-            strided_only(layout)
         shape = as_shape(args, op=name)
         check_sizes(shape)
         if out is not None:
@@ -473,8 +475,6 @@ empty: Any = _filled("empty", None)
 @repeated
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a tensor of ``size`` filled with one number; its dtype follows the number; full((2,), 7) = [7, 7]."""
-    if layout is not None:
-        strided_only(layout)
     if isinstance(size, int):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not int (size={size})")
     shape = as_shape((size,))
@@ -535,8 +535,6 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     >>> torch.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
-    if layout is not None:
-        strided_only(layout)
     shape, steps = as_shape((size,)), as_shape((stride,))
     check_sizes(shape)
     if any(s < 0 for s in steps):
@@ -580,8 +578,6 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 @placed
 def scalar_tensor_(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise; scalar_tensor(3.0) = tensor(3.)."""
-    if layout is not None:
-        strided_only(layout)
     number = s.item() if isinstance(s, Tensor) else s
     if isinstance(number, complex) and dtype is None:
         dtype = dtypes.get_default_dtype().to_complex()

@@ -15,7 +15,7 @@ from ...tensor import Tensor
 from ..core.numbers import int_argument, several_argument
 from ..core.recording import made_in
 from ..core.registry import public
-from .cast import placed, strided_only
+from .cast import placed
 from .create import from_numpy, taken, tensor, warn_of_reading
 from .device import device
 from .dlpack import from_dlpack
@@ -110,8 +110,6 @@ def range_(start: float, end: float | None = None, step: float = 1, *, out=None,
     >>> torch.arange(1, 3)
     tensor([1, 2])
     """
-    if layout is not None:
-        strided_only(layout)
     warn_user(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. "
         "Instead, use torch.arange, which produces values in [start, end)."

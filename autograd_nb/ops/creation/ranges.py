@@ -17,7 +17,7 @@ from ..core.call_path import planned
 from ..core.numbers import number_argument, number_as
 from ..core.recording import made_in, not_for_barebone, store
 from ..core.registry import OPS, public
-from .cast import cast, placed, strided_only
+from .cast import cast, placed
 from .create import _finish, _options, new_empty, new_full, repeated
 
 
@@ -60,8 +60,6 @@ def arange(
     >>> torch.arange(1, 2, 0.5)
     tensor([1.0000, 1.5000])
     """
-    if layout is not None:
-        strided_only(layout)
     if end is None:
         start, end = 0, start
     if end is None:
@@ -114,8 +112,6 @@ def linspace(
     pin_memory=False,
 ):
     """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included; linspace(0, 1, 5) = [0.0000, 0.2500, 0.5000, 0.7500, 1.0000]."""
-    if layout is not None:
-        strided_only(layout)
     dtype = made_in(out, dtype)
     start, end = _ends(start, end, dtype, "linspace")
     n = as_int(steps, "steps")
@@ -163,8 +159,6 @@ def logspace(
     pin_memory=False,
 ):
     """Return base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers; logspace(0, 2, 3) = [ 1., 10., 100.]."""
-    if layout is not None:
-        strided_only(layout)
     dtype = made_in(out, dtype)
     start, end = _ends(start, end, dtype, "logspace")
     d = _options(dtype, device)
@@ -182,8 +176,6 @@ def logspace(
 @repeated
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return an n × m matrix with ones on the diagonal; eye(2) = [[1., 0.], [0., 1.]]."""
-    if layout is not None:
-        strided_only(layout)
     n = as_int(n, "n")
     k = n if m is None else as_int(m, "m")
     for size, given in (("n", n), ("m", k)):

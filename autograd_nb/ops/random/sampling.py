@@ -14,7 +14,7 @@ from ...tensor import Tensor
 from ..core.recording import check_output, fresh, made_in, not_for_barebone, store
 from ..core.registry import public
 from ..core.structured import Structured, structured, tensor_argument
-from ..creation.cast import cast, dense, placed, strided_only
+from ..creation.cast import cast, dense, placed
 from ..creation.create import _finish, new_empty
 from .draws import (
     _BERNOULLI,
@@ -127,8 +127,6 @@ def normal(
     >>> torch.normal(torch.tensor([1., 2.]), torch.tensor([0., 0.]))
     tensor([1., 2.])
     """
-    if layout is not None:
-        strided_only(layout)
     if size is not None:  # tensors without dims are numbers there
         mean, std = (x.item() if isinstance(x, Tensor) and not x.ndim and not x.requires_grad else x for x in (mean, std))
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):

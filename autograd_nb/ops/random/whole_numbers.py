@@ -17,7 +17,7 @@ from ..core.memo import Memo
 from ..core.recording import made_in, not_for_barebone, store
 from ..core.registry import public
 from ..core.structured import tensor_argument
-from ..creation.cast import cast, placed, strided_only
+from ..creation.cast import cast, placed
 from ..creation.create import _finish, new_empty
 from .draws import _DRAWING, _DRAWING_NAMES, DRAWN_LINES, Law, _fill, _keep_drawing, _laid_as, _new
 from .generator import stream
@@ -124,8 +124,6 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
     >>> torch.randint(3, 4, (2,))
     tensor([3, 3])
     """
-    if layout is not None:
-        strided_only(layout)
     rest = list(args)
     if size is None:
         if not rest or not isinstance(rest[-1], (tuple, list)):
@@ -154,8 +152,6 @@ def randint_like(
     memory_format=None, pin_memory=False,
 ):  # fmt: skip
     """Return `randint` with the shape, dtype and order of dims of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
-    if layout is not None:
-        strided_only(layout)
     x = tensor_argument(input, "randint_like")
     y = randint(*args, low=low, high=high, size=tuple(x.shape), generator=generator, dtype=dtype or x.dtype, device=device)
     return _laid_as(x, y, memory_format, requires_grad)
@@ -201,8 +197,6 @@ def _drawing_order(slow: Callable[..., Any]) -> Callable[..., Any]:
 @placed
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a random order of the integers 0 … n-1; int64 unless ``dtype``."""
-    if layout is not None:
-        strided_only(layout)
     n = as_int(n, "n")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}] (randperm needs n >= 0)")

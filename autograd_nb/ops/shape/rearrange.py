@@ -17,7 +17,7 @@ from ..core.recording import fresh, kind_among, need_numbers, no_complex_derivat
 from ..core.registry import OPS, public
 from ..core.structured import none_given, structured, tensor_argument, tensors_argument
 from ..core.views import memoized_view
-from ..creation.cast import cast, clone, contiguous, copied, dense, placed, strided_only
+from ..creation.cast import cast, clone, contiguous, copied, dense, placed
 from ..creation.create import as_tensor, new_empty, new_full
 from .cat import cat, check_joined, stack
 from .parts import _diagonal, _diagonal_backward, _select, _slice, slices
@@ -77,8 +77,6 @@ triu: Any = _tri("triu", True)
 
 def _tri_indices(name: str, upper: bool) -> Any:
     def call(row, col, offset=0, *, dtype=dtypes.int64, layout=None, device=None, requires_grad=False, pin_memory=False):
-        if layout is not None:
-            strided_only(layout)
         r, c, k = as_int(row, "row"), as_int(col, "col"), as_int(offset, "offset")
         if r < 0 or c < 0:
             raise RuntimeError(f"{'row' if r < 0 else 'col'} must be non-negative, got {min(r, c)}")

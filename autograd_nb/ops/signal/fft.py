@@ -20,7 +20,7 @@ from ..core.numbers import several_argument, text_argument
 from ..core.recording import guarded, made_in, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import cast, dense, placed, strided_only
+from ..creation.cast import cast, dense, placed
 from ..creation.create import new_full
 from ..creation.ranges import arange
 from ..elementwise.complex import real
@@ -349,8 +349,6 @@ _declare_many(
 
 def _frequencies(name: str, of: Any, doc: str, shown: str) -> None:
     def call(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-        if layout is not None:
-            strided_only(layout)
         target = made_in(out, dtype) or dtypes.get_default_dtype()
         if target.category < 2:
             raise RuntimeError(f"{name} requires a floating point or complex dtype (dtype={target!r})")

@@ -19,7 +19,7 @@ from ...shapes import as_int
 from ...tensor import Tensor
 from ..core.numbers import float_argument, number_argument
 from ..core.registry import OPS, public
-from ..creation.cast import cast, placed, strided_only
+from ..creation.cast import cast, placed
 from ..creation.create import new_full
 from ..creation.ranges import arange
 
@@ -75,8 +75,6 @@ def _length(name: str, n: Any, dtype: Any) -> tuple[int, dtypes.dtype]:
 
 def _declare(name: str, formula: Callable[..., Any], doc: str) -> None:
     def call(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-        if layout is not None:
-            strided_only(layout)
         n, d = _length(name, window_length, dtype)
         return _window(n, not periodic, d, formula, requires_grad)
 
@@ -108,8 +106,6 @@ def hamming_window(
     >>> torch.hamming_window(3, periodic=False)
     tensor([0.0800, 1.0000, 0.0800])
     """
-    if layout is not None:
-        strided_only(layout)
     n, d = _length("hamming_window", window_length, dtype)
     return _window(n, not periodic, d, _cosines((alpha, beta)), requires_grad)
 
@@ -127,8 +123,6 @@ def kaiser_window(
     >>> torch.kaiser_window(3, periodic=False)
     tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
     """
-    if layout is not None:
-        strided_only(layout)
     n, d = _length("kaiser_window", window_length, dtype)
     return _window(n, not periodic, d, _kaiser(float(beta)), requires_grad)
 
@@ -140,8 +134,6 @@ def _signal(name: str, doc: str, formula: Callable[..., Callable[..., Any]], **o
     """Return ``signal.windows.<name>(M, *, <options>, sym=True, …)``; ``formula(**options)`` checks them and gives the formula."""
 
     def call(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False, **given):
-        if layout is not None:
-            strided_only(layout)
         refuse_keywords(name, given, ("M", *options, "sym", "dtype", "layout", "device", "requires_grad"))
         n = as_int(M, "M")
         if n < 0:
