@@ -56,15 +56,16 @@ def merged(
         n = len(operands)
         return Step(launch.described(entry, name, written), operands, (*over, *range(n - written, n)), line)
 
-    if not isinstance(entry, Blocks):
+    blocks: Blocks | None = getattr(entry, "blocks", None)
+    if blocks is None:
         return [step(entry, dims, work.operands, len(work.results) + len(work.own), work.over.values())]
     all_operands = work.operands
-    for size, d in entry.partial:
+    for size, d in blocks.partial:
         stand_in = np.lib.stride_tricks.as_strided(np.empty(1, d.carrier), (size,), (0,))
         all_operands.append(Use(Buffer(next(numbers), stand_in, "temporary"), 0, size, d.carrier))
     return [
         step(one.entry, one.dims, [_from(all_operands[k], start) for k, start in one.picks], one.written, one.over)
-        for one in entry.launches
+        for one in blocks.launches
     ]
 
 

@@ -18,9 +18,11 @@ from ...codegen.formula.symbols import COMPONENT
 from ...codegen.templates import loops
 from ...codegen.templates.loops import Body, Fold, Input
 from ...shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout_of, merged, numel
+from .call_path import generated
 from .recording import real_only
 
 FEW = 8  #: blocks of one long fold; as many steps of a loop around it are as good
+LONG = 2 * threads.WORTH  #: work from which a long fold is one of blocks, for threads to share
 
 
 class Folding(NamedTuple):
@@ -155,12 +157,12 @@ class FoldKernel:
         self.blocks: FoldKernel | None = None  # folds the blocks of one long fold
         self.totals: FoldKernel | None = None  # and their results
 
-    def entry(self, of: Folding, least: int = threads.MANY) -> tuple[Callable[..., Any], np.ndarray]:
+    def entry(self, of: Folding, least: int = LONG) -> tuple[Callable[..., Any], np.ndarray]:
         """Return (entry point, dims) of a folding of these dtypes; from ``least`` work on, one long fold is a fold of blocks."""
         return self.at(of.shape, of.axes, [*of.in_layouts, *of.out_layouts], lambda: of, least)
 
     def at(
-        self, shape: Sequence[int], axes: Sequence[int], layouts: Sequence[Layout], of: Callable[[], Folding], least: int = threads.MANY
+        self, shape: Sequence[int], axes: Sequence[int], layouts: Sequence[Layout], of: Callable[[], Folding], least: int = LONG
     ) -> tuple[Callable[..., Any], np.ndarray]:
         """Return the same for the ``layouts`` of inputs and outputs; ``of`` makes the folding, where more than sizes is asked for."""
         walk = arranged(shape, axes, [broadcast_strides(layout, shape) for layout in layouts])
@@ -202,7 +204,7 @@ class FoldKernel:
         return found
 
 
-def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Callable[..., Any], np.ndarray]:
+def fold_entry(name: str, of: Folding, least: int = LONG) -> tuple[Callable[..., Any], np.ndarray]:
     """Return (entry point, dims) of a kernel that is not asked for again, see `FoldKernel`."""
     return FoldKernel(name, of).entry(of, least)
 
@@ -246,27 +248,39 @@ class Launch(NamedTuple):
     over: tuple[int, ...] = ()
 
 
-class Blocks:
-    """An entry point of several launches: folds of blocks, which depend on the shape only, and the fold of those.
+class Blocks(NamedTuple):
+    """Several launches in the place of one: folds of blocks, which depend on the shape only, and the fold of those.
 
-    ``partial``: (elements, dtype) of the arrays between them, which are numbered after the arguments.
+    ``partial``: (elements, dtype) of the arrays between them, which are numbered after the ``arguments``.
     """
 
-    __slots__ = ("launches", "partial")
     launches: list[Launch]
     partial: list[tuple[int, dtypes.dtype]]
+    arguments: int
 
-    def __init__(self, launches: list[Launch], partial: list[tuple[int, dtypes.dtype]]):
-        self.launches, self.partial = launches, partial
+    def entry(self) -> Callable[..., Any]:
+        """Return the entry point of all of them, written out; its attribute ``blocks`` is this."""
+        names: dict[str, Any] = {}
 
-    def __call__(self, dims: np.ndarray, *args: Any) -> None:
-        arrays = [*args, *[launch.empty(size, d.carrier) for size, d in self.partial]]
-        for one in self.launches:
-            one.entry(one.dims, *[arrays[i][start:] if start else arrays[i] for i, start in one.picks])
+        def named(name: str, value: Any) -> str:
+            names[name] = value
+            return name
+
+        def array(k: int, start: int, name: str) -> str:
+            own = f"a{k}" if k < self.arguments else f"p{k - self.arguments}"
+            return f"{own}[{named(name, start)}:]" if start else own
+
+        lines = [f"p{k} = _allocate({named(f'size{k}', size)}, {named(f'kind{k}', d.carrier)})" for k, (size, d) in enumerate(self.partial)]
+        for i, one in enumerate(self.launches):
+            given = [named(f"dims{i}", one.dims), *[array(k, start, f"start{i}_{j}") for j, (k, start) in enumerate(one.picks)]]
+            lines.append(f"{named(f'launch{i}', one.entry)}({', '.join(given)})")
+        entry = generated("entry", ", ".join(["dims", *[f"a{k}" for k in range(self.arguments)]]), lines, many=True, **names)
+        entry.blocks = self  # type: ignore[attr-defined]
+        return entry
 
 
-def _blocks(kernel: FoldKernel, of: Folding) -> Blocks | None:
-    """Return the launches of a fold over one long dim; None where that does not pay."""
+def _blocks(kernel: FoldKernel, of: Folding) -> Callable[..., Any] | None:
+    """Return the entry point of a fold over one long dim by blocks; None where that does not pay."""
     work = numel(of.shape) * kernel.effort
     folded = numel(of.shape[d] for d in of.axes)
     values = [v.dtype for v, _ in kernel.body.results[: len(of.folds)]]
@@ -277,11 +291,11 @@ def _blocks(kernel: FoldKernel, of: Folding) -> Blocks | None:
     axis = next((d for d in of.axes if of.shape[d] >= 4 * most), max(of.axes, key=lambda d: of.shape[d]))
     n = of.shape[axis]
     step = loops.CHUNK if n == folded and n >= most * loops.CHUNK else 1
-    each = -(-n // (most * step)) * step
+    each = n // most if n % most == 0 else -(-n // (most * step)) * step  # with nothing left over, which is another launch
     count, remainder = divmod(n, each)
     if count < 2 or folded < 32 * (count + bool(remainder)):
         return None
-    return _Cut(kernel, of, axis, each, [dtypes.BY_NAME[a] for a in accumulators]).blocks(count, remainder)
+    return _Cut(kernel, of, axis, each, [dtypes.BY_NAME[a] for a in accumulators]).blocks(count, remainder).entry()
 
 
 class _Cut:
@@ -303,7 +317,7 @@ class _Cut:
         parts = [(0, count, self.each), (count, 1, remainder)] if remainder else [(0, count, self.each)]
         total = count + bool(remainder)
         launches = [*[self.part(*part) for part in parts], self.whole(total)]
-        return Blocks(launches, [(total * self.size, a) for a in self.found])
+        return Blocks(launches, [(total * self.size, a) for a in self.found], self.partials)
 
     def shaped(self, dims: Sequence[int], blocks: int, length: int) -> list[int]:
         return [*dims[: self.axis], blocks, length, *dims[self.axis + 1 :]]
