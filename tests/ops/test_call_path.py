@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,18 @@ PACKAGE = Path(torch.__file__).parent
 pytestmark = pytest.mark.usefixtures("nobody_takes_calls_over")
 
 
+@cache
+def apart() -> subprocess.CompletedProcess[str]:
+    """The tests that count calls, in a process of their own."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "few_python_calls", __file__]
+    return subprocess.run(command, capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
+
+
 @pytest.fixture(autouse=True)
 def undisturbed(request):
-    """Where other tests have made sparse tensors, for which calls are looked at from then on, a test runs in a process of its own."""
-    if INTERCEPTION.count:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", request.node.nodeid]
-        ended = subprocess.run(command, capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
-        assert ended.returncode == 0, ended.stdout
+    """Where other tests have made sparse tensors, for which calls are looked at from then on, calls are counted in another process."""
+    if INTERCEPTION.count and "few_python_calls" in request.node.name:
+        assert apart().returncode == 0, apart().stdout
         pytest.skip("passed in a process of its own")
 
 
