@@ -220,5 +220,5 @@ def test_what_the_export_does_not_see_is_no_constant():
 
 def test_without_the_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"pip install onnx \(or autograd_nb\[onnx\]\)"):
+    with pytest.raises(ImportError, match=r"pip install onnx \(or \"autograd_nb\[onnx\]\"\)"):
         torch.onnx.export(nn.Linear(1, 1), torch.ones(1, 1))

@@ -16,7 +16,7 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     for name in ("autograd_nb.utils.tensorboard", "autograd_nb.utils.tensorboard.writer"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    with pytest.raises(ImportError, match=r"pip install tensorboard \(or autograd_nb\[tensorboard\]\)"):
+    with pytest.raises(ImportError, match=r"pip install tensorboard \(or \"autograd_nb\[tensorboard\]\"\)"):
         importlib.import_module("autograd_nb.utils.tensorboard")
 
 
