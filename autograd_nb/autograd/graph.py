@@ -40,6 +40,11 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     """Call ``fn`` with the gradients of all ``tensors`` when all have arrived (mode "all"), or with the first one ("any").
 
     Errors: AssertionError for a tensor that does not require grad, which "any" passes over; ValueError for another mode.
+
+    >>> x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    >>> handle = torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: print([g.tolist() for g in grads]))
+    >>> (x * 2 + y).sum().backward()
+    [[2.0, 2.0], [1.0, 1.0]]
     """
     check_callable(fn)
     if mode not in ("all", "any"):
