@@ -70,5 +70,14 @@ def test_the_image_names_options_that_the_command_has(option):
     assert f'"{option}"' in "".join(path.read_text(encoding="utf-8") for path in (ROOT / "autograd_nb" / "cache").rglob("*.py"))
 
 
-def test_the_changelog_has_a_place_for_what_is_not_released():
-    assert "## [Unreleased]" in text("CHANGELOG.md")
+def test_the_changelog_has_a_place_for_what_is_not_released_and_each_kind_of_change_once():
+    first, *versions = re.split(r"^## ", text("CHANGELOG.md"), flags=re.MULTILINE)[1:]
+    assert first.startswith("[Unreleased]\n")
+    for each in (first, *versions):
+        kinds = re.findall(r"^### (.*)$", each, flags=re.MULTILINE)
+        assert len(kinds) == len(set(kinds)), each[:20]
+
+
+def test_the_version_has_its_part_in_the_changelog_with_the_date_that_is_cited():
+    dates = dict(re.findall(r"^## \[([\d.]+)\] - (\d{4}-\d\d-\d\d)$", text("CHANGELOG.md"), flags=re.MULTILINE))
+    assert dates[PROJECT["version"]] == re.search(r"^date-released: (\S+)$", text("CITATION.cff"), re.MULTILINE)[1]
