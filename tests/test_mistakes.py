@@ -94,6 +94,8 @@ MISTAKES = {
     "pictures with their channels last": (lambda: nn.Conv2d(3, 4, 3)(torch.ones(2, 8, 8, 3)), RuntimeError, ("[2, 8, 8, 3]", "x.permute(0, 3, 1, 2)")),
     "the file of a DataParallel": (
         lambda: nn.Linear(1, 1).load_state_dict({"module.weight": torch.ones(1, 1)}), RuntimeError, ("Missing key(s)", "consume_prefix_in_state_dict")),
+    "a layer that there is not": (lambda: nn.Sequential(nn.ReLU(), nn.ReLU())[5], IndexError, ("index 5 is out of range", "2 modules")),
+    "a trace without examples": (lambda: torch.trace(lambda x, y: x + y, X), TypeError, ("'y'", "an example of each argument", "x, y)")),
     "a name for a dtype": (lambda: torch.ones(3, dtype="float32"), TypeError, ("dtype", "'float32'")),
 }  # fmt: skip
 

@@ -78,6 +78,10 @@ def test_the_changelog_has_a_place_for_what_is_not_released_and_each_kind_of_cha
         assert len(kinds) == len(set(kinds)), each[:20]
 
 
+def test_the_package_says_its_version():
+    assert f'\n__version__ = "{PROJECT["version"]}"\n' in text("autograd_nb/__init__.py")
+
+
 def test_the_version_has_its_part_in_the_changelog_with_the_date_that_is_cited():
     dates = dict(re.findall(r"^## \[([\d.]+)\] - (\d{4}-\d\d-\d\d)$", text("CHANGELOG.md"), flags=re.MULTILINE))
     assert dates[PROJECT["version"]] == re.search(r"^date-released: (\S+)$", text("CITATION.cff"), re.MULTILINE)[1]

@@ -363,6 +363,20 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else plain_number(value)
 
 
+def _parameters(function: Callable[..., Any], examples: tuple[Any, ...]) -> list[str]:
+    """Return the names of a function's parameters. TypeError where there is no example of one."""
+    try:
+        called = inspect.signature(function)
+    except ValueError:  # it is written in C
+        return []
+    try:
+        called.bind(*examples)
+    except TypeError as error:
+        wanted = ", ".join([getattr(function, "__name__", "f").strip("<>"), *called.parameters])
+        raise TypeError(f"trace(): {error}: give an example of each argument, trace({wanted})") from None
+    return list(called.parameters)
+
+
 def trace(function: Callable[..., Any], *examples: Any, names: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Graph:
     """Return a static `Graph` of a function, from one run on example tensors.
 
@@ -380,7 +394,8 @@ def trace(function: Callable[..., Any], *examples: Any, names: Sequence[str] | N
         >>> graph.run(graph.grad("output", "w"), x=torch.tensor([3.0, 4.0]))
         [tensor([3., 4.])]
     """
-    given = list(names) if names is not None else list(inspect.signature(function).parameters)[: len(examples)]
+    parameters = _parameters(function, examples)
+    given = list(names) if names is not None else parameters[: len(examples)]
     if len(given) < len(examples):
         given += [f"input{k}" for k in range(len(given), len(examples))]
     for n, e in zip(given, examples, strict=False):

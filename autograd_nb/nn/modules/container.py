@@ -16,7 +16,7 @@ from .module import Module
 def _wrapped(index: Any, size: int) -> int:
     i = operator.index(index)
     if not -size <= i < size:
-        raise IndexError(f"index {i} is out of range")
+        raise IndexError(f"index {i} is out of range (there are {size} modules)" if size != 1 else f"index {i} is out of range (there is 1 module)")
     return i % size
 
 
