@@ -268,14 +268,14 @@ def count_true(mask, out):
 def true_places(mask, out, found):
     """Write the flat indices of the true elements, in order, as many as there is room for; found[0] = their number.
 
-    It is another one than was counted where another thread changes the mask meanwhile.
+    It is another one than was counted where another thread changes the mask meanwhile. Each index is written where the next true one goes: a
+    branch by the mask would be guessed wrongly every second time.
     """
     k = 0
     for i in range(mask.size):
-        if mask[i]:
-            if k < out.size:
-                out[k] = i
-            k += 1
+        if k < out.size:
+            out[k] = i
+        k += np.int64(mask[i])
     found[0] = k
 
 
