@@ -8,10 +8,11 @@ the order B0 B1 index A0 A1, or has strides of its own, given as five more numbe
 import numpy as np
 
 from ...codegen.jit import helper
-from ...codegen.runtime import copy, row
+from ...codegen.runtime import copy, row, scratch
 from ...codegen.vectors import independent, one_copy, rolled
 
 SET, ADD, MUL, MAX, MIN = range(5)  #: how `put` and `scatter` combine
+TOGETHER = 256  #: indices that are looked at together for those that are a thread's own
 
 
 @helper
@@ -78,10 +79,24 @@ def _pick_row(x, p, step, line, n):
             line[j] = x[np.uintp(p + j * step)]
 
 
+@helper
+def _own(index, first, by, begin, end, turn, of, found):
+    """Find which of the indices from ``begin`` to ``end`` are this ``turn``'s of ``of``: by fours, each turn has as many places. Return how many.
+
+    Each position is written where the next one of the turn's goes: a branch would be guessed wrongly every second time.
+    """
+    n = 0
+    for i in range(begin, end):
+        found[n] = i
+        n += np.int64((((index[np.uintp(first + i * by)] >> 2) & 63) * of) >> 6 == turn)
+    return n
+
+
 def put(dims, mode, value, index, out):
     """out[b, index[i], a] = (op)= value[b, i, a], one after the other; ``dims`` goes on with the strides of value, and with (turn, of): where
-    there is more than an element at each place, it is done for those places that leave ``turn`` when divided by ``of``."""
+    there is more than an element at each place, it is done for the places of that turn."""
     n0, n1, m0, m1, s0, s1, step, t0, t1, v0, v1, vi, w0, w1, turn, of = dims
+    mine = scratch(TOGETHER, np.int64)
     for b0 in range(n0):
         for b1 in range(n1):
             base = b0 * s0 + b1 * s1
@@ -90,17 +105,29 @@ def put(dims, mode, value, index, out):
                 for i in range(index.size):
                     _put_one(mode, value, from_ + i * vi, out, base + index[i] * step)
                 continue
-            for i in range(index.size):
-                if of > 1 and index[i] % of != turn:
-                    continue
-                for a0 in range(m0):
-                    _put_row(mode, value, from_ + i * vi + a0 * w0, w1, out, base + index[i] * step + a0 * t0, t1, m1)
+            for c in range(0, index.size, TOGETHER):
+                end = min(c + TOGETHER, index.size)
+                n = _own(index, 0, 1, c, end, turn, of, mine) if of > 1 else end - c
+                for k in range(n):
+                    i = mine[k] if of > 1 else c + k
+                    for a0 in range(m0):
+                        _put_row(mode, value, from_ + i * vi + a0 * w0, w1, out, base + index[i] * step + a0 * t0, t1, m1)
 
 
 @helper
 def _put_one(mode, value, q, out, p):
+    """Put an element where another one is, by any of the modes."""
     x, a = value[np.uintp(q)], out[np.uintp(p)]
-    out[np.uintp(p)] = x if mode == SET else a + x if mode == ADD else a * x
+    if mode == SET:
+        out[np.uintp(p)] = x
+    elif mode == ADD:
+        out[np.uintp(p)] = a + x
+    elif mode == MUL:
+        out[np.uintp(p)] = a * x
+    elif mode == MAX:
+        out[np.uintp(p)] = x if (_order(x) > _order(a) or x != x) and a == a else a
+    else:
+        out[np.uintp(p)] = x if (_order(x) < _order(a) or x != x) and a == a else a
 
 
 @helper
@@ -119,10 +146,20 @@ def _put_row(mode, value, q, w, out, p, t, n):
         for j in range(n):
             independent()
             line[j] += source[j]
-    else:
+    elif mode == MUL:
         for j in range(n):
             independent()
             line[j] *= source[j]
+    elif mode == MAX:
+        for j in range(n):
+            independent()
+            a, x = line[j], source[j]
+            line[j] = x if (_order(x) > _order(a) or x != x) and a == a else a
+    else:
+        for j in range(n):
+            independent()
+            a, x = line[j], source[j]
+            line[j] = x if (_order(x) < _order(a) or x != x) and a == a else a
 
 
 _pick = helper(pick)
@@ -218,43 +255,58 @@ def gather_within(dims, steps, count, n, x, index, at, out):
     _gather(dims, steps, count, x, index, out)
 
 
-def scatter(dims, mode, count, value, index, out):
-    """out[b, index[b, k, a], a] (op)= value[b, k, a] for k < count; ``dims`` goes on with the strides of value."""
-    n0, n1, m0, m1, s0, s1, step, t0, t1, v0, v1, vi, w0, w1 = dims
-    k = 0
+@helper
+def _scatter_lines(dims, steps, mode, count, value, index, out):
+    """Do what `scatter` does where there is no dim behind that of the index."""
+    one_copy()  # a function of its own has registers enough for the loop
+    n0, n1, _, _, s0, s1, step, _, _, v0, v1, vi, _, _, _, _ = dims
+    by_b, by_k, _ = steps
+    first = 0
     for b0 in range(n0):
         for b1 in range(n1):
-            base = b0 * s0 + b1 * s1
-            from_ = b0 * v0 + b1 * v1
-            if m0 * m1 == 1 and mode <= 1:
-                wanted = index[k : k + count]
-                if mode == 0:
-                    for i in range(wanted.size):
-                        out[np.uintp(base + wanted[i] * step)] = value[np.uintp(from_ + i * vi)]
-                else:
-                    for i in range(wanted.size):
-                        out[np.uintp(base + wanted[i] * step)] += value[np.uintp(from_ + i * vi)]
-                k += count
-                continue
-            for i in range(count):
-                for a0 in range(m0):
-                    p = base + a0 * t0
-                    q = from_ + i * vi + a0 * w0
-                    for j in range(m1):
-                        x = value[np.uintp(q + j * w1)]
-                        r = np.uintp(p + index[np.uintp(k)] * step + j * t1)
-                        a = out[r]
-                        if mode == 0:
-                            out[r] = x
-                        elif mode == 1:
-                            out[r] = a + x
-                        elif mode == 2:
-                            out[r] = a * x
-                        elif mode == 3:
-                            out[r] = x if (_order(x) > _order(a) or x != x) and a == a else a
+            base, q = b0 * s0 + b1 * s1, b0 * v0 + b1 * v1
+            if mode == SET:
+                for i in range(count):
+                    out[np.uintp(base + index[np.uintp(first + i * by_k)] * step)] = value[np.uintp(q + i * vi)]
+            else:
+                for i in range(count):
+                    out[np.uintp(base + index[np.uintp(first + i * by_k)] * step)] += value[np.uintp(q + i * vi)]
+            first += by_b
+
+
+def scatter(dims, steps, mode, count, value, index, out):
+    """out[b, index[b, k, a], a] (op)= value[b, k, a] for k < count, one after the other; ``steps``: strides of the index by b, k and a, the last
+    0 or 1; ``dims`` goes on with the strides of value, and with (turn, of), which are those of `put` where the last step is 0."""
+    n0, n1, m0, m1, s0, s1, step, t0, t1, v0, v1, vi, w0, w1, turn, of = dims
+    by_b, by_k, by_a = steps
+    if m0 * m1 == 1 and mode <= ADD:
+        _scatter_lines(dims, steps, mode, count, value, index, out)
+        return
+    mine = scratch(TOGETHER, np.int64)
+    first = 0
+    for b0 in range(n0):
+        for b1 in range(n1):
+            base, from_ = b0 * s0 + b1 * s1, b0 * v0 + b1 * v1
+            for c in range(0, count, TOGETHER):
+                end = min(c + TOGETHER, count)
+                n = _own(index, first, by_k, c, end, turn, of, mine) if of > 1 else end - c
+                for k in range(n):
+                    i = mine[k] if of > 1 else c + k
+                    at = first + i * by_k
+                    p, q = base, from_ + i * vi
+                    if by_a == 0:
+                        p += index[np.uintp(at)] * step
+                    for _ in range(m0):
+                        if by_a == 0:
+                            _put_row(mode, value, q, w1, out, p, t1, m1)
                         else:
-                            out[r] = x if (_order(x) < _order(a) or x != x) and a == a else a
-                        k += 1
+                            for j in range(m1):
+                                rolled()
+                                _put_one(mode, value, q + j * w1, out, p + index[np.uintp(at + j)] * step + j * t1)
+                        at += m1 * by_a
+                        p += t0
+                        q += w0
+            first += by_b
 
 
 def count_true(mask, out):

@@ -149,7 +149,12 @@ class _Calls(Notes):
 
     def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: Any = ()) -> None:
         function(*arrays)
-        self._ask(noted.Asked(function, passes), arrays)
+        self._ask(noted.Asked(None if passes and self._changed_nothing() else function, passes), arrays)
+
+    def _changed_nothing(self) -> bool:
+        """Return whether so far nothing was drawn or written but memory of the call's own: then another call, which may say more, can begin anew."""
+        flat = [p for _, args in self.lines for a in args for p in (a if isinstance(a, list) else [a])]
+        return not self.draws and not any(isinstance(p, noted.Place) and p.slot and p.writes for p in flat)
 
     def _ask(self, asked: noted.Asked, arrays: tuple[Any, ...]) -> None:
         if not self.why:

@@ -21,6 +21,7 @@ GATHER_WITHIN = Kernel("indexing.index", "gather_within")
 _scatter_kernel = Kernel("indexing.index", "scatter")
 
 SET, ADD, MUL, MAX, MIN = range(5)
+NARROW = 8  #: elements at each place, from which on each thread may look at all indices for those that are its
 
 
 @planned
@@ -75,6 +76,9 @@ def _gather_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     dims, steps, count, x, index, out = args
     n0, n1, m0, m1, s0, s1 = dims[:6]
     by, one, work = steps[0], count * m0 * m1, threads.PICKED * out.size
+    if n0 * n1 == 1 and count > 1:
+        by, one = steps[1], m0 * m1
+        return [(dims, steps, j - i, x, index[i * by :], out[i * one : j * one]) for i, j in threads.pieces(count, work)]
     if n0 == 1:
         return [
             ((1, j - i, *dims[2:]), steps, count, x[i * s1 :], index[i * by :], out[i * one : j * one]) for i, j in threads.pieces(n1, work)
@@ -108,7 +112,11 @@ def scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> No
         _, n1, m0, m1 = loops[:4]
         row = m0 * m1
         strides = (shape[d] * row * n1, shape[d] * row, row, m1, 1)
-    args = (loops + strides, mode, shape[d], dense(src), dense(index), x._data)
+    steps = index_steps(index._layout, d)
+    if steps is None:
+        index = clone(index)
+        steps = index_steps(index._layout, d)
+    args = ((*loops, *strides, 0, 1), steps, mode, shape[d], dense(src), index._data, x._data)
     if threads.alone(threads.PICKED * numel(shape)):
         _scatter_kernel(x.dtype.carrier, *args)
     else:
@@ -116,17 +124,24 @@ def scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> No
 
 
 def _scatter_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Return the pieces of a scatter, of the outermost dim before the indexed one: no two of them write to one place."""
-    dims, mode, count, value, index, out = args
-    n0, n1, m0, m1, s0, s1, _, _, _, v0, v1 = dims[:11]
-    each, work = count * m0 * m1, threads.PICKED * index.size
+    """Return the pieces of a scatter: of the outermost dim before the indexed one, of the places where an index holds for all behind it, or of
+    the last dim. No two of them write to one place, and what meets in one meets in the same order."""
+    dims, steps, mode, count, value, index, out = args
+    n0, n1, m0, m1, s0, s1, _, _, t1, v0, v1, _, _, w1, *_ = dims
+    by, number = steps[0], threads.settings.threads
+    if n0 * n1 < 2 * number:
+        if steps[2] == 0 and m0 * m1 >= NARROW:
+            return [((*dims[:14], turn, number), *args[1:]) for turn in range(number)]
+        if n0 * n1 * m0 == 1:
+            cuts = threads.cut(m1, number, threads.aligned([out]))
+            return [
+                ((1, 1, 1, j - i, *dims[4:]), steps, mode, count, value[i * w1 :], index[i * steps[2] :], out[i * t1 :]) for i, j in cuts
+            ]
     if n0 == 1:
-        cuts = threads.pieces(n1, work)
-        return [((1, j - i, *dims[2:]), mode, count, value[i * v1 :], index[i * each :], out[i * s1 :]) for i, j in cuts]
-    each *= n1
-    return [
-        ((j - i, *dims[1:]), mode, count, value[i * v0 :], index[i * each :], out[i * s0 :]) for i, j in threads.pieces(n0, work)
-    ]
+        cuts = threads.cut(n1, number)
+        return [((1, j - i, *dims[2:]), steps, mode, count, value[i * v1 :], index[i * by :], out[i * s1 :]) for i, j in cuts]
+    cuts = threads.cut(n0, number)
+    return [((j - i, *dims[1:]), steps, mode, count, value[i * v0 :], index[i * by * n1 :], out[i * s0 :]) for i, j in cuts]
 
 
 class GatheredWithin(threads.Split):
@@ -137,7 +152,7 @@ class GatheredWithin(threads.Split):
     def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         dims, steps, count, n, x, index, _, out = args
         found = []
-        for own, *_, x_part, part, out_part in _gather_parts((dims, steps, count, x, index, out)):
-            at = part[: own[0] * own[1] * steps[0]] if steps[0] else part  # what a piece reads; of an expanded index all read the same
-            found.append((own, steps, count, n, x_part, part, at, out_part))
+        for own, _, few, x_part, part, out_part in _gather_parts((dims, steps, count, x, index, out)):
+            read = few * steps[1] if few < count else own[0] * own[1] * steps[0]  # of an expanded index all read the same
+            found.append((own, steps, few, n, x_part, part, part[:read] if read else part, out_part))
         return found

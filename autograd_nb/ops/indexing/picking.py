@@ -21,6 +21,7 @@ from ..core.structured import Structured, structured
 from ..creation.cast import cast, clone, copied, dense, relaid
 from ..creation.create import new_empty, new_full
 from ..shape.shape import expand, reshape
+from .along_index import NARROW
 
 _bounds = Kernel("indexing.index", "bounds")
 _wrap = Kernel("indexing.index", "wrap")
@@ -458,12 +459,9 @@ def _put_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         return [((j - i, *dims[1:]), mode, value[i * v0 :], index, out[i * s0 :]) for i, j in threads.cut(n0, count)]
     if n0 == 1 and n1 >= 2 * count:
         return [((1, j - i, *dims[2:]), mode, value[i * v1 :], index, out[i * s1 :]) for i, j in threads.cut(n1, count)]
-    if m0 * m1 < WIDE:
+    if m0 * m1 < NARROW:
         return [args]
     return [((*dims[:14], turn, count), *args[1:]) for turn in range(count)]
-
-
-WIDE = 64  #: elements at each place, from which on each thread may look at all indices for those that are its
 
 
 def _fitted(g: Tensor, shape: Sequence[int]) -> Tensor:
