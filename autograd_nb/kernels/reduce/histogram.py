@@ -22,7 +22,8 @@ def histogramdd(rows, weighted, even, x, weight, edges, sizes, out):
             low, high = 0, n - 1  # v belongs into bin low in the end
             if even:
                 first = edges[start]
-                low = min(int((v - first) / (edges[start + high] - first) * high), high - 1)
+                share = (v - first) / (edges[start + high] - first)
+                low = min(int(share * high), high - 1) if share > 0 else 0  # (nan where the edges are one, or too far apart)
                 while low > 0 and v < edges[start + low]:
                     low -= 1
                 while low + 2 < n and v >= edges[start + low + 1]:

@@ -294,5 +294,7 @@ def histogram(low, high, x, out):
     for i in range(x.size):
         v = x[i]
         if v >= first and v <= last:  # what rounding makes of a value on an edge is as in PyTorch
-            k = int((v - first) * kind(bins) / (last - first))
-            out[min(k, bins - 1)] += 1
+            place = (v - first) * kind(bins) / (last - first)
+            if not place <= bins:  # beyond all numbers, or 0 / 0 where the bounds are one
+                place = (v / 2 - first / 2) / (last / 2 - first / 2) * bins if first < last else kind(0)
+            out[min(int(place), bins - 1)] += 1

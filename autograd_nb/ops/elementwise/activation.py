@@ -171,7 +171,7 @@ leaky_relu: Callable[..., Any] = _switchable(
 # at 0 their derivative is the limit from the left, and the derivative of that is 0, as in PyTorch
 @formula(lambda g, x, alpha: m.where(x < 0, g * (alpha * m.exp(x)), m.where(x == 0, g * alpha, g)), None, name="elu", exact=("alpha",))
 def _elu(x, alpha):
-    return m.where(x > 0, x, alpha * m.expm1(x))
+    return m.where(x < 0, alpha * m.expm1(x), x)
 
 
 elu: Callable[..., Any] = _switchable(
@@ -198,7 +198,7 @@ selu: Callable[..., Any] = _switchable(
 
 @formula(lambda g, x, alpha: m.where(x < 0, g * m.exp(x / alpha), g), None, name="celu", node="EluBackward0", exact=("alpha",))
 def _celu(x, alpha):
-    return m.where(x > 0, x, alpha * m.expm1(x / alpha))
+    return m.where(x < 0, alpha * m.expm1(x / alpha), x)
 
 
 celu: Callable[..., Any] = _switchable(
@@ -542,10 +542,13 @@ def _rrelu(input, lower, upper, training, inplace):
     x = tensor_argument(input, "rrelu")
     _floating(x, "rrelu")
     lower, upper = real_argument(lower, "rrelu", "lower"), real_argument(upper, "rrelu", "upper")
+    for bound, name in ((lower, "lower"), (upper, "upper")):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound (lower={lower}, upper={upper})")
     if not training:
-        slope = (lower + upper) / 2
+        slope = real_beside(x, (lower + upper) / 2, "rrelu", "lower", x.dtype)
         return as_kept(_leaky_relu.inplace(x, slope), "leaky_relu", slope) if inplace else _leaky_relu(x.contiguous(), slope)
     if "uniform_" not in OPS:
         raise NotImplementedError("rrelu(): training=True needs random numbers, which this build does not have")

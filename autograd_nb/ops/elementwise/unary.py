@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ... import dtypes, return_types
 from ...codegen.formula.namespace import m
 from ...tensor import Tensor
@@ -204,6 +206,15 @@ def _eps_of_logit(x: Any, eps: Any) -> float:
     return real_beside(x, eps, "logit", "eps", x.dtype) if isinstance(x, Tensor) and x.dtype.category == 2 else eps
 
 
+def _bounds(x: Any, eps: Any) -> float | None:
+    """Return the ``eps`` of a call, None where it bounds nothing: one that is below 0 in the precision that is computed in."""
+    if eps is None:
+        return None
+    eps = _eps_of_logit(x, eps)
+    wide = isinstance(x, Tensor) and x.dtype is dtypes.float64
+    return None if (eps if wide else np.float32(eps)) < 0 else eps
+
+
 @public()
 def logit(input, eps=None, *, out=None):
     """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped.
@@ -211,14 +222,16 @@ def logit(input, eps=None, *, out=None):
     >>> torch.logit(torch.tensor([0.5, 0.9]))
     tensor([0.0000, 2.1972])
     """
-    y = _logit(input) if eps is None else _logit_eps(input, _eps_of_logit(input, eps))
+    eps = _bounds(input, eps)
+    y = _logit(input) if eps is None else _logit_eps(input, eps)
     return y if out is None else store(out, y, "logit", (), (input,))
 
 
 @public(kind="inplace")
 def logit_(input, eps=None):
     """Compute `logit` in place and return the tensor."""
-    return _logit.inplace(input) if eps is None else _logit_eps.inplace(input, _eps_of_logit(input, eps))
+    eps = _bounds(input, eps)
+    return _logit.inplace(input) if eps is None else _logit_eps.inplace(input, eps)
 
 
 @pointwise(lambda x: (2 / math.sqrt(math.pi)) * m.exp(-(x * x)), result="float")

@@ -89,6 +89,10 @@ def _in_memory(write: Any) -> Any:
     return into
 
 
+class ProbabilityError(ValueError, RuntimeError):
+    """A probability beyond [0, 1]: `nn.functional.dropout` raises a ValueError in PyTorch, `torch.dropout`, which it calls, a RuntimeError."""
+
+
 def _checked(input: Any, p: Any, op: str, train: bool = True) -> tuple[Tensor, float]:
     x = tensor_argument(input, op)
     if isinstance(p, Tensor):
@@ -96,7 +100,7 @@ def _checked(input: Any, p: Any, op: str, train: bool = True) -> tuple[Tensor, f
     if type(p) is not float and not isinstance(p, (int, float, np.number)):
         raise TypeError(f"{op}(): argument 'p' must be float, not {type(p).__name__}")
     if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        raise ProbabilityError(f"dropout probability has to be between 0 and 1, but got {p}")
     if train and 0.0 < p < 1.0 and x._layout.dtype.category < 2 and x._layout.size:
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {scalar_type(x.dtype)}: {op}() needs a floating input"

@@ -82,8 +82,9 @@ GRAPH = (
     Explained(
         "checkpoints by a pass of their own",
         "What PyTorch's checkpoint with use_reentrant=True passes on has no history; here both ways can be differentiated again.",
-        lambda c: re.search(r"(requires_grad|history|leaf)$", c.kind) and "use_reentrant=True" in c.before
-        and ("create_graph=True" in c.statement or (".grad" in c.statement and "create_graph=True" in c.before)),
+        lambda c: (re.search(r"(requires_grad|history|leaf)$", c.kind) and "use_reentrant=True" in c.before
+        and ("create_graph=True" in c.statement or (".grad" in c.statement and "create_graph=True" in c.before)))
+        or (c.kind == "grad none" and c.their_values == "None" and re.search(r"use_reentrant=True(?s:.*)create_graph=True", c.statement)),
     ),
     Explained(
         "nothing through a checkpoint",

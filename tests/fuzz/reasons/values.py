@@ -34,7 +34,7 @@ VALUES = (
         "Special functions are formulas here, which are compiled for every precision; so are distances and weights of interpolations.",
         lambda c: c.kind == "not refused" and (
             (re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and re.search(r"special\.|polar\(", c.statement))
-            or re.search(r"\"(pdist|compute_index_ranges_weights)\" not implemented for '(Half|BFloat16)'", c.theirs)
+            or re.search(r"\"(pdist|compute_index_ranges_weights|log_ndtr_cpu)\" not implemented for '(Half|BFloat16)'", c.theirs)
         ),
     ),
     Explained(
@@ -45,12 +45,13 @@ VALUES = (
     Explained(
         "faults of PyTorch",
         "It refuses what works but for a view that it makes inside, an empty list of gradients or a shape that it forgets.",
-        lambda c: c.kind == "not refused"
+        lambda c: (c.kind == "not refused" or re.match("NameError|TypeError", c.mine))  # (of a later line)
         and (
             ("view size is not compatible" in c.theirs and "view" not in c.statement)
             or "nested_tensorlist" in c.theirs
             or ("expects a non-empty TensorList" in c.theirs and re.search(r"jacobian|hessian", c.statement))
             or re.search("(PixelShuffle|Scatter|ScatterAdd)Backward0 returned an invalid gradient", c.theirs)
+            or ("CopySlices returned an invalid gradient" in c.theirs and "scatter" in c.before + c.statement)
             or ("can't be cast to the desired output type" in c.theirs and re.search("addc(div|mul)", c.before + c.statement))  # of integers
             or "INTERNAL ASSERT FAILED" in c.theirs
             or "input_is_complex == grad_is_complex" in c.theirs  # a derivative of its own gives a complex gradient of a real operand

@@ -1,0 +1,54 @@
+"""Numbers that are no numbers, or hardly any, as arguments of ops: infinities, nan, what float32 cannot tell from 0."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import autograd_nb as ag  # noqa: E402
+
+from .snippets import check  # noqa: E402
+
+NUMBERS = ("float('inf')", "-float('inf')", "float('nan')", "1e-46", "-1e-46", "0.0", "-0.0", "1e40", "-1e40")
+CALLS = {
+    "elu": "F.elu(x, {})", "leaky_relu": "F.leaky_relu(x, {})", "softplus": "F.softplus(x, {})", "softplus, threshold": "F.softplus(x, 1, {})",
+    "hardshrink": "F.hardshrink(x, {})", "softshrink": "F.softshrink(x, {})", "threshold": "F.threshold(x, {}, 1.0)", "clamp": "x.clamp(min={})",
+    "add": "t.add(x, x, alpha={})", "sub": "t.sub(x, x, alpha={})", "lerp": "t.lerp(x, x * 2, {})", "addcmul": "t.addcmul(x, x, x, value={})",
+    "addcdiv": "t.addcdiv(x, x, x + 3, value={})", "mul": "x * {}", "div": "x / {}", "fmod": "x.fmod({})", "remainder": "x.remainder({})",
+    "renorm": "x.renorm(2, 0, {})", "normalize": "F.normalize(x * 0, eps={})", "logit": "(x * 0.3).logit({})",
+    "rrelu": "F.rrelu(x, {0}, {0})", "rrelu, upper": "F.rrelu(x, 0.1, {})", "huber": "F.huber_loss(x, x * 2, delta={})",
+    "label_smoothing": "F.cross_entropy(x, t.tensor([0, 1]), label_smoothing={})", "margin": "F.multi_margin_loss(x, t.tensor([0, 1]), margin={})",
+    "fill": "x * 0 + t.full((2, 2), {}, dtype=x.dtype)", "masked_fill": "x.masked_fill(x > 0, {})", "pad": "F.pad(x, (1, 0), value={})",
+    "where": "t.where(x > 0, x, {})", "hardtanh": "F.hardtanh(x, -abs({0}), abs({0}))", "quantile": "t.quantile(x, {})",
+    "dropout": "F.dropout(x * 0, {})", "torch.dropout": "t.dropout(x * 0, {}, True)", "alpha_dropout": "F.alpha_dropout(x, {})",
+}  # fmt: skip
+#: what PyTorch's float32 kernels cannot be given, or round to 0 first; a slope of −0 in a threshold or a probability that rounds to 0
+KNOWN = {("elu", "-0.0"), ("elu", "-1e-46"), ("alpha_dropout", "1e-46"), ("alpha_dropout", "0.0"), ("alpha_dropout", "-0.0")}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_that_are_hardly_any(number, dtype):
+    """The result and the gradient, or that it is refused."""
+    before = f"x = t.tensor([[1.0, 2.0], [0.0, -1.0]], dtype=t.{dtype}, requires_grad=True)"
+    check({
+        f"{name}({number}), {dtype}": f"y = {call.format(number)}; y.sum().backward(); r = y, x.grad"
+        for name, call in CALLS.items() if (name, number) not in KNOWN
+    }, before, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parametrize("bins", [2, 100])
+@pytest.mark.parametrize("values", [[-3e38, 3e38, 0.0], [-3e38, 1e38, 0.0, 2.9e38], [1e38, 2e38, 3e38], [0.0, 1.0, 0.0]])
+def test_histograms_of_numbers_whose_distance_is_none(values, bins):
+    """Every element falls into a bin, where the distance of the bounds is infinite, or 0 in float32 (PyTorch writes before its memory)."""
+    x = ag.tensor(values)
+    bounds = (0, 1e-46) if max(values) == 1 else (0, 0)
+    inside = sum(v <= bounds[1] for v in values) if bounds[1] else len(values)
+    found = ag.histc(x, bins, *bounds)
+    assert found.sum().item() == inside
+    if not bounds[1]:
+        wide = torch.histc(torch.tensor(values, dtype=torch.float64), bins)
+        assert abs(found.cumsum(0) - ag.tensor(wide.tolist()).cumsum(0)).max().item() <= 1  # (at an edge rounding decides)
+    ag.histogram(x, bins, range=bounds if bounds[1] else (min(values), max(values)))  # (whose edges are nan then, as in PyTorch)
