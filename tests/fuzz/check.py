@@ -14,7 +14,22 @@ from autograd_nb.compiler.run import again
 
 from . import explained, generate
 from .compare import Difference, first_difference
-from .program import Calls, Program, Seen, Step, array_of, call, is_tensor, looked, names_of, new_space, quiet, run, trace
+from .program import (
+    Calls,
+    Program,
+    Seen,
+    Step,
+    array_of,
+    call,
+    is_tensor,
+    looked,
+    loose,
+    names_of,
+    new_space,
+    quiet,
+    run,
+    trace,
+)
 from .shrink import shrink
 
 torch.set_num_threads(1)  # tensors are tiny
@@ -79,6 +94,24 @@ def overlapping(program: Program, where: int, strides: bool) -> bool:
     return first_difference(trace(Program(program.statements[: where + 1]), ours), theirs, strides) is None
 
 
+def single_use(program: Program, where: int) -> bool:
+    """Whether a statement that this library refuses as a second pass runs where nodes that saved nothing may run again, as in PyTorch.
+
+    Or whether there is a loose view, behind which nothing is asked for, so that PyTorch does not read what the nodes had saved.
+    """
+    before = ours.autograd.set_graph_reuse("torch")
+    try:
+        error = trace(Program(program.statements[: where + 1]), ours)[where].error
+    finally:
+        ours.autograd.set_graph_reuse(before)
+    if error is None or "second time" not in str(error):
+        return True
+    space = new_space(torch)
+    for statement in program.statements[:where]:
+        run(statement, space)
+    return loose(space)
+
+
 def constant(program: Program, found: Difference) -> bool:
     """Whether what says in one library only that it requires grad depends on no leaf there, or PyTorch has no derivative of it."""
     name = found.what.partition(":")[0]
@@ -95,7 +128,7 @@ def constant(program: Program, found: Difference) -> bool:
             leaves = [s for n in names_of(space) if is_tensor(s := space[n]) and s.requires_grad and s.is_leaf and s is not t]
             grads = library.autograd.grad((t * (t.detach() + 1.37)).sum() - (t * t).sum() / 2, leaves, allow_unused=True)
         except Exception as error:
-            return library is torch and re.search("derivative for .* is not implemented", str(error)) is not None
+            return library is torch and re.search("derivative for .* is not implemented|A view was created in", str(error)) is not None
         return all(g is None or not bool(g.detach().ne(0).any()) for g in grads)
     return False
 
@@ -114,6 +147,8 @@ def compared(program: Program, strides: bool = True) -> tuple[Program, Differenc
         if not found.explained and found.kind == "value" and overlapping(program, found.where, strides):
             found.explained = explained.OVERLAP
         if found.explained in explained.COPIED and "value" in found.kind and by_copies(program, mine, found.where) is False:
+            found.explained = ""
+        if found.explained == "strict single use" and not single_use(program, found.where):
             found.explained = ""
         if not found.explained and found.kind in ("requires_grad", "leaf", "history") and constant(program, found):
             found.explained = explained.CONSTANT

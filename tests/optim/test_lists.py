@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import config
 
 import autograd_nb as torch
 from autograd_nb import launch, nn, optim
+
+#: of tests that ask for a program, or for the checks of compiled code
+COMPILES = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
 UPDATES = {
     "sgd": lambda p: optim.SGD(p, 0.1, weight_decay=0.1),
@@ -155,6 +159,7 @@ def test_parameters_that_share_memory_are_updated_one_after_the_other():
     np.testing.assert_array_equal(whole.numpy(), expected)
 
 
+@COMPILES
 def test_lists_are_as_long_as_one_another_and_of_flat_arrays():
     scale = launch.Kernel("optim", "scale")
     factor, x = np.full(1, 2.0), np.arange(3, dtype=np.float32)
@@ -169,6 +174,7 @@ def test_lists_are_as_long_as_one_another_and_of_flat_arrays():
         sgd("float32", 1.0, 0.0, 1.0, True, [x, x], [x])
 
 
+@COMPILES
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_compiled_step_updates_by_one_kernel(threads):
     def make():

@@ -75,7 +75,8 @@ def _gather(x, d, index):
 @structured(x=lambda g, d, index: _gather(g, d, index), linear="jointly", batch="shift")
 def _gather_backward(x, shape, d, index):
     z = new_full(shape, 0, x.dtype)
-    scatter_into(z, d, index, x, ADD)
+    if index._layout.size:
+        scatter_into(z, d, index, x, ADD)
     return z
 
 
@@ -190,7 +191,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
             raise RuntimeError(f"gather(): Expected dtype int32/int64 for index (index.dtype={given.dtype})")
         index = _index_argument(given, "gather")
     else:
-        y = (x.sum() * 0).expand(index.shape) if x._rg else new_full(index.shape, 0, x.dtype)
+        y = _gather(x, d, given.detach().to(dtypes.int64))
         return _stored(out, guarded(y, input, given), "gather")
     index = _check_gather(x, d, index, "gather")
     if not x.ndim:

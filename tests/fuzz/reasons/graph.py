@@ -104,7 +104,8 @@ GRAPH = (
         "save_on_cpu and allow_mutation_on_saved_tensors keep copies here; PyTorch's keep the tensors of the CPU themselves, or do not see a "
         "write by way of .data, and read what was written since.",
         lambda c: "value" in c.kind
-        and re.search(r"save_on_cpu|\.data(?s:.)*allow_mutation_on_saved_tensors", f"{c.before}\n{c.statement}")
+        and re.search(r"save_on_cpu|\.data(?s:.)*allow_mutation_on_saved_tensors|allow_mutation_on_saved_tensors(?s:.)*\.detach\(\)\.\w+_\(",
+                      f"{c.before}\n{c.statement}")
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
@@ -186,11 +187,13 @@ GRAPH = (
     Explained(
         "order of gradients on their way",
         "PyTorch's gradients of what is no leaf may be expanded or lie as their operands did; those of leaves agree.",
-        lambda c: (c.kind == "strides" and "grad" in c.statement and re.search(r"(autograd\.grad|vjp|func\.grad|register_)", c.statement))
+        lambda c: (c.kind == "strides" and re.search(r"(autograd\.grad|vjp|func\.grad|hessian|register_)", c.statement))
         or (c.kind == "grad strides" and "retain_grad" in c.statement)
         or (c.kind == "strides" and "[" in c.name and "backward" in c.statement)
         or (c.kind == "strides" and (of := re.match(r"v\d+ = (v\d+)[\[.]", c.statement))  # a view of one
             and re.search(rf"^{of[1]}, = torch\.autograd\.grad\(", c.before, re.M))
+        or (c.kind == "value" and ".stride()" in c.statement and "autograd.grad(" in c.before
+            and any(0 in getattr(c.known.get(n), "strides", ()) for n in re.findall(r"v\d+", c.statement)))
         or (c.kind == "raised" and "view size is not compatible" in c.mine  # of a part of one, which is expanded there
             and (of := re.search(r"(v\d+)\.view\(", c.statement)) and 0 in getattr(c.known.get(of[1]), "strides", ())
             and "autograd.grad(" in c.before),
@@ -225,6 +228,7 @@ GRAPH = (
         "a cell of a recurrent net, or an attention, is one node here, with others that nothing may come of.",
         lambda c: (c.kind == "raised" and "'NoneType'" in c.mine and "for g in go)" in c.before
          and re.search(r"Cell\(|scaled_dot_product_attention\(|\bdet\(", c.before))
+        or (c.kind == "not refused" and "'NoneType'" in c.theirs and "for g in go)" in c.before and "aminmax(" in c.before)
         or (c.kind == "value" and (held := c.name.partition("[")[0]) and f"{held}.append((len(gi)," in c.before),
     ),
     Explained(

@@ -34,7 +34,7 @@ VALUES = (
         "Special functions are formulas here, which are compiled for every precision; so are distances and weights of interpolations.",
         lambda c: c.kind == "not refused" and (
             (re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and re.search(r"special\.|polar\(", c.statement))
-            or re.search(r"\"(pdist|compute_index_ranges_weights|log_ndtr_cpu)\" not implemented for '(Half|BFloat16)'", c.theirs)
+            or re.search(r"\"(pdist|compute_index_ranges_weights|log_ndtr_cpu|ctc_loss_cpu)\" not implemented for '(Half|BFloat16)'", c.theirs)
         ),
     ),
     Explained(
@@ -247,7 +247,7 @@ VALUES = (
         "No tensor has them here (docs/ops.md): what makes them of halves makes complex64, and a view of halves as complex numbers is refused.",
         lambda c: (c.kind == "dtype" and c.what.endswith("complex64 instead of complex32"))
         or (c.kind == "dtype" and c.what.endswith("float32 instead of float16") and re.search(r"complex\(|[01]j", c.statement))
-        or (c.kind == "not refused" and "'ComplexHalf'" in c.theirs)
+        or (c.kind in ("not refused", "error type") and "'ComplexHalf'" in c.theirs)
         or (c.kind == "raised" and "view_as_complex: there are no complex numbers of half precision" in c.mine),
     ),
 )
