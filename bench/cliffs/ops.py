@@ -65,6 +65,8 @@ MOVES: dict[str, Function] = {
     "columns picked": lambda lib, a: a.index_select(1, (lib.arange(len(a)) * 7) % len(a)),
     "gather": lambda lib, a: a.gather(1, (lib.arange(len(a)) * 7 % len(a)).expand(len(a), len(a))),
     "index_add": lambda lib, a, b: a.index_add(0, (lib.arange(len(a)) * 7) % 5, b),
+    "rows added": lambda lib, a, b: a.scatter_add(0, (lib.arange(len(a)) * 7 % len(a)).view(-1, 1).expand_as(b), b),
+    "greatest of rows": lambda lib, a, b: a.scatter_reduce(0, (lib.arange(len(a)) * 7 % len(a)).view(-1, 1).expand_as(b), b, "amax"),
     "mask picked": lambda lib, a: a[a > 0.5],
     "cat": lambda lib, a, b: lib.cat([a, b], 1),
     "stack": lambda lib, a, b: lib.stack([a, b], 1),
