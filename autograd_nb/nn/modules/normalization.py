@@ -270,7 +270,8 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={channels} to match num_features ({self.num_features}), but got: {input.shape[channels]}."
                 )
             warn_user(
-                f"input's size at dim={channels} does not match num_features. Without affine=True it is not needed: any number will do.",
+                f"input's size at dim={channels} does not match num_features. You can silence this warning by not passing in num_features, "
+                "which is not used because affine=False",
             )
         batched = input if input.ndim == self.dims[1] else input.unsqueeze(0)
         out = F.instance_norm(
