@@ -18,10 +18,7 @@ def test_convolutions_of_integers(dtype):
         return f"r = F.{name}(t.ones(1, 2, {', '.join(['4'] * n)}).to(t.{dtype}), t.ones(2, 2, {', '.join(['2'] * n)}).to(t.{dtype}){more})"
 
     names = [(n, f"conv{kind}{n}d") for n in (1, 2, 3) for kind in ("", "_transpose")]
-    check(
-        {f"{name}{more}": code(n, name, more) for n, name in names for more in ("", ", dilation=2", ", stride=2")},
-        kinds="subclasses",
-    )
+    check({f"{name}{more}": code(n, name, more) for n, name in names for more in ("", ", dilation=2", ", stride=2")}, kinds="subclasses")
 
 
 @pytest.mark.parity
@@ -151,24 +148,12 @@ def test_float_power_in_place_keeps_its_dtype():
 def test_sizes_that_are_looked_at_first():
     pool = "t.nn.functional.max_unpool{n}d(t.ones(1, 2{s}), t.zeros(1, 2{i}, dtype=t.int64), 2, output_size={o})"
     calls = [pool.format(n=n, s=", 2" * n, i=", 3" * n, o=(1, 2) + (9,) * n) for n in (1, 2, 3)]
-    calls += [
-        f"x.{f}(0, i{more})"
-        for f, more in (("index_select", ""), ("index_fill", ", 2."), ("index_add", ", x"), ("index_copy", ", x"))
-    ]
+    calls += [f"x.{f}(0, i{more})" for f, more in (("index_select", ""), ("index_fill", ", 2."), ("index_add", ", x"), ("index_copy", ", x"))]
     calls += ["x.index_fill(0, i.float()[0], 2.)", "x.index_fill_(0, i[0] > 1, 2.)"]
     calls += ["t.fft.fftshift(x, 0)", "t.fft.ifftshift(x, (0,))", "t.linalg.lu_solve(m, t.tensor(1, dtype=t.int32), m)"]
     calls += ["t.linalg.householder_product(m, x)", "t.ormqr(m, x, m)", "F.bilinear(t.ones(2, 3), t.ones(2, 4), m)"]
-    calls += [
-        f"F.dropout3d(t.ones({s}), {p}, {train}).shape"
-        for s in ("()", "(3,)", "(2, 3, 4)")
-        for p in (0.0, 0.5, 1.0)
-        for train in (True, False)
-    ]
-    check(
-        {call: f"r = {call}" for call in calls},
-        "x = t.ones(()); i = t.zeros(2, 1, dtype=t.int64); m = t.ones(3, 3)",
-        kinds="subclasses",
-    )
+    calls += [f"F.dropout3d(t.ones({s}), {p}, {train}).shape" for s in ("()", "(3,)", "(2, 3, 4)") for p in (0.0, 0.5, 1.0) for train in (True, False)]
+    check({call: f"r = {call}" for call in calls}, "x = t.ones(()); i = t.zeros(2, 1, dtype=t.int64); m = t.ones(3, 3)", kinds="subclasses")
 
 
 @pytest.mark.parity
@@ -307,9 +292,7 @@ def test_logic_in_place_is_not_seen_by_autograd(name):
 
 @pytest.mark.parity
 @pytest.mark.parametrize("dtype", ["float32", "int64", "complex64"])
-@pytest.mark.parametrize(
-    "name", ["index_select", "index_add", "index_copy", "index_fill", "index_add_", "index_copy_", "index_fill_"]
-)
+@pytest.mark.parametrize("name", ["index_select", "index_add", "index_copy", "index_fill", "index_add_", "index_copy_", "index_fill_"])
 def test_indices_of_slices(name, dtype):
     """From the end or out of range, also where there is nothing: written beside the memory of a tensor without elements they once were."""
     rest = {"index_select": "", "index_fill": ", 2"}.get(name.rstrip("_"), ", t.ones({}, dtype=x.dtype)")
@@ -325,10 +308,7 @@ def test_indices_of_slices(name, dtype):
 def test_bounds_of_one_kind():
     bounds = ("0", "t.zeros(3)", "t.tensor(0.)", "t.tensor(0., requires_grad=True)", "None", "t.zeros(1)")
     calls = ("t.clamp(x, {}, {})", "x.clone().clamp_({}, {})", "t.clip(x, {}, {})", "x.clamp(max={1}, min={0})")
-    check(
-        {c.format(a, b): f"x = t.arange(3.) - 1; r = {c.format(a, b)}" for c in calls for a in bounds for b in bounds},
-        kinds="subclasses",
-    )
+    check({c.format(a, b): f"x = t.arange(3.) - 1; r = {c.format(a, b)}" for c in calls for a in bounds for b in bounds}, kinds="subclasses")
 
 
 @pytest.mark.parity
@@ -443,26 +423,12 @@ def test_classes_that_do_not_fit(loss, shape):
 @pytest.mark.parity
 def test_bilinear_of_other_shapes():
     shapes = [((), (5,)), ((5,), ()), ((), ()), ((1, 2), (2,)), ((5,), (2,))]
-    check(
-        {
-            f"{a} {b} {w}": f"r = F.bilinear(t.ones({a}), t.ones({b}), t.ones({w}))"
-            for a, b in shapes
-            for w in ((3, 5, 5), (3,), ())
-        },
-        kinds="subclasses",
-    )
+    check({f"{a} {b} {w}": f"r = F.bilinear(t.ones({a}), t.ones({b}), t.ones({w}))" for a, b in shapes for w in ((3, 5, 5), (3,), ())}, kinds="subclasses")
 
 
 @pytest.mark.parity
 def test_orders_of_polygamma():
-    calls = (
-        "t.polygamma(x, 1)",
-        "t.special.polygamma(x, 2)",
-        "t.polygamma(1, x)",
-        "x.polygamma(2)",
-        "x.polygamma(x)",
-        "t.polygamma(n=1, input=x)",
-    )
+    calls = ("t.polygamma(x, 1)", "t.special.polygamma(x, 2)", "t.polygamma(1, x)", "x.polygamma(2)", "x.polygamma(x)", "t.polygamma(n=1, input=x)")
     check({call: f"x = t.ones(2); r = {call}" for call in calls}, kinds="subclasses")
 
 
@@ -507,20 +473,12 @@ def test_sizes_that_are_no_ints():
              "F.pad(x, (1, {})).shape", "F.conv2d(x, x, stride=(1, {})).shape", "t.nn.ZeroPad2d({})(x).shape", "x.flip((0, {}))", "x.sum({})")  # fmt: skip
     values = ("True", "2.5", "None", "'x'", "2**63", "-2**63-1", "[]", "t.tensor(1)")
     left = {(calls[1], "True"), (calls[2], "True")}  # as PyTorch's, which depends on what stands before
-    check(
-        {c.format(v): f"r = {c.format(v)}" for c in calls for v in values if (c, v) not in left},
-        "x = t.ones(1, 1, 4, 4)",
-        kinds="subclasses",
-    )
+    check({c.format(v): f"r = {c.format(v)}" for c in calls for v in values if (c, v) not in left}, "x = t.ones(1, 1, 4, 4)", kinds="subclasses")
 
 
 @pytest.mark.parity
 def test_a_layout_has_ints_whatever_made_it():
-    check(
-        {
-            "a module of True outputs": "t.nn.Linear(5, True); y = t.ones(1, 5) * 2; r = y.reshape(5, 1).numpy().tolist(), [type(n) is int for n in y.shape]"
-        }
-    )
+    check({"a module of True outputs": "t.nn.Linear(5, True); y = t.ones(1, 5) * 2; r = y.reshape(5, 1).numpy().tolist(), [type(n) is int for n in y.shape]"})
 
 
 @pytest.mark.parity
@@ -557,14 +515,9 @@ def test_arguments_that_equal_others():
 def test_functions_of_one_operand_take_no_numbers():
     from autograd_nb.ops.core.registry import OPS
 
-    names = [
-        n for n, o in OPS.items() if o.kind == "pointwise" and len(getattr(o.rule, "params", ())) == 1 and hasattr(torch, n)
-    ]
+    names = [n for n, o in OPS.items() if o.kind == "pointwise" and len(getattr(o.rule, "params", ())) == 1 and hasattr(torch, n)]
     assert len(names) > 50
-    check(
-        {f"{name}({value})": f"r = t.{name}({value})" for name in names for value in ("2.0", "[1.0]", "None")},
-        kinds="subclasses",
-    )
+    check({f"{name}({value})": f"r = t.{name}({value})" for name in names for value in ("2.0", "[1.0]", "None")}, kinds="subclasses")
 
 
 @pytest.mark.parity
@@ -647,10 +600,7 @@ def test_several_dtypes_of_convolutions_and_grids(input):
 @pytest.mark.parity
 def test_embedding_bags_look_at_sizes_before_dtypes():
     shapes, offsets = ("2, 2, 4", "2, 3", "3", "()"), ("None", "t.tensor([0, 2])", "t.tensor([0.])", "t.tensor([[0]])")
-    check(
-        {f"{s}, {o}": f"r = F.embedding_bag(t.ones({s}), t.ones(5, 3), {o})" for s in shapes for o in offsets},
-        kinds="subclasses",
-    )
+    check({f"{s}, {o}": f"r = F.embedding_bag(t.ones({s}), t.ones(5, 3), {o})" for s in shapes for o in offsets}, kinds="subclasses")
 
 
 @pytest.mark.parity
@@ -664,18 +614,7 @@ def test_jvp_of_integers_looks_at_each_pair_in_turn():
 @pytest.mark.parity
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
 def test_bounds_of_hardtanh_are_made_integers_first(dtype):
-    bounds = (
-        "-0.5, 1",
-        "-0.9, 7.9",
-        "-1.0, 2",
-        "float('nan'), 2",
-        "0, float('inf')",
-        "-0.0, 3",
-        "0.7, 0.8",
-        "-3, -2",
-        "0, 300",
-        "-0.3, -0.2",
-    )
+    bounds = ("-0.5, 1", "-0.9, 7.9", "-1.0, 2", "float('nan'), 2", "0, float('inf')", "-0.0, 3", "0.7, 0.8", "-3, -2", "0, 300", "-0.3, -0.2")
     check({b: f"r = F.hardtanh(t.tensor([0, 1, 2, 100]).to(t.{dtype}), {b})" for b in bounds}, kinds="subclasses")
 
 
@@ -694,14 +633,7 @@ def test_a_missing_derivative_is_missed_only_where_it_is_asked_for(name):
 
 @pytest.mark.parity
 def test_indices_of_take_along_dim_count_modulo_the_size():
-    shapes = (
-        ("(5, 1)", "(5, 5)"),
-        ("(5, 1)", "(1, 5)"),
-        ("(5, 5)", "(5, 1)"),
-        ("(1, 5)", "(5, 2)"),
-        ("(3, 0)", "(3, 2)"),
-        ("(3, 2)", "(3, 0)"),
-    )
+    shapes = (("(5, 1)", "(5, 5)"), ("(5, 1)", "(1, 5)"), ("(5, 5)", "(5, 1)"), ("(1, 5)", "(5, 2)"), ("(3, 0)", "(3, 2)"), ("(3, 2)", "(3, 0)"))
     taken = "x = t.arange(25.).resize_({}).requires_grad_(); r = [t.take_along_dim(x, t.full({}, {}), 1)]; r[0].sum().backward(); r += [x.grad]"
     check({
         f"{a}, {b}, {k}": taken.format(a, b, k)
@@ -712,15 +644,7 @@ def test_indices_of_take_along_dim_count_modulo_the_size():
 @pytest.mark.parity
 def test_negative_tolerances_of_pseudo_inverses_count_as_none():
     before = "a = t.tensor([[0., 0, 0], [1, 0, 0], [2, 3, 0]], dtype=t.float64)"
-    tolerances = (
-        "rtol=-0.5",
-        "rtol=t.tensor(-0.5)",
-        "rtol=t.tensor(0.)",
-        "rtol=1e-9",
-        "rtol=-0.5, atol=1e-9",
-        "atol=-1.0",
-        "rtol=0.5",
-    )
+    tolerances = ("rtol=-0.5", "rtol=t.tensor(-0.5)", "rtol=t.tensor(0.)", "rtol=1e-9", "rtol=-0.5, atol=1e-9", "atol=-1.0", "rtol=0.5")
     check({f"{f}, {how}": f"r = t.linalg.{f}(a, {how})" for f in ("pinv", "matrix_rank") for how in tolerances}, before)
 
 
@@ -734,13 +658,7 @@ def test_which_arrays_without_dims_are_shared(name):
 @pytest.mark.parity
 @pytest.mark.parametrize("call", ["x.index_put", "x.index_put_"])
 def test_one_element_that_fills_a_mask_may_have_another_dtype(call):
-    values = (
-        "t.tensor(2.5)",
-        "t.tensor([2.5], dtype=t.float64)",
-        "t.tensor(1j)",
-        "t.tensor([[True]])",
-        "t.tensor(2.5, requires_grad=True)",
-    )
+    values = ("t.tensor(2.5)", "t.tensor([2.5], dtype=t.float64)", "t.tensor(1j)", "t.tensor([[True]])", "t.tensor(2.5, requires_grad=True)")
     check({
         f"{d}, {v}": f"x = t.zeros(3).to(t.{d}); r = {call}((t.tensor([True, False, True]),), {v})"
         for d in ("float64", "int64", "bool", "float32") for v in values[: 4 + (d[0] == "f")]
@@ -760,17 +678,7 @@ def test_recorded_gradients_of_means_may_be_written_to(call):
 @pytest.mark.parity
 @pytest.mark.parametrize("shape", ["0, 4", "3, 4", "3, 0"])
 def test_an_index_that_selects_is_looked_at_before_the_leaf(shape):
-    indices = (
-        "t.tensor(0)",
-        "0",
-        "t.tensor([0])",
-        "slice(0, 1)",
-        "t.tensor(9)",
-        "9",
-        "(slice(None), 9)",
-        "t.tensor([9])",
-        "(0, 0, 0)",
-    )
+    indices = ("t.tensor(0)", "0", "t.tensor([0])", "slice(0, 1)", "t.tensor(9)", "9", "(slice(None), 9)", "t.tensor([9])", "(0, 0, 0)")
     check({i: f"x[{i}] = 0.5; r = x" for i in indices}, f"x = t.ones({shape}).requires_grad_()", kinds="subclasses")
 
 

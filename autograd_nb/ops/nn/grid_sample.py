@@ -39,12 +39,8 @@ def _grid_rule(g, x, grid, how, needs):
 
 
 @structured(
-    every=_grid_rule,
-    node="GridSamplerBackward0",
-    linear="no",
-    batch="samples",
-    dtypes="half float",
-    samples="F.grid_sample(x(1, 2, 4, 4), 0.8 * x(1, 3, 3, 2), align_corners=False)",
+    every=_grid_rule, node="GridSamplerBackward0", linear="no", batch="samples",
+    dtypes="half float", samples="F.grid_sample(x(1, 2, 4, 4), 0.8 * x(1, 3, 3, 2), align_corners=False)",
 )
 def _grid_sampler(x, grid, how):
     if x.dtype.is_half:
@@ -70,9 +66,7 @@ def _grid_sampler_backward(grad, x, grid, how, want_x, want_grid):
 
 
 def _third(g):
-    raise RuntimeError(
-        "derivative for grid_sampler_backward_backward is not implemented: grid_sample can be differentiated twice"
-    )
+    raise RuntimeError("derivative for grid_sampler_backward_backward is not implemented: grid_sample can be differentiated twice")
 
 
 @structured(every=lambda g: _third(g), node="GridSamplerBackwardBackwardBackward0", linear="no", batch="samples")
@@ -116,9 +110,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     tensor([[[[1.]]]])
     """
     if not isinstance(mode, str) or mode not in _MODES:
-        raise ValueError(
-            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
-        )
+        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
     if not isinstance(padding_mode, str) or padding_mode not in _PADDINGS:
         raise ValueError(
             f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'"
@@ -138,9 +130,7 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
             f"sizes {list(places.shape)}"
         )
     if places.shape[-1] != x.ndim - 2:
-        raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {x.ndim - 2} in last dimension, but got grid with sizes {list(places.shape)}"
-        )
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {x.ndim - 2} in last dimension, but got grid with sizes {list(places.shape)}")
     for d, m in enumerate(x.shape[2:], 2):
         if m == 0:
             raise RuntimeError(
@@ -155,14 +145,10 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     if x.dtype.category != 2:
         raise NotImplementedError(f"\"grid_sampler\" not implemented for '{scalar_type(x.dtype)}'; use floating point tensors")
     if x.dtype is not places.dtype:
-        raise RuntimeError(
-            f"grid_sampler(): expected input and grid to have the same dtype, but got input with {x.dtype} and grid with {places.dtype}"
-        )
+        raise RuntimeError(f"grid_sampler(): expected input and grid to have the same dtype, but got input with {x.dtype} and grid with {places.dtype}")
     mode, padding = as_int(interpolation_mode, "interpolation_mode"), as_int(padding_mode, "padding_mode")
     if mode not in (0, 1, 2) or padding not in (0, 1, 2):
-        raise RuntimeError(
-            f"grid_sampler(): expected modes 0, 1 or 2, but got interpolation_mode={mode}, padding_mode={padding}"
-        )
+        raise RuntimeError(f"grid_sampler(): expected modes 0, 1 or 2, but got interpolation_mode={mode}, padding_mode={padding}")
     if mode == 2 and x.ndim == 5:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     return _grid_sampler(x, places, (mode, padding, bool_argument(align_corners, "grid_sampler", "align_corners")))
@@ -201,9 +187,7 @@ def affine_grid(theta, size, align_corners=None):
             f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {tuple(size)}."
         )
     if t.ndim != 3 or tuple(t.shape[1:]) != (n, n + 1):
-        raise ValueError(
-            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {tuple(size)}. Got {t.shape}."
-        )
+        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {tuple(size)}. Got {t.shape}.")
     if aligned and min(sizes[2:]) == 1:
         warn_user(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended "
@@ -220,9 +204,7 @@ def affine_grid_generator(theta, size, align_corners):
     t = tensor_argument(theta, "affine_grid_generator", "theta")
     sizes = tuple(as_int(s, "size") for s in size)
     if t.ndim != 3 or t.shape[0] != sizes[0] or tuple(t.shape[1:]) != (len(sizes) - 2, len(sizes) - 1):
-        raise RuntimeError(
-            f"Expected a batch of affine matrices that fits size {list(sizes)}. Got theta of shape {list(t.shape)}."
-        )
+        raise RuntimeError(f"Expected a batch of affine matrices that fits size {list(sizes)}. Got theta of shape {list(t.shape)}.")
     spatial = sizes[2:]
     axes = [_axis(m, align_corners, t) for m in spatial]
     lines = [a.reshape([-1 if k == d else 1 for k in range(len(spatial))]).expand(spatial) for d, a in enumerate(axes)]
