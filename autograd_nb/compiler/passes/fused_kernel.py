@@ -11,7 +11,7 @@ from ... import launch
 from ...codegen.templates.loops import Input
 from ...dtypes import BY_NAME
 from ...ops.core.entries import pointwise_entry
-from ...ops.core.reduction_kernel import Blocks, Folding, fold_entry
+from ...ops.core.reduction_kernel import LONG, Blocks, Folding, fold_entry
 from ...shapes import Layout, layout_of
 from ..ir import Buffer, Step, Use
 from ..live_numbers import _Slot
@@ -19,8 +19,8 @@ from .buffer_reuse import Lives
 from .fusion_group import Group
 from .pointwise_step import FoldMember, Member, walk
 
-#: work from which folds are made in blocks: less than alone, as the pointwise steps among them would be shared by threads too
-BLOCKS = 1 << 22
+#: work from which folds are made in blocks, with the pointwise steps among them: as alone
+BLOCKS = LONG
 
 
 def merged(
