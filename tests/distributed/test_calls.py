@@ -9,15 +9,20 @@ import pytest
 from . import checkpoints, compiled, dtypes, examples, gradients, layouts, meshes, parts, programs, sharded, sharing, training
 from .jobs import job, needs_mpi
 
-MODULES = (compiled, dtypes, sharing, parts, programs, training, sharded, gradients, checkpoints, examples)
+MODULES = (compiled, programs, training, sharded, gradients, examples)  # on two ranks and on three
+ON_THREE = (dtypes, sharing, parts, checkpoints)  # which on two ranks find what they find on three: those are slow tests
 
 
+def checks(module, *ranks, marks=()):
+    names = [name for name in dir(module) if name.startswith("check_")]
+    return [pytest.param(module.__name__.rpartition(".")[2], name, n, marks=marks) for name in names for n in ranks]
 
-def checks(module, *ranks):
-    return [(module.__name__.rpartition(".")[2], name, n) for name in dir(module) if name.startswith("check_") for n in ranks]
 
-
-CHECKS = [case for module in MODULES for case in checks(module, 2, 3)] + checks(meshes, 4) + checks(layouts, 3)
+CHECKS = [
+    *[case for module in MODULES for case in checks(module, 2, 3)],
+    *[case for module in ON_THREE for case in checks(module, 3) + checks(module, 2, marks=pytest.mark.slow)],
+    *checks(meshes, 4), *checks(layouts, 3),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
