@@ -86,7 +86,8 @@ KNOWN: list[tuple[str, tuple[str, ...]]] = [
         "nn.functional.adaptive_avg_pool3d *", "nn.functional.fractional_max_pool*=tensor(0) *", "norm (fro) dim=tensor(0) *")),
     ("operators that PyTorch writes in Python take an alpha, whatever it is", ("__r* alpha=*", "rsub alpha=None *")),
     ("None stands for no dim, or for the default", (
-        "* dim=None for *: accepted: *", "* 1=None for *: accepted: *", "constant_pad_nd value=None *", "std* unbiased=None *", "var* unbiased=None *")),
+        "* dim=None for *: accepted: *", "* axis=None for *: accepted: *", "* 1=None for *: accepted: *", "constant_pad_nd value=None *",
+        "std* unbiased=None *", "var* unbiased=None *")),
     ("an order of a norm is a number here, neither a bool nor a tensor", (
         "dist *: refused: *", "linalg.norm ord=*: refused: *", "linalg.vector_norm ord=*: refused: *", "linalg.cond p=*: refused: *", "norm 1=*: refused: *",
         "nn.functional.triplet_margin_loss p=*: refused: *", "linalg.matrix_norm *: kind: *")),
