@@ -165,12 +165,12 @@ class FoldKernel:
         self, shape: Sequence[int], axes: Sequence[int], layouts: Sequence[Layout], of: Callable[[], Folding], least: int = LONG
     ) -> tuple[Callable[..., Any], np.ndarray]:
         """Return the same for the ``layouts`` of inputs and outputs; ``of`` makes the folding, where more than sizes is asked for."""
-        if launch.observing():
-            least = max(least, threads.MANY)  # a program makes blocks of the fold with all that it is fused with, see `compiler.passes.fused_kernel`
         walk = arranged(shape, axes, [broadcast_strides(layout, shape) for layout in layouts])
         sizes, more, dims = walk.sizes, walk.outer[0], dims_array(walk.sizes, walk.steps)
         source = self._text(of, walk)
-        if not more and numel(sizes) * self.effort >= least and all(n < FEW for n in sizes[: loops.KEPT]):
+        work = numel(sizes) * self.effort
+        # (a program makes blocks of a fold with all that it is fused with, see `compiler.passes.fused_kernel`)
+        if not more and work >= least and (work >= threads.MANY or not launch.observing()) and all(n < FEW for n in sizes[: loops.KEPT]):
             blocks = _blocks(self, of())
             if blocks is not None:
                 return blocks, dims
