@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...codegen.templates.loops import CHUNK
-from ...ops.core.reduction_kernel import NestedReduction, arranged
+from ...ops.core.reduction_kernel import LONG, NestedReduction, arranged
 from ...shapes import Layout, contiguous_strides, numel
 from ..ir import Use
 from .pointwise_step import FoldMember, Member, reshaped, walk
@@ -45,6 +45,11 @@ class Group:
     def compiled(self) -> bool:
         """Return whether its kernel is there already."""
         return len(self.members) == 1 and self.members[0].step.call.entry is not None
+
+    @property
+    def long(self) -> bool:
+        """Return whether it may be a fold that is better made of blocks, as eager calls make it of so many elements."""
+        return any(isinstance(m, FoldMember) and 2 * numel(m.whole) >= LONG for m in self.members)
 
     def join(self, m: Member) -> bool:
         """Take a member in, if it can be computed in the same loop: over the group's shape, or the group over the member's."""

@@ -101,7 +101,7 @@ class _Places:
         for i, p in enumerate(self.places):
             if isinstance(p, Step):
                 found.append(p)
-            elif p is not None and p.compiled:
+            elif p is not None and p.compiled and not p.long:
                 found.append(p.members[0].step)
             elif p is not None:
                 lasting = {u.buffer.number for m in p.members for u, _, _ in m.outputs if u.buffer.kind != "temporary"}
