@@ -353,7 +353,8 @@ class _RowByRow(_Writer):
         self.put(3, [f"width = min({CHUNK}, n - c)", *[self.chunk(x) for x in p.walked]])
         self.put(3, [*[f"{x}_r = row({x}, c, width, 1)" for x in p.cols], *lanes, "for i in range(width):"])
         position = ["i_ = c + i"] if p.position else []
-        mark = [] if p.folded else ["independent()"]
+        # (a fold that stores as well: with tests of overlap its sums would depend on how near the arrays lie)
+        mark = ["independent()"] if p.lines and (not p.folded or "_r[i] = " in p.lines[-1]) else []
         self.put(4, [*mark, *position, *[self.load(x, "i") for x in [*p.loads, *p.cols]], *p.lines, *fold_lines])
         self.put(3, joined)
         self.put(2, keep)
