@@ -209,3 +209,16 @@ def test_gradients_of_broadcast_operands_share_the_loop_of_the_other():
 
     sums = [name for name in names(checked_program(step, torch.randn(20, 2000))) if "sum" in name or "backward" in name]
     assert len(sums) == 1
+
+
+def test_sums_beside_what_is_stored_ask_for_no_overlap():
+    """Tests of overlap would send near arrays through another loop, which adds in another order (see `tests/codegen/test_addresses.py`)."""
+
+    def step(x, y):
+        z = (x * y).tanh()
+        return z, z.sum(1)
+
+    program = checked_program(step, *pair(3, 1 << 17))
+    texts = [s.call.origin[1] for s in program.steps if "tanh" in s.name]
+    folding = [text for text in texts if "acc0 = " in text and "r[i] = " in text.partition("acc0 = ")[2]]
+    assert folding and all(text.partition("acc0 = ")[2].partition("for i in range(size):")[2].lstrip().startswith("independent()") for text in folding)

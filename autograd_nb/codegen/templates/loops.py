@@ -515,7 +515,8 @@ class _Reduction:
         text += _indent([*[f"total{k} = {begin}" for k, begin in enumerate(self.begins)], "for _ in range(rows):"], 2)
         text += _indent([f"for c in range(0, n5, {CHUNK}):"], 3)
         text += _indent([*self.rows, *[f"acc{k} = {low}" for k, low in enumerate(self.lows)], "for i in range(size):"], 4)
-        text += _indent([*self.reads.loads, *self.lines], 5)
+        mark = ["independent()"] if self.stores else []  # else sums would depend on how near the arrays lie, as in `row`
+        text += _indent([*mark, *self.reads.loads, *self.lines], 5)
         lanes, accs = (enumerate(zip(self.folds, dtypes, strict=True)) for dtypes in (self.lanes, self.accs))
         text += _indent([f"acc{k} = {f.text(f'acc{k}', f'v{k}', lane)}" for k, (f, lane) in lanes], 5)
         text += _indent(self.stores, 5)
