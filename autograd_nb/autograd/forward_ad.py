@@ -24,6 +24,7 @@ from ..shapes import overlaps_itself
 from ..tensor import Tensor, _new
 from .carried import Carrier
 from .function import Function
+from .gained import gains, restored
 from .interpreters import Wrapped, WrappedLayout, active, depth, innermost
 from .pytree import tree_flatten, tree_unflatten
 from .tangents import lying_as
@@ -219,7 +220,7 @@ class Dual(Wrapped):
 
     def _overwritten(self, target: Any, result: Any) -> Any:
         (value,), (t,) = _taken_apart((result,), self.level)
-        target.primal.copy_(value)
+        _parts(target, self.level)[0].copy_(value)
         _set_tangent(target, t)
         return target
 
@@ -246,16 +247,17 @@ def dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
     if primal._layout.dtype.category < 2:
         return primal
     t = _new(Dual)
+    _set_parts(t, primal, tangent, level)
+    return t
+
+
+def _set_parts(t: Dual, primal: Tensor, tangent: Tensor, level: int) -> None:
     layout = primal._layout
     t.primal, t.tangent, t.level = primal, tangent, level
     t._layout = WrappedLayout(layout.shape, layout.strides, layout.dtype)
     living = _levels.living.get(level)
     if living is not None:
         living[id(t)] = t
-    return t
-
-
-_OWN = ("_data", "_layout", "_version_", "_rg", "_edge", "_grad", "_view", "_view_kind", "_seen", "_leaf_hook_set")
 
 
 def _lose_tangent(t: Dual) -> None:
@@ -272,9 +274,7 @@ def _lose_tangent(t: Dual) -> None:
             living[id(t)] = t
         return
     t.__class__ = Tensor  # type: ignore[assignment]
-    for name in _OWN:
-        if hasattr(p, name):
-            setattr(t, name, getattr(p, name))
+    restored(p, t)
 
 
 def _parts(a: Any, level: int) -> tuple[Any, Tensor | None]:
@@ -364,15 +364,25 @@ def _differentiated(op: Callable[..., Any], args: tuple[Any, ...], level: int) -
 
 
 def _check_target(target: Any, level: int, name: str) -> None:
-    if not (isinstance(target, Dual) and target.level == level):
+    """Let what is overwritten have a tangent: a plain tensor gets one of zeros, with all that see its memory."""
+    if (isinstance(target, Dual) and target.level == level) or target._layout.dtype.category < 2:
+        return
+
+    def become(t: Any, primal: Tensor, tangent: Tensor) -> None:
+        t.__class__ = Dual
+        _set_parts(t, primal, tangent, level)
+
+    if target.__class__ is not Tensor or not gains(target, become):
         raise RuntimeError(
-            f"{name}(): a tensor without a tangent cannot be overwritten with one that has a tangent, as nothing could keep it. Use "
+            f"{name}(): this tensor without a tangent cannot be overwritten with one that has a tangent, as nothing could keep it. Use "
             f"the out-of-place {name.rstrip('_')}(), or give the tensor a tangent first (make_dual(x, zeros_like(x)))."
         )
 
 
-def _set_tangent(target: Dual, tangent: Tensor | None) -> None:
+def _set_tangent(target: Any, tangent: Tensor | None) -> None:
     """Set the tangent of a tensor that was overwritten, in the old one's memory where views share it."""
+    if target._layout.dtype.category < 2:
+        return  # (numbers without derivatives)
     old = target.tangent
     if tangent is None:
         tangent = new_full(old.shape, 0, old.dtype)

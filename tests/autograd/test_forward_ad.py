@@ -64,8 +64,32 @@ def test_in_place_and_views():
 
     (found,) = pushed(g, (x, t))
     assert found.tolist() == [0.0, 2.0, 1.0, -2.0]
-    with fw.dual_level(), pytest.raises(RuntimeError, match="without a tangent cannot be overwritten"):
-        torch.ones(4).add_(fw.make_dual(x, t))
+
+
+def test_plain_tensors_get_a_tangent_with_all_that_see_their_memory():
+    w = torch.ones(4, requires_grad=True)
+    buffer = torch.zeros(2, 4)
+    row, column = buffer[0], buffer.t()[1]
+    with fw.dual_level():
+        row += fw.make_dual(x, t)
+        row *= 2
+        for seen, tangent in ((buffer[0], t * 2), (column, t[1:2] * torch.tensor([2.0, 0.0]))):
+            assert fw.unpack_dual(seen).tangent.tolist() == tangent.tolist()
+        late = buffer[1:]
+        whole = torch.zeros(4)
+        with pytest.raises(NotImplementedError, match="out= function"):
+            torch.add(whole, 1, out=buffer)
+        counts = torch.zeros(4, dtype=torch.int64)
+        counts += fw.make_dual(x, t).round().long()
+        counts.copy_(fw.make_dual(x, t))
+        assert fw.unpack_dual(counts).tangent is None and fw.unpack_dual(whole).tangent is None
+    assert buffer[0].tolist() == row.tolist() == (x * 2).tolist()
+    assert all(type(v) is torch.Tensor and v._base is buffer for v in (row, column, late))
+    buffer.mul_(w)  # the histories of the views follow
+    late.sum().backward()
+    assert w.grad.tolist() == [0.0] * 4 and row.requires_grad
+    with fw.dual_level(), torch.no_grad(), pytest.raises(RuntimeError, match="without a tangent cannot be overwritten"):
+        w.add_(fw.make_dual(x, t))
 
 
 def test_reverse_over_forward():

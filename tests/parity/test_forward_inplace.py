@@ -66,23 +66,27 @@ def outcome(t, name, arguments, target, moved):
     before = x.tolist()
     with forward.dual_level(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        y = eval(target, {"x": dual(x, 1.5)})
+        still = "still" in target  # it has no tangent before the call
+        whole = x.clone() if still else dual(x, 1.5)
+        y = eval(target, {"x": whole, "still": whole})
         args = eval(arguments, names)
         t.manual_seed(0)
         try:
             getattr(y, name)(*(dual(args, 0.5) if moved else args))
         except Exception:
             value, tangent = forward.unpack_dual(y)
-            if t is autograd_nb:
+            if t is autograd_nb and still:
+                assert whole.tolist() == before and not np.any(tangent.tolist() if tangent is not None else 0), "a refused call has changed its operand"
+            elif t is autograd_nb:
                 assert value.tolist() == x.tolist() == before and set(np.ravel(tangent.tolist())) == {1.5}, (
                     "a refused call has changed its operand"
                 )
             return None
-        return tuple(None if v is None else np.array(v.tolist()) for v in forward.unpack_dual(y))
+        return tuple(None if v is None else np.array(v.tolist()) for seen in (y, whole) for v in forward.unpack_dual(seen))
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("target", ("x", "x.clone()", "x.clone()[:]"))
+@pytest.mark.parametrize("target", ("x", "x.clone()", "x.clone()[:]", "still", "still.t()"))
 @pytest.mark.parametrize("name", NAMES)
 def test_in_place(name, target):
     for arguments in ARGUMENTS:
@@ -90,9 +94,14 @@ def test_in_place(name, target):
             mine, theirs = (outcome(t, name, arguments, target, moved) for t in (autograd_nb, torch))
             if name in OTHERWISE or (name == "squeeze_" and arguments == "(0, 1)"):
                 continue
+            if "still" in target and name in ("igamma_", "igammac_"):  # whose first operand has no derivative, and needs none here
+                continue
             assert (mine is None) == (theirs is None), (arguments, moved)
             if mine is not None and name not in RANDOM:
                 for a, b in zip(mine, theirs, strict=True):
+                    if "still" in target and (a is None or b is None):  # a tangent of zeros, or none
+                        assert not np.any(a) and not np.any(b), (arguments, moved)
+                        continue
                     assert (a is None) == (b is None) and (
                         a is None or np.allclose(a, b, rtol=1e-3, atol=1e-4, equal_nan=True)
                     ), (arguments, moved)

@@ -473,6 +473,8 @@ def check_output(out: Any, name: str, graph: bool = False) -> None:
     """Refuse an ``out=`` that is no tensor, and one that would have to be recorded. ``graph``: the result has a history."""
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be a Tensor, not {type(out).__name__}")
+    if out._rg and out._view is None and not out.requires_grad:  # (it says so for the sake of its ops)
+        raise NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function")
     if graph or (out.requires_grad and state.grad):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
