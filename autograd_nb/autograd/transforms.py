@@ -472,6 +472,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     >>> tangent(torch.ones(2))
     tensor([2., 4.])
     """
+    flat, structure = tree_flatten(tuple(primals))  # whoever changes a primal later does not change the linear function
+    primals = tree_unflatten([t.clone() if isinstance(t, Tensor) else t for t in flat], structure)
     trace = _Trace(func, primals, False, "linearize(f, *primals)")
     push = _pusher(trace, func, primals, False)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..autograd.function import Function
+from ..graph.modes import state
 from ..ops.core.history import check_inplace
 from ..ops.core.recording import guarded
 from ..ops.core.registry import OPS
@@ -49,6 +51,7 @@ def _function(name: str) -> Callable[..., Any]:
         results = [_call(plain, inplace, t, [_of(a, i) for a in args], {k: _of(v, i) for k, v in per_tensor.items()}) for i, t in enumerate(self)]
         if inplace:
             return list(results)
+        results = _recorded_alike(results, [t for a in (self, *args) for t in (a if isinstance(a, (list, tuple)) else (a,))])
         kept = [t for a in (self, *args) if isinstance(a, (list, tuple)) for t in a] if plain in _OPERANDS else []
         if plain in _RESULTS or (plain == "pow" and len(kept) > len(self) and isinstance(kept[-1], Tensor)):
             kept += results
@@ -59,6 +62,26 @@ def _function(name: str) -> Callable[..., Any]:
     foreach.__name__ = foreach.__qualname__ = name
     foreach.__doc__ = f"Return `{plain}` of each tensor of the list." if not inplace else f"Do `{op}` on each tensor of the list."
     return foreach
+
+
+class _Beside(Function):
+    """A result that depends on nothing, beside others that do: PyTorch's node of the list is the node of them all."""
+
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, other: Tensor) -> Tensor:
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[None, None]:
+        return None, None
+
+
+def _recorded_alike(results: list[Tensor], operands: list[Any]) -> list[Tensor]:
+    """Return the results of a list, which all require grad if one of the operands does."""
+    recorded = [t for t in operands if isinstance(t, Tensor) and t.requires_grad]
+    if not recorded or not state.grad:
+        return results
+    return [y if y.requires_grad or not (y.is_floating_point() or y.is_complex()) else _Beside.apply(y, recorded[0]) for y in results]
 
 
 def _call(op: str, inplace: bool, t: Tensor, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -496,7 +496,8 @@ def current_pass() -> tuple[Any, Callable[[Any], bool]] | None:
     if frame is None:
         return None
     found = frame.f_locals
-    work, ahead = found["work"], {*found["nodes"], found.get("node")}
+    work = found["work"]
+    ahead = {*found["nodes"], found.get("node"), *work.inner}  # gradients that are asked for arrive where no node runs
     return work, lambda e: e in work.last if e.is_leaf_edge else (e.node if e.__class__ is Output else e) in ahead
 
 

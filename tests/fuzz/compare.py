@@ -169,7 +169,8 @@ def first_difference(
                 trifles.append(explained.TRIFLES)
             elif found:
                 case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), theirs[k - 1].state if k else {}, found[1])
-                why = explained.ATOMIC if partly else b.loose * explained.LOOSE or explanation(case)
+                loose = b.loose and found[0].removeprefix("grad ") in ("none", "requires_grad", "leaf", "history") and explained.LOOSE
+                why = explained.ATOMIC if partly else loose or explanation(case)
                 return Difference(found[0], k, found[1], why)
         if own and a.shared != b.shared:
             return Difference("shared memory", k, f"{', '.join(a.shared)} instead of {', '.join(b.shared)}")

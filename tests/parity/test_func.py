@@ -485,3 +485,18 @@ def test_functional_call_takes_the_names_that_pytorch_takes(name, strict):
 
     mine, theirs = seen(ag), seen(torch)
     assert mine == theirs or (name == "l.weight.x" and not strict and issubclass(mine, AttributeError))
+
+
+@pytest.mark.parametrize("function", [lambda z: z.sin(), lambda z: z * z, lambda z: (z * z).sum() * z, lambda z: z @ z * z])
+def test_a_linearized_function_stays_when_its_primal_changes(function):
+    found = []
+    for library in (torch, ag):
+        primal, leaf = library.tensor([0.5, 2.0]), library.ones(2, requires_grad=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what PyTorch writes programs with
+            linear = library.func.linearize(function, primal)[1]
+        later = linear(leaf * 1)
+        primal.mul_(3)
+        later.sum().backward()
+        found.append([leaf.grad.tolist(), linear(library.ones(2)).tolist()])
+    assert found[0] == [pytest.approx(g) for g in found[1]]

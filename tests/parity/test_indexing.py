@@ -341,3 +341,22 @@ def test_indices_of_other_ranks_and_of_nothing():
         f"{call} {d} {x} {i} {s}": f"x = t.ones({x}); i = t.zeros({i}, dtype=t.int64); s = t.ones({s}); r = {call.format(d=d)}"
         for calls, sources in ((two, ("()",)), (three, shapes)) for call in calls for d in (0, -1) for x in shapes for i in shapes for s in sources
     }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["scatter", "scatter_", "scatter_add", "scatter_add_"])
+def test_scatters_of_nothing_give_the_source_zeros(name):
+    """An index without elements reads nothing of the source, whose gradient is then 0 in its own shape, whatever that is."""
+    for index in ((2, 0), (0,), (0, 3)):
+        for source in ((0,), (), (1,), (0, 3), (2, 0), (1, 0)):
+            found = []
+            for library in (torch, ag):
+                x, src = library.ones(2, 3, requires_grad=True), library.ones(source, requires_grad=True)
+                y = getattr(x * 1, name)(0, library.zeros(index, dtype=library.int64), src)
+                try:
+                    y.sum().backward()
+                except RuntimeError:  # PyTorch's gradient does not fit its source (tests/fuzz/reasons/values.py)
+                    assert library is torch
+                    break
+                found.append([None if t.grad is None else t.grad.tolist() for t in (x, src)])
+            else:
+                assert found[0] == found[1], (index, source)

@@ -81,3 +81,22 @@ def test_an_index_that_changes_is_refused(name, numbers):
             y.sum().backward()
         found.append(y.shape)
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_results_of_lists_are_recorded_alike(name):
+    """If one tensor requires grad, all results say so, in whichever place it stands; nothing comes to it of the others."""
+    for place in range(2 * COUNTS[name]):
+        found = []
+        for library in (torch, ours):
+            lists = [[library.tensor([0.3, 0.6]), library.tensor([0.2, 0.7])] for _ in range(COUNTS[name])]
+            leaf = lists[place // 2][place % 2].requires_grad_()
+            results = getattr(library, f"_foreach_{name}")(*lists)
+            seen = [(y.requires_grad, y.is_leaf) for y in results]
+            for y in results:
+                y.sum().backward(retain_graph=True)
+                seen.append(None if leaf.grad is None else leaf.grad.tolist())
+            found.append(seen)
+        assert str(found[0][:2]) == str(found[1][:2])
+        assert [g is None for g in found[0]] == [g is None for g in found[1]], (place, found)
+        assert all(a is None or a == pytest.approx(b, rel=1e-5) for a, b in zip(found[0][2:], found[1][2:])), (place, found)

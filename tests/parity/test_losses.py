@@ -246,3 +246,32 @@ def test_gradients_of_cross_entropy_have_the_dtype_of_the_logits(dtype, graph):
         assert g.dtype is kind and g.requires_grad == graph
         if graph:
             assert ours.autograd.grad(g.square().sum(), x)[0].dtype is kind
+
+
+LOSSES = (
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
+    "soft_margin_loss", "gaussian_nll_loss", "margin_ranking_loss", "hinge_embedding_loss", "multilabel_soft_margin_loss",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_of_elements_lie_in_memory_as_pytorchs(name):
+    orders = {"plain": lambda t: t, "turned": lambda t: t.T.contiguous().T, "expanded": lambda t: t[:1].expand(3, 4), "gaps": lambda t: t.repeat(1, 2)[:, ::2]}
+    for a in orders.values():
+        for b in orders.values():
+            for options in ({}, {"weight": 4}, {"pos_weight": 4}, {"weight": (3, 4)}):
+                if options and not name.startswith("binary"):
+                    continue
+                found = []
+                for library in (torch, ours):
+                    x, t = (o(library.linspace(0.1, 0.8, 12).reshape(3, 4)) for o in (a, b))
+                    made = {k: library.ones(v) for k, v in options.items()}
+                    function = getattr(library.nn.functional, name)
+                    more = [t] if name in ("gaussian_nll_loss", "margin_ranking_loss") else []
+                    try:
+                        y = function(x, t, *more, reduction="none", **made)
+                    except (RuntimeError, ValueError, TypeError):
+                        found.append(None)
+                    else:
+                        found.append(y.stride())
+                assert found[0] == found[1], options

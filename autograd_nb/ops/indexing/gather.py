@@ -228,7 +228,7 @@ def _scatter_of_batch(op, args, batch):
 
 def _scatter_source(g: Tensor, d: int, index: Tensor, shape: Sequence[int]) -> Tensor:
     y = _gather(g, d, index)
-    return y if tuple(y.shape) == tuple(shape) else y.sum().reshape(shape)
+    return y if tuple(y.shape) == tuple(shape) else y.sum().expand(shape)  # a number, or nothing
 
 
 _scatter_add = _scatter.variant(
@@ -288,9 +288,8 @@ def _scattered(op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mo
 def _scattered_inplace(
     op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mode: int, kept: Sequence[Any]
 ) -> Tensor:
-    if not index._layout.size and index.ndim != x.ndim:
-        check_inplace(x)
-        return x
+    if not index._layout.size and index.ndim != x.ndim:  # writes nothing, and says so to what requires grad
+        index = reshape(index, (0,) * max(x.ndim, 1))
     if not x.ndim:
         _scattered_inplace(op, reshape(x, 1), 0, index if index.ndim else reshape(index, 1), src, mode, kept)
         return x

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import dtypes, launch
+from ... import dtypes, launch, strides
 from ...codegen.formula.namespace import m
 from ...codegen.templates import loops
 from ...errors import warn_user
@@ -20,7 +20,7 @@ from ..core.recording import can_cast, constant, kind_among, need_floats, not_fo
 from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
-from ..creation.cast import cast
+from ..creation.cast import cast, relaid
 from ..creation.create import new_full
 from ..elementwise.activation import functional
 from ..reduce.fused_reduction import Reduced, reduced
@@ -94,6 +94,14 @@ def _held_as(y: Tensor, kind: dtypes.dtype, name: str) -> Tensor:
         cannot = f"result type {scalar_type(y.dtype)} can't be cast to the desired output type {scalar_type(kind)}"
         raise RuntimeError(f"{name}(): {cannot} (an argument is of {kind}: use .float())")
     return cast(y, kind)
+
+
+def _in_memory_of(t: Tensor, y: Tensor) -> Tensor:
+    """Return losses of elements in the order of the argument in whose memory PyTorch computes them; a sum or a mean as it is."""
+    if y._layout.shape != t._layout.shape or y._layout.strides == t._layout.strides:
+        return y
+    wanted = strides.like(t._layout, y.dtype)
+    return y if wanted.strides == y._layout.strides else relaid(y, wanted)
 
 
 def _no_bool(*tensors: Any) -> None:
@@ -238,7 +246,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     need_floats("huber_cpu", (a, b))
     args = (a, b, delta)
     if weight is None:
-        return _held_as(_huber_loss(args, reduction), input.dtype, "huber_loss")
+        return _in_memory_of(a, _held_as(_huber_loss(args, reduction), input.dtype, "huber_loss"))
     values = _held_as(_huber_loss(args, "none"), input.dtype, "huber_loss")
     return _total(_weighted(values, weight, a, "none"), reduction)
 
@@ -293,7 +301,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if x._layout.size:
         for look, of in ((_inside_unit, x), (_target_inside_unit, t)):
             launch.check(look, _OUTSIDE_UNIT((of,), tuple(range(of.ndim)), False, dtypes.bool_, of.dtype.compute)._data)
-    return _held_as(_binary_cross_entropy((x, t, 1.0 if weight is None else weight), reduction), x.dtype, "binary_cross_entropy")
+    w = 1.0 if weight is None else weight
+    return _in_memory_of(x, _held_as(_binary_cross_entropy((x, t, w), reduction), x.dtype, "binary_cross_entropy"))
 
 
 def _log_sigmoid(x):
@@ -342,14 +351,14 @@ def binary_cross_entropy_with_logits(
             raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{scalar_type(x.dtype)}' (binary_cross_entropy_with_logits)")
         _no_bool(t)
     if weight is None and pos_weight is None:
-        return _held_as(_bce_with_logits((x, t), reduction), t.dtype, "binary_cross_entropy_with_logits")
+        return _in_memory_of(t, _held_as(_bce_with_logits((x, t), reduction), t.dtype, "binary_cross_entropy_with_logits"))
     for argument, w in (("weight", weight), ("pos_weight", pos_weight)):
         if w is not None:
             constant("binary_cross_entropy_with_logits", argument, tensor_argument(w, "binary_cross_entropy_with_logits", argument))
             _fits_into(w.shape, x)
     _no_bool(pos_weight)
     values = (x, t, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight)
-    return _held_as(_bce_with_logits_full(values, reduction), t.dtype, "binary_cross_entropy_with_logits")
+    return _in_memory_of(t, _held_as(_bce_with_logits_full(values, reduction), t.dtype, "binary_cross_entropy_with_logits"))
 
 
 # t / t: the derivative by a target of 0 or less is NaN where one is asked for, as PyTorch's
@@ -382,7 +391,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
         raise RuntimeError(f"kl_div: Integral inputs not supported. (input {x.dtype}, target {t.dtype})")
     kind = "sum" if reduction == "batchmean" else reduction
     # (ops one by one where PyTorch has them so: what they keep is nobody's to change)
-    y = _total(t.exp() * (t - x), kind) if log_target else _kl_div((x, t), kind)
+    y = _total(t.exp() * (t - x), kind) if log_target else _in_memory_of(t, _kl_div((x, t), kind))
     return y / x.shape[0] if reduction == "batchmean" and x.ndim else y
 
 
@@ -476,7 +485,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if x.dtype.is_complex or t.dtype.is_complex:
         s = _held(v, eps)
         return _total(0.5 * (s.log() + (x - t) ** 2 / s) + extra, reduction)
-    return _gaussian_nll_loss((x - t, v, eps, extra), reduction)
+    return _in_memory_of(v if isinstance(v, Tensor) else x, _gaussian_nll_loss((x - t, v, eps, extra), reduction))
 
 
 # ------------------------------------------------------------------------------------------------- of margins
@@ -509,7 +518,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
         x, t = x.clone(), t.clone()
     if x.dtype.category == 1 and reduction == "sum":
         return cast(_hinge_embedding_loss((x, t, margin), "none"), x.dtype).sum()
-    y = _hinge_embedding_loss((x, t, margin), reduction)
+    y = _in_memory_of(t, _hinge_embedding_loss((x, t, margin), reduction))
     return y if y.dtype is x.dtype else cast(y, x.dtype)
 
 
@@ -564,7 +573,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     if x.dtype.category < 2:
         raise RuntimeError(f"soft_margin_loss(): result type Float can't be cast to the desired output type {scalar_type(x.dtype)} (of the input)")
     _fits_into(t.shape, x)
-    return _held_as(_soft_margin_loss((x, t), reduction), x.dtype, "soft_margin_loss")
+    return _in_memory_of(x, _held_as(_soft_margin_loss((x, t), reduction), x.dtype, "soft_margin_loss"))
 
 
 def _where(condition: Tensor, a: Any, b: Any) -> Tensor:

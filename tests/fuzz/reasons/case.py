@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -48,6 +49,15 @@ class Case:
         for found in (self.known.get(n) for n in re.findall(r"v\d+", self.statement)):
             strides = [s for s, n in zip(getattr(found, "strides", ()), getattr(found, "shape", ())) if n > 1]
             if len(set(strides)) < len(strides):
+                return True
+        return False
+
+    @property
+    def windows(self) -> bool:
+        """Whether a tensor takes part of which several elements are the same memory, other than by a stride of 0."""
+        for found in (self.known.get(n) for n in re.findall(r"v\d+", self.statement)):
+            pairs = [(s, n) for s, n in zip(getattr(found, "strides", ()), getattr(found, "shape", ())) if s and n > 1]
+            if math.prod(n for _, n in pairs) > 1 + sum(s * (n - 1) for s, n in pairs):
                 return True
         return False
 

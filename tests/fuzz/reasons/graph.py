@@ -75,7 +75,7 @@ GRAPH = (
     Explained(
         "how far a refused pass has come",
         "The derivative by the first operand is refused by a node of its own, so that one by the second can be asked for; that has been added by then.",
-        lambda c: (c.kind == "grad none" and re.search(r"\b(igammac?|zeta)_?\(", c.before))
+        lambda c: (c.kind == "grad none" and c.their_values == "None" and re.search(r"\b(igammac?|zeta)_?\(", c.before))
         # a pass that PyTorch has refused may have freed what came before the refusal; here such a pass frees nothing
         or (c.kind == "not refused" and "through the graph a second time" in c.theirs and re.search(r"backward\(|grad\(", c.failed)),
     ),
@@ -107,11 +107,6 @@ GRAPH = (
         and re.search(r"save_on_cpu|\.data(?s:.)*allow_mutation_on_saved_tensors|allow_mutation_on_saved_tensors(?s:.)*\.detach\(\)\.\w+_\(",
                       f"{c.before}\n{c.statement}")
         and re.search(r"grad|backward", c.statement + c.kind),
-    ),
-    Explained(
-        "histories of lists",
-        "If one tensor of a list requires grad, PyTorch's functions of lists say so of all results.",
-        lambda c: c.kind in ("requires_grad", "history", "leaf") and "torch._foreach_" in c.statement,
     ),
     Explained(
         "retained gradients of what is changed by way of a view",
@@ -203,9 +198,21 @@ GRAPH = (
         "Where x.data = … (or a write to memory that x.set_(…) has taken) comes between the forward and the backward pass, gradients are here "
         "those of the values that the forward pass read; PyTorch reads the new ones, which is no derivative of anything, and "
         "forgets the leaf where its dtype was another.",
-        lambda c: ("value" in c.kind or c.kind in ("raised", "not refused", "grad shape", "none", "grad none"))
+        lambda c: ("value" in c.kind or c.kind in ("raised", "not refused", "grad shape", "none", "grad none")) and "second time" not in c.mine
         and re.search(r"\.data = |\.set_\(v|vector_to_parameters", c.before)
         and re.search(r"grad|backward", c.statement + c.kind),
+    ),
+    Explained(
+        "zeros of exchanged data",
+        "Such a forgotten leaf's gradient of zeros has the new dtype, and here what comes to it has the old one.",
+        lambda c: c.kind == "dtype" and "materialize_grads=True" in c.statement and (asked := re.search(r"\[(v\d+)(?:, (v\d+))?\]", c.statement))
+        and any(n and re.search(rf"^{n}\.data = ", c.before, re.M) for n in asked.groups()),
+    ),
+    Explained(
+        "checkpoints that find another leaf",
+        "PyTorch counts what a checkpoint saves when it runs anew, which is nothing where a leaf has been told since that it requires no grad.",
+        lambda c: c.kind == "not refused" and "A different number of tensors was saved" in c.theirs
+        and re.search(r"checkpoint\((?s:.*)(requires_grad = not|requires_grad_\(False\))", c.before),
     ),
     Explained(
         "what nodes keep",

@@ -80,6 +80,11 @@ NOTHING = (
         lambda c: c.kind == "not refused" and "_foreach_norm cannot compute the infinity norm on an empty tensor" in c.theirs,
     ),
     Explained(
+        "memory of nothing",
+        "How much memory a tensor without elements has that was cut from another.",
+        lambda c: c.kind == "value" and re.search(r"^v\d+ = v\d+\.untyped_storage\(\)\.nbytes\(\)$", c.statement) and c.empty,
+    ),
+    Explained(
         "offset of nothing",
         "A view without elements does not remember where in the storage it would begin.",
         lambda c: c.kind == "value" and re.search(r"storage_offset|as_strided", c.statement) and c.empty,

@@ -36,19 +36,33 @@ TRANSFORMS = (
         "of expanded tensors have memory of their own.",
         lambda c: "jvp(" in c.statement
         and (
-            (c.kind == "value" and re.search(r"bessel|scatter_reduce.*'prod'|cholesky_inverse|max_unpool|silu", c.statement))
+            (c.kind == "value" and re.search(r"bessel|scatter_reduce.*'prod'|cholesky_inverse|max_unpool", c.statement))
+            or (c.kind == "value" and "silu" in c.statement and "j" in c.their_values)
             or (c.kind == "value" and "masked.logsumexp" in c.statement)  # (0 / 0 where all is masked)
             or (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs)
-            or (c.kind == "value" and c.empty and re.search(r"mean|loss|kl_div|cross_entropy|logsumexp", c.statement))
+            or (c.kind == "value" and c.empty and "nan" in c.their_values and re.search(r"mean|loss|kl_div|cross_entropy|logsumexp", c.statement))
             or (c.kind == "not refused" and re.search(r"scatter_reduce", c.statement) and "Expected a proper Tensor but got None" in c.theirs)
             or (c.kind == "not refused" and "batch_norm" in c.statement and "not implemented for 'Complex" in c.theirs)
             or (c.kind == "error type" and "more than one element of the written-to tensor" in c.theirs)
         ),
     ),
     Explained(
+        "tangents of windows",
+        "Where elements of a primal share memory, so do those of its tangent in PyTorch, whose Jacobian by forward mode is then not the one that its "
+        "reverse mode and finite differences give, and this library.",
+        lambda c: c.kind == "value" and c.windows and re.search(r"jvp\(|jacfwd\(|hessian\(|make_dual\(", c.statement),
+    ),
+    Explained(
+        "curvature at infinities",
+        "PyTorch's hessian multiplies tangents of 0 with infinite numbers; its own jacrev of jacrev is 0 there, as it is here.",
+        lambda c: c.kind == "value" and c.unbounded and "func.hessian(" in c.statement and "nan" in c.their_values,
+    ),
+    Explained(
         "tangents of inference tensors",
         "PyTorch forgets without a word the tangent of what was made in inference mode, in ops that have no other operands.",
-        lambda c: c.kind == "none" and "inference_mode" in c.before and re.search(r"make_dual|jvp\(|forward_ad", c.before + c.statement),
+        lambda c: "inference_mode" in c.before and (
+            (c.kind == "none" and re.search(r"make_dual|jvp\(|forward_ad", c.before + c.statement))
+            or (c.kind == "value" and "linearize(" in c.statement and re.fullmatch(r"[-\[\], .0j]*", c.their_values))),
     ),
     Explained(
         "batches that are left behind",

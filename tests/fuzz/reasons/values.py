@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from .case import Explained
 
 #: calls whose result lies in another order (tests/parity/strides.py says why of those of the op database)
@@ -15,6 +17,15 @@ _ORDERS = re.compile(
 
 #: losses whose total PyTorch makes in the memory of what it sums
 _LOSSES = r"(?i:smooth_?l1|mse_?loss|soft_?margin|binary_?cross_?entropy|bce)"
+
+
+def _singular(seen: Any) -> bool:
+    """Whether a matrix has a singular value that is 0, but for rounding."""
+    values = getattr(seen, "values", None)
+    if values is None or values.ndim < 2 or not np.isfinite(values).all():
+        return False
+    found = np.linalg.svd(values, compute_uv=False)
+    return bool((found < 1e-6 * found.max(initial=1.0)).any())
 
 
 def _alike(seen: Any) -> bool:
@@ -34,7 +45,8 @@ VALUES = (
         "Special functions are formulas here, which are compiled for every precision; so are distances and weights of interpolations.",
         lambda c: c.kind == "not refused" and (
             (re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and re.search(r"special\.|polar\(", c.statement))
-            or re.search(r"\"(pdist|compute_index_ranges_weights|log_ndtr_cpu|ctc_loss_cpu)\" not implemented for '(Half|BFloat16)'", c.theirs)
+            or re.search(r"\"(pdist|compute_index_ranges_weights|log_ndtr_cpu|ctc_loss_cpu|rrelu_with_noise_out_cpu)\" not implemented for "
+                         "'(Half|BFloat16)'", c.theirs)
         ),
     ),
     Explained(
@@ -45,7 +57,7 @@ VALUES = (
     Explained(
         "faults of PyTorch",
         "It refuses what works but for a view that it makes inside, an empty list of gradients or a shape that it forgets.",
-        lambda c: (c.kind == "not refused" or re.match("NameError|TypeError", c.mine))  # (of a later line)
+        lambda c: (c.kind == "not refused" or (c.kind == "error type" and re.match("NameError|TypeError", c.mine)))  # (of a later line)
         and (
             ("view size is not compatible" in c.theirs and "view" not in c.statement)
             or "nested_tensorlist" in c.theirs
@@ -78,8 +90,10 @@ VALUES = (
     ),
     Explained(
         "singular values that vanish",
-        "Whether a singular value that should be 0 is 0 to the bit is rounding; PyTorch's second derivative is nan then (0 / 0), here it is not.",
-        lambda c: "value" in c.kind and re.search(r"svdvals\(.*create_graph=True", c.statement) and re.fullmatch(r"\W*(nan\W*)+", c.their_values),
+        "The vectors of singular values that should be 0 are what rounding makes of them, and so is the slope of their sum; PyTorch's second derivative "
+        "is nan then (0 / 0), here it is not.",
+        lambda c: "value" in c.kind and (of := re.search(r"svd(?:vals)?\((?:fit\()?(v\d+)(.*create_graph=True)?", c.statement))
+        and (not of[2] or re.fullmatch(r"\W*(nan\W*)+", c.their_values)) and _singular(c.known.get(of[1])),
     ),
     Explained(
         "memory behind a loss",
@@ -240,7 +254,8 @@ VALUES = (
     Explained(
         "gelu of infinities",
         "PyTorch's gelu of +∞ is nan where oneDNN computes it (float32 and bfloat16 of more than one element), ∞ in float64.",
-        lambda c: c.kind == "value" and re.search(r"(?i)gelu", c.before + c.statement) and "inf" in c.what and "nan" in c.what,
+        lambda c: c.kind == "value" and "inf" in c.what and "nan" in c.what
+        and re.search(rf"(?i)gelu|\b{re.escape(c.name)}\b[^=\n]* = .*gelu", c.statement),
     ),
     Explained(
         "complex numbers of half precision",
