@@ -26,17 +26,12 @@ from .carried import Carrier
 from .function import Function
 from .gained import gains, restored
 from .interpreters import Wrapped, WrappedLayout, active, depth, innermost
+from .own_tangents import OTHER_SIZE, changed_inputs, moved_by, tuple_of
 from .pytree import tree_flatten, tree_unflatten
 from .tangents import lying_as
 from .transforms import by_duals, pushed
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
-
-
-_OTHER_SIZE = (
-    "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
-    "Tensor is of size {} while the given forward gradient is of size {}."
-)
 
 
 class _Levels(PerThread):
@@ -189,20 +184,23 @@ class Dual(Wrapped):
                 op.setup_context(ctx, tuple(given), found)
             else:
                 found = op.forward(ctx, *given)
+        for i in changed_inputs(ctx, given):  # they have tangents from now on
+            _check_target(args[i], self.level, op.__name__)
+            primals[i], tangents[i] = _parts(args[i], self.level)
         out = op.apply(*primals, **kwargs)
-        pairs = [*zip(_tuple_of(found), _tuple_of(out), strict=True), *zip(given, primals, strict=True)]
+        pairs = [*zip(tuple_of(found), tuple_of(out), strict=True), *zip(given, primals, strict=True)]
         ctx._to_save = tuple([next((place for t, place in pairs if t is kept), kept) for kept in ctx._for_forward])
         if ctx._materialize:
             tangents = [
                 OPS["zeros_like"].call(p) if t is None and isinstance(p, Tensor) and p.dtype.category > 1 else t
                 for p, t in zip(primals, tangents, strict=True)
             ]
-        moved = op.jvp(ctx, *tangents)
-        for k, (o, m) in enumerate(zip(_tuple_of(found), _tuple_of(moved), strict=True)):
-            _check_moved(k, o, m, ctx)
-        if isinstance(out, tuple):
-            return tuple(o if m is None else dual(o, m, self.level) for o, m in zip(out, moved, strict=True))
-        return out if moved is None else dual(out, moved, self.level)
+        moved = moved_by(op.jvp, ctx, tangents, given, tuple_of(found))
+        whole = []
+        for o, p, m in zip(tuple_of(found), tuple_of(out), moved, strict=True):
+            place = next((i for i in changed_inputs(ctx, given) if given[i] is o), None)
+            whole.append(args[place] if place is not None else p if m is None else dual(p, m, self.level))
+        return tuple(whole) if isinstance(out, tuple) else whole[0]
 
     def in_place(self, name: str, compute: Callable[..., Any], target: Any, args: tuple[Any, ...], kw: dict[Any, Any]) -> Any:
         _check_target(target, self.level, name)
@@ -223,23 +221,6 @@ class Dual(Wrapped):
         _parts(target, self.level)[0].copy_(value)
         _set_tangent(target, t)
         return target
-
-
-def _check_moved(k: int, out: Any, moved: Any, ctx: Any) -> None:
-    """Refuse a tangent that a user's jvp gives to a result which has none, or of another shape than the result."""
-    if not isinstance(moved, Tensor):
-        return
-    if not isinstance(out, Tensor) or any(out is t for t in ctx._constant):
-        raise RuntimeError(
-            f"Function's jvp returned a gradient at position {k}, but the corresponding forward output is not a differentiable Tensor. You should "
-            "return None at that position instead."
-        )
-    if out.shape != moved.shape:
-        raise RuntimeError(_OTHER_SIZE.format(list(out.shape), list(moved.shape)))
-
-
-def _tuple_of(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
 
 
 def dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
@@ -482,7 +463,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if t.dtype.category < 2:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
     if tensor.shape != tangent.shape:
-        raise RuntimeError(_OTHER_SIZE.format(list(tensor.shape), list(tangent.shape)))
+        raise RuntimeError(OTHER_SIZE.format(list(tensor.shape), list(tangent.shape)))
     at = f"{len(_levels.stack) - 1 if level is None else level}"
     if _parts(tensor, number)[1] is not None:
         raise RuntimeError(

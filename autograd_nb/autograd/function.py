@@ -324,6 +324,7 @@ class Function:
             if t._view is None and t._rg and t._edge is None:
                 raise AutogradError("a leaf Variable that requires grad has been used in an in-place operation.")
             check_inplace(t)
+        _refuse_changed_views(node, outs, recording)
         if not recording:
             results = [_unrecorded(node, o, args) for o in outs]
             return results[0] if single else tuple(results)
@@ -351,6 +352,14 @@ def _refuse_kept_inputs(node: FunctionNode, args: tuple[Any, ...], outs: list[An
                 "setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside the "
                 "forward function itself."
             )
+
+
+def _refuse_changed_views(node: FunctionNode, outs: list[Any], recording: bool) -> None:
+    if recording and len(outs) > 1 and any(t._view is not None and _has_gradient(node, t) for t in node._dirty):
+        raise AutogradError(
+            "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. "
+            "Give it a clone() of the view, or let it return only one Tensor (another Function may do the rest)."
+        )
 
 
 def _has_gradient(node: FunctionNode, out: Tensor) -> bool:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from .. import launch, locks
+from ..autograd.function import Function
 from ..autograd.pytree import tree_flatten
 from ..autograd.saved import Packed, arrays_of, unhooked
 from ..errors import keywords_of, unexpected, warn_user
@@ -258,7 +259,29 @@ def checkpoint(
         stamp = sum(v[0] for v in given)
         required = {a: a.requires_grad for a in args if isinstance(a, Tensor)}
     _Block(run, determinism_check, debug, required).drop(_nodes(result, after), given, stamp)
-    return result
+    return _of_nothing(result, args) if use_reentrant else result
+
+
+class _Unneeded(Function):
+    """Passes on what a reentrant checkpoint returned without a gradient, and says so when a backward pass comes to it."""
+
+    @staticmethod
+    def forward(ctx: Any, result: Tensor, argument: Tensor) -> Tensor:
+        return result.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+
+
+def _of_nothing(result: Any, args: tuple[Any, ...]) -> Any:
+    """Return what a reentrant checkpoint returned; where none of it requires grad a backward pass is refused, as in PyTorch."""
+    outputs = result if isinstance(result, tuple) else (result,)
+    if any(isinstance(t, Tensor) and t.requires_grad for t in outputs):
+        return result
+    argument = next(a for a in args if isinstance(a, Tensor) and a.requires_grad)
+    refusing = tuple(_Unneeded.apply(t, argument) if isinstance(t, Tensor) and t.is_floating_point() else t for t in outputs)
+    return refusing if isinstance(result, tuple) else refusing[0]
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
