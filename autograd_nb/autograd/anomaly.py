@@ -75,15 +75,23 @@ _state = _State()
 _threads: set[int] = set()  #: those that have switched it on
 
 
+def _tell(node: Node) -> None:
+    """Warn that a node failed, with the line of its op; where warnings are errors the text goes to the standard error."""
+    if not _state.enabled:
+        return
+    text = f"Error detected in {node.name()}. Traceback of forward call that caused the error: {place(node.code, node.lasti)}"
+    try:
+        warn_user(text, UserWarning)
+    except Warning:
+        sys.stderr.write(text + "\n")
+
+
 def _watch(node: Node, gradients: tuple[Any, ...]) -> None:
     if not (_state.enabled and _state.check_nan):
         return
     for i, g in enumerate(gradients):
         if isinstance(g, Tensor) and bool(OPS["isnan"].call(g.detach()).any()):
-            warn_user(
-                f"Error detected in {node.name()}. Traceback of forward call that caused the error: {place(node.code, node.lasti)}",
-                UserWarning,
-            )
+            _tell(node)
             raise AutogradError(
                 f"Function '{node.name()}' returned nan values in its {i}th output. It was recorded at {place(node.code, node.lasti)}."
                 + (f" The first nan of the forward pass was made by {_state.forward.first}." if _state.forward and _state.forward.first else "")
@@ -107,6 +115,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
         _state.forward.end()
         _state.forward = None
     engine.watch = _watch if _threads else None  # it asks the state of the thread that it is called in
+    engine.failed = _tell if _threads else None
 
 
 class set_detect_anomaly:

@@ -257,6 +257,7 @@ def grad(
     targets = _tensors(inputs, "inputs", "grad")
     if not targets:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    grad_outputs, attach = (grad_outputs, None) if asked.moving is None else asked.moving(roots, targets, grad_outputs)
     edges, grads = _roots(roots, grad_outputs, create_graph, "grad")
     wanted = _target_edges(targets, "grad")
     retain = create_graph if retain_graph is None else bool(retain_graph)
@@ -272,6 +273,8 @@ def grad(
                 if isinstance(targets[i], GradientEdge):
                     raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
                 found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype).requires_grad_(create_graph)
+    if attach is not None:
+        found = attach(found)
     if asked.gradients is not None:
         asked.gradients(targets, found)
     return tuple(found) if names is None else dict(zip(names, found, strict=True))

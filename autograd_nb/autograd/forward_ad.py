@@ -17,12 +17,15 @@ from typing import Any, NamedTuple
 from ..dtypes import promote_types
 from ..graph.modes import PerThread, _Mode, no_grad
 from ..ops.core import mutation
+from ..ops.core.foreign import asked
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import cast
 from ..ops.creation.create import new_full
 from ..shapes import overlaps_itself
 from ..tensor import Tensor, _new
+from .api import grad
 from .carried import Carrier
+from .forward_over_reverse import tangents_of_gradients
 from .function import Function
 from .gained import gains, restored
 from .interpreters import Wrapped, WrappedLayout, active, depth, innermost
@@ -38,6 +41,7 @@ class _Levels(PerThread):
     def __init__(self) -> None:
         self.stack: list[tuple[int, Any]] = []
         self.living: dict[int, Any] = {}  # level -> its tensors, by their ids
+        self.given: dict[int, list[tuple[Tensor, Tensor, int]]] = {}  # level -> (primal, tangent, its version) of `make_dual`
 
 
 _levels = _Levels()
@@ -395,7 +399,8 @@ def enter_dual_level() -> int:
     context = active()
     context.__enter__()
     _levels.stack.append((depth.now, context))
-    _levels.living[depth.now] = weakref.WeakValueDictionary()
+    _levels.living[depth.now], _levels.given[depth.now] = weakref.WeakValueDictionary(), []
+    asked.moving = _moving_gradients
     return len(_levels.stack) - 1
 
 
@@ -412,6 +417,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     number, context = _levels.stack.pop()
     depth.now -= 1
     context.__exit__(None, None, None)
+    _levels.given.pop(number)
     for t in list(_levels.living.pop(number).values()):
         _lose_tangent(t)
 
@@ -472,7 +478,31 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if _parts(tangent, number)[1] is not None:
         raise RuntimeError(f"Setting a forward grad that itself has a forward gradient at the same level {at} is not supported.")
-    return dual(OPS["view_as"].call(tensor, tensor), lying_as(tensor, tangent), number)
+    out = dual(OPS["view_as"].call(tensor, tensor), lying_as(tensor, tangent), number)
+    if isinstance(out, Dual):
+        _levels.given[number].append((out.primal, out.tangent, out.tangent._version_[0]))
+    return out
+
+
+def _moving_gradients(roots: Sequence[Any], targets: Sequence[Any], seeds: Any) -> tuple[Any, Callable[[list[Any]], list[Any]] | None]:
+    """Return what a `grad` is to start from, and what gives its results their tangents; for roots and seeds that have some."""
+    given = [None] * len(roots) if seeds is None else [seeds] if isinstance(seeds, Tensor) else list(seeds)
+    moving = [t for t in (*roots, *given) if isinstance(t, Dual)]
+    whole = not any(isinstance(t, Wrapped) and not isinstance(t, Dual) for t in given) and len(given) == len(roots)
+    if not moving or not whole or not all(isinstance(r, Tensor) and r.requires_grad for r in roots):
+        return seeds, None
+    level = max(t.level for t in moving)
+    pairs = [None if s is None else _parts(s, level) for s in given]
+    inner = [_parts(t, level)[0] for t in targets]
+    tangents = tangents_of_gradients(grad, [_parts(r, level)[0] for r in roots], inner, pairs, _levels.given.get(level, ()))
+    if tangents is None:
+        return seeds, None
+
+    def attach(found: list[Any]) -> list[Any]:
+        kept = [t if t is None or g is None or g.requires_grad else t.detach() for g, t in zip(found, tangents, strict=True)]
+        return [g if g is None or t is None else dual(g, t, level) for g, t in zip(found, kept, strict=True)]
+
+    return [p and p[0] for p in pairs], attach
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from ..ops.elementwise.complex import view_as_complex, view_as_real
 from ..shapes import is_expanded
 from ..tensor import Tensor, ndarray
 from .api import grad
+from .function import Function
+from .interpreters import Wrapped
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -67,7 +70,7 @@ def gradcheck(
     """
     args = _inputs(inputs)
     wanted = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
-    _check_modes(check_batched_forward_grad, check_forward_ad, check_backward_ad)
+    _check_modes(check_batched_forward_grad, check_forward_ad, check_backward_ad, check_batched_grad)
     if not wanted:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
@@ -105,11 +108,13 @@ def _look_at(args: tuple[Any, ...], wanted: list[int]) -> None:
             )
 
 
-def _check_modes(batched_forward: bool, forward: bool, backward: bool) -> None:
+def _check_modes(batched_forward: bool, forward: bool, backward: bool, batched: bool) -> None:
     if batched_forward and not forward:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     if not (forward or backward):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if batched and not backward:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
 
 
 def _check(
@@ -117,13 +122,11 @@ def _check(
 ) -> None:
     outputs = _outputs(func(*args))
     rng = np.random.default_rng(0)
-    for k, out in enumerate(outputs):
-        if not out.requires_grad:
-            for i in wanted:
-                if np.abs(_numeric(func, args, i, k, eps)).max(initial=0.0) > atol:
-                    raise GradcheckError(
-                        f"Numerical gradient for function expected to be zero: output {k} does not require grad but depends on input {i}."
-                    )
+    for k, i in itertools.product(range(len(outputs)), wanted) if not any(out.requires_grad for out in outputs) else ():
+        if np.abs(_numeric(func, args, i, k, eps)).max(initial=0.0) > atol:
+            raise GradcheckError(
+                f"Numerical gradient for function expected to be zero: output {k} does not require grad but depends on input {i}."
+            )
     differentiable = [(k, out) for k, out in enumerate(outputs) if out.requires_grad]
     for k, out in differentiable:
         if fast:
@@ -132,13 +135,55 @@ def _check(
         else:
             for i, analytic in _analytic(out, args, wanted, nondet).items():
                 _compare(analytic.T, _numeric(func, args, i, k, eps), k, i, atol, rtol)
-    if undefined:
-        for _, out in differentiable:
-            zero = from_numpy(np.zeros(tuple(out.shape))).to(out.dtype)
-            for i in wanted:
-                (g,) = grad(out, args[i], zero, retain_graph=True, allow_unused=True)
-                if g is not None and np.any(ndarray(g.detach()) != 0):
-                    raise GradcheckError(f"Backward of a zero gradient is not zero for input {i}.")
+    for _, out in differentiable:
+        zero = from_numpy(np.zeros(tuple(out.shape))).to(out.dtype)
+        for i in wanted:
+            (g,) = grad(out, args[i], zero, retain_graph=True, allow_unused=True)
+            if g is not None and np.any(ndarray(g.detach()) != 0):
+                raise GradcheckError(f"backward not multiplied by grad_output: that of a zero gradient is not zero for input {i}.")
+    if undefined and differentiable:
+        _check_undefined(func, args, wanted)
+
+
+class _Undefined(Function):
+    """Passes a value on, and no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> None:
+        return None
+
+
+def _check_undefined(func: Any, args: tuple[Any, ...], wanted: list[int]) -> None:
+    """Refuse a backward that fails, or makes gradients of nothing, where no gradient of the outputs, or of one of them, arrives."""
+
+    def outputs() -> list[Tensor]:
+        with recorded():
+            return [out for out in _outputs(func(*args)) if out.requires_grad]
+
+    n = len(outputs())
+    for missing in ([*range(n)], *([k] for k in range(n if n > 1 else 0))):
+        outs = [_Undefined.apply(out) if k in missing else out for k, out in enumerate(outputs())]
+        try:
+            found = grad(outs, [args[i] for i in wanted], [new_full(o.shape, 0, o.dtype) for o in outs], allow_unused=True)
+        except RuntimeError as error:
+            warn_user(_NEW_CHECK, UserWarning)
+            raise GradcheckError(
+                "Expected backward function to handle undefined output grads: it fails where the gradient of "
+                f"{'all outputs' if len(missing) == n else f'output {missing[0]}'} is None."
+            ) from error
+        if any(g is not None and np.any(ndarray(g.detach()) != 0) for g in found):
+            warn_user(_NEW_CHECK, UserWarning)
+            raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero.")
+
+
+_NEW_CHECK = (
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing callers of this "
+    'function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable the feature'
+)
 
 
 def _reentrant(out: Tensor, args: tuple[Any, ...], wanted: list[int], g: Tensor, nondet: float) -> None:
@@ -179,8 +224,11 @@ def _analytic(out: Tensor, args: tuple[Any, ...], wanted: list[int], nondet: flo
     return found
 
 
-def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarray) -> np.ndarray:
-    """Return output k where input i is moved. It is moved where it lies, as in PyTorch: a function may read it elsewhere than in its arguments."""
+def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarray, like: Tensor) -> np.ndarray:
+    """Return output k, which is ``like`` this one, where input i is moved.
+
+    It is moved where it lies, as in PyTorch: a function may read it elsewhere than in its arguments.
+    """
     x = args[i]
     values = ndarray(x.detach())
     before = values.copy()
@@ -190,7 +238,13 @@ def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarra
     values[...] = before.astype(np.float64) + change
     try:
         with recorded():  # (the function may register hooks)
-            return ndarray(_outputs(func(*args[:i], x, *args[i + 1 :]))[k].detach()).astype(np.float64).reshape(-1).copy()
+            out = _outputs(func(*args[:i], x, *args[i + 1 :]))[k].detach()
+            for what, mine, first in (("shape", list(out.shape), list(like.shape)), ("dtype", out.dtype, like.dtype)):
+                if mine != first:
+                    raise AssertionError(
+                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed, but got: {what}s {first} and {mine}."
+                    )
+            return ndarray(out).astype(np.float64).reshape(-1).copy()
     finally:
         values[...] = before
 
@@ -199,11 +253,12 @@ def _numeric(func: Any, args: tuple[Any, ...], i: int, k: int, eps: float) -> np
     """Return the Jacobian (inputs × outputs) by central differences."""
     shape, n = tuple(args[i].shape), args[i]._layout.size
     rows = []
+    like = _outputs(func(*args))[k]
     for j in range(n):
         change = np.zeros(n)
         change[j] = eps
         change = change.reshape(shape)
-        rows.append((_shifted(func, args, i, k, change) - _shifted(func, args, i, k, -change)) / (2 * eps))
+        rows.append((_shifted(func, args, i, k, change, like) - _shifted(func, args, i, k, -change, like)) / (2 * eps))
     return np.array(rows) if rows else np.zeros((0, 0))
 
 
@@ -290,7 +345,7 @@ def _fast(
         u = rng.standard_normal(tuple(args[i].shape))
         u /= max(float(np.linalg.norm(u)), 1e-12)
         numeric = float(
-            ((_shifted(func, args, i, k, u * eps) - _shifted(func, args, i, k, -u * eps)) / (2 * eps)) @ v.reshape(-1)
+            ((_shifted(func, args, i, k, u * eps, out) - _shifted(func, args, i, k, -u * eps, out)) / (2 * eps)) @ v.reshape(-1)
         )
         (a,) = grad(out, args[i], g, retain_graph=True, allow_unused=True)
         analytic = 0.0 if a is None else float((ndarray(a.detach()) * u).sum())
@@ -315,6 +370,11 @@ def gradgradcheck(
     >>> torch.autograd.gradgradcheck(lambda x: x ** 3, (torch.ones(2, dtype=torch.float64, requires_grad=True),))
     True
     """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    for name, asked in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
+        if asked and not check_rev_over_rev:
+            raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
     args = _inputs(inputs)
     outputs = [o for o in _outputs(func(*args)) if o.requires_grad]
     if grad_outputs is None:
@@ -329,7 +389,7 @@ def gradgradcheck(
         values = list(everything[:n])
         for i in wanted:  # differences are taken at tensors that do not require grad
             if not values[i].requires_grad:
-                values[i] = values[i].detach().requires_grad_()
+                values[i] = (values[i] if isinstance(values[i], Wrapped) else values[i].detach()).requires_grad_()
         with recorded():
             results = [o for o in _outputs(func(*values)) if o.requires_grad]
             found = grad(results, [values[i] for i in wanted], list(everything[n:]), create_graph=True, allow_unused=True)
@@ -337,5 +397,6 @@ def gradgradcheck(
 
     return gradcheck(
         first, (*args, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad, fast_mode=fast_mode,
+        check_undefined_grad=check_undefined_grad, fast_mode=fast_mode, check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
     )  # fmt: skip

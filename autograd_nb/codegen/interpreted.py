@@ -55,4 +55,6 @@ def argument(value: Any) -> Any:
     if isinstance(value, list):
         return [argument(v) for v in value]
     make = NUMBERS.get(type(value))
+    if make is None and isinstance(value, int) and value.__class__ is not bool:  # (what marks the seed of a pass that is repeated)
+        make = np.int64
     return value if make is None else make(value)

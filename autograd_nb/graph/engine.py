@@ -37,6 +37,8 @@ merge: Callable[[Any, Any], Any] = _unset
 own: Callable[[Any, Any, bool], Any] = _unset
 #: set by autograd.anomaly while it watches: called with (node, gradients) after each node
 watch: Callable[[Any, tuple[Any, ...]], None] | None = None
+#: set with it: called with a node whose rule failed
+failed: Callable[[Any], None] | None = None
 
 
 # in one piece: every pass would pay for the calls of its parts
@@ -114,6 +116,8 @@ def _check_leaf(leaf: Any) -> None:
 def _refuse(node: Node) -> None:
     """Raise RuntimeError for a node whose saved tensors were changed: not for one from which no gradient goes on, as none will be read."""
     if node.for_many or not all(e is None or e.__class__ is Nowhere for e in node.edges):
+        if failed is not None:
+            failed(node)
         raise modified_error(node)
 
 
@@ -292,7 +296,12 @@ class Pass:
         if self.inner and self.accumulate:
             self.capture(node, g, True)
         if node.of_none or any(value is not None for value in g) if several else g is not None:
-            result = node.run_graph(g) if self.create_graph else node.run(g)
+            try:
+                result = node.run_graph(g) if self.create_graph else node.run(g)
+            except Exception:
+                if failed is not None:
+                    failed(node)
+                raise
         else:
             result = (None,) * len(node.edges)
         if watch is not None:
@@ -468,18 +477,25 @@ def _results(work: Pass, targets: Sequence[Any]) -> list[Any]:
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
-    """Call ``callback()`` when the pass that runs has ended, the outermost where passes begin others. RuntimeError outside of a pass."""
-    if not state.passes:
+    """Call ``callback()`` when the pass that runs has ended, the outermost where passes begin others; callbacks may ask for more.
+
+    RuntimeError outside of a pass.
+    """
+    if not (state.passes or state.closing):
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     state.ending = [*state.ending, callback]
 
 
 def _end() -> None:
     """Call what was to be called at the end of the pass, which may add to it."""
-    while state.ending:
-        calls, state.ending = state.ending, []
-        for call in calls:
-            call()
+    before, state.closing = state.closing, True
+    try:
+        while state.ending:
+            calls, state.ending = state.ending, []
+            for call in calls:
+                call()
+    finally:
+        state.closing = before
 
 
 #: frames that know of a pass

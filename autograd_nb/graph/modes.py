@@ -48,6 +48,7 @@ class _State(PerThread):
     blocks: tuple[unrecorded, ...] = ()  # that the thread is in, the outermost first
     switched = 0  # how often recording was switched off by `no_grad`: forward mode goes on within
     ending: Sequence[Callable[[], None]] = ()  # what is called when the outermost pass ends
+    closing = False  # whether that is being called
     passes = 0  # backward passes that have called users' code and wait for it, one within the other
 
 

@@ -27,7 +27,8 @@ TANGENTS = {
     "    r = [fw.unpack_dual(out)[0].detach(), tangent(out), out is x, fw.unpack_dual(x)[0].detach(), tangent(x)]"
     for forward in ("lambda ctx, x: x.view_as(x)", "lambda ctx, x: x[:1]", "lambda ctx, x: x", "dirty", "lambda ctx, x: x * 2")
     for jvp in (
-        "lambda ctx, a: a", "lambda ctx, a: a.view_as(a)", "lambda ctx, a: a[:1]", "lambda ctx, a: a * 2", "lambda ctx, a: a.mul_(2)", "lambda ctx, a: a.detach()",
+        "lambda ctx, a: a", "lambda ctx, a: a.view_as(a)", "lambda ctx, a: a[:1]", "lambda ctx, a: a * 2", "lambda ctx, a: a.mul_(2)",
+        "lambda ctx, a: a.detach()",
         "lambda ctx, a: a.mul_(2).clone()", "lambda ctx, a: a.clone().view_as(a)", "lambda ctx, a: a.clone()[:1]",
     )
     for made in ("fw.make_dual(t.ones(2), moved)", "fw.make_dual(t.ones(2), moved).view(2)", "fw.make_dual(t.ones(2, requires_grad=True) * 1, moved)")

@@ -23,6 +23,7 @@ class Asked:
     whole: Any = None  #: calls a function that asks no class, of whole tensors; None before a program has tensors in parts
     roots: Any = None  #: gives the gradients from which a backward pass begins, for tensors in parts
     gradients: Any = None  #: lets gradients of tensors in parts be known as such
+    moving: Any = None  #: finds the tangents of gradients; None before a program has entered a dual level
     embedding: Callable[..., Any]  #: rows of a table whose gradient is sparse
 
 

@@ -125,10 +125,9 @@ def _restore(seed: int, call: int) -> Generator:
 
 
 def _check_seed(seed: Any) -> int:
-    seed = as_int(int(seed) if isinstance(seed, float) and seed.is_integer() else seed, "seed")
-    if not -(1 << 63) <= seed < 1 << 64:
-        raise ValueError(f"Overflow when unpacking long long: seed must fit 64 bits, got seed={seed}")
-    return seed & _MASK
+    if isinstance(seed, (int, np.integer)) and 1 << 63 <= seed <= _MASK:  # as `initial_seed` gives them
+        return int(seed)
+    return as_int(int(seed) if isinstance(seed, float) and seed.is_integer() else seed, "seed") & _MASK
 
 
 default_generator: Generator = Generator()
