@@ -118,10 +118,10 @@ def sum(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None,
 def prod(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return the product of the kept elements along ``dim``."""
     x = _filled(input, mask, 1, "prod")
-    d = _kind(x, dtype, True)
+    x = cast(x, _kind(x, dtype, True))  # (of integers the product has 64 bits whatever is asked for, as in PyTorch)
     for k in reversed(_dims(dim, x) or _dims(None, x)) if x.ndim or dim is None else (0,):
         x = _op("prod", x, k, bool(keepdim))
-    return cast(x, d)
+    return x
 
 
 def _numbers(x: Tensor, dtype: Any, name: str) -> dtypes.dtype:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from .. import locks
+from ..graph import casting
 from ..graph.modes import PerThread
 from ..ops.core.registry import OPS, USERS
 from ..tensor import Tensor, adopt
@@ -146,13 +147,21 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return function(*args, **kwargs)
 
 
-def _dispatch(original: Callable[..., Any], public: Any, ignored: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run in the place of a public function, whose own code is ``original``'s."""
-    if state.disabled < 2 and not _computes(sys._getframe(2).f_code.co_filename):
-        found = [] if ignored or state.disabled else overloaded((*args, *kwargs.values()) if kwargs else args)
-        if found or state.modes:
-            return ask(public, found, args, kwargs)
+def _dispatch(original: Callable[..., Any], public: Any, ignored: bool, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run in the place of a public function, whose own code is ``original``'s; ``rule``: what autocast does with it."""
+    if not _computes(sys._getframe(2).f_code.co_filename):
+        if state.disabled < 2:
+            found = [] if ignored or state.disabled else overloaded((*args, *kwargs.values()) if kwargs else args)
+            if found or state.modes:
+                return ask(public, found, args, kwargs)
+        if rule is not None:
+            return _cast(original, rule, args, kwargs)
     return original(*args, **kwargs)
+
+
+def _cast(original: Callable[..., Any], rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run in the place of a function that autocast concerns."""
+    return original(*args, **kwargs) if casting.state.to is None else INTERCEPTION.cast(rule, original, args, kwargs)
 
 
 @contextmanager
@@ -244,10 +253,12 @@ def _place_holder(free: tuple[str, ...]) -> CodeType:
 
 
 class Interception:
-    """Puts `_dispatch` into the place of all public functions while anybody needs it."""
+    """Puts `_dispatch` into the place of all public functions while anybody needs it, or of those alone that autocast concerns."""
 
     def __init__(self) -> None:
-        self.count = self._watching = 0
+        self.count = self._watching = self._casting = 0
+        self._rules: Mapping[Any, Any] = {}
+        self.cast: Callable[..., Any] = _dispatch  # what does as a rule says
         self._lock = locks.lock()
         self._originals: dict[Any, tuple[Any, ...]] = {}
 
@@ -261,7 +272,8 @@ class Interception:
                     setattr(Tensor, name, _attribute(own))
             if self.count == 1:
                 for function, public in [*functions().items(), *((f, f) for f in USERS)]:
-                    self._take(function, public)
+                    if function not in self._originals:
+                        self._take(function, public)
 
     def leave(self, attributes: bool = False) -> None:
         """Stand there for one less, and give the places back after the last."""
@@ -272,13 +284,38 @@ class Interception:
                 for name, own in attributes_of_tensors().items():
                     setattr(Tensor, name, own)
             if not self.count:
-                for function, (code, defaults, keywords, signed) in self._originals.items():
-                    function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, keywords
-                    if not signed:
-                        function.__dict__.pop("__wrapped__", None)
-                self._originals.clear()
+                self._give_back([f for f in self._originals if not (self._casting and f in self._rules)])
                 _plain.clear()
                 _plain.update((Tensor, int, float, bool, str, type(None)))
+
+    def begin_casts(self, rules: Mapping[Any, Any], cast: Callable[..., Any]) -> None:
+        """Stand in the place of the functions that autocast has ``rules`` for, for one more thread; ``cast``: what does as a rule says."""
+        with self._lock:
+            self._casting += 1
+            if self._rules is not rules:
+                self._rules, self.cast = rules, cast
+                own = [f for f in self._originals if f in rules]  # which stand there without a rule
+                self._give_back(own)
+                for function in own:
+                    self._take(function, functions().get(function, function))
+            if self._casting == 1:
+                for function in rules:
+                    if function not in self._originals:
+                        self._take(function, functions().get(function, function))
+
+    def end_casts(self) -> None:
+        """Stand there for one thread less, and give the places back after the last."""
+        with self._lock:
+            self._casting -= 1
+            if not self._casting and not self.count:
+                self._give_back(list(self._originals))
+
+    def _give_back(self, taken: list[Any]) -> None:
+        for function in taken:
+            code, defaults, keywords, signed = self._originals.pop(function)
+            function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, keywords
+            if not signed:
+                function.__dict__.pop("__wrapped__", None)
 
     def add(self, function: Any) -> None:
         """Enter a function of the user's, which classes and modes are asked for like the library's; also those that are there already."""
@@ -293,13 +330,14 @@ class Interception:
             write()  # (see `call_path.generated_later`)
         own = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
         own.__kwdefaults__, own.__qualname__ = function.__kwdefaults__, function.__qualname__  # (Python's messages have this name)
-        signed = "__wrapped__" in function.__dict__
+        signed, rule = "__wrapped__" in function.__dict__, self._rules.get(function)
         self._originals[function] = function.__code__, function.__defaults__, function.__kwdefaults__, signed
         if not signed:
             function.__wrapped__ = own  # what `inspect.signature` reads
         ignored = function.__name__ in IGNORED
         free = tuple(function.__code__.co_freevars)
-        function.__kwdefaults__ = {"_redefining": partial(_dispatch, own, public, ignored)}
+        dispatch = partial(_cast, own, rule) if rule is not None and function not in functions() else partial(_dispatch, own, public, ignored, rule)
+        function.__kwdefaults__ = {"_redefining": dispatch}
         function.__defaults__ = None
         function.__code__ = _place_holder(free)
 

@@ -8,14 +8,13 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from ..dtypes import bfloat16, bool_
+from ..dtypes import bool_
 from ..errors import warn_user
 from ..nn.modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 from ..nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
 from ..nn.modules.module import Module
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
-from .precision import autocast
 
 
 def set_module(obj: Any, mod: Any) -> None:
@@ -237,11 +236,6 @@ def causal_upper_left(*size: int) -> CausalBias:
 def causal_lower_right(*size: int) -> CausalBias:
     """Return the mask of L queries and S keys by which the last query sees all keys."""
     return _causal(CausalVariant.LOWER_RIGHT, size)
-
-
-def cpu_autocast(enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True) -> autocast:
-    """Return the context of `autocast` on the CPU, where the device needs no naming."""
-    return autocast("cpu", dtype, enabled, cache_enabled)
 
 
 def is_namedtuple(tree: Any) -> bool:

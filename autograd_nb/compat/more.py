@@ -243,7 +243,6 @@ TOP: dict[str, Answer] = {
     **each(_SPARSE, "sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor sspaddmm hspmm smm saddmm"),
     **each(_QUANTIZED, "quantize_per_tensor quantize_per_channel dequantize fake_quantize_per_tensor_affine"),
     "OutOfMemoryError": At("errors:OutOfMemoryError"), "PyTorchFileReader": NoClass(_lacks("PyTorch's reader of files (`load` reads them)")),
-    **each(_NONE, "clear_autocast_cache set_autocast_cache_enabled"), **each(_NO, "is_autocast_cache_enabled is_autocast_cpu_enabled"),
     **each(_NO, "is_vulkan_available cudnn_is_acceptable compiled_with_cxx11_abi"),
     "_weight_norm": At("compat.small:_weight_norm"), "_shape_as_tensor": At("compat.small:_shape_as_tensor"),
     **each(NoClass(_DEVICE), "Stream Event"), "DisableTorchFunction": At("compat.overriding:DisableTorchFunction"),

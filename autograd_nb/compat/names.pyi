@@ -61,8 +61,8 @@ from autograd_nb.compat.overriding import is_tensor_method_or_property as _is_te
 from autograd_nb.compat.overriding import resolve_name as _resolve_name_
 from autograd_nb.compat.overriding import wrap_torch_function as _wrap_torch_function_
 from autograd_nb.compat.precision import cuda_autocast as _cuda_autocast_
-from autograd_nb.compat.precision import custom_bwd as _custom_bwd_
-from autograd_nb.compat.precision import custom_fwd as _custom_fwd_
+from autograd_nb.compat.precision import cuda_custom_bwd as _cuda_custom_bwd_
+from autograd_nb.compat.precision import cuda_custom_fwd as _cuda_custom_fwd_
 from autograd_nb.compat.scaling import GradScaler as _GradScaler_
 from autograd_nb.compat.scaling import cuda_GradScaler as _cuda_GradScaler_
 from autograd_nb.compat.scripting import ScriptFunction as _ScriptFunction_
@@ -192,8 +192,8 @@ class cuda:
         """The older place of mixed precision, where the device needs no naming."""
         autocast = _cuda_autocast_
         GradScaler = _cuda_GradScaler_
-        custom_bwd = staticmethod(_custom_bwd_)
-        custom_fwd = staticmethod(_custom_fwd_)
+        custom_bwd = staticmethod(_cuda_custom_bwd_)
+        custom_fwd = staticmethod(_cuda_custom_fwd_)
     @staticmethod
     def is_available(*args: Any, **kwargs: Any) -> bool: ...
     @staticmethod

@@ -17,7 +17,6 @@ import threading
 import warnings
 from sys import modules
 
-from ..dtypes import bfloat16, float16
 from ..errors import DeviceError
 from .table import Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value, each
 
@@ -38,6 +37,7 @@ _QUANTIZED, _SPARSE, _GRAPH = _lacks("quantized tensors"), _lacks("this format o
 _GPU = Refuses(DeviceError, "this library computes on the CPU only: kernels of GPUs are not there")
 _NATIVE = _lacks("this step of a kernel of PyTorch (the function of nn.functional is here)")
 _NONE, _NO = Says(None), Says(False)
+_AUTOCAST = (("is", "enabled"), ("set", "enabled"), ("get", "dtype"), ("set", "dtype"))
 
 
 def _older(names: str) -> dict[str, Answer]:
@@ -69,9 +69,13 @@ OLD_MODULES: dict[str, Absent] = {
 #: names of the package itself
 OLD_TOP: dict[str, Answer] = {
     **_older("kl_div binary_cross_entropy_with_logits frobenius_norm nuclear_norm detach_ as_strided_ addmv_ _compute_linear_combination"),
-    **_older("get_autocast_dtype get_autocast_cpu_dtype get_autocast_gpu_dtype"),
-    **each(_NONE, "set_autocast_enabled set_autocast_dtype set_autocast_cpu_dtype set_autocast_gpu_dtype set_autocast_cpu_enabled init_num_threads"),
-    **each(Says(0), "autocast_increment_nesting autocast_decrement_nesting"), **each(_NO, "is_autocast_ipu_enabled is_autocast_xla_enabled is_distributed"),
+    **{name: At(f"compat.precision:{name}") for name in (
+        "get_autocast_dtype", "set_autocast_enabled", "set_autocast_dtype", "autocast_increment_nesting", "autocast_decrement_nesting",
+        "clear_autocast_cache", "set_autocast_cache_enabled", "is_autocast_cache_enabled",
+        *(f"{name}_autocast_{device}_{what}" for device in ("cpu", "ipu", "xla") for name, what in _AUTOCAST), "get_autocast_gpu_dtype",
+        "set_autocast_gpu_dtype",
+    )},
+    "init_num_threads": _NONE, "is_distributed": _NO,
     "_nnpack_available": _NO, "_tensor_classes": Value(set()), "_storage_classes": At("compat.older:STORAGE_CLASSES"),
     **each(Value(True), "has_lapack has_spectral"), **each(Value(False), "has_mkl has_openmp"),
     "fork": At("distributed.futures:fork"), "wait": At("distributed.futures:wait"), "legacy_contiguous_format": At("ops.creation.device:contiguous_format"),
@@ -85,8 +89,7 @@ OLD_TOP: dict[str, Answer] = {
     **_older("max_pool1d_with_indices native_dropout embedding_renorm_ from_file get_file_path"),
     "DisableTorchFunctionSubclass": At("compat.overriding:DisableTorchFunctionSubclass"), "StorageBase": At("ops.creation.storages:StorageBase"),
     **each(_NONE, "prepare_multiprocessing_environment profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 sym_constrain_range sym_fresh_size"),
-    **each(_NONE, "sym_constrain_range_for_size thread_safe_generator set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype"),
-    "set_autocast_xla_enabled": _NONE, "get_autocast_ipu_dtype": Says(float16), "get_autocast_xla_dtype": Says(bfloat16),
+    **each(_NONE, "sym_constrain_range_for_size thread_safe_generator"),
     **{name: Value(value) for name, value in {
         "USE_GLOBAL_DEPS": True, "USE_RTLD_GLOBAL_WITH_LIBTORCH": False, "TYPE_CHECKING": False, "PRIVATE_OPS": (), "AVG": "avg", "SUM": "sum",
         "torch": modules[__name__.partition(".")[0]], **{module.__name__: module for module in _PYTHONS},

@@ -1,4 +1,4 @@
-"""What old names do: functions beside methods, ATen's losses with numbers for reductions, files, and what programs ask of `nn._reduction` and autocast."""
+"""What old names do: functions beside methods, ATen's losses with numbers for reductions, files, and what programs ask of `nn._reduction`."""
 
 from __future__ import annotations
 
@@ -107,33 +107,6 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | Non
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """Compute `addmv` in place and return the tensor."""
     return input.addmv_(mat, vec, beta=beta, alpha=alpha)
-
-
-def get_autocast_dtype(device_type: str) -> dtypes.dtype:
-    """Return the dtype that autocast computes in: bfloat16 on the CPU, float16 elsewhere.
-
-    >>> torch.get_autocast_dtype("cpu")
-    torch.bfloat16
-    """
-    return dtypes.bfloat16 if device_type == "cpu" else dtypes.float16
-
-
-def get_autocast_cpu_dtype() -> dtypes.dtype:
-    """Return the dtype that autocast computes in on the CPU.
-
-    >>> torch.get_autocast_cpu_dtype()
-    torch.bfloat16
-    """
-    return dtypes.bfloat16
-
-
-def get_autocast_gpu_dtype() -> dtypes.dtype:
-    """Return the dtype that autocast computes in on GPUs.
-
-    >>> torch.get_autocast_gpu_dtype()
-    torch.float16
-    """
-    return dtypes.float16
 
 
 def replicate(network: Any, devices: Any, detach: bool = False) -> list[Any]:

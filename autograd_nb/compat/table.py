@@ -117,7 +117,7 @@ MODULES: dict[str, Absent] = {
         {
             "autocast": At("compat.precision:cuda_autocast"),
             "GradScaler": At("compat.scaling:cuda_GradScaler"),
-            **{name: At(f"compat.precision:{name}") for name in ("custom_bwd", "custom_fwd")},
+            **{name: At(f"compat.precision:cuda_{name}") for name in ("custom_bwd", "custom_fwd")},
         },
     ),
     "accelerator": Absent(

@@ -211,11 +211,13 @@ class Compiled(Generic[P, R]):
         last = next(reversed(self._kinds), None)
         if last is None:
             return FIRST
-        (args, kwargs, (grad, dtype), *kept), (args_then, kwargs_then, (grad_then, dtype_then), *kept_then) = key, last
+        (args, kwargs, (grad, dtype, cast), *kept), (args_then, kwargs_then, (grad_then, dtype_then, cast_then), *kept_then) = key, last
         if grad is not grad_then:
             return f"grad mode is {'on' if grad else 'off'}"
         if dtype is not dtype_then:
             return f"the default dtype is {dtype} and was {dtype_then}"
+        if cast != cast_then:
+            return f"autocast is {'off' if cast is None or cast[0] is None else f'on with {cast[0]}'}, or is set otherwise than it was"
         given, given_then = (a if a[:1] == (tuple,) else (tuple, *a) for a in (args, args_then))
         if len(given) != len(given_then):
             return f"{len(given) - 1} positional arguments and not {len(given_then) - 1}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import dtypes, launch
 from ..errors import AutogradError
+from ..graph import casting
 from ..graph.modes import state
 from ..graph.node import sequence
 from ..shapes import Layout
@@ -39,7 +40,7 @@ class Snapshot:
     histories: list[Any]  #: and those of the function's state
     memories: list[tuple[np.ndarray, Layout, tuple[Any, ...]]]  #: (memory, layout, hooks) of each argument
     attributes: list[set[str]]  #: the names of each argument's own attributes
-    mode: tuple[Any, Any]  #: (grad mode, default dtype)
+    mode: tuple[Any, Any, Any]  #: (grad mode, default dtype)
     began: int  #: the number of the next node
     versions: list[tuple[Tensor, list[int], int]]  #: (tensor, its counter, what it counted) of state and arguments
     gradient_versions: list[tuple[list[int], int]]  #: (counter, what it counted) of their gradients
@@ -61,8 +62,8 @@ class Snapshot:
                 raise Problem("it gives an argument other memory or another shape; return the new tensor")
             if _hooks(t) != hooks:
                 raise Problem("it registers a hook on an argument")
-        if self.mode != (state.grad, dtypes.get_default_dtype()):
-            raise Problem("it leaves another grad mode or default dtype behind")
+        if self.mode != (state.grad, dtypes.get_default_dtype(), casting.surroundings()):
+            raise Problem("it leaves another grad mode, default dtype or autocast behind")
 
     def check_state(self) -> None:
         """Raise Problem where the run has given a tensor of the state another history: later calls would have to add to it."""
@@ -113,7 +114,7 @@ def snapshot(reach: Reach, leaves: list[Tensor]) -> Snapshot:
     return Snapshot(
         leaves=leaves, shares=shares, reached=reached, state_roots={id(root(t._data)) for t in reached}, gradients=gradients, owners=owners,
         edges=[edge(t) for t in leaves], histories=[_history(t) for t in reached], memories=[(t._data, t._layout, _hooks(t)) for t in leaves],
-        attributes=[set(t.__dict__) for t in leaves], mode=(state.grad, dtypes.get_default_dtype()), began=sequence(),
+        attributes=[set(t.__dict__) for t in leaves], mode=(state.grad, dtypes.get_default_dtype(), casting.surroundings()), began=sequence(),
         versions=[(t, t._version_, t._version_[0]) for t in [*reached, *leaves]],
         gradient_versions=[(g._version_, g._version_[0]) for g in held],
     )  # fmt: skip

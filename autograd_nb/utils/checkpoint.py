@@ -14,6 +14,7 @@ from ..autograd.function import Function
 from ..autograd.pytree import tree_flatten
 from ..autograd.saved import Packed, arrays_of, unhooked
 from ..errors import keywords_of, unexpected, warn_user
+from ..graph import casting
 from ..graph.modes import enable_grad, no_grad, state
 from ..graph.node import Node, Output, sequence
 from ..ops.core.recording import refuse_inference
@@ -244,15 +245,15 @@ def checkpoint(
         refuse_inference()  # (PyTorch keeps what it is given beside a tensor that requires grad)
     stamp = sum(v[0] for v in given)
 
-    observed = launch.observer() is not None
+    observed, cast = launch.observer() is not None, casting.surroundings()
 
     def run() -> Any:
         alike = launch.observe(launch.Alike()) if observed and launch.observer() is None else nullcontext()
-        with _generator_at(place), enable_grad(), second, alike:
+        with _generator_at(place), enable_grad(), casting.as_it_was(cast), second, alike:
             return function(*args, **kwargs)
 
     after = sequence()
-    with first:
+    with first, casting.afresh():
         result = function(*args, **kwargs)
     required: dict[Any, bool] | None = None
     if use_reentrant:  # which keeps its arguments once the function is done with them, and compares nothing

@@ -13,6 +13,7 @@ import numpy as np
 from ... import launch, strides
 from ...autograd.saved import unhooked
 from ...dtypes import get_default_dtype
+from ...graph import casting
 from ...graph.modes import state
 from ...graph.node import Output, sequence
 from ...ops.creation.cast import relaid
@@ -275,7 +276,7 @@ class Call:
         for t, count in zip(self.large, self.counts, strict=True):
             t._version_[0] = count
         try:
-            with unhooked(), nullcontext() if self.before is None else self.before.again():
+            with unhooked(), casting.as_it_was(variant.key[2][2]), nullcontext() if self.before is None else self.before.again():
                 leaves = iter(self.leaves[len(self.leaves) - variant.carried_leaves :])
                 for k, value in variant.carried:
                     k.set(rebuild(value, leaves))

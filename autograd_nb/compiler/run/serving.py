@@ -8,7 +8,7 @@ from ... import dtypes, launch
 from ...autograd.anomaly import _state as _anomaly
 from ...autograd.anomaly import _threads as anomaly_threads
 from ...autograd.saved import _state as _saved_hooks
-from ...graph import modes
+from ...graph import casting, modes
 from ...graph.node import written
 from ...overriding import Overrides, whole
 from .records import seen_as
@@ -18,20 +18,20 @@ def surroundings() -> Any:
     """Return what holds in this thread beside arguments and reachable values, as a part of a call's key; None where calls stay eager."""
     if modes.state.inference or _saved_hooks.stack or _anomaly.enabled:
         return None
-    return modes.state.grad, dtypes.get_default_dtype()
+    return modes.state.grad, dtypes.get_default_dtype(), casting.surroundings()
 
 
 def around_lines(variant: Any, fail: str) -> tuple[list[str], dict[str, Any]]:
     """Return lines that do ``fail`` unless the `surroundings` are ``variant``'s and nobody observes, and the names that they use."""
-    grad, default = variant.key[2]
+    grad, default, cast = variant.key[2]
     # (what a thread has of its own takes longer to read than whether any thread has such)
     others = (
         "default[0] is not kind or launch._observing or modes.inference_used and state.inference "
-        "or Overrides.standing and saved.stack or watched and anomaly.enabled"
+        "or Overrides.standing and saved.stack or watched and anomaly.enabled or casting.used and casting.surroundings() != cast"
     )
     names = {
         "state": modes.state, "saved": _saved_hooks, "anomaly": _anomaly, "watched": anomaly_threads, "default": dtypes._default,
-        "kind": default, "launch": launch, "modes": modes, "Overrides": Overrides,
+        "kind": default, "launch": launch, "modes": modes, "Overrides": Overrides, "casting": casting, "cast": cast,
     }  # fmt: skip
     return [f"if state.grad is not {grad} or {others}:", f"    {fail}"], names
 

@@ -10,6 +10,7 @@ import numbers
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import warn_user
+from ...graph import casting
 from ...ops.core.foreign import alike
 from ...ops.core.registry import OPS
 from ...ops.creation.create import new_full
@@ -116,7 +117,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise ValueError or RuntimeError unless the input fits."""
         own = getattr(self, self._all_weights[0][0])
-        if input.dtype is not own.dtype:
+        if input.dtype is not own.dtype and not casting.state.enabled:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({own.dtype}). Convert input: input.to({own.dtype}), or "
                 f"convert model: model.to({input.dtype})"

@@ -30,7 +30,7 @@ _GRU_BACKWARD = launch.Kernel("nn.recurrent", "gru_backward", outputs=4)
 _RNN = launch.Kernel("nn.recurrent", "rnn", outputs=2)
 _RNN_BACKWARD = launch.Kernel("nn.recurrent", "rnn_backward", outputs=3)
 
-_GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+_GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1, "gru_mixed": 3}  #: (mixed: under autocast, a state in float32 among products in less)
 
 
 # --------------------------------------------------------------------------------------------------- one layer
@@ -69,13 +69,13 @@ def _forward(kind, sizes, reverse, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr):
 def _unrolled(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
     """Return the same written with ops: (outputs of all rows, last h, last c)."""
     linear, cat = OPS["nn.functional.linear"].call, OPS["cat"].call
-    gates = linear(x, w_ih, b_ih)
+    gates = linear(x.to(w_ih.dtype), w_ih, b_ih)
     starts = np.cumsum(sizes) - sizes
     out = []
     for t in reversed(range(len(sizes))) if reverse else range(len(sizes)):
         count = int(sizes[t])
         last, g = h[:count], gates[int(starts[t]) : int(starts[t]) + count]
-        share = linear(last, w_hh, b_hh)
+        share = linear(last.to(w_hh.dtype), w_hh, b_hh)
         if kind == "lstm":
             i, f, new, o = (g + share).chunk(4, 1)
             cell = f.sigmoid() * c[:count] + i.sigmoid() * new.tanh()
@@ -166,6 +166,9 @@ def _recurrent(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, y, hn, cn, kept, gat
 
 def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None, weights: Any, reverse: bool) -> tuple[Any, ...]:
     """Return one direction of one layer over packed rows: (outputs, last h, last c or None)."""
+    if kind == "gru_mixed":
+        w_ih, w_hh, b_ih, b_hh, w_hr = weights
+        return _unrolled("gru", x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse)  # type: ignore[no-any-return]
     if x.dtype.is_half:
         wide: list[Any] = [None if t is None else cast(t, dtypes.float32) for t in (h, c, *weights)]
         y = _layer(kind, cast(x, dtypes.float32), sizes, wide[0], wide[1], wide[2:], reverse)
@@ -208,7 +211,7 @@ def _fit(op: str, kind: str, x: Tensor, h: Tensor, c: Tensor | None, weights: Se
                 f"{op}(): {name} has shape {list(t.shape)}, but expected {list(shape)} for an input of {x.shape[-1]} features and a "
                 f"hidden state of {p}"
             )
-        if t.dtype is not x.dtype:
+        if t.dtype is not x.dtype and kind != "gru_mixed":
             raise RuntimeError(
                 f"{op}(): expected m1 and m2 to have the same dtype, but got: input {x.dtype} and {name} {t.dtype}; cast one with .to()"
             )
@@ -347,7 +350,7 @@ def _declare(kind: str, formula: str) -> None:
 
 
 def _cell(kind: str, input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any) -> Any:
-    op = f"{kind}_cell"
+    op = f"{kind.removesuffix('_mixed')}_cell"
     x = tensor_argument(input, op)
     if kind == "lstm" and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
         raise RuntimeError(f"{op} expects two hidden states (hx must be a tuple of 2 Tensors)")
@@ -375,6 +378,11 @@ def _cell(kind: str, input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: A
     if kind.startswith("rnn"):
         guarded(h, h)
     return h if c is None else (h, c)
+
+
+def mixed_gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Tensor:
+    """Return h' of a GRU whose products are computed in the input's precision, and whose state has its own: what autocast makes of it."""
+    return _cell("gru_mixed", input, hx, w_ih, w_hh, b_ih, b_hh)  # type: ignore[no-any-return]
 
 
 def _promoting_cell(x: Tensor, h: Tensor, c: Tensor, weights: Sequence[Any]) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,7 @@ Labels are ints: the 52 letters in PyTorch's order (A–Z, a–z), then one per 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
@@ -347,14 +347,18 @@ def _strategy() -> str | None:
     return opt_einsum.strategy if opt_einsum.enabled else None
 
 
-def contract(terms: tuple[Labels, ...], output: Labels | None, operands: tuple[Tensor, ...]) -> Tensor:
-    """Sum of the products of the operands over the labels that the output lacks."""
+def contract(
+    terms: tuple[Labels, ...], output: Labels | None, operands: tuple[Tensor, ...], lower: Callable[[Tensor], Tensor] | None = None
+) -> Tensor:
+    """Sum of the products of the operands over the labels that the output lacks; ``lower``: what autocast does to operands of matrix products."""
     plan = _planned(terms, output, tuple([x._layout.shape for x in operands]), _strategy() if len(operands) > 2 else None)
     work = [_diagonalised(x, t) for x, t in zip(operands, plan.terms, strict=True)]
     for (i, j), keep in zip(plan.order, plan.keeps, strict=True):
         z, b = work.pop(max(i, j))
         x, a = work.pop(min(i, j))
         step = _step(a, x._layout, b, z._layout, keep, plan.output)
+        if lower is not None and step.multiply is not None:
+            x, z = lower(x), lower(z)
         work.append((step(x, z), step.result))
     x, labels = _without(*work[0], plan.wanted)
     return _arranged(x, labels, plan.output)
@@ -376,6 +380,12 @@ def einsum(*args):
     Errors: RuntimeError for subscripts that do not fit the shapes; ValueError without operands.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.einsum.html
     """
+    terms, output, operands = read(args)
+    return contract(terms, output, _of_one_dtype(terms, output, operands))
+
+
+def read(args: tuple[Any, ...]) -> tuple[tuple[Labels, ...], Labels | None, tuple[Tensor, ...]]:
+    """Return the labels of the operands, those of the output if they are given, and the operands of a call of `einsum`."""
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
@@ -403,7 +413,7 @@ def einsum(*args):
         raise RuntimeError(
             f"einsum(): {which} operands were provided than specified in the equation ({len(operands)} for {len(terms)} terms)"
         )
-    return contract(terms, output, _of_one_dtype(terms, output, tuple(operands)))
+    return terms, output, tuple(operands)
 
 
 def _wide_labels(term: Labels, x: Tensor) -> Labels:
