@@ -138,7 +138,7 @@ def _rounded(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
 
 
 def _einsum(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
-    """Operands of the matrix products are cast, those of others promote."""
+    """Compute products of matrices of cast operands, and let those of others promote."""
     if len(_tensors(args)) < 2 or kwargs:
         return call(*args, **kwargs)
     return contract(*read(args), lambda t: _cast(t, to) if _eligible(t) else t)
@@ -149,7 +149,7 @@ def _as_it_is(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
 
 
 def _contracted(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
-    """A product of matrices, or of vectors, which is not cast."""
+    """Compute a product of matrices of cast operands, and that of two vectors of what is given."""
     if min(t.ndim for t in _tensors([*args, *kwargs.values()])) == 0:
         return call(*args, **kwargs)
     made = _in(to, call, args, kwargs)
@@ -163,7 +163,7 @@ def _unless_indices(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
 
 
 def _power(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
-    """Powers are products, but for those that are none, and those of inverses."""
+    """Round powers, which are products, but for those that are none, and those of inverses."""
     n = kwargs["n"] if "n" in kwargs else args[1] if len(args) > 1 else 0
     made = _in(dtypes.float32, call, args, kwargs) if n < 0 else call(*args, **kwargs)
     return made if n in (-1, 0, 1) else _all(made, to, {})
@@ -177,7 +177,7 @@ def _pad(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
 
 
 def _low_rank(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
-    """One of the factors is a product."""
+    """Round the one of the factors that is a product."""
     made = list(_in(dtypes.float32, call, args, kwargs))
     rows, columns = _tensors([*args, *kwargs.values()])[0].shape[-2:]
     k = 2 if rows < columns else 0
@@ -190,7 +190,7 @@ def _losses_of_products(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
 
 
 def _layers(call: Any, args: Any, kwargs: Any, to: Any) -> Any:
-    """Layers of an RNN (see `recurrent.stacked`); a GRU's state keeps its own precision where that is float32."""
+    """Compute layers of an RNN (see `recurrent.stacked`) of cast operands; a GRU's state keeps its own precision where that is float32."""
     input, op, kind, hx, *rest = args
     if kind != "gru" or hx[0].dtype is not dtypes.float32:
         return _in(to, call, args, kwargs)

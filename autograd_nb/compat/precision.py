@@ -57,7 +57,12 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def set_autocast_enabled(*args: Any, **kwargs: Any) -> None:
-    """Switch autocast on or off for a device (device_type, enabled); with a bool alone, for "cuda"."""
+    """Switch autocast on or off for a device (device_type, enabled); with a bool alone, for "cuda".
+
+    Errors: TypeError for what is no bool, RuntimeError for a device that PyTorch does not know.
+
+    >>> torch.set_autocast_enabled("cpu", False)
+    """
     given = dict(zip(("device_type", "enabled") if len(args) + len(kwargs) > 1 else ("enabled",), args, strict=True)) | kwargs
     enabled = given["enabled"]
     if enabled.__class__ is not bool:
@@ -75,7 +80,12 @@ def get_autocast_dtype(device_type: str) -> dtype:
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
-    """Set the dtype that autocast computes in, for regions that name none."""
+    """Set the dtype that autocast computes in, for regions that name none.
+
+    Errors: TypeError for what is no dtype, RuntimeError for a device that PyTorch does not know.
+
+    >>> torch.set_autocast_dtype("cpu", torch.bfloat16)
+    """
     kind = _device(device_type, "set_autocast_dtype")
     if not isinstance(dtype, _DTYPE):
         raise TypeError(f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype).__name__}")
@@ -86,30 +96,48 @@ _DTYPE = dtype
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Return whether what parameters are cast to is kept for the length of the outermost region."""
+    """Return whether what parameters are cast to is kept for the length of the outermost region.
+
+    >>> torch.is_autocast_cache_enabled()
+    True
+    """
     return casting.state.cache
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Set whether what parameters are cast to is kept."""
+    """Set whether what parameters are cast to is kept. Errors: TypeError for what is no bool.
+
+    >>> torch.set_autocast_cache_enabled(True)
+    """
     if enabled.__class__ is not bool:
         raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
     casting.state.cache = enabled
 
 
 def clear_autocast_cache() -> None:
-    """Forget what parameters were cast to."""
+    """Forget what parameters were cast to.
+
+    >>> torch.clear_autocast_cache()
+    """
     clear_cache()
 
 
 def autocast_increment_nesting() -> int:
-    """Return how many regions this thread is in, now that there is one more."""
+    """Return how many regions this thread is in, now that there is one more.
+
+    >>> torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+    (1, 0)
+    """
     casting.state.nesting += 1
     return casting.state.nesting
 
 
 def autocast_decrement_nesting() -> int:
-    """Return how many regions this thread is in, now that there is one less."""
+    """Return how many regions this thread is in, now that there is one less.
+
+    >>> torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+    (1, 0)
+    """
     casting.state.nesting -= 1
     return casting.state.nesting
 
@@ -255,13 +283,13 @@ class cpu_autocast(autocast):
 
 
 def cuda_custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: Any = None) -> Any:
-    """`custom_fwd` for "cuda", where the device needs no naming."""
+    """Return `custom_fwd` for "cuda", where the device needs no naming."""
     _deprecated("cuda.amp.custom_fwd", "custom_fwd(args..., device_type='cuda')")
     return custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
 def cuda_custom_bwd(bwd: Callable[..., Any] | None = None) -> Any:
-    """`custom_bwd` for "cuda", where the device needs no naming."""
+    """Return `custom_bwd` for "cuda", where the device needs no naming."""
     _deprecated("cuda.amp.custom_bwd", "custom_bwd(args..., device_type='cuda')")
     return custom_bwd(bwd, device_type="cuda")
 
