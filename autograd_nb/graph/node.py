@@ -235,6 +235,18 @@ def edge_lines(operand: str, into: str) -> list[str]:
     ]
 
 
+def tensor_lines(layout: str, version: str = "[0, 0]", t: str = "t", data: str = "data") -> list[str]:
+    """Return the lines that make ``t``, a tensor outside the graph over ``data``: `tensor.make`, written out."""
+    return [
+        f"{t} = _new()",
+        f"{t}._data = {data}",
+        f"{t}._layout = {layout}",
+        f"{t}._version_ = {version}",
+        f"{t}._rg = False",
+        f"{t}._edge = {t}._grad = {t}._view = {t}._leaf_hook_set = None",
+    ]
+
+
 def single_edge_lines(operand: str) -> list[str]:
     """Return the lines that set ``edge``, the only one of a node."""
     return [

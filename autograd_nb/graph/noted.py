@@ -412,7 +412,7 @@ class Text:
         if held > BYTES:
             raise Unfit("much memory in between")
         work = [*self.begin, *lines, *ends]
-        if held:  # memory in between, which serves one at a time
+        if any(i in self.notes.written for i in self.notes.own if i not in self.fresh):  # memory in between, which serves one at a time
             busy = ["if not _busy.acquire(False):", "    return None", "try:"]
             work = [*busy, *["    " + line for line in [*work, "pass"]], "finally:", "    _busy.release()"]
         text = [

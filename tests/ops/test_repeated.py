@@ -279,8 +279,17 @@ def test_functions_with_effects_are_never_repeated(kept):
         a = torch.zeros(4, 6)
         assert a.index_fill_(0, torch.tensor([1]), k) is a and a[1, 0] == k
         assert torch.zeros(2, 2).requires_grad_().requires_grad
-        assert x.contiguous() is x and x.movedim(0, 1)._base is x
-    assert all(t.data_ptr() != x.data_ptr() for t in kept if isinstance(t, torch.Tensor))
+        assert x.contiguous() is x and x.movedim(0, 1)._base is x and torch.einsum("ij->ji", x)._base is x
+    assert all(t is x or t.data_ptr() != x.data_ptr() for t in kept if isinstance(t, torch.Tensor))
+
+
+def test_what_returns_its_operand_is_repeated(kept):
+    x = leaf(*X)
+    with pytest.raises(RuntimeError, match="dropout probability"):
+        F.dropout(x, 2.0, False)
+    for _ in range(3 * N):
+        assert F.dropout(x, 0.5, False) is x
+    assert kept and kept[-1] is x
 
 
 def test_the_table_offers_the_functions_themselves():

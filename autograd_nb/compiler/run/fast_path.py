@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import launch
-from ...graph.node import written
+from ...graph.node import tensor_lines, written
 from ...graph.ownership import alone
-from ...ops.core.call_path import tensor_lines
 from ...overriding import whole
 from ...tensor import Tensor, blank, make
 from ..addresses import writer

@@ -9,6 +9,7 @@ from ...codegen.vectors import independent, rolled
 LANES = 8  #: rows of few elements that are sorted side by side
 TOGETHER = 256  #: searches that advance together
 FEW = 128  #: edges that are all looked at in a search
+MANY = 4  #: edges for each value, up to which it is asked whether they are sorted
 SMALL = 32  #: rows up to this long are sorted by insertion
 
 
@@ -258,12 +259,34 @@ def _counted(edges, values, right, out):
         out[i] = before
 
 
+@helper
+def _halved(edges, values, right, out):
+    """Write how many of the sorted edges lie before each value, many of which take each step together."""
+    lows = np.empty(TOGETHER, np.int64)
+    for first in range(0, values.size, TOGETHER):
+        wanted = values[first : first + TOGETHER]
+        for i in range(wanted.size):
+            lows[i] = 0
+        rest = edges.size
+        while rest:
+            half = (rest + 1) >> 1
+            if right:
+                for i in range(wanted.size):
+                    lows[i] += half if not (edges[np.uintp(lows[i] + half - 1)] > wanted[i]) else 0
+            else:
+                for i in range(wanted.size):
+                    lows[i] += half if not (edges[np.uintp(lows[i] + half - 1)] >= wanted[i]) else 0
+            rest -= half
+        for i in range(wanted.size):
+            out[first + i] = lows[i]
+
+
 def search(edges, values, order, rows, n, m, right, sorted_by, out):
     """out[r, i] = where values[r, i] would go in the sorted row edges[r]; one row of edges serves all when rows is 1.
 
     ``sorted_by``: whether ``order`` gives the order of each row of edges. Many searches take each step together: which half
-    it leads to is anybody's guess, and a branch on it would be mispredicted every other time. Each looks at the elements that PyTorch's
-    looks at, so that they agree on rows that are not sorted.
+    it leads to is anybody's guess, and a branch on it would be mispredicted every other time. In rows that are sorted all have equally
+    far to go; in others each looks at the elements that PyTorch's looks at, so that they agree there too.
     """
     length = m if rows > 1 else out.size
     few = n <= FEW and not sorted_by
@@ -272,6 +295,9 @@ def search(edges, values, order, rows, n, m, right, sorted_by, out):
         base = start // length * n
         if few and _rising(edges[base : base + n]):
             _counted(edges[base : base + n], values[start : start + length], right, out[start : start + length])
+            continue
+        if not sorted_by and n <= MANY * length and _rising(edges[base : base + n]):
+            _halved(edges[base : base + n], values[start : start + length], right, out[start : start + length])
             continue
         for first in range(start, start + length, TOGETHER):
             wanted = values[first:min(first + TOGETHER, start + length)]

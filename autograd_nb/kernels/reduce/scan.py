@@ -146,10 +146,20 @@ def cumprod_backward(outer, n, inner, reverse, x, g, y, acc, out):
             while first < n and x[start + first * stride] != 0:
                 first += 1
             acc[i] = 0
-            for j in range(first - 1, -1, -1):
-                at = start + j * stride
-                acc[i] += g[at] * y[at]
-                out[at] = acc[i] / x[at]
+            total = acc[i]
+            at = start + (first - 1) * stride
+            for _ in range(first):
+                total += g[np.uintp(at)] * y[np.uintp(at)]
+                out[np.uintp(at)] = total
+                at -= stride
+            low = r * n + (n - first if reverse else 0)
+            if inner == 1:  # (apart from sums, which wait for each other, quotients are vectors)
+                line, row = out[low : low + first], x[low : low + first]
+                for j in range(line.size):
+                    line[j] = line[j] / row[j]
+            else:
+                for j in range(first):
+                    out[start + j * stride] = out[start + j * stride] / x[start + j * stride]
             for j in range(first, n):
                 out[start + j * stride] = 0
             if first == n:

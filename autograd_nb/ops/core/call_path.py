@@ -27,7 +27,7 @@ import numpy as np
 from ... import launch
 from ...dtypes import dtype
 from ...graph.modes import state
-from ...graph.node import FINISHING, NODES, Output, edge_lines, finishing, several_edges_lines, written
+from ...graph.node import FINISHING, NODES, Output, edge_lines, finishing, several_edges_lines, tensor_lines, written
 from ...graph.versions import SEVERAL_LISTS, same_storage
 from ...shapes import Size
 from ...tensor import Tensor, blank, refresh
@@ -181,18 +181,6 @@ def written_lines(args: str, numbers: bool = False) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------------------- pieces of text
-
-
-def tensor_lines(layout: str, version: str = "[0, 0]") -> list[str]:
-    """Return the lines that make ``t``, a tensor outside the graph over ``data``; `tensor.make`, written out."""
-    return [
-        "t = _new()",
-        "t._data = data",
-        f"t._layout = {layout}",
-        f"t._version_ = {version}",
-        "t._rg = False",
-        "t._edge = t._grad = t._view = t._leaf_hook_set = None",
-    ]
 
 
 def saving_lines(arrays: Sequence[str], counters: Sequence[str], fresh: int = 0, alone: bool = True) -> list[str]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from ...dtypes import of_scalar, result_of
 from ...errors import shorten
-from ...graph.node import NODES, edge_lines, several_edges_lines, single_edge_lines
+from ...graph.node import NODES, edge_lines, several_edges_lines, single_edge_lines, tensor_lines
 from ...overriding import whole
 from ...tensor import Tensor, make, wrap
-from .call_path import generated, indented, look_up_lines, node_lines, saving_lines, tensor_lines, unrecorded_lines  # fmt: skip
+from .call_path import generated, indented, look_up_lines, node_lines, saving_lines, unrecorded_lines  # fmt: skip
 from .foreign import asked, foreign_among, is_foreign
 from .numbers import number_argument, number_as
 from .registry import OPS

@@ -20,6 +20,10 @@ LAYOUTS = 128  #: of an op's first operands that are looked at
 NO_OPTIONS: dict[str, Any] = {}
 
 
+def unanswered(args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Stand for no call: the replay that is asked first, before any has answered."""
+
+
 class Known(Replays):
     """One keeps what is known of an op's calls with a first operand of one layout."""
 
@@ -27,7 +31,7 @@ class Known(Replays):
 
     def __init__(self) -> None:
         super().__init__(recurring.FIRST)
-        self.last: Callable[..., Any] | None = None  # the replay that has answered last, and stands in front
+        self.last: Callable[..., Any] = unanswered  # the replay that has answered last, and stands in front
 
     def answered(self, replay: Callable[..., Any]) -> None:
         """Let the replay that has answered be asked first, and be on trial no longer."""
@@ -46,6 +50,10 @@ class Known(Replays):
                 if replay is not self.last:
                     self.answered(replay)
                 return out
+        return self.miss(forward, args, options)
+
+    def miss(self, forward: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Return ``forward(*args, **options)``, for which no replay stands, and take notes of it if it is time."""
         self.missed += 1
         due = self.due if self.fresh is None else recurring.TRIAL
         if self.missed < due or not due or Overrides.standing or state.inference:
@@ -82,7 +90,7 @@ class Known(Replays):
         """Keep a replay."""
         if len(self.replays) >= CALLS:
             self.due *= 2
-        self.replays, self.fresh, self.last = [found, *self.replays[: CALLS - 1]], found, None
+        self.replays, self.fresh, self.last = [found, *self.replays[: CALLS - 1]], found, unanswered
 
 
 class _Call(Checks):

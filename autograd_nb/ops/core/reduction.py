@@ -32,11 +32,11 @@ from ...codegen.formula.symbols import FLOATS
 from ...codegen.templates.loops import ALL, ANY, MAX, MIN, Fold
 from ...dtypes import dtype
 from ...graph.modes import state
-from ...graph.node import written
+from ...graph.node import tensor_lines, written
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, layout_of, wrap_dim, wrap_dims
 from ...tensor import Tensor, make
-from .call_path import known, result_lines, shortcut, tensor_lines, unsaved_lines
+from .call_path import known, result_lines, shortcut, unsaved_lines
 from .entries import operand, signature
 from .memo import Memo
 from .recording import computed_in, not_for_barebone, store

@@ -15,11 +15,12 @@ from ...dtypes import _default, as_dtype, dtype, from_numpy_dtype
 from ...errors import refuse_keywords, shorten, warn_user
 from ...graph import modes
 from ...graph.modes import state
+from ...graph.node import tensor_lines
 from ...graph.ownership import OURS
 from ...graph.versions import FIXED
 from ...shapes import Layout, Size, as_shape, check_sizes, contiguous_strides, layout_of
 from ...tensor import Tensor, above, make, set_requires_grad, wrap
-from ..core.call_path import shortcut, tensor_lines, written_lines
+from ..core.call_path import shortcut, written_lines
 from ..core.foreign import asked, asking
 from ..core.memo import Memo
 from ..core.numbers import number_argument, number_as, plain_number, scalar_tensor

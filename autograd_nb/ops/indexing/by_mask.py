@@ -10,10 +10,11 @@ import numpy as np
 from ... import dtypes, launch
 from ...codegen import threads
 from ...graph.modes import state
+from ...graph.node import tensor_lines
 from ...launch import Kernel
 from ...shapes import layout_of
 from ...tensor import Tensor, make
-from ..core.call_path import known, shortcut, tensor_lines
+from ..core.call_path import known, shortcut
 from ..core.memo import Memo, ordinary
 from ..core.recording import guarded, mark_inference, store
 from ..core.registry import OPS, public

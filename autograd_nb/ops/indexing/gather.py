@@ -10,9 +10,10 @@ from typing import Any
 
 from ... import dtypes, launch
 from ...codegen import threads
+from ...graph.node import tensor_lines
 from ...shapes import Layout, is_expanded, layout_of, overlaps_itself, wrap_dim
 from ...tensor import Tensor, make
-from ..core.call_path import known, recorded_lines, tensor_lines, unrecorded_lines
+from ..core.call_path import known, recorded_lines, unrecorded_lines
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor, text_argument

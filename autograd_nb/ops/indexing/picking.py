@@ -9,11 +9,12 @@ import numpy as np
 
 from ... import dtypes, launch, strides
 from ...codegen import threads
+from ...graph.node import tensor_lines
 from ...launch import Kernel
 from ...overriding import overridable, whole
 from ...shapes import Layout, coalesce, contiguous_strides, is_expanded, layout_of, numel, view_strides
 from ...tensor import Tensor, make
-from ..core.call_path import planned, shortcut, tensor_lines
+from ..core.call_path import planned, shortcut
 from ..core.memo import Memo
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.registry import OPS

@@ -19,10 +19,11 @@ from ...codegen.templates.loops import MAX, SUM
 from ...codegen.templates.row import Each, Pick, Put, Row, Step, Total
 from ...errors import warn_user
 from ...graph.modes import state, unrecorded
+from ...graph.node import tensor_lines
 from ...overriding import overridable
 from ...shapes import layout_of
 from ...tensor import Tensor, make
-from ..core.call_path import known, tensor_lines
+from ..core.call_path import known
 from ..core.history import attach
 from ..core.jumps import jumping
 from ..core.numbers import float_argument, int_argument

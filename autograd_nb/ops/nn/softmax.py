@@ -9,9 +9,10 @@ from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import MAX, SUM
 from ...codegen.templates.row import Each, Row
 from ...errors import warn_user
+from ...graph.node import tensor_lines
 from ...shapes import Layout, wrap_dim
 from ...tensor import Tensor, make
-from ..core.call_path import known, recorded_lines, result_lines, shortcut, tensor_lines
+from ..core.call_path import known, recorded_lines, result_lines, shortcut
 from ..core.memo import Memo
 from ..core.recording import no_complex_derivative, store
 from ..core.registry import public, register

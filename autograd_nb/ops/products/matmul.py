@@ -8,9 +8,10 @@ from typing import Any
 from ... import dtypes, launch
 from ...errors import shorten
 from ...graph.modes import state
+from ...graph.node import tensor_lines
 from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
 from ...tensor import Tensor, edge, make
-from ..core.call_path import known, tensor_lines, unrecorded_lines
+from ..core.call_path import known, unrecorded_lines
 from ..core.calls import of_array
 from ..core.recording import fresh, need_numbers, no_complex_derivative, refuse_inference, store
 from ..core.registry import OPS, public

@@ -21,10 +21,11 @@ from ...dtypes import as_dtype, dtype
 from ...errors import refuse_keywords
 from ...graph import modes
 from ...graph.modes import state
+from ...graph.node import tensor_lines
 from ...overriding import whole
 from ...shapes import Layout, as_shape, check_sizes, is_expanded
 from ...tensor import Tensor, make
-from ..core.call_path import planned, shortcut, tensor_lines, written_lines
+from ..core.call_path import planned, shortcut, written_lines
 from ..core.history import check_inplace
 from ..core.memo import Memo, ordinary
 from ..core.numbers import float_argument

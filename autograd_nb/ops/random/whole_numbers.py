@@ -10,9 +10,10 @@ from ... import dtypes, launch
 from ...codegen.templates import draws
 from ...dtypes import dtype
 from ...errors import warn_user
+from ...graph.node import tensor_lines
 from ...launch import Kernel
 from ...shapes import as_int, as_shape, check_sizes
-from ..core.call_path import shortcut, tensor_lines, written_lines
+from ..core.call_path import shortcut, written_lines
 from ..core.memo import Memo
 from ..core.recording import made_in, not_for_barebone, store
 from ..core.registry import public

@@ -13,11 +13,11 @@ import numpy as np
 from ... import launch
 from ...codegen import threads
 from ...codegen.templates.loops import HEADER, storage
-from ...graph.node import finish
+from ...graph.node import finish, tensor_lines
 from ...graph.noted import Notes
 from ...shapes import Dims, Layout, Size, layout_of, numel
 from ...tensor import Tensor
-from ..core.call_path import shortcut, tensor_lines, unrecorded_lines
+from ..core.call_path import shortcut, unrecorded_lines
 from ..core.memo import Memo
 from ..core.recording import gather
 
