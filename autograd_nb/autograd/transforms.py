@@ -85,7 +85,7 @@ class _Trace:
             self.leaves = []
             connected = False
             for t in flat:
-                if forward and t.dtype.category < 2 and name[0] == "j":
+                if forward and t.dtype.category < 2:
                     raise ValueError(f"Expected primal to be floating point or complex, but got: {t.dtype} ({name})")
                 plain = _peel(t, self.base)
                 if plain.requires_grad and recording:
@@ -483,6 +483,12 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             raise RuntimeError(
                 f"Expected the tangents {spec} to have the same argspec as the primals {tree_flatten(tuple(primals))[1]}"
             )
+        for k, (t, p) in enumerate(zip(flat, tree_flatten(tuple(primals))[0], strict=True)):
+            for what in ("shape", "dtype"):
+                if getattr(t, what, None) != (wanted := getattr(p, what, None)):
+                    raise RuntimeError(
+                        f"tangent:{k} with {what} {getattr(t, what, None)} in flattened pytree doesn't match the {what} {wanted} of the corresponding primal."
+                    )
         return tree_unflatten(push(flat), trace.out_spec)
 
     return trace.value(), linear

@@ -42,6 +42,7 @@ KEPT = again.SMALL
 AGAIN = 8  #: statements that are taken out of a program at most
 
 
+COARSER = {torch.float64: 1, torch.complex128: 1, torch.float16: 1e8, torch.bfloat16: 1e9}  #: than float64; float32 is 1e5 times as coarse
 REFUSALS = {"raised", "not refused", "error type", "error"}
 
 
@@ -76,7 +77,7 @@ def rounded_there(program: Program, theirs: list[Step], found: Difference, jitte
             if t.is_floating_point() or t.is_complex():
                 off = torch.randn((), generator=draws, dtype=torch.float64).item()
                 with contextlib.suppress(RuntimeError):  # several elements share memory, or there is none
-                    t.data.mul_(1 + jitter * off * (1 if t.dtype in (torch.float64, torch.complex128) else 1e5))
+                    t.data.mul_(1 + jitter * off * COARSER.get(t.dtype, 1e5))
     space |= {name: value for name, value in new_space(torch, jitter).items() if name in space["__own__"] and name != "torch"}
     error = run(program.statements[found.where], space)
     with quiet():
@@ -206,6 +207,13 @@ def difference(program: Any, strides: bool = True, compiled: bool = True) -> Dif
     theirs = call(program, torch, False)
     found = first_difference(eager, theirs, strides, [program.text("torch").partition("# ---\n")[2]] * len(eager))
     if found is not None:
+        if not found.explained and any(
+            (other := first_difference(call(program, torch, False, jitter), theirs, False)) is not None
+            and other.where == found.where
+            and other.kind == found.kind
+            for jitter in JITTERS
+        ):
+            found.explained = explained.ROUNDING
         found.kind = f"eager {found.kind}"
     return found
 

@@ -387,9 +387,9 @@ def loose(space: dict[str, Any]) -> bool:
     return any(unheard(t) for n in names_of(space) for t in space["parts"](space[n]))
 
 
-def call(program: Calls, torch: Any, compiled: bool) -> list[Step]:
+def call(program: Calls, torch: Any, compiled: bool, jitter: float = 0.0) -> list[Step]:
     """Run the function call by call, and look after each at arguments, results and all else."""
-    space = new_space(torch)
+    space = new_space(torch, jitter)
     steps: list[Step] = []
 
     def after(error: BaseException | None, statement: str = "") -> bool:

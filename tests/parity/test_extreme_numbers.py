@@ -22,6 +22,17 @@ CALLS = {
     "fill": "x * 0 + t.full((2, 2), {}, dtype=x.dtype)", "masked_fill": "x.masked_fill(x > 0, {})", "pad": "F.pad(x, (1, 0), value={})",
     "where": "t.where(x > 0, x, {})", "hardtanh": "F.hardtanh(x, -abs({0}), abs({0}))", "quantile": "t.quantile(x, {})",
     "dropout": "F.dropout(x * 0, {})", "torch.dropout": "t.dropout(x * 0, {}, True)", "alpha_dropout": "F.alpha_dropout(x, {})",
+    "smooth_l1": "F.smooth_l1_loss(x, x * 2, beta={})", "trapezoid": "t.trapezoid(x, dx={})", "cumulative_trapezoid": "t.cumulative_trapezoid(x, dx={})",
+    "trapezoid of infinities": "t.trapezoid(x * {})", "layer_norm": "F.layer_norm(x, [2], eps={})", "rms_norm": "F.rms_norm(x, [2], eps={})",
+    "batch_norm": "F.batch_norm(x, None, None, training=True, eps={})", "momentum": "F.batch_norm(x, t.zeros(2).to(x), t.ones(2).to(x), True, {})",
+    "vector_norm": "t.linalg.vector_norm(x, {})", "cosine_similarity": "F.cosine_similarity(x, x * 2, 1, {})", "std": "x.std(correction={})",
+    "margins": "F.triplet_margin_loss(x, x * 2, x * 3, margin={})", "nan_to_num": "(x / 0).nan_to_num(1.0, {0}, {0})",
+    "gradient": "t.gradient(x, spacing={})[0]",
+    "poisson": "F.poisson_nll_loss(x, x * 2, eps={}, log_input=False)", "index_fill": "x.index_fill(0, t.tensor([0]), {})", "copysign": "t.copysign(x, {})",
+}
+PLACES = {
+    "bucketize": "t.bucketize({}, t.tensor([0.0, 1.0, 5.0]).to(x.dtype))", "searchsorted": "t.searchsorted(t.tensor([0.0, 1.0]).to(x.dtype), {}, right=True)",
+    "matrix_rank": "t.linalg.matrix_rank(x, atol={})", "pinv": "t.linalg.pinv(x, atol={})", "isclose": "t.isclose(x, x * 2, atol={})", "gt": "t.gt(x, {})",
 }  # fmt: skip
 #: what PyTorch's float32 kernels cannot be given, or round to 0 first; a slope of −0 in a threshold or a probability that rounds to 0
 KNOWN = {("elu", "-0.0"), ("elu", "-1e-46"), ("alpha_dropout", "1e-46"), ("alpha_dropout", "0.0"), ("alpha_dropout", "-0.0")}
@@ -37,6 +48,14 @@ def test_numbers_that_are_hardly_any(number, dtype):
         f"{name}({number}), {dtype}": f"y = {call.format(number)}; y.sum().backward(); r = y, x.grad"
         for name, call in CALLS.items() if (name, number) not in KNOWN
     }, before, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("number", NUMBERS)
+def test_places_and_ranks_of_numbers_that_are_hardly_any(number):
+    for dtype in ("float32", "float64"):
+        calls = {f"{name}({number}), {dtype}": f"r = {call.format(number)}" for name, call in PLACES.items()}
+        check(calls, f"x = t.tensor([[1.0, 2.0], [0.0, -1.0]], dtype=t.{dtype})", kinds="subclasses")
 
 
 @pytest.mark.parametrize("bins", [2, 100])

@@ -292,3 +292,17 @@ def test_hooks_on_several_tensors_wait_for_what_is_asked_for():
                         calls.append("refused")
                 found.append(calls)
             assert "refused" in found[0] or found[0] == found[1], (hooked, asked)
+
+
+RESULTS = ["q * q", "q.sin()", "q.exp()", "q @ q.t()", "q.cumsum(0)", "q.softmax(0)", "q + 1", "q.clone()", "t.stack([q, q])[0]", "q.view(-1).view(q.shape)"]
+
+
+@pytest.mark.parametrize("how", ["unsqueeze_(0)", "unsqueeze_(1)", "unsqueeze_(-1)", "squeeze_()", "squeeze_(0)", "t_()", "transpose_(0, 1)"])
+def test_results_that_are_seen_otherwise_where_nothing_is_recorded(how):
+    """What comes back has the shape of now, and must fit the one that was computed: as a broadcast of it, or the pass is refused."""
+    check({
+        f"{result}, {shape}, {how}": f"x = t.arange(1.0, 1 + {shape[0] * shape[1]}).reshape{shape}.requires_grad_(); q = x * 1; y = {result}\n"
+                                     f"with t.no_grad():\n    y.{how}\n"
+                                     "(y * y * t.arange(1.0, 1 + y.numel()).reshape(y.shape)).sum().backward(); r = x.grad"
+        for result in RESULTS for shape in ((2, 2), (2, 3), (1, 3), (3, 1))
+    })  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 from ...codegen.formula.namespace import m
 from ...dtypes import as_dtype
 from ...graph.modes import state, unrecorded
+from ...graph.node import expect
 from ...overriding import overridable, whole
 from ...shapes import is_expanded
 from ...tensor import Tensor, look_as, make
@@ -182,6 +183,8 @@ def seen_otherwise(x: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor:
         x._edge, x._rg = y._edge, y._rg
         if retains and x._edge is not None:  # what is retained stays the gradient of what the tensor was
             getattr(x._edge, "node", x._edge).__dict__["retains"] = True
+    elif before._rg and before._edge is not None and y._layout.shape != before._layout.shape:
+        expect(before._edge, before._layout.shape, before.dtype)  # what comes back must fit what was computed
     x._version_[0] += 1
     if known:  # its history has just been told, hooks and all: the base has no other
         x._seen = x._version_[0]

@@ -49,6 +49,8 @@ def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, in
         if number is None:
             raise TypeError(f"{name}(): values must be a Tensor or a number, not {type(values).__name__}")
         kind = edges.dtype if isinstance(number, int) or edges.dtype.category > 1 else dtypes.get_default_dtype()
+        if kind.category == 2 and abs(number) > dtypes.finfo(kind).max:  # (it is compared as it is)
+            kind = dtypes.float64
         values = new_full((), number, kind)
     d = dtypes.promote_types(edges.dtype, values.dtype)
     if d is dtypes.bool_ or d.is_complex:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -405,6 +406,8 @@ def cutoff(a: Tensor, atol: Any, rtol: Any, largest: Tensor) -> Tensor:
     bound = largest * (cast(relative, largest.dtype) if isinstance(relative, Tensor) else relative)
     if isinstance(absolute, Tensor):
         return OPS["maximum"].call(bound, cast(absolute, bound.dtype))
+    if abs(absolute) > dtypes.finfo(bound.dtype).max:
+        absolute = math.copysign(math.inf, absolute)
     positive = not isinstance(rtol, Tensor) and not (rtol is not None and rtol < 0)
     return bound if positive and not absolute else bound.clamp(min=absolute)
 

@@ -26,6 +26,8 @@ from ..elementwise.activation import functional
 from ..reduce.fused_reduction import Reduced, reduced
 from .cross_entropy import check_reduction, legacy_reduction
 
+NOTHING_IN_FLOAT32 = 2.0**-150  #: numbers below round to 0
+
 
 class Loss:
     """A loss of elements and its reductions."""
@@ -225,6 +227,8 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     need_floats("smooth_l1_cpu", (a, b))
+    if beta < NOTHING_IN_FLOAT32 and dtypes.float64 not in (a.dtype, b.dtype):  # as a float32 it is 0, and the slope at 0 still 0
+        return l1_loss(a, b, reduction=reduction)
     return _smooth_l1_loss((a, b, beta), reduction)
 
 

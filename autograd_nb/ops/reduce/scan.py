@@ -410,14 +410,14 @@ def _pieces(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, int]:
     n = t.shape[d]
     sides = t.narrow(d, 1, n - 1) + t.narrow(d, 0, n - 1) if n else t
     if x is None:
-        return sides * (number_argument(dx, name, "dx") / 2), d
+        return sides * (number_argument(dx, name, "dx") / 2.0), d
     if tensor_argument(x, name, "x").ndim == 1:
         if x.shape[0] != n:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point ({x.shape[0]} for {n})")
         x = x.reshape([-1] + [1] * (t.ndim - d - 1))
     if x.ndim < t.ndim:
         x = x.reshape((1,) * (t.ndim - x.ndim) + tuple(x.shape))
-    return sides * diff(x, dim=d) / 2, d
+    return sides * diff(x, dim=d), d
 
 
 @public("trapz", method=False)
@@ -427,11 +427,13 @@ def trapezoid(y, x=None, *, dx=1, dim=-1):
     if t.ndim and not t.shape[d := wrap_dim(dim, t.ndim)]:
         return t.new_zeros((*t.shape[:d], *t.shape[d + 1 :]))
     pieces, d = _pieces(t, x, dx, dim, "trapezoid")
-    return pieces.sum(d)
+    if x is None:  # as PyTorch has it, also where something is infinite
+        return (t.sum(d) - (t.select(d, 0) + t.select(d, -1)) * 0.5) * number_argument(dx, "trapezoid", "dx")
+    return pieces.sum(d) / 2.0
 
 
 @public(method=False)
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
     """Return the running area under ``y`` along ``dim`` by trapezoids; cumulative_trapezoid([1., 2., 3.]) = [1.5000, 4.0000]."""
     pieces, d = _pieces(y, x, dx, dim, "cumulative_trapezoid")
-    return cumsum(pieces, d)
+    return cumsum(pieces if x is None else pieces * 0.5, d)

@@ -23,10 +23,10 @@ def _computed_anew() -> re.Pattern[str]:
 
 
 def _made_by(call: re.Pattern[str], before: str) -> set[str]:
-    """The names that lines with a call give their results, and those of parts of these."""
+    """The names that lines with a call give their results, those of parts of these, and what modules that are made so return."""
     made: set[str] = set()
     for line in before.splitlines():
-        part = re.match(r"(v\d+) = (v\d+)(?:\[|\.conj\(\))", line)
+        part = re.match(r"\s*(v\d+) = (v\d+)(?:\[|\(|\.conj\(\))", line)
         if call.search(line):
             made |= set(re.findall(r"\b(v\d+)\b[^=;(]* = ", line))
         elif part and part[2] in made:
@@ -152,7 +152,7 @@ GRAPH = (
         "so, may not be detached in place, and a hook of such a node is lost when the result is changed in place.",
         lambda c: (made := _made_by(_VIEWS_INSIDE, c.before))
         and (
-            ("Can't detach views in-place" in c.theirs and made.intersection(_detached(c.statement)))
+            ("Can't detach views in-place" in c.theirs and _made_by(_VIEWS_INSIDE, f"{c.before}\n{c.statement}").intersection(_detached(c.statement)))
             or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)\._is_view\(\)", c.statement)))
             or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)\.grad_fn\.register_(?:pre)?hook", c.before)))
         ),
@@ -178,6 +178,12 @@ GRAPH = (
             (c.kind == "not refused" and "A view was created in no_grad mode and is being modified inplace" in c.theirs)
             or (c.kind == "value" and "_is_view()" in c.statement)
         ),
+    ),
+    Explained(
+        "gradients that are detached in place",
+        "Which such a view may not be.",
+        lambda c: c.kind == "not refused" and "Can't detach views in-place" in c.theirs
+        and _made_by(re.compile(r"autograd\.grad\("), f"{c.before}\n{c.statement}").intersection(_detached(c.statement)),
     ),
     Explained(
         "order of gradients on their way",

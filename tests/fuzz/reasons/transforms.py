@@ -47,6 +47,17 @@ TRANSFORMS = (
         ),
     ),
     Explained(
+        "indices of batches",
+        "PyTorch's index_select of a batch is a gather, which names an index out of range otherwise.",
+        lambda c: c.kind == "error type" and "vmap(" in c.statement and "index_select" in c.statement and "out of bounds for dimension" in c.theirs
+        and "IndexError" in c.mine,
+    ),
+    Explained(
+        "changes without changes",
+        "PyTorch's functionalize makes an op that returns its result of one in place, which need not fit into its operand then.",
+        lambda c: c.kind == "raised" and "functionalize(" in c.statement and "can't be cast to the desired output type" in c.mine,
+    ),
+    Explained(
         "tangents of windows",
         "Where elements of a primal share memory, so do those of its tangent in PyTorch, whose Jacobian by forward mode is then not the one that its "
         "reverse mode and finite differences give, and this library.",
