@@ -242,7 +242,7 @@ def test_what_counts_in_masked_logaddexp(dtype):
     check({f"{x}, {y}{m}": f"r = t.masked.logaddexp({x}, {y}{m})" for m in masks for x, y in ("ab", "ba", "aa")}, before)
 
 
-FEW = ["t.tensor(1.5)", "t.tensor([1.5])", "t.tensor([1., 2.])", "t.tensor([[1., 2.], [4., 2.]])"]
+FEW = ["t.ones(0)", "t.ones(2, 0)", "t.ones(0, 2)", "t.tensor(1.5)", "t.tensor([1.5])", "t.tensor([1., 2.])", "t.tensor([[1., 2.], [4., 2.]])"]
 
 
 @pytest.mark.parity
@@ -254,7 +254,7 @@ def test_gradients_where_elements_are_too_few(name):
         f"{x} {correction} {dim}": f"x = {x}.requires_grad_(); y = t.{name}(x, {dim}, correction={correction}){first}\n"
         "r = list(t.autograd.grad(y.sum(), x, create_graph=True))\n"
         "if r[0].requires_grad: r += t.autograd.grad(r[0].abs().sum(), x)"
-        for x in FEW for correction in range(6) for dim in (None, 0, -1)
+        for x in FEW for correction in range(-2, 6) for dim in (None, 0, -1)
     })  # fmt: skip
 
 

@@ -278,7 +278,7 @@ def mean_square(x: Tensor, center: Tensor, divisor: float, dims: tuple[int, ...]
 
 def _spread(x: Tensor, dims: tuple[int, ...], keepdim: bool, correction: float, root: bool) -> Tensor:
     n = count_of(x.shape, dims)
-    return mean_square(x, wide_mean(x, dims), n - correction if n > correction else 0.0, dims, keepdim, root)
+    return mean_square(x, wide_mean(x, dims), n - correction if n and n > correction else 0.0, dims, keepdim, root)
 
 
 def _var_rule(g: Tensor, x: Tensor, dims: tuple[int, ...], correction: float, every: bool) -> Tensor:
