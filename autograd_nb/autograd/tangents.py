@@ -1,6 +1,9 @@
-"""How tangents lie in memory."""
+"""How tangents lie in memory, and what they have to be like."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 from .. import launch
 from ..ops.core.recording import fresh
@@ -10,7 +13,7 @@ from ..shapes import overlaps_itself
 from ..tensor import Tensor, _storage, refresh
 from .interpreters import Wrapped
 
-__all__ = ["lying_as"]
+__all__ = ["lying_as", "need_like"]
 
 
 def lying_as(primal: Tensor, tangent: Tensor) -> Tensor:
@@ -30,3 +33,13 @@ def lying_as(primal: Tensor, tangent: Tensor) -> Tensor:
     out = OPS["as_strided"].call(memory, tuple(primal.shape), primal._layout.strides, own).copy_(tangent)
     refresh(out)
     return fresh(out)
+
+
+def need_like(primals: Sequence[Any], tangents: Sequence[Any]) -> None:
+    """Raise RuntimeError for a tangent that has not its primal's shape and dtype."""
+    for k, (p, t) in enumerate(zip(primals, tangents, strict=True)):
+        for what in ("shape", "dtype"):
+            if getattr(t, what, None) != (wanted := getattr(p, what, None)):
+                raise RuntimeError(
+                    f"tangent:{k} with {what} {getattr(t, what, None)} in flattened pytree doesn't match the {what} {wanted} of the corresponding primal."
+                )

@@ -27,7 +27,7 @@ from .batching.batched import Batched, Level, batch, levels, materialize
 from .batching.vmap import vmap
 from .carried import Carrier, carrying, pulled_back, refuse_captured
 from .pytree import tree_flatten, tree_map, tree_unflatten
-from .tangents import lying_as
+from .tangents import lying_as, need_like
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 
@@ -472,23 +472,16 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     >>> tangent(torch.ones(2))
     tensor([2., 4.])
     """
-    flat, structure = tree_flatten(tuple(primals))  # whoever changes a primal later does not change the linear function
-    primals = tree_unflatten([t.clone() if isinstance(t, Tensor) else t for t in flat], structure)
+    primals = tree_map(lambda t: t.clone() if isinstance(t, Tensor) else t, tuple(primals))  # whoever changes one later does not change what is linear
+    primals_flat, structure = tree_flatten(primals)
     trace = _Trace(func, primals, False, "linearize(f, *primals)")
     push = _pusher(trace, func, primals, False)
 
     def linear(*tangents: Any) -> Any:
         flat, spec = tree_flatten(tangents)
-        if spec != tree_flatten(tuple(primals))[1]:
-            raise RuntimeError(
-                f"Expected the tangents {spec} to have the same argspec as the primals {tree_flatten(tuple(primals))[1]}"
-            )
-        for k, (t, p) in enumerate(zip(flat, tree_flatten(tuple(primals))[0], strict=True)):
-            for what in ("shape", "dtype"):
-                if getattr(t, what, None) != (wanted := getattr(p, what, None)):
-                    raise RuntimeError(
-                        f"tangent:{k} with {what} {getattr(t, what, None)} in flattened pytree doesn't match the {what} {wanted} of the corresponding primal."
-                    )
+        if spec != structure:
+            raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {structure}")
+        need_like(primals_flat, flat)
         return tree_unflatten(push(flat), trace.out_spec)
 
     return trace.value(), linear
