@@ -70,4 +70,5 @@ def update(shared: Callable, element: Callable, counters: int = 0) -> Any:
     exec(compile(text, filename, "exec"), space)
     kernel = space[name]
     kernel.numbers, kernel.states, kernel.counters = tuple(numbers), tuple(states), tuple(counted)
+    kernel.shared, kernel.element = shared, element
     return kernel

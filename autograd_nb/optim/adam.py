@@ -50,7 +50,8 @@ class Adam(Fused):
         if not any(isinstance(value, Tensor) for value in betas):
             check_betas(betas)
         _check_tensors(lr, betas, foreach, capturable)
-        betas = (number(betas[0]), number(betas[1]))
+        if not differentiable:
+            betas = (number(betas[0]), number(betas[1]))
         super().__init__(params, locals())
 
     def _kernel(self, group: dict[str, Any]) -> Update:

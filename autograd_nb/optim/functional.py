@@ -12,7 +12,7 @@ from ..graph.modes import no_grad
 from ..tensor import Tensor
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
-from .fused import Fused, update
+from .fused import Fused
 from .optimizer import zeros_of
 from .sgd import SGD
 
@@ -35,10 +35,10 @@ _HOW = frozenset(["foreach", "fused", "capturable", "differentiable", "has_compl
 def _group(name: str, cls: type[Fused], given: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a class from those of its function. TypeError for others, NotImplementedError for what is not here."""
     group = dict(cls.options)
-    for option in [n for n in _HOW & given.keys() if n not in ("foreach", "fused", "has_complex")]:
+    for option in [n for n in _HOW & given.keys() if n not in ("foreach", "fused", "has_complex", "differentiable")]:
         if given[option]:
             raise NotImplementedError(f"{name}({option}={given[option]!r}) is not supported: leave {option!r} out")
-    given = {n: value for n, value in given.items() if n not in _HOW}
+    given = {n: value for n, value in given.items() if n not in _HOW or n == "differentiable"}
     for pair, parts in _PAIRS.items():
         if pair in group:
             group[pair] = tuple(given.pop(n, default) for n, default in zip(parts, group[pair], strict=True))
@@ -70,7 +70,7 @@ def _functional(name: str, cls: type[Fused], words: str) -> Callable[..., None]:
         _checked(name, params, tensors)
         group, form = _group(name, cls, options), object.__new__(cls)
         kernel = form._kernel(group)
-        update(kernel, form._numbers(kernel)(group), [list(grads), list(params), *(list(tensors[n]) for n in kernel.names)])
+        form._run(kernel, group, [list(grads), list(params), *(list(tensors[n]) for n in kernel.names)])
 
     step.__name__ = step.__qualname__ = name
     step.__doc__ = f"""Update ``params`` in place as `{cls.__name__}` does, from ``grads`` and the lists {', '.join(lists)}, which are changed too.

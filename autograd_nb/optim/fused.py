@@ -59,8 +59,11 @@ class Update(Kernel):
         self.outputs = 1 + len(self.names)
         return getattr(self, name)
 
-    def reader(self, options: Mapping[str, Any]) -> Callable[..., tuple[Any, ...]]:
-        """Return the function ``(group, …given)`` that finds the numbers in a group; ``options``: of the optimizer, with their defaults."""
+    def reader(self, options: Mapping[str, Any], number: Callable[[Any], Any] = number) -> Callable[..., tuple[Any, ...]]:
+        """Return the function ``(group, …given)`` that finds the numbers in a group; ``options``: of the optimizer, with their defaults.
+
+        ``number``: makes a number of an option.
+        """
         given, found = [], []
         for n in self.numbers:
             if n in self.derived:
@@ -133,11 +136,6 @@ class Stepping(Optimizer):
                 loss = closure()
         launch.looked()
         for group in self.param_groups:
-            if group.get("differentiable"):
-                raise NotImplementedError(
-                    f"{type(self).__name__}(differentiable=True) is not supported: write the update with tensor operations to "
-                    "differentiate through it"
-                )
             params = [p for p in group["params"] if p._grad is not None]
             if params and group.get("capturable"):
                 raise AssertionError(
@@ -184,7 +182,16 @@ class Fused(Stepping):
             if kernel.states[0] not in state:
                 self._begin(p, state, group)
         columns = [[s[name] for s in states] for name in kernel.names]
-        update(kernel, self._numbers(kernel)(group), [[p._grad for p in params], params, *columns])
+        self._run(kernel, group, [[p._grad for p in params], params, *columns])
+
+    def _run(self, kernel: Update, group: dict[str, Any], columns: list[list[Any]], **given: Any) -> None:
+        """Run an update; ``given``: the numbers that are known in the step only."""
+        if group.get("differentiable"):
+            from . import differentiable
+
+            differentiable.update(kernel, self.options, group, given, columns)
+        else:
+            update(kernel, self._numbers(kernel)(group, **given), columns)
 
     def _numbers(self, kernel: Update) -> Callable[..., tuple[Any, ...]]:
         """Return the kernel's `Update.reader` for this class of optimizers."""

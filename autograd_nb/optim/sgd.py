@@ -7,7 +7,7 @@ from typing import Any
 
 from ..graph.modes import no_grad
 from ..tensor import Tensor
-from .fused import Fused, Update, update
+from .fused import Fused, Update
 from .optimizer import ParamsT, zeros_of
 
 __all__ = ["SGD"]
@@ -60,6 +60,6 @@ class SGD(Fused):
     def descend(self, group: dict[str, Any], params: list[Any], grads: list[Any], buffers: list[Any] | None, first: bool = False) -> None:
         """Update parameters from their gradients, and the averages of these if there are ``buffers``; ``first``: for the first time."""
         if buffers is None:
-            update(_plain, self._numbers(_plain)(group), [grads, params])
+            self._run(_plain, group, [grads, params])
         else:
-            update(_momentum, self._numbers(_momentum)(group, first=first), [grads, params, buffers])
+            self._run(_momentum, group, [grads, params, buffers], first=first)
