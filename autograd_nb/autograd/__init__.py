@@ -11,6 +11,7 @@ from .function import Function
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .legacy import TYPES, Variable
 from .legacy import __name__ as _legacy_name
+from .saved import SavedTensor
 
 # programs of the old days say ``from torch.autograd.variable import Variable`` and ``torch.autograd.grad_mode.no_grad``
 variable = _sys.modules[__name__ + ".variable"] = _sys.modules[_legacy_name]
@@ -19,8 +20,8 @@ from ..graph import modes as grad_mode  # noqa: E402
 _sys.modules[__name__ + ".grad_mode"] = grad_mode
 
 __all__ = [
-    "TYPES", "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional", "get_gradient_edge",
-    "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "no_grad",
+    "TYPES", "Function", "GradcheckError", "SavedTensor", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional",
+    "get_gradient_edge", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "no_grad",
     "set_detect_anomaly", "set_grad_enabled", "set_graph_reuse", "variable",
 ]  # fmt: skip
 

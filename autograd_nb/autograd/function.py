@@ -17,6 +17,7 @@ from ..graph.node import Node, Output, consumed_error, finish, modified_error, s
 from ..graph.ownership import handed
 from ..ops.core.foreign import asked
 from ..ops.core.history import attach, check_inplace, rewrite_history, share_view
+from ..ops.core.pointwise_backward import raw_saved
 from ..ops.core.recording import refuse_inference, tensor_type
 from ..ops.creation.create import new_full
 from ..overriding import overridable
@@ -108,6 +109,12 @@ class FunctionNode(Node):
                 attach(t, target)
             out.append(t)
         return tuple(out)
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        if self.saved is None and self.consumed is not None:
+            raise consumed_error(self)
+        return tuple([raw_saved[0](self, k) for k in range(len(self.saved or ()))])
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:

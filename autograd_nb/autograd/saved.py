@@ -19,6 +19,7 @@ from ..graph.node import Node
 from ..ops.core import pointwise
 from ..ops.core.memo import Memo
 from ..ops.core.pointwise import Pointwise
+from ..ops.core.pointwise_backward import raw_saved
 from ..ops.core.structured import Structured
 from ..overriding import Overrides, whole
 from ..shapes import Layout, is_expanded
@@ -27,6 +28,7 @@ from . import function
 
 __all__ = [
     "Packed",
+    "SavedTensor",
     "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "save_on_cpu",
@@ -118,7 +120,7 @@ class Packed(Sequence[Any]):
             return item
         before = _state.stack
         try:
-            t = self.unpack(item.packed)
+            t = (item.unpack or self.unpack)(item.packed)
         finally:
             _restore(before)  # a hook that enters or leaves contexts does so for itself
         if not isinstance(t, Tensor):
@@ -134,12 +136,12 @@ class Packed(Sequence[Any]):
 
 
 class _Item:
-    """A packed array: what the hook made of it, its layout, and how it stood in the node's list."""
+    """A packed array: what the hook made of it, its layout, how it stood in the node's list, and the hook of its own that unpacks it, if any."""
 
-    __slots__ = ("layout", "packed", "restored")
+    __slots__ = ("layout", "packed", "restored", "unpack")
 
-    def __init__(self, packed: Any, layout: Layout, restored: Callable[..., Any]):
-        self.packed, self.layout, self.restored = packed, layout, restored
+    def __init__(self, packed: Any, layout: Layout, restored: Callable[..., Any], unpack: Callable[..., Any] | None = None):
+        self.packed, self.layout, self.restored, self.unpack = packed, layout, restored, unpack
 
 
 def _as_laid_out(t: Tensor, layout: Layout) -> Any:
@@ -202,6 +204,11 @@ def _recorded(node: Any) -> None:
         _state.waiting.append(node)
         return
     pack, unpack = _state.stack[-1]
+    replace_saved(node, _checked(pack), unpack)
+
+
+def _checked(pack: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+    """Return a pack hook that may neither be hooked itself nor change what it is given."""
 
     def checked(t: Tensor) -> Any:
         stack, _state.stack = _state.stack, []  # what the hook computes is its own affair
@@ -216,7 +223,63 @@ def _recorded(node: Any) -> None:
             )
         return made
 
-    replace_saved(node, checked, unpack)
+    return checked
+
+
+class SavedTensor:
+    """What a node keeps of one tensor: ``grad_fn._raw_saved_self`` and the like, or an element of a Function's ``_raw_saved_tensors``.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y = x * x
+    >>> y.grad_fn._raw_saved_self.register_hooks(lambda t: t * 4, lambda t: t / 2)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([3., 3.])
+    """
+
+    __slots__ = ("_index", "_node")
+    _node: Any
+    _index: int
+
+    def __init__(self, *args: Any) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden")
+
+    def register_hooks(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        """Keep ``pack_hook(tensor)`` in its place, from which ``unpack_hook`` makes it again; as `saved_tensors_hooks` for this one.
+
+        Errors: RuntimeError for a second pair of hooks, where nothing is kept, or no longer; TypeError for what cannot be called.
+        """
+        node, k = self._node, self._index
+        if not (callable(pack_hook) and callable(unpack_hook)):
+            raise TypeError("register_hooks(): incompatible function arguments: it takes two functions, pack_hook and unpack_hook")
+        if node.saved is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when you call "
+                ".backward() or autograd.grad(): say retain_graph=True there."
+            )
+        packed = isinstance(node.saved, Packed)
+        items = list(node.saved.items if packed else node.saved)
+        item = items[k]
+        if isinstance(item, _Item):
+            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set.")
+        if item is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if isinstance(node, function.FunctionNode):
+            data, layout = item[:2]
+        else:
+            which = node.spec.saved[k]
+            data, layout = item, node.spec.out if which == "out" else node.spec.avals[which]
+        items[k] = _Item(_checked(pack_hook)(make(data, layout, [0, 0])), layout, _restorer(node, item), unpack_hook)
+        node.saved = Packed(items, node.saved.unpack if packed else unpack_hook)
+
+
+def _raw(node: Any, index: int) -> SavedTensor:
+    found: SavedTensor = object.__new__(SavedTensor)
+    found._node, found._index = node, index
+    return found
+
+
+raw_saved.append(_raw)
 
 
 @_OVERRIDES.at(Pointwise, "record")
@@ -392,3 +455,8 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         yield
     finally:
         _state.disabled = before
+
+
+def hooks_allowed() -> bool:
+    """Return whether `saved_tensors_hooks` may be entered: outside of `disable_saved_tensors_hooks`."""
+    return _state.disabled is None

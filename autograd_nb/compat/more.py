@@ -158,6 +158,10 @@ MORE: dict[str, Absent] = {
     }),
     "nested": Absent("Tensors of rows of several lengths, which are not here.", each(
         _NESTED, "nested_tensor as_nested_tensor to_padded_tensor nested_tensor_from_jagged masked_select")),
+    "_C._autograd": Absent(
+        "What PyTorch's graph consists of.",
+        {"SavedTensor": At("autograd.saved:SavedTensor"), "_saved_tensors_hooks_is_enabled": At("autograd.saved:hooks_allowed")},
+    ),
     "_C._nn": Absent("Functions of PyTorch's binary module.", {"_parse_to": At("compat.small:_parse_to"), "gelu": At("nn.functional:gelu")}),
     "backends.mha": Absent("The switch of one kernel of attention.", {"get_fastpath_enabled": _NO, "set_fastpath_enabled": _NONE}),
     "backends.quantized": Absent("Backends of quantization, which are not there.", {"engine": Value("none"), "supported_engines": Value(["none"])}),
@@ -229,7 +233,7 @@ for _name, _names in ADDED.items():
 MODULES.update(MORE)
 MODULES.update(DISTANT)
 MODULES.update(OLD_MODULES)
-for _parent, _children in {"_C": ("_nn", "_functions"), "backends": ("mha", "quantized", "cpu", "xnnpack")}.items():
+for _parent, _children in {"_C": ("_autograd", "_nn", "_functions"), "backends": ("mha", "quantized", "cpu", "xnnpack")}.items():
     MODULES[_parent] = replace(MODULES[_parent], submodules=(*MODULES[_parent].submodules, *_children))
 
 #: names of the package itself

@@ -121,6 +121,10 @@ class TransformedDistribution(Distribution):
         shape = Size(batch_shape)
         base_shape = ComposeTransform(self.transforms).inverse_shape(shape + self.event_shape)
         new.base_dist = self.base_dist.expand(tuple(base_shape)[: len(base_shape) - len(self.base_dist.event_shape)])
+        for name in (*type(self).arg_constraints, "concentration_reciprocal"):
+            value = vars(self).get(name)
+            if isinstance(value, Tensor):
+                new.__dict__[name] = value.expand(shape + value.shape[len(self.batch_shape) :])
         new._batch_shape = shape
         return new
 
@@ -207,6 +211,15 @@ class MixtureSameFamily(Distribution):
         self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
         self._num_component = mixture_distribution._num_events
         super().__init__(batch, component_distribution.event_shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = object.__new__(type(self)) if _instance is None else _instance
+        new.__dict__.update(vars(self))
+        shape = Size(batch_shape)
+        new._component_distribution = self._component_distribution.expand((*shape, self._num_component))
+        new._mixture_distribution = self._mixture_distribution.expand(shape)
+        new._batch_shape = shape
+        return new
 
     @property
     def mixture_distribution(self) -> Categorical:

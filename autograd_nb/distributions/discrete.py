@@ -329,6 +329,13 @@ class OfCategories(Distribution):
     logits: Tensor = part("_categorical.logits", "The value is ln p.")
     param_shape: Size = part("_categorical.param_shape", "The shape of the parameter.")
 
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = object.__new__(type(self)) if _instance is None else _instance
+        new.__dict__.update(vars(self))
+        new._categorical = self._categorical.expand(batch_shape)
+        new._batch_shape = Size(batch_shape)
+        return new
+
 
 class OneHotCategorical(OfCategories):
     """`Categorical` as vectors with one 1."""
@@ -340,12 +347,6 @@ class OneHotCategorical(OfCategories):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._categorical = Categorical(probs, logits, validate_args)
         super().__init__(self._categorical.batch_shape, (self._categorical._num_events,), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = object.__new__(type(self)) if _instance is None else _instance
-        new._categorical = self._categorical.expand(batch_shape)
-        new._batch_shape, new._event_shape = Size(batch_shape), self._event_shape
-        return new
 
     @property
     def mean(self) -> Tensor:

@@ -37,6 +37,13 @@ class Transform:
         return self._inv
 
     @property
+    def event_dim(self) -> int:
+        """Return how many dims one value has, before and after. ValueError where that differs: ask ``domain`` and ``codomain``."""
+        if self.domain.event_dim != self.codomain.event_dim:
+            raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+        return int(self.domain.event_dim)
+
+    @property
     def sign(self) -> Any:
         """Return +1 for increasing maps of one number, −1 for decreasing ones."""
         raise NotImplementedError

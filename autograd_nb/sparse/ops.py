@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..graph.modes import no_grad
+from ..graph.modes import no_grad, state
 from ..ops.core.recording import can_cast, scalar_type
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
@@ -192,14 +192,20 @@ def _in_place(name: str) -> Callable[..., Any]:
         if found.dtype is not s.dtype:
             _holds(name, found.dtype, s.dtype)
             found = like(found, values_of(found).to(s.dtype))
-        if s.requires_grad and s.is_leaf and found.requires_grad:
-            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-        become(s, found)
-        s._version_[0] += 1
-        s._edge, s._rg = found._edge, s._rg or found._rg
-        return s
+        return _overwritten(s, found)
 
     return change
+
+
+def _overwritten(s: Any, found: Any) -> Any:
+    """Return a sparse tensor that has become another, with its history where ops are recorded. RuntimeError for leaves that require grad."""
+    if state.grad and s.requires_grad and s.is_leaf:
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+    become(s, found)
+    s._version_[0] += 1
+    if state.grad:
+        s._edge, s._rg = found._edge, found._rg
+    return s
 
 
 for _name in _ODD.split():
@@ -306,10 +312,7 @@ def copy_(s: Any, source: Any, non_blocking: bool = False) -> Any:
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type and src type of two layouts; use .to_dense()")
     if s.shape != source.shape:
         raise RuntimeError(f"copy_(): sizes {list(s.shape)} and {list(source.shape)} of sparse tensors differ")
-    with no_grad():
-        become(s, like(source, source._val.to(s.dtype).clone()))
-    s._version_[0] += 1
-    return s
+    return _overwritten(s, like(source, values_of(source).to(s.dtype).clone()))
 
 
 @handles("new")
@@ -420,6 +423,32 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
         index.append(moved)
         at += x.shape[d]
     return with_values("coo", shape, (OPS["cat"].call(index, 1),), OPS["cat"].call([values_of(x) for x in given]), False)
+
+
+@handles("stack")
+def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+    if any(x.shape != tensors[0].shape for x in tensors):
+        raise RuntimeError(f"stack expects each tensor to be equal size, but got {[list(x.shape) for x in tensors]}")
+    d = dim % (tensors[0].ndim + 1)
+    return cat([HANDLERS["unsqueeze"](x, d) for x in tensors], d)
+
+
+@handles("narrow_copy")
+def narrow_copy(s: Any, dim: int, start: int, length: int) -> Any:
+    x = parts(as_coo(s))
+    d, n = dim, sparse_dims(s)
+    if not 0 <= d < s.ndim:
+        raise RuntimeError(f"Dimension {d} out of range. Expecting 0 <= dim < {s.ndim}.")
+    if not 0 <= start <= start + length <= s.shape[d]:
+        raise RuntimeError(f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {s.shape[d]}).")
+    shape = [length if k == d else size for k, size in enumerate(s.shape)]
+    if d >= n:
+        return with_values("coo", shape, (x._index[0],), values_of(x).narrow(d - n + 1, start, length), x._coalesced)
+    index = x._index[0]
+    keep = ((index[d] >= start) & (index[d] < start + length)).nonzero().reshape(-1)
+    moved = index.index_select(1, keep)
+    moved[d] -= start
+    return with_values("coo", shape, (moved,), values_of(x).index_select(0, keep), x._coalesced)
 
 
 # ------------------------------------------------------------------------------------------------------ reductions

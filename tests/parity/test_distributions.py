@@ -209,6 +209,57 @@ def test_transforms(name):
     close(t.log_abs_det_jacobian(x, a), u.log_abs_det_jacobian(y, b), "volume")
 
 
+def everything(d, value):
+    """What a distribution says of itself and of a value, by name; None for what it does not know."""
+    found = {"batch": tuple(d.batch_shape), "event": tuple(d.event_shape), "sample": tuple(d.sample().shape), "samples": tuple(d.sample((3,)).shape)}
+    asked = {w: lambda w=w: getattr(d, w) for w in ("mean", "variance", "stddev", "mode", *d.arg_constraints)}
+    asked |= {"entropy": lambda: d.entropy(), "log_prob": lambda: d.log_prob(value), "again": lambda: d.expand((2, *d.batch_shape)).log_prob(value)}
+    for what, ask in asked.items():
+        try:
+            found[what] = ask()
+        except (NotImplementedError, AttributeError):
+            found[what] = None
+    return found
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore:Singular sample detected")
+@pytest.mark.parametrize("name", [*CASES, "MixtureSameFamily", "Independent", "TransformedDistribution"])
+def test_a_distribution_of_an_expanded_shape(name):
+    def made(lib, d):
+        normal = d.Normal(lib.ones(2, 3, dtype=lib.float64), lib.full((2, 3), 2.0, dtype=lib.float64))
+        if name == "MixtureSameFamily":
+            return d.MixtureSameFamily(d.Categorical(lib.tensor(P, dtype=lib.float64)), normal), lib.tensor([0.3, 0.4])
+        if name in ("Independent", "TransformedDistribution"):
+            return (d.Independent(normal, 1) if name == "Independent" else d.TransformedDistribution(normal, [d.ExpTransform()])), lib.tensor(V)
+        args, value = CASES[name]
+        kind = lib.int64 if name == "Categorical" else lib.float64
+        return getattr(d, name)(*[lib.tensor(x, dtype=lib.float64) if isinstance(x, list) else x for x in args]), lib.tensor(value, dtype=kind)
+
+    for before in ((2,), (2, 1), ()):
+        (p, x), (q, y) = made(ag, mine), made(torch, theirs)
+        a, b = everything(p.expand((*before, *p.batch_shape)), x), everything(q.expand((*before, *q.batch_shape)), y)
+        for what, wanted in b.items():
+            if isinstance(wanted, torch.Tensor) and (name, what) != ("Kumaraswamy", "mode"):
+                assert a[what].shape == wanted.shape, what
+                close(a[what], wanted, what)
+            elif not isinstance(wanted, torch.Tensor):
+                assert a[what] == wanted or wanted is None, what
+
+
+@pytest.mark.parity
+def test_event_dims_of_transforms():
+    def dims(d):
+        for name in [*sorted(TRANSFORMS), "CorrCholeskyTransform", "LowerCholeskyTransform", "StickBreakingTransform", "SoftmaxTransform"]:
+            args = [2.0, 3.0][: len(TRANSFORMS.get(name, ()))]
+            try:
+                yield name, getattr(d.transforms, name)(*args).event_dim
+            except ValueError as error:
+                yield name, str(error)
+
+    assert list(dims(mine)) == list(dims(theirs))
+
+
 @pytest.mark.parity
 def test_mixtures_independence_and_expansion():
     def build(lib, d):

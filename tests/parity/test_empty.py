@@ -141,3 +141,14 @@ def test_second_derivatives_along_no_elements(name):
 def test_assigning_to_nothing_is_no_write():
     view = "x = t.ones(3, 4, requires_grad=True)\nwith t.no_grad(): v = x.movedim(0, -2)\nv = v, v.is_leaf\nv = v[0]\n"
     check({f"{i}": f"{view}v[{i}] = x * 2; r = v.requires_grad, v._version" for i in ("False", "t.tensor(False)", "True", "0:0")})
+
+
+@pytest.mark.parity
+def test_integers_of_empty_tensors_may_be_divided_by_zero():
+    calls = ("x % y", "x // y", "t.fmod(x, y)", "t.div(x, y, rounding_mode='trunc')", "t.div(x, y, rounding_mode='floor')", "t.floor_divide(x, y)")
+    calls += ("x.clone().remainder_(y)", "x.clone().fmod_(y)", "x.clone().floor_divide_(y)", "x.clone().div_(y, rounding_mode='floor')")
+    shapes = ("0", "2, 0", "2")
+    zeros = ("0", "t.tensor(0)", "t.zeros(1, dtype=t.int64)", "t.zeros(0, dtype=t.int32)", "t.tensor([1, 0])")
+    check(
+        {f"{call}; {shape}; {zero}": f"x, y = t.ones({shape}, dtype=t.int32), {zero}\nr = {call}" for call in calls for shape in shapes for zero in zeros}
+    )

@@ -55,6 +55,8 @@ PROGRAMS = {
     "legacy": "torch.sparse.FloatTensor(torch.tensor(I), torch.tensor(V), torch.Size([2, 3])), torch.sparse.FloatTensor(2, 3)",
     "made": "torch.sparse_coo_tensor(I, V), torch.sparse_coo_tensor((2, 3)), torch.sparse_coo_tensor(I, [1, 2, 3, 4], (2, 4), dtype=torch.float64)",
     "in place": "s.clone().mul_(3), s.clone().zero_(), x.clone().add_(s, alpha=-2), s.clone().add_(s), s.clone().copy_(s * 2)",
+    "stacked": "torch.stack([s, s * 2]), torch.stack([s, s], 1), torch.stack([s, s], -1), torch.stack([b, b])",
+    "narrowed": "s.narrow_copy(1, 0, 2), s.narrow_copy(0, 1, 1), b.narrow_copy(2, 1, 1), b.narrow_copy(1, 0, 0)",
     "print": "repr(s), repr(s.coalesce()), repr(c), repr(s.double()), repr(b), repr(torch.sparse_coo_tensor((2, 3))), repr(r)",
     "norm": "s.norm(), torch.norm(s)",
     "linear": "torch.nn.functional.linear(s, w.t())",
@@ -93,6 +95,9 @@ GRADIENTS = {
     "transpose": "torch.sparse.mm(s.t(), w[:2])",
     "add": "(s + s).to_dense() * h3",
     "values": "s.coalesce().values() * 2",
+    "copied": "torch.zeros_like(s).copy_(s).to_dense() * h3",
+    "copied and changed": "(torch.zeros_like(s).copy_(s) * 3).to_dense() * h3",
+    "stacked": "torch.stack([s, s * 2]).to_dense() * h3",
     "dense + sparse": "(h3 * 2 + s) * h3",
 }
 
@@ -120,7 +125,8 @@ def test_gradients_are_pytorchs(program, leaf):
 ERRORS = [
     "torch.sparse_coo_tensor([0], [1.], (3,))", "torch.sparse_coo_tensor(I, V, (2, 3, 4))", "s.values()", "s.indices()", "w.coalesce()", "w.values()",
     "w.crow_indices()", "s.crow_indices()", "s.numpy()", "s.mm(h)", "s + x", "torch.linalg.svd(s)", "s.view(3, 2)", "torch.fft.fft(s)", "s.cumsum(0)", "s / x",
-    "w.sparse_mask(x)", "s.reshape(6)", "w.clone().copy_(s)",
+    "w.sparse_mask(x)", "s.reshape(6)", "w.clone().copy_(s)", 
+    "r.copy_(s)", "r.mul_(2)", "s.narrow_copy(1, -2, 1)", "s.narrow_copy(1, 2, 2)", "torch.stack([s, s.t()])",
     "s.exp()", "torch.nn.functional.conv2d(s, s)", "s.double().mm(w)", "b.to_sparse_csr()[0] if False else b.t()", "torch.sigmoid(s)",
 ]  # fmt: skip
 

@@ -66,6 +66,10 @@ class Passed(Enum):
 BOTH, FIRST, SECOND = Passed
 
 
+#: gives what stands for the place of an array that a node keeps, of the layer above
+raw_saved: list[Callable[[Any, int], Any]] = []
+
+
 class PointwiseNode(Node):
     """A recorded pointwise op; subclasses are named per op."""
 
@@ -146,14 +150,16 @@ class PointwiseNode(Node):
         return out
 
     def __getattr__(self, name: str) -> Any:
-        # PyTorch's _saved_self, _saved_other, _saved_result
-        if name.startswith("_saved_"):
-            if self.consumed is not None:
+        # PyTorch's _saved_self, _saved_other, _saved_result, and _raw_saved_self …
+        if name.startswith(("_saved_", "_raw_saved_")):
+            if self.consumed is not None and name[1] == "s":
                 raise consumed_error(self)
-            values = self.spec.unpack(self)
-            names = {"self": 0, "other": 1, "result": "out"}
-            key = names.get(name[7:], name[7:])
-            if key in values:
+            names, tail = {"self": 0, "other": 1, "result": "out"}, name.partition("saved_")[2]
+            key = names.get(tail, tail)
+            if name[1] == "r":
+                if key in self.spec.saved:
+                    return raw_saved[0](self, self.spec.saved.index(key))
+            elif key in (values := self.spec.unpack(self)):
                 return values[key]
         raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
 
