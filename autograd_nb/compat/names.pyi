@@ -7,6 +7,8 @@ from autograd_nb.autograd.batching.vmap import vmap as _vmap_
 from autograd_nb.autograd.pytree import tree_flatten as _tree_flatten_
 from autograd_nb.autograd.pytree import tree_map as _tree_map_
 from autograd_nb.autograd.pytree import tree_unflatten as _tree_unflatten_
+from autograd_nb.autograd.saved import SavedTensor as _SavedTensor_
+from autograd_nb.autograd.saved import hooks_allowed as _hooks_allowed_
 from autograd_nb.compat.control_flow import _vmap as __vmap_
 from autograd_nb.compat.control_flow import associative_scan as _associative_scan_
 from autograd_nb.compat.control_flow import cond as _cond_
@@ -537,6 +539,10 @@ class onnx:
 
 class _C:
     """The few names that programs take from PyTorch's binary module."""
+    class _autograd:
+        """What PyTorch's graph consists of."""
+        SavedTensor = _SavedTensor_
+        _saved_tensors_hooks_is_enabled = staticmethod(_hooks_allowed_)
     class _nn:
         """Functions of PyTorch's binary module."""
         _parse_to = staticmethod(__parse_to_)

@@ -125,7 +125,7 @@ def test_gradients_are_pytorchs(program, leaf):
 ERRORS = [
     "torch.sparse_coo_tensor([0], [1.], (3,))", "torch.sparse_coo_tensor(I, V, (2, 3, 4))", "s.values()", "s.indices()", "w.coalesce()", "w.values()",
     "w.crow_indices()", "s.crow_indices()", "s.numpy()", "s.mm(h)", "s + x", "torch.linalg.svd(s)", "s.view(3, 2)", "torch.fft.fft(s)", "s.cumsum(0)", "s / x",
-    "w.sparse_mask(x)", "s.reshape(6)", "w.clone().copy_(s)", 
+    "w.sparse_mask(x)", "s.reshape(6)", "w.clone().copy_(s)",
     "r.copy_(s)", "r.mul_(2)", "s.narrow_copy(1, -2, 1)", "s.narrow_copy(1, 2, 2)", "torch.stack([s, s.t()])",
     "s.exp()", "torch.nn.functional.conv2d(s, s)", "s.double().mm(w)", "b.to_sparse_csr()[0] if False else b.t()", "torch.sigmoid(s)",
 ]  # fmt: skip
