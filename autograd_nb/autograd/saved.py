@@ -227,7 +227,7 @@ def _checked(pack: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
 
 
 class SavedTensor:
-    """What a node keeps of one tensor: ``grad_fn._raw_saved_self`` and the like, or an element of a Function's ``_raw_saved_tensors``.
+    """The place of one tensor in a node: ``grad_fn._raw_saved_self`` and the like, or an element of a Function's ``_raw_saved_tensors``.
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> y = x * x
