@@ -416,9 +416,12 @@ config.threads_changed.append(lambda number: forget())  # plans are for one thre
 # ------------------------------------------------------------------------------------------------------ memory
 
 BIG = 1 << 17  #: bytes from which memory is pooled: from there malloc may give its pages back, and each costs a fault again
-_POOL_LIMIT = 1 << 30  #: bytes kept at most
+LARGE = 1 << 20  #: bytes from which blocks are counted, under a lock, which takes a third of the time of getting a smaller one
+_POOL_LIMIT, _SMALL_LIMIT = 1 << 30, 1 << 24  #: bytes kept at most: of large blocks, and of each size of smaller ones
 _pool: dict[int, list[_Block]] = {}
 _pooled = 0
+LEASES = 1 << 12  #: numbers of bytes for which the class of blocks is known
+_leases: dict[int, tuple[Any, list[_Block], int]] = {}
 _lock = locks.lock()  # a signal handler may want memory in the midst of what it guards
 
 
@@ -441,14 +444,24 @@ class _Block:
 
 
 @cache
-def _lease(n: int) -> Any:
-    """Return the class of what owns a big block of ``n`` bytes while arrays look at it, and returns it to the pool when the last of them dies.
+def _lease(n: int) -> tuple[Any, list[_Block]]:
+    """Return the class of what owns a big block of ``n`` bytes while arrays look at it, and where it returns it when the last of them dies.
 
     NumPy takes memory from an object of `ctypes` in a fifth of the time that it takes to ask one for its interface.
     """
     import ctypes
 
-    class Lease(ctypes.c_char * n):  # type: ignore[misc]
+    blocks = _pool.setdefault(n, [])
+    most = _SMALL_LIMIT // n
+
+    class Small(ctypes.c_char * n):  # type: ignore[misc]
+        __slots__ = ("block",)
+
+        def __del__(self) -> None:  # (appending and popping need no lock)
+            if len(blocks) < most:
+                blocks.append(self.block)
+
+    class Large(ctypes.c_char * n):  # type: ignore[misc]
         __slots__ = ("block",)
 
         def __del__(self) -> None:
@@ -456,12 +469,12 @@ def _lease(n: int) -> Any:
             if _lock is not None and _lock.acquire(False):  # never wait inside a finalizer
                 try:
                     if _pooled + n <= _POOL_LIMIT:
-                        _pool.setdefault(n, []).append(self.block)
+                        blocks.append(self.block)
                         _pooled += n
                 finally:
                     _lock.release()
 
-    return Lease
+    return Small if n < LARGE else Large, blocks
 
 
 LINE, PAGE = 64, 1 << 21  #: bytes of the cache's lines, and of huge pages
@@ -503,21 +516,32 @@ def promised(size: int, d: np.dtype) -> np.ndarray:
 
 
 def _empty_big(size: int, d: np.dtype) -> np.ndarray:
-    global _pooled
-    n = _rounded(size * d.itemsize)
-    if n > LARGEST:
-        raise RuntimeError(f"Storage size calculation overflowed with {size} elements of {d.name}: no memory is as large")
-    with _lock:
-        try:
-            block = _pool[n].pop()
-            _pooled -= n
-        except (KeyError, IndexError):
-            block = None
-    if block is None:
+    wanted = size * d.itemsize
+    try:
+        lease_of, blocks, n = _leases[wanted]
+    except KeyError:
+        n = _rounded(wanted)
+        if n > LARGEST:
+            raise RuntimeError(f"Storage size calculation overflowed with {size} elements of {d.name}: no memory is as large") from None
+        if len(_leases) >= LEASES:
+            _leases.clear()
+        lease_of, blocks = _lease(n)
+        _leases[wanted] = lease_of, blocks, n
+    try:
+        block = blocks.pop() if n < LARGE else _pop_large(blocks, n)
+    except IndexError:
         block = _new_block(n, size, d)
-    lease = _lease(n).from_address(block.address)
+    lease = lease_of.from_address(block.address)
     lease.block = block
     return np.ndarray(size, d, lease)
+
+
+def _pop_large(blocks: list[_Block], n: int) -> _Block:
+    global _pooled
+    with _lock:
+        block = blocks.pop()
+        _pooled -= n
+    return block
 
 
 def _new_block(n: int, size: int, d: np.dtype) -> _Block:
@@ -543,8 +567,10 @@ def release_memory() -> int:
     """
     global _pooled
     with _lock:
-        n, _pooled = _pooled, 0
-        _pool.clear()
+        n = sum(size * len(blocks) for size, blocks in [*_pool.items()])
+        _pooled = 0
+        for blocks in [*_pool.values()]:
+            blocks.clear()
     return n
 
 
