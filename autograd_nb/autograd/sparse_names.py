@@ -105,3 +105,10 @@ def _embedding(*args: Any) -> Any:
 
 
 asked.embedding = _embedding
+
+
+def _zeros(shape: Any, dtype: Any, layout: Any, requires_grad: bool) -> Any:
+    return _module(".create").zeros(shape, dtype, layout, requires_grad)
+
+
+asked.sparse_zeros = _zeros

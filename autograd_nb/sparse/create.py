@@ -150,6 +150,17 @@ def sparse_mask(x: Tensor, mask: Any) -> Any:
     return like(mask, read_at(x, mask))
 
 
+def zeros(shape: Any, d: Any, layout: Any, requires_grad: bool = False, dims: int | None = None) -> Any:
+    """Return a tensor of a shape without values, by coordinates (of ``dims`` dims, by default all) or by rows."""
+    n = len(shape) if dims is None else dims
+    by_rows = str(layout) == "torch.sparse_csr"
+    if by_rows and len(shape) < 2:
+        raise RuntimeError(f"torch.zeros: a tensor with the layout sparse_csr has at least 2 dims, not the shape {list(shape)}")
+    empty = OPS["zeros"].call((0, *shape[n:]), dtype=d), OPS["zeros"].call((n, 0), dtype=dtypes.int64)
+    found = with_values("coo", tuple(shape), (empty[1],), empty[0], True)
+    return (as_csr(found) if by_rows else found).requires_grad_(requires_grad)
+
+
 def made_of(args: tuple[Any, ...], d: Any) -> Any:
     """Return what the old constructors make: of sizes, of a size, or of places, values and maybe a size."""
     if all(isinstance(a, int) for a in args):

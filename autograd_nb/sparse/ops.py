@@ -10,7 +10,7 @@ from ..graph.modes import no_grad, state
 from ..ops.core.recording import can_cast, scalar_type
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
-from .create import made_of, sparse_mask, to_sparse
+from .create import made_of, sparse_mask, to_sparse, zeros
 from .tensor import HANDLERS, SparseTensor, become, grouped, index_of, keys_of, places, refused, segment_sum, sparse_dims
 from .values import (
     add_sparse,
@@ -321,11 +321,19 @@ def new(s: Any, *args: Any, dtype: Any = None, device: Any = None) -> Any:
 
 
 @handles("zeros_like")
-def zeros_like(s: SparseTensor, **kwargs: Any) -> Any:
-    plain = as_coo(bare(s))
-    index = plain._index[0][:, :0]
-    empty = with_values("coo", s.shape, (index,), plain._val[:0].to(kwargs.get("dtype") or s.dtype))
-    return empty if s._kind == "coo" else as_csr(empty)
+def zeros_like(s: SparseTensor, *, layout: Any = None, dtype: Any = None, requires_grad: bool = False, **options: Any) -> Any:
+    dims = sparse_dims(s) if s._kind == "coo" else None
+    return new_zeros(s, s.shape, layout=layout or s.layout, dtype=dtype, requires_grad=requires_grad, dims=dims)
+
+
+@handles("new_zeros", "new_empty")
+def new_zeros(s: Any, *size: Any, layout: Any = None, dtype: Any = None, requires_grad: bool = False, dims: int | None = None, **options: Any) -> Any:
+    """Return a tensor of zeros: sparse by coordinates, or of the ``layout`` that is asked for."""
+    shape = tuple(options.pop("size", size[0] if len(size) == 1 and not isinstance(size[0], int) else size))
+    kind = str(layout).removeprefix("torch.")
+    if kind == "strided":
+        return OPS["zeros"].call(shape, dtype=dtype or s.dtype, requires_grad=requires_grad)
+    return zeros(shape, dtype or s.dtype, layout or s.layout, requires_grad, dims)
 
 
 HANDLERS["empty_like"] = zeros_like

@@ -55,6 +55,12 @@ PROGRAMS = {
     "legacy": "torch.sparse.FloatTensor(torch.tensor(I), torch.tensor(V), torch.Size([2, 3])), torch.sparse.FloatTensor(2, 3)",
     "made": "torch.sparse_coo_tensor(I, V), torch.sparse_coo_tensor((2, 3)), torch.sparse_coo_tensor(I, [1, 2, 3, 4], (2, 4), dtype=torch.float64)",
     "in place": "s.clone().mul_(3), s.clone().zero_(), x.clone().add_(s, alpha=-2), s.clone().add_(s), s.clone().copy_(s * 2)",
+    "of nothing": "torch.zeros(2, 3, layout=torch.sparse_coo), torch.empty((2, 3), layout=torch.sparse_coo, dtype=torch.int64), s.new_zeros(2), "
+    "b.new_empty(2, 2, 2)",
+    "of nothing, by rows": "torch.zeros(2, 3, layout=torch.sparse_csr), w.new_zeros(2, 2, layout=torch.sparse_csr), "
+    "torch.zeros_like(s, layout=torch.sparse_csr)",
+    "as others": "torch.zeros_like(s, layout=torch.strided), torch.zeros_like(w, layout=torch.sparse_coo), "
+    "s.new_zeros(2, layout=torch.strided), torch.zeros_like(c)",
     "stacked": "torch.stack([s, s * 2]), torch.stack([s, s], 1), torch.stack([s, s], -1), torch.stack([b, b])",
     "narrowed": "s.narrow_copy(1, 0, 2), s.narrow_copy(0, 1, 1), b.narrow_copy(2, 1, 1), b.narrow_copy(1, 0, 0)",
     "print": "repr(s), repr(s.coalesce()), repr(c), repr(s.double()), repr(b), repr(torch.sparse_coo_tensor((2, 3))), repr(r)",
@@ -126,7 +132,8 @@ ERRORS = [
     "torch.sparse_coo_tensor([0], [1.], (3,))", "torch.sparse_coo_tensor(I, V, (2, 3, 4))", "s.values()", "s.indices()", "w.coalesce()", "w.values()",
     "w.crow_indices()", "s.crow_indices()", "s.numpy()", "s.mm(h)", "s + x", "torch.linalg.svd(s)", "s.view(3, 2)", "torch.fft.fft(s)", "s.cumsum(0)", "s / x",
     "w.sparse_mask(x)", "s.reshape(6)", "w.clone().copy_(s)",
-    "r.copy_(s)", "r.mul_(2)", "s.narrow_copy(1, -2, 1)", "s.narrow_copy(1, 2, 2)", "torch.stack([s, s.t()])",
+    "r.copy_(s)", "r.mul_(2)", "torch.ones(2, layout=torch.sparse_coo)", "torch.zeros(2, layout=torch.sparse_csr)", "torch.rand(2, layout=torch.sparse_coo)",
+    "torch.optim.SparseAdam([torch.zeros(3, layout=torch.sparse_coo)])", "s.narrow_copy(1, -2, 1)", "s.narrow_copy(1, 2, 2)", "torch.stack([s, s.t()])",
     "s.exp()", "torch.nn.functional.conv2d(s, s)", "s.double().mm(w)", "b.to_sparse_csr()[0] if False else b.t()", "torch.sigmoid(s)",
 ]  # fmt: skip
 

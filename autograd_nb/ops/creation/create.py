@@ -349,10 +349,15 @@ def _keep_pattern(memo: Memo, key: tuple[Any, ...], t: Tensor, blank: bool) -> N
         memo.remember(key, (layout, pattern), 1 + bytes_ // 256 if pattern is not None else 1)
 
 
-def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[..., Tensor]:
+def _is_sparse(layout: Any) -> bool:
+    return str(layout) in ("torch.sparse_coo", "torch.sparse_csr")
+
+
+def repeated(function: Callable[..., Tensor], blank: bool = False, sparse: bool = False) -> Callable[..., Tensor]:
     """Decorator of a function that makes tensors of nothing but its arguments: what is small is made once, and copied then.
 
     Not so while launches are observed: a captured program must make it anew. ``blank``: the contents do not matter.
+    ``sparse``: the function knows sparse layouts.
     """
     memo = Memo()
 
@@ -369,11 +374,11 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
             "if device is not None and options.get('out') is None and _is_meta(device):",
             "    return _on_meta(_function(*args, dtype=dtype, requires_grad=requires_grad, **options))",
             "if options:",
-            "    if options.get('layout') is not None:",
+            "    if options.get('layout') is not None and not (_sparse and _is_sparse(options['layout'])):",
             "        _strided_only(options['layout'])",
             "    return _function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)",
         ],
-        function=function, **_COPY_NAMES, _function=function, _miss=miss, _strided_only=strided_only,
+        function=function, **_COPY_NAMES, _function=function, _miss=miss, _strided_only=strided_only, _sparse=sparse, _is_sparse=_is_sparse,
     )  # fmt: skip
 
 
@@ -392,6 +397,8 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
     memo = Memo()
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
+        if layout is not None and value == 0 and _is_sparse(layout):
+            return make_filled(input.shape, dtype=dtype or input.dtype, layout=layout, device=device, requires_grad=requires_grad)
         if layout is not None:
             strided_only(layout)
         given = tensor_argument(input, name)._layout
@@ -438,6 +445,8 @@ def _filled(name: str, value: Any) -> Any:
         if out is not None:
             return _filled_output(out, shape, value, dtype, name, requires_grad)
         d = _options(dtype, device)
+        if layout is not None and _is_sparse(layout):
+            return asked.sparse_zeros(shape, d, layout, requires_grad)
         t = new_empty(shape, d) if value is None else new_full(shape, value, d)
         if memory_format is not None:
             t = make(t._data, strides.formatted(t._layout, format_name(memory_format)), t._version_)
@@ -447,12 +456,14 @@ def _filled(name: str, value: Any) -> Any:
     filled = "whatever was in memory" if value is None else value
     shown = ".shape = torch.Size([2])" if value is None else f" = [{value}., {value}.]"
     make_filled.__doc__ = f"Return a tensor of ``size`` filled with {filled}, of the default dtype or ``dtype``; {name}(2){shown}."
-    sized = public(method=False, name=name)(repeated(make_filled, blank=value is None))
+    sized = public(method=False, name=name)(repeated(make_filled, blank=value is None, sparse=not value))
     public(method=False, name=name + "_like")(_filled_like(name + "_like", make_filled, value))
 
     def new(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
-        if layout is not None:
+        if layout is not None and not (_is_sparse(layout) and not value and not kw):
             strided_only(layout)
+        elif layout is not None and _is_sparse(layout):
+            return sized(*size, dtype=dtype or self._layout.dtype, layout=layout, device=device, requires_grad=requires_grad)
         if kw:
             refuse_keywords(f"Tensor.new_{name}", kw, ("size", "dtype", "layout", "device", "requires_grad", "pin_memory"))
         elif not size:
