@@ -13,6 +13,14 @@ from ..strides import formatted
 from ..tensor import Tensor, wrap
 
 
+def _names(self: Tensor) -> list[str]:
+    """Return the attributes that a tensor has, for `dir`: places that only views fill are none of the others'."""
+    return sorted(name for name in object.__dir__(self) if name not in ("_seen", "_view_kind"))
+
+
+Tensor.__dir__ = _names  # type: ignore[assignment]
+
+
 def _refusing(name: str, error: type[Exception], message: str) -> Any:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise error(f"{name}(): {message}")

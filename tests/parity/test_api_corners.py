@@ -512,3 +512,13 @@ def test_gradients_that_are_asked_for_together():
         "memory of no places": "r = [(p.untyped_storage().nbytes(), p.stride()) for s in ((), (0,), (3,), (2, 3)) for v in (0.0, 1.0) "
                                "for p in [t.nonzero(t.full(s, v))]]",
     }, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_names_that_dir_gives_are_there():
+    check({
+        name: f"x = {made}\nr = [k for k in dir(x) if k != 'imag' and not hasattr(x, k)], 'shape' in dir(x)"
+        for name, made in {
+            "made": "t.ones(2, 2)", "computed": "t.ones(2, requires_grad=True) * 2", "view": "t.ones(3)[1:]", "of a module": "nn.Linear(2, 1).weight",
+        }.items()
+    })  # fmt: skip
