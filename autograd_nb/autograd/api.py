@@ -10,6 +10,7 @@ from ..errors import AutogradError, warn_user
 from ..graph import engine
 from ..graph.node import AccumulateGrad, Nowhere, Output
 from ..ops.core.foreign import asked
+from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full, seed
 from ..tensor import Tensor, edge
 
@@ -287,7 +288,19 @@ def _grad_of_rows(
     from .batching.vmap import vmap
 
     given = () if grad_outputs is None else _tensors(grad_outputs, "grad_outputs", "grad")
+    roots = _tensors(outputs, "outputs", "grad")
+    for i, (out, g) in enumerate(zip(roots, given, strict=False)):
+        if isinstance(out, Tensor) and g is not None and g.shape[1:] != out.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the remaining "
+                f"dimensions are expected to match the shape of corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of "
+                f"{g.shape} and output[{i}] has a shape of {out.shape}."
+            )
     retain = True if retain_graph is None else retain_graph
+    if asked.moving is not None and asked.moving_among((*roots, *given)):  # tangents of gradients are found one by one
+        each_row = zip(*[g.unbind(0) for g in given], strict=True)
+        found = [grad(outputs, inputs, row, retain, create_graph, **options) for row in each_row]
+        return tuple([None if gs[0] is None else OPS["stack"].call(gs) for gs in zip(*found, strict=True)])
     reached: list[bool] = []
 
     def rows(*vectors: Tensor) -> Any:

@@ -400,7 +400,7 @@ def enter_dual_level() -> int:
     context.__enter__()
     _levels.stack.append((depth.now, context))
     _levels.living[depth.now], _levels.given[depth.now] = weakref.WeakValueDictionary(), []
-    asked.moving = _moving_gradients
+    asked.moving, asked.moving_among = _moving_gradients, _has_tangents
     return len(_levels.stack) - 1
 
 

@@ -41,6 +41,8 @@ OTHERS = {
     "    d = fw.make_dual(z, t.complex(V, X)); r = parts(t.autograd.grad((d * d.abs()).real.sum(), [z]))",
     "the tangent's history": "with fw.dual_level():\n    d = fw.make_dual(x, v)\n"
     "    (g,) = t.autograd.grad((d ** 3).sum(), [x], create_graph=True); s = fw.unpack_dual(g).tangent\nr = t.autograd.grad(s.sum(), [x, v])",
+    "rows": "with fw.dual_level():\n    d = fw.make_dual(x, V); r = parts(t.autograd.grad(d ** 3, [x], t.eye(2, dtype=D), is_grads_batched=True))",
+    "rows of another width": "y = x * 2; r = t.autograd.grad(y, [x], t.ones(2, 3, dtype=D), is_grads_batched=True)",
     "no tangent": "with fw.dual_level():\n    d = fw.make_dual(x, V); r = parts(t.autograd.grad((x ** 2).sum(), [x]))",
     "backward keeps no tangent": "with fw.dual_level():\n    (fw.make_dual(x, V) ** 3).sum().backward(); r = parts([x.grad])",
     "a module": "t.manual_seed(0)\nm = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)).double()\nfor p in m.parameters(): p.data.fill_(0.3)\n"
