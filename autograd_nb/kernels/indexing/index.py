@@ -331,16 +331,26 @@ def true_places(mask, out, found):
     found[0] = k
 
 
-def unravel(flat, shape, out):
-    """out[d, k] = coordinate d of flat index k in a tensor of ``shape`` (an int64 array)."""
-    nd = shape.size
-    for k in range(flat.size):
-        rest = flat[k]
-        for e in range(nd):
-            d = nd - 1 - e
-            n = shape[d]
-            out[d * flat.size + k] = rest % n
-            rest //= n
+def unravel(flat, begin, end, shape, out):
+    """out[d, k] = coordinate d of flat index k in a tensor of ``shape`` (an int64 array), for k from ``begin`` to ``end``.
+
+    Only where an index lies in another row than the one before is anything divided.
+    """
+    last = shape.size - 1
+    row = np.empty(shape.size, np.int64)
+    low, high = np.int64(0), np.int64(0)
+    for k in range(begin, end):
+        v = flat[np.uintp(k)]
+        if v < low or v >= high:
+            rest = v // shape[last]
+            low = rest * shape[last]
+            high = low + shape[last]
+            for d in range(last - 1, -1, -1):
+                row[d] = rest % shape[d]
+                rest //= shape[d]
+        for d in range(last):
+            out[np.uintp(d * flat.size + k)] = row[d]
+        out[np.uintp(last * flat.size + k)] = v - low
 
 
 def max_norm_rows(index, width, limit, p, weight):

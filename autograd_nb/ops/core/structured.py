@@ -48,6 +48,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ...codegen.formula.namespace import m
+from ...graph import recurring
 from ...graph.modes import state
 from ...graph.node import Node, Output, finish
 from ...graph.noted import DRAWN, fixed, told
@@ -230,6 +231,7 @@ class Structured:
         self._recordings: dict[tuple[Any, ...], Recording] = {}
         self._recorders: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by the classes of the arguments
         self._known: dict[Any, Known] = {}  # by the first operand's layout
+        recurring.tables.append(self._known)
         self.recipes = Memo()  # of views, see `ops.core.views`
         NAMED[forward.__module__, self.name, self.node_name] = self
 

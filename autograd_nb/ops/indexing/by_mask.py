@@ -130,8 +130,17 @@ def _coordinates(flat: Tensor, sizes: np.ndarray) -> Tensor:
     if k == 1:
         return make(flat._data, layout_of((n, 1), (1, n), dtypes.int64), flat._version_)
     out = make(launch.empty(n * k, _INT), layout_of((n, k), (1, n), dtypes.int64), [0, 0])
-    _unravel(0, flat._data, sizes, out._data)
+    args = (flat._data, 0, n, sizes, out._data)
+    if threads.alone(threads.COPIED * n * k):
+        _unravel(0, *args)
+    else:
+        _unravel.split(0, args, _coordinate_parts)
     return out
+
+
+def _coordinate_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    flat, _, n, sizes, out = args
+    return [(flat, i, j, sizes, out) for i, j in threads.pieces(n, threads.COPIED * out.size)]
 
 
 def _places_in(x: Tensor) -> Tensor:

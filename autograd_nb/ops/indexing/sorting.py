@@ -82,8 +82,17 @@ def _sort_keys(flat: np.ndarray, d: dtypes.dtype, flip: bool) -> np.ndarray:
     """Return uint64 keys that sort as the elements do, or the other way round."""
     _ordered(d, "sorting")
     out = launch.empty(flat.size, _KEY)
-    _keys(d.itemsize, flat.view(f"u{d.itemsize}"), *_key_numbers(d), flip, out)
+    args = (flat.view(f"u{d.itemsize}"), *_key_numbers(d), flip, out)
+    if threads.alone(threads.COPIED * flat.size):
+        _keys(d.itemsize, *args)
+    else:
+        _keys.split(d.itemsize, args, _key_parts)
     return out
+
+
+def _key_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    bits, *numbers, out = args
+    return [(bits[i:j], *numbers, out[i:j]) for i, j in threads.pieces(out.size, threads.COPIED * out.size, threads.ALIGN)]
 
 
 def _key_numbers(d: dtypes.dtype) -> tuple[int, int, int]:
