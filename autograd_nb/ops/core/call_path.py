@@ -284,7 +284,9 @@ class _Known:
     def __init__(self, function: Any, key: str, plan: Callable[..., Any], takes: Sequence[str]):
         self.long, self.memo, self.plan, self.key = repeated(numpy_names(function, everywhere=True)), Memo(), plan, key
         assert not hasattr(function, "__wrapped__")
-        self.names = list(function.__code__.co_varnames[: function.__code__.co_argcount])
+        code = function.__code__
+        self.names = list(code.co_varnames[: code.co_argcount])
+        self.by_name = frozenset(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
         given = function.__defaults__ or ()
         self.defaults = dict(zip(self.names[len(self.names) - len(given) :], given, strict=True))
         self.read = list(takes) or self.names
@@ -324,8 +326,11 @@ class _Known:
 
     def slow(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
         """Return the result of a call with other arguments than the plans know; what is left out may come under another name."""
-        if not options and _OURS.issuperset(map(type, values)):
-            return self.long(*values)
+        if _OURS.issuperset(map(type, values)):
+            if not options:
+                return self.long(*values)
+            if self.by_name.issuperset(options) and _OURS.issuperset(map(type, options.values())):
+                return self.long(*values, **options)
         args, sent = self.sent(self.names, values)
         if foreign_among(args):
             return asked.redefined(self.public, args, sent | options)

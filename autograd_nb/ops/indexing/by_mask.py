@@ -131,7 +131,7 @@ def _coordinates(flat: Tensor, sizes: np.ndarray) -> Tensor:
         return make(flat._data, layout_of((n, 1), (1, n), dtypes.int64), flat._version_)
     out = make(launch.empty(n * k, _INT), layout_of((n, k), (1, n), dtypes.int64), [0, 0])
     args = (flat._data, 0, n, sizes, out._data)
-    if threads.alone(threads.COPIED * n * k):
+    if n * k < threads.WORTH // threads.COPIED or threads.alone(threads.COPIED * n * k):
         _unravel(0, *args)
     else:
         _unravel.split(0, args, _coordinate_parts)

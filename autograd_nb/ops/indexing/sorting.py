@@ -490,7 +490,45 @@ def _unique(input: Tensor, dim: Any, ordered: bool, return_inverse: bool, return
     return (values, counts) if return_counts else values
 
 
+def _plan_unique(checked: bool, input: Any, sorted: Any, return_inverse: Any, return_counts: Any, dim: Any) -> tuple[Any, ...] | None:
+    layout = input._layout
+    n, d = layout.size, layout.dtype
+    if not checked or dim is not None or input.requires_grad or not layout.contiguous or not n or d.is_half or not threads.alone(FOUND * n):
+        return None
+    find, numbers = _ordering(layout_of((n,), None, d))
+    take = TAKE.entry(d.carrier, 1, n, 1, 1, input._data, np.zeros(1, _INT), np.empty(1, d.carrier))
+    kernels = _keys.entry(d.itemsize), find.entry(0), _runs.entry(d.carrier), take
+    return None if None in kernels else (*kernels, _key_numbers(d), (n, *numbers[1:]), layout, f"u{d.itemsize}" if compilation.disabled() else "")
+
+
+def _run_unique(plan: tuple[Any, ...], input: Any, sorted: Any, return_inverse: Any, return_counts: Any, dim: Any) -> Any:
+    """Do what `unique` does by its four kernels: keys of the elements, their order, groups of equal ones, the values of those."""
+    keys, find, runs, take, key_numbers, numbers, layout, bits = plan
+    data, n = input._data, layout.size
+    if data.size != n:
+        data = data[:n]
+    key, order, inverse, counts, first = (launch.empty(n, kind) for kind in (_KEY, _INT, _INT, _INT, _INT))
+    found = np.empty(1, _INT)
+    keys(data.view(bits) if bits else data, *key_numbers, False, key)
+    find(key, *numbers, order)
+    runs(data, order, 1, inverse, counts, first, found)
+    g = found.item()
+    chosen = launch.empty(g, layout.dtype.carrier)
+    take(1, n, 1, g, data, first, chosen)
+    values = make(chosen, layout_of((g,), None, layout.dtype), [0, 0])
+    results = [values]
+    if return_inverse:
+        results.append(make(inverse, layout_of(layout.shape, None, dtypes.int64), [0, 0]))
+    if return_counts:
+        results.append(make(counts[:g].copy(), layout_of((g,), None, dtypes.int64), [0, 0]))
+    if state.inference:
+        for t in results:
+            mark_inference(t)
+    return tuple(results) if len(results) > 1 else values
+
+
 @public()
+@known("input._layout, input._rg, sorted, return_inverse, return_counts, dim", _plan_unique, _run_unique)
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim: int | None = None):
     """Return the distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs.
 

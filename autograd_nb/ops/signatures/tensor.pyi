@@ -50,6 +50,9 @@ class TensorMethods:
 
     def __delitem__(self, index: Any) -> None: ...
 
+    def __dir__(self) -> list[_str]:
+        """Return the attributes that a tensor has, for `dir`: places that only views fill are none of the others'."""
+
     def __div__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __dlpack__(
