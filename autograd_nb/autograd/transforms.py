@@ -117,14 +117,14 @@ class _Trace:
             result, self.aux = result
         self.result = result
         outputs, self.out_spec = tree_flatten(result)
+        if all(t is None for t in outputs) and name.startswith(("jvp", "vjp", "jac")):
+            name = "jvp(f, primals, tangents)" if forward else "vjp(f, *primals)"
+            raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = {outputs})")
         for t in outputs:
             if not isinstance(t, Tensor):
                 if name.startswith("grad"):
                     raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(t)}")
                 raise RuntimeError(f"{name}: expected f(*args) to return only tensors, got unsupported type {type(t)}")
-        if not outputs and name.startswith(("jvp", "vjp", "jac")):
-            name = "jvp(f, primals, tangents)" if forward else "vjp(f, *primals)"
-            raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = [])")
         self.outputs = [_peel(t, self.base) for t in outputs]
         if not forward:
             refuse_captured(outputs, name)

@@ -410,7 +410,7 @@ def test_a_mapped_tensor_cannot_grow() -> None:
 
 
 @pytest.mark.parametrize("way", ["jvp", "vjp", "jacfwd", "jacrev"])
-@pytest.mark.parametrize("made", [lambda x: (), lambda x: [], lambda x: x.unbind(0)])
+@pytest.mark.parametrize("made", [lambda x: (), lambda x: [], lambda x: None, lambda x: x.unbind(0)])
 def test_functions_of_no_outputs_are_refused(way: str, made: Any) -> None:
     for lib in (torch, ag):
         x, transform = lib.zeros(0, 2), getattr(lib.func, way)
