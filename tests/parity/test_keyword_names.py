@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -94,3 +95,29 @@ def test_own_names_of_functions_methods_and_aliases(name):
                 except Unsupported:
                     continue
                 assert taken(partial(mine, *here[0]), here[1]) is not False, f"{spelling}({', '.join(given)}) is PyTorch's, and refused here"
+
+
+def along(library: Any, function: Any, word: str, value: Any) -> Any:
+    """What an op gives along a dim of a matrix: all its numbers, or None where it refuses."""
+    x = library.arange(6.0).view(2, 3) + 1
+    try:
+        found = function(x, **{word: library.tensor(value)})
+    except (TypeError, RuntimeError, IndexError, ValueError):
+        return None
+    return [np.array(t.tolist()) for t in (found if isinstance(found, (tuple, list)) else [found])]
+
+
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if not outside(op.name)])
+def test_a_dim_by_name_may_be_a_tensor(name):
+    """One without dims stands for a number, also where a tensor by place is another operand, as that of `max` is."""
+    for theirs, mine in zip(places(torch, name), places(ag, name), strict=True):
+        for word in ("dim", "axis"):
+            for value in (1, 1.5, [0, 1]):
+                expected = None if theirs is None else along(torch, theirs, word, value)
+                if expected is not None and mine is not None:
+                    given = along(ag, mine, word, value)
+                    assert given is not None, (word, value)
+                    for a, b in zip(given, expected, strict=True):
+                        np.testing.assert_allclose(a, b, rtol=1e-5, err_msg=f"{word}={value}")
+                elif value != 1 and name in ("max", "min"):
+                    assert along(ag, mine, word, value) is None

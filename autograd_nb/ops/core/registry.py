@@ -142,6 +142,13 @@ def own_names(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[
     return {renamed.get(name, name): value for name, value in options.items()}
 
 
+def _as_dim(t: Tensor, name: str) -> int:
+    """Return the dim that a tensor stands for. TypeError where it stands for none."""
+    if t.ndim or t.dtype.category != 1:
+        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, dim=Tensor): a dim is a whole number, not {t}")
+    return int(t)
+
+
 def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None, name: str = "", everywhere: bool = False) -> Callable[..., Any]:
     """Return the function, taking NumPy's names of its arguments (``axis`` for ``dim``), and refusing ``flags`` that are none.
 
@@ -157,6 +164,7 @@ def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None
     renamed = _aliases(name, parameters)
     if not renamed and not flags:
         return call
+    extreme = name in ("max", "min")
     named, first, names = call.__name__.removeprefix("_f_"), min(flags.values(), default=sys.maxsize), frozenset(renamed)
 
     @wraps(call)
@@ -166,6 +174,8 @@ def numpy_names(call: Callable[..., Any], flags: Mapping[str, int] | None = None
                 for alias in names.intersection(options):
                     if renamed[alias] not in options:
                         options[renamed[alias]] = options.pop(alias)
+            if extreme and isinstance(options.get("dim"), Tensor):  # (by place it is another operand)
+                options["dim"] = _as_dim(options["dim"], named)
             for flag in flags.keys() & options.keys():
                 bool_argument(options[flag], named, flag)
         if len(args) > first:
