@@ -197,6 +197,7 @@ class Notes:
         self.bytes: int = 0  # and how much that is
         self.lines: list[tuple[Any, list[Any]]] = []  # (entry point, arguments)
         self.written: set[int] = set()
+        self.constants: dict[int, np.ndarray] = {}  # memory of numbers that Python has written, the same each time
         self.draws: list[tuple[Seed, Turn]] = []  # those that a repetition makes too
         self.why: str = ""
 
@@ -223,6 +224,10 @@ class Notes:
         if slot is not None:
             return Place(slot, a, a, 0, writes)
         whole = root(a)
+        if id(whole) in self.constants:
+            if writes:
+                raise Unfit("numbers of Python's that are written over")
+            self.own[id(whole)] = whole
         among = self.shared.get(id(whole))
         if among is not None:
             if len(among) > 1:
@@ -254,8 +259,13 @@ class Notes:
     def unfit(self, *_: Any) -> Any:
         self.why = self.why or "values that Python looks at"
 
+    def constant(self, array: np.ndarray) -> None:
+        whole = root(array)
+        if id(whole) in self.shared or id(whole) in self.written:
+            self.unfit()
+        self.constants[id(whole)] = whole
+
     escapes: Callable[..., Any] = unfit
-    constant: Callable[..., Any] = unfit
     draw: Callable[..., Any] = unfit
     problem: Callable[..., Any] = unfit
 

@@ -55,6 +55,17 @@ def test_a_training_loop_goes_on_as_without(monkeypatch):
     assert sum(known) >= 2  # with gradients that are made, and that are added to
 
 
+@pytest.mark.parametrize("reduce", ["amax", "mean", "sum"])
+def test_rules_that_use_numbers_are_replayed(reduce):
+    """Zeros, ones and counts that a rule makes are the same each time."""
+    a, b, index = leaf(4, 3), leaf(2, 3, seed=1), torch.tensor([[0, 1, 2], [1, 1, 3]])
+    with at_once() as answers:
+        found = [torch.autograd.grad(a.scatter_reduce(0, index, b, reduce).sum(), [a, b]) for _ in range(4)]
+    assert answers[-1]
+    for grads in found[1:]:
+        assert all(torch.equal(x, y) and x.data_ptr() != y.data_ptr() for x, y in zip(grads, found[0], strict=True))
+
+
 def test_what_differs_is_not_replayed():
     a, b = leaf(3, 4), leaf(3, 4, seed=1)
     frozen = leaf(3, 4).requires_grad_(False)

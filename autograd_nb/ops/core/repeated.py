@@ -116,17 +116,7 @@ def _refreshed(view: Tensor) -> None:
 
 
 class _Calls(Notes):
-    """The observer of a call, which repeats the checks of values. ``constants``: memory of numbers that Python has written, the same each time."""
-
-    def __init__(self, arrays: Sequence[np.ndarray]):
-        super().__init__(arrays)
-        self.constants: dict[int, np.ndarray] = {}
-
-    def constant(self, array: np.ndarray) -> None:  # type: ignore[override]
-        whole = noted.root(array)
-        if id(whole) in self.shared or id(whole) in self.written:
-            self.unfit()
-        self.constants[id(whole)] = whole
+    """The observer of a call, which repeats the checks of values."""
 
     def holds(self, array: np.ndarray, within: tuple[int, int, int, int]) -> bool | None:
         """Return whether an element is within bounds, which repetitions ask again; None where it is not, or something was drawn before."""
@@ -141,14 +131,6 @@ class _Calls(Notes):
         seed, call = noted.Seed(key[0]), noted.Turn(key[1])
         self.draws.append((seed, call))
         return seed, call
-
-    def place(self, a: np.ndarray, writes: bool) -> noted.Place:
-        whole = noted.root(a)
-        if id(whole) in self.constants:
-            if writes:
-                raise Unfit("numbers of Python's that are written over")
-            self.own[id(whole)] = whole
-        return super().place(a, writes)
 
     def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: Any = ()) -> None:
         function(*arrays)
