@@ -312,6 +312,7 @@ def copy_(s: Any, source: Any, non_blocking: bool = False) -> Any:
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type and src type of two layouts; use .to_dense()")
     if s.shape != source.shape:
         raise RuntimeError(f"copy_(): sizes {list(s.shape)} and {list(source.shape)} of sparse tensors differ")
+    source = coalesced(source) if state.grad and source.requires_grad else bare(source)  # (the gradient of a place counts once)
     return _overwritten(s, like(source, values_of(source).to(s.dtype).clone()))
 
 

@@ -128,6 +128,21 @@ def test_gradients_are_pytorchs(program, leaf):
     assert same(*found), found
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", GRADIENTS)
+def test_gradients_of_places_that_are_there_twice(program):
+    """The leaf is not coalesced: its gradient is that of the sum, and counts once for a place."""
+    found = []
+    for lib in (ours, torch):
+        env = names(lib)
+        s = lib.sparse_coo_tensor([[0, 1, 1, 1], [2, 0, 2, 0]], [3.0, 4.0, 5.0, 6.0], (2, 3)).requires_grad_()
+        env.update(s=s, h3=lib.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]]))
+        (eval(GRADIENTS[program], env) ** 2).sum().backward()
+        g = s.grad.to_dense() if s.grad.is_sparse else s.grad
+        found.append(flat(g * lib.tensor([[0.0, 0.0, 1.0], [1.0, 0.0, 1.0]])))  # PyTorch's is dense in places
+    assert same(*found), found
+
+
 ERRORS = [
     "torch.sparse_coo_tensor([0], [1.], (3,))", "torch.sparse_coo_tensor(I, V, (2, 3, 4))", "s.values()", "s.indices()", "w.coalesce()", "w.values()",
     "w.crow_indices()", "s.crow_indices()", "s.numpy()", "s.mm(h)", "s + x", "torch.linalg.svd(s)", "s.view(3, 2)", "torch.fft.fft(s)", "s.cumsum(0)", "s / x",
