@@ -372,18 +372,18 @@ HOPELESS = 1 << 3  #: times as many calls as before the first was noted, after w
 class Repeated(Known):
     """One keeps what is known of a public function's calls with a first operand of one layout, by which it stands in ``table``."""
 
-    __slots__ = ("layout", "table")
-    layout: Layout
-    table: dict[Layout, Any]
+    __slots__ = ("key", "table")
+    key: Any
+    table: dict[Any, Any]
 
-    def __init__(self, table: dict[Layout, Any], layout: Layout):
+    def __init__(self, table: dict[Any, Any], key: Any):
         super().__init__()
-        self.table, self.layout = table, layout
+        self.table, self.key = table, key
 
     def note(self, forward: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         out = super().note(forward, args, options)
         if not self.replays and self.due > HOPELESS * recurring.FIRST:
-            self.table[self.layout] = None
+            self.table[self.key] = None
         return out
 
     def noted(self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
@@ -421,7 +421,7 @@ _QUICK = {
 _ALONE = _VIEWS | _QUICK
 
 
-def _thin(table: dict[Layout, Any]) -> None:
+def _thin(table: dict[Any, Any]) -> None:
     """Make room in a table: layouts that were seen once go, as in a program whose shapes are ever new; all where that is not enough."""
     for layout in [layout for layout, known in table.items() if not known]:
         del table[layout]
@@ -438,30 +438,32 @@ def repeatable(name: str, function: Callable[..., Any], module: str) -> bool:
 
 def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a public function: calls that recur are repeated, and the function itself is not called."""
-    table: dict[Layout, Repeated | bool | None] = {}  # False: seen once; None: left alone
+    table: dict[Any, Repeated | bool | None] = {}  # by the first operand's layout, and the text before it; False: seen once; None: left alone
 
     def call(*args: Any, **options: Any) -> Any:
         try:
             a = args[0]
             kind = a.__class__
             if kind is list or kind is tuple:
-                a = a[0]
+                key = layout = a[0]._layout
             elif kind is str:  # einsum's
-                a = args[1]
-            layout = a._layout
-            known = table[layout]
+                layout = args[1]._layout
+                key = a, layout
+            else:
+                key = layout = a._layout
+            known = table[key]
         except KeyError:
             known = None
             if layout.__class__ is Layout:
                 if len(table) >= LAYOUTS:
                     _thin(table)
-                table[layout] = False if layout.size <= ELEMENTS else None
+                table[key] = False if layout.size <= ELEMENTS else None
         except (AttributeError, IndexError, TypeError):
             known = None
         try:
             if not known or launch._observing or Overrides.standing or state.inference:
                 if known is False:
-                    table[layout] = Repeated(table, layout)
+                    table[key] = Repeated(table, key)
                 return function(*args, **options)
             last = known.last  # type: ignore[union-attr]
             out = last(args, options)
