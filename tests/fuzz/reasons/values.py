@@ -41,6 +41,12 @@ VALUES = (
         lambda c: c.kind == "strides" and _ORDERS.search(c.statement),
     ),
     Explained(
+        "lines of one element",
+        "Whether a batch of lines of one element looks like channels last to PyTorch depends on a dim that its pools add.",
+        lambda c: c.kind == "strides" and (of := re.search(r"adaptive_avg_pool1d\((v\d+),", c.statement))
+        and getattr(c.known.get(of[1]), "shape", (0,))[-1:] == (1,),
+    ),
+    Explained(
         "half precision that PyTorch lacks",
         "Special functions are formulas here, which are compiled for every precision; so are distances and weights of interpolations.",
         lambda c: c.kind == "not refused" and (
