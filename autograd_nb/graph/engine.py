@@ -18,7 +18,7 @@ from ..overriding import overridable, whole
 from . import ownership, recurring
 from .modes import state
 from .nested import DEEP, elsewhere
-from .node import NODES, ONE_NODE, Node, Nowhere, Output, consumed_error, here, modified_error, written
+from .node import NODES, ONE_NODE, Node, Nowhere, Output, consumed_error, here, keeps, modified_error, written
 from .ownership import handed, share
 
 _by_age = attrgetter("seq")
@@ -349,7 +349,7 @@ def _walker(targeted: bool, reuse: bool) -> Callable[..., None]:
             "else:",
             *["    " + line for line in loop("e is not None and value is not None")],
         ]
-    consumed = [f"if consumer is not None{' and (node.versions or node.saved)' if reuse else ''}:", "    node.consumed = consumer", "    node.saved = None"]
+    consumed = [f"if consumer is not None{' and keeps(node)' if reuse else ''}:", "    node.consumed = consumer", "    node.saved = None"]
     lines = [
         "pending, finals, add_to = work.pending, work.finals, work.add",
         "take = pending.pop",
@@ -379,7 +379,7 @@ def _walker(targeted: bool, reuse: bool) -> Callable[..., None]:
         "            hooked = hooked or leaf._leaf_hook_set is not None",
     ]
     parameters = "work, nodes, fast, consumer, create_graph" + (", running" if targeted else "")
-    return written("walk", parameters, lines, __file__, unchanged=_unchanged)  # type: ignore[no-any-return]
+    return written("walk", parameters, lines, __file__, unchanged=_unchanged, keeps=keeps)  # type: ignore[no-any-return]
 
 
 #: (to leaves, to targets) by whether nodes that saved nothing stay as they are

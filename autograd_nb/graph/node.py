@@ -442,6 +442,15 @@ finish = written("finish", "node, depth=2", finishing("node", "depth"), **FINISH
 # ----------------------------------------------------------------------------------------------------- errors
 
 
+#: ops whose numbers, by which they weigh a sum, are no tensors in PyTorch's nodes, as those of a product are
+_WEIGHED = frozenset(["AddBackward0", "SubBackward0", "LerpBackward0"])
+
+
+def keeps(node: Node) -> bool:
+    """Return whether a node has saved what a pass frees, so that it cannot run again."""
+    return bool(node.versions) or (bool(node.saved) and node.name() not in _WEIGHED)
+
+
 def consumed_error(node: Node) -> ConsumedGraphError:
     again = "" if node.versions else " This node saved nothing: autograd.set_graph_reuse('torch') lets such nodes run again, as PyTorch does."
     return ConsumedGraphError(

@@ -26,7 +26,7 @@ from ..config import settings, threads_changed
 from ..overriding import Overrides
 from . import ownership
 from .modes import state
-from .node import Node, Output
+from .node import Node, Output, keeps
 from .noted import Checks, Notes, Replays, Text, Unfit, observed
 
 #: passes from one kind of root before one is noted (0: none is), and as many others before another; more where that was of no use
@@ -339,6 +339,6 @@ def _returned(text: Text, found: Sequence[Any]) -> list[str]:
 def _consume(nodes: Sequence[Node], consumer: Any) -> None:
     reuse = settings.reuse
     for node in nodes:
-        if not reuse or node.versions or node.saved:
+        if not reuse or keeps(node):
             node.consumed = consumer
             node.saved = None

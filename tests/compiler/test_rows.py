@@ -224,3 +224,18 @@ def test_what_is_filled_stands_among_rows():
         w.grad = None
         torch.testing.assert_close(step(x), x.std())
         assert w.grad.tolist() == [0] * 33
+
+
+@pytest.mark.parametrize("combine", ["maximum", "mul", "add", "hypot"])
+@pytest.mark.parametrize("flat", ["round", "floor", "sign"])
+def test_numbers_of_rows_and_of_elements_are_not_one(flat, combine):
+    """A derivative that is a number has one formula for a value of the row and for one of an element, and is yet two values."""
+
+    def step(x, b):
+        return getattr(torch, combine)(getattr(x, flat)() + x, getattr(x - b, flat)())
+
+    def round_alone(x, b):
+        return getattr(torch, combine)(getattr(x, flat)(), getattr(x - b, flat)())
+
+    for function in (step, round_alone):
+        compiled(backward_of(function), torch.linspace(-2, 2, 5).reshape(5, 1), torch.linspace(-1, 1, 6))

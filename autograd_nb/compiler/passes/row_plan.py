@@ -61,7 +61,7 @@ class Plan:
         trace = Trace(literals)
         result = replay([made], {p: trace.input(p, given[p]) for p in used}, trace)[0]
         constants, lines = trace.lines([result])
-        key = (constants, tuple(lines), result.name, fold)
+        key = (constants, tuple(lines), result.name, fold, tuple(used))  # (a number is one of elements or of rows by what it is beside)
         name = self._known.get(key)
         if name is None:
             name = self._known[key] = f"v{len(self.values)}"
