@@ -188,7 +188,8 @@ REUSED = [
         "x.sort()[0]", "x.diagonal()",
     "x.unbind()[0]", "x.split(1)[1]", "x.permute(1, 0)", "x.sigmoid()", "x.abs()", "x.reshape(-1)", "x.masked_fill(x > 0, 0.0)", "x.squeeze()",
         "x.unfold(1, 2, 1)",
-    "t.add(x, x, alpha=2)", "t.sub(x, x.detach(), alpha=0.5)", "x.add(x, alpha=3)", "t.lerp(x, x + 1, 0.4)", "t.lerp(x, x.detach(), 0.4)", "t.rsub(x, x, alpha=2)",
+    "t.add(x, x, alpha=2)", "t.sub(x, x.detach(), alpha=0.5)", "x.add(x, alpha=3)", "t.lerp(x, x + 1, 0.4)", "t.lerp(x, x.detach(), 0.4)",
+    "t.rsub(x, x, alpha=2)",
     "t.lerp(x, x + 1, x.detach())", "x * 0.5", "x / 2", "t.add(x, 2, alpha=3)",
 ]  # fmt: skip
 
