@@ -7,7 +7,7 @@ import importlib.machinery
 import importlib.util
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ContextDecorator, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -47,8 +47,12 @@ _standing: dict[tuple[str, str], Any] = {}  # what has been made, by module and 
 NOT_THERE: object = object()
 
 
+class _Nothing(ContextDecorator, nullcontext):
+    """A context, or a decorator, in which nothing changes."""
+
+
 def _sets(*args: Any, **kwargs: Any) -> Any:
-    return nullcontext()
+    return _Nothing()
 
 
 def made(name: str, answer: Answer, module: str) -> Any:
@@ -71,7 +75,9 @@ def made(name: str, answer: Answer, module: str) -> Any:
             def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
                 _refuses(refusal)()
 
-            return type(name, (), {**{v: v for v in values.split()}, "__init__": refuse, "__module__": module, "__doc__": text})
+            # (a subclass that is used as a context may not have asked for the other)
+            asked = dict.fromkeys(("__init__", "__enter__", "__exit__"), refuse)
+            return type(name, (), {**{v: v for v in values.split()}, **asked, "__module__": module, "__doc__": text})
         case Returns(doc):
             return _function(name, module, lambda *args, **kwargs: _returns(*args, **kwargs), doc)
         case Sets():

@@ -226,6 +226,19 @@ _OUT = (
     "linalg_ldl_factor linalg_lstsq linalg_lu_factor_ex linalg_lu_factor linalg_lu linalg_qr linalg_slogdet linalg_solve_ex linalg_svd lu_unpack "
     "max median min mode nanmedian qr slogdet sort svd topk triangular_solve"
 )
+_OBSERVERS: dict[str, Answer] = {
+    **each(NoClass(_QUANTIZED), "MovingAverageMinMaxObserver MovingAveragePerChannelMinMaxObserver NoopObserver PerChannelMinMaxObserver"),
+    **each(NoClass(_QUANTIZED), "PlaceholderObserver RecordingObserver"),
+    **each(_QUANTIZED, "default_debug_observer default_dynamic_quant_observer default_float_qparams_observer default_histogram_observer"),
+    **each(_QUANTIZED, "default_observer default_per_channel_weight_observer default_placeholder_observer default_weight_observer"),
+    **each(_QUANTIZED, "get_observer_state_dict load_observer_state_dict"),
+}
+_QCONFIGS: dict[str, Answer] = {
+    **each(NoClass(_QUANTIZED), "QConfig QConfigDynamic"), "QConfigAny": Value(Any),
+    **each(_QUANTIZED, "default_activation_only_qconfig default_debug_qconfig default_dynamic_qconfig default_per_channel_qconfig default_qat_qconfig"),
+    **each(_QUANTIZED, "default_qat_qconfig_v2 default_qconfig default_weight_only_qconfig float16_dynamic_qconfig float16_static_qconfig"),
+    **each(_QUANTIZED, "float_qparams_weight_only_qconfig get_default_qat_qconfig get_default_qconfig per_channel_dynamic_qconfig qconfig_equals"),
+}
 _UPDATES = ["adam", "adamw", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "rprop", "asgd", "sgd"]
 #: PyTorch's module -> its names that mean something here
 MEANT: dict[str, dict[str, Answer]] = {
@@ -271,7 +284,9 @@ MEANT: dict[str, dict[str, Answer]] = {
     "utils.data._utils": {"HAS_NUMPY": Value(True), "IS_WINDOWS": Value(False), "MP_STATUS_CHECK_INTERVAL": Value(5.0), "python_exit_status": Value(False)},
     "return_types": {f"{name}_out": At(f"return_types:{name}") for name in _OUT.split()},
     "cuda.memory": _at("cuda", _MEMORY), "cuda.streams": _at("cuda", "Stream Event"), "cuda.graphs": _at("cuda", "CUDAGraph graph"),
-    "quantization.observer": _at("quantization", "ObserverBase MinMaxObserver HistogramObserver"),
+    "quantization.observer": {**_at("quantization", "ObserverBase MinMaxObserver HistogramObserver"), **_OBSERVERS},
+    "quantization.qconfig": _QCONFIGS, "ao.quantization.qconfig": _QCONFIGS,
+    "ao.quantization.observer": {**_at("ao.quantization", "ObserverBase MinMaxObserver HistogramObserver"), **_OBSERVERS},
     "onnx.errors": _at("onnx", "OnnxExporterError"), "compiler.config": each(Value(False), "force_disable_caches dynamic_sources"),
     "cuda": {"has_half": Value(True), "has_magma": Value(False)},
 }  # fmt: skip
@@ -282,7 +297,9 @@ MODULES: dict[str, str] = {
         "graphs", "jiterator", "memory", "nccl", "streams", "tunable")},
     "mps.profiler": "Apple's profiler, which is not here.", "xpu.streams": "Streams of Intel's GPUs, which are not here.",
     "onnx.errors": "Errors of PyTorch's exporter.", "onnx.ops": "ONNX's ops in programs, which are not here.",
-    "quantization.observer": "Observers of ranges, which are not here.", "compiler.config": "Switches of PyTorch's compiler, without effect.",
+    **{f"{home}.{name}": f"{what}, which are not here." for home in ("quantization", "ao.quantization") for name, what in (
+        ("observer", "Observers of ranges"), ("qconfig", "Settings of quantization"))},
+    "compiler.config": "Switches of PyTorch's compiler, without effect.",
     "nn.attention.bias": "Masks of attention that begin in a corner.", "optim._functional": "Updates of optimizers as functions.",
     "utils.module_tracker": "Which modules are running.", "utils.mobile_optimizer": "Programs for phones, which are not here.",
     "utils.deterministic": "A switch of new memory: it can be set, and has no effect.", "utils.backend_registration": "Other devices, which are not here.",
