@@ -193,3 +193,18 @@ def test_an_output_that_is_an_operand_keeps_its_shape():
                 found.append(f"{name}({call}) of {a} and {b}: {mine!r} instead of {theirs!r}")
     assert not found, f"{len(found)} differ:\n" + "\n".join(found[:20])
     assert refused > 300
+
+
+@pytest.mark.parity
+def test_new_tensors_written_into_one_that_is_there():
+    """What is said of a new tensor beside ``out``: its grad, its dtype, its layout."""
+    calls = {
+        "zeros": "3", "ones": "3", "empty": "3", "full": "(3,), 1.0", "rand": "3", "randn": "3", "arange": "3", "linspace": "0, 1, 3", "logspace": "0, 1, 3",
+        "randint": "0, 3, (3,)", "randperm": "3", "range": "0, 2", "eye": "3",
+    }  # fmt: skip
+    said = ("requires_grad=True", "requires_grad=False", "dtype=t.int64", "dtype=t.float32", "layout=t.strided", "layout=t.sparse_coo", "device='cpu'")
+    check({
+        f"{name}; {option}": f"out = t.zeros({'3, 3' if name == 'eye' else 3})\nr = t.{name}({args}, out=out, {option}).requires_grad, out.requires_grad"
+        for name, args in calls.items() for option in said
+    })  # fmt: skip
+    check({"zeros on meta": "t.zeros(3, out=t.zeros(3), device='meta')", "empty on meta": "t.empty(3, out=t.zeros(3), device='meta')"})

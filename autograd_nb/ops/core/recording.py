@@ -453,6 +453,12 @@ def store(
     return out.copy_(value)
 
 
+def store_new(out: Tensor, value: Tensor, name: str, requires_grad: Any = False) -> Tensor:
+    """Put a tensor that is made of nothing but numbers into ``out``, which requires grad from then on where that is asked for."""
+    found = store(out, value, name)
+    return found.requires_grad_() if requires_grad else found
+
+
 def store_each(outs: Any, values: Sequence[Tensor], name: str, reads: tuple[Any, ...] = (), into: bool = False) -> list[Tensor]:
     """Return `store` for an op of several results: nothing is written where one of them is refused.
 

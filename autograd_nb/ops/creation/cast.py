@@ -302,6 +302,11 @@ def is_meta(value: Any) -> bool:
     return False
 
 
+def is_sparse(layout: Any) -> bool:
+    """Return whether a layout is one of those of sparse tensors that are here."""
+    return str(layout) in ("torch.sparse_coo", "torch.sparse_csr")
+
+
 def strided_only(layout: Any) -> None:
     """Refuse a ``layout`` that is not `strided`, where a tensor is made: TypeError for what is no layout."""
     if type(layout).__name__ != "layout":

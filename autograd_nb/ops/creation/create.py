@@ -28,7 +28,7 @@ from ..core.recording import check_output, fit_output, made_in, mark_inference
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from . import nested
-from .cast import as_device, cast, format_name, is_meta, placed, strided_only
+from .cast import as_device, cast, format_name, is_meta, is_sparse, placed, strided_only
 
 _dtype = dtype
 
@@ -349,15 +349,10 @@ def _keep_pattern(memo: Memo, key: tuple[Any, ...], t: Tensor, blank: bool) -> N
         memo.remember(key, (layout, pattern), 1 + bytes_ // 256 if pattern is not None else 1)
 
 
-def _is_sparse(layout: Any) -> bool:
-    return str(layout) in ("torch.sparse_coo", "torch.sparse_csr")
-
-
 def repeated(function: Callable[..., Tensor], blank: bool = False, sparse: bool = False) -> Callable[..., Tensor]:
     """Decorator of a function that makes tensors of nothing but its arguments: what is small is made once, and copied then.
 
-    Not so while launches are observed: a captured program must make it anew. ``blank``: the contents do not matter.
-    ``sparse``: the function knows sparse layouts.
+    Not so while launches are observed: a captured program makes it anew. ``blank``: contents do not matter; ``sparse``: layouts may be sparse.
     """
     memo = Memo()
 
@@ -378,7 +373,7 @@ def repeated(function: Callable[..., Tensor], blank: bool = False, sparse: bool 
             "        _strided_only(options['layout'])",
             "    return _function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)",
         ],
-        function=function, **_COPY_NAMES, _function=function, _miss=miss, _strided_only=strided_only, _sparse=sparse, _is_sparse=_is_sparse,
+        function=function, **_COPY_NAMES, _function=function, _miss=miss, _strided_only=strided_only, _sparse=sparse, _is_sparse=is_sparse,
     )  # fmt: skip
 
 
@@ -397,7 +392,7 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
     memo = Memo()
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
-        if layout is not None and value == 0 and _is_sparse(layout):
+        if layout is not None and value == 0 and is_sparse(layout):
             return make_filled(input.shape, dtype=dtype or input.dtype, layout=layout, device=device, requires_grad=requires_grad)
         if layout is not None:
             strided_only(layout)
@@ -443,9 +438,11 @@ def _filled(name: str, value: Any) -> Any:
         shape = as_shape(args, op=name)
         check_sizes(shape)
         if out is not None:
+            if (layout is not None and is_sparse(layout)) or (device is not None and is_meta(device)):
+                raise RuntimeError(f"{name}(): layout or device (layout={layout}, device={device}) does not match that of out")
             return _filled_output(out, shape, value, dtype, name, requires_grad)
         d = _options(dtype, device)
-        if layout is not None and _is_sparse(layout):
+        if layout is not None and is_sparse(layout):
             return asked.sparse_zeros(shape, d, layout, requires_grad)
         t = new_empty(shape, d) if value is None else new_full(shape, value, d)
         if memory_format is not None:
@@ -460,9 +457,9 @@ def _filled(name: str, value: Any) -> Any:
     public(method=False, name=name + "_like")(_filled_like(name + "_like", make_filled, value))
 
     def new(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
-        if layout is not None and not (_is_sparse(layout) and not value and not kw):
+        if layout is not None and not (is_sparse(layout) and not value and not kw):
             strided_only(layout)
-        elif layout is not None and _is_sparse(layout):
+        elif layout is not None and is_sparse(layout):
             return sized(*size, dtype=dtype or self._layout.dtype, layout=layout, device=device, requires_grad=requires_grad)
         if kw:
             refuse_keywords(f"Tensor.new_{name}", kw, ("size", "dtype", "layout", "device", "requires_grad", "pin_memory"))

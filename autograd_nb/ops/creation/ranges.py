@@ -15,7 +15,7 @@ from ...shapes import as_int, check_sizes
 from ...tensor import Tensor
 from ..core.call_path import planned
 from ..core.numbers import number_argument, number_as
-from ..core.recording import made_in, not_for_barebone, store
+from ..core.recording import made_in, not_for_barebone, store_new
 from ..core.registry import OPS, public
 from .cast import cast, placed
 from .create import _finish, _options, new_empty, new_full, repeated
@@ -42,11 +42,11 @@ def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, 
     return t
 
 
-def _stored_in_order(out: Tensor, values: Tensor, name: str) -> Tensor:
+def _stored_in_order(out: Tensor, values: Tensor, name: str, requires_grad: bool) -> Tensor:
     """Put a row of values into ``out``, which keeps its shape if it has as many elements."""
     if isinstance(out, Tensor) and out._layout.size == values._layout.size:
         values = values.reshape(out.shape)
-    return store(out, values, name)
+    return store_new(out, values, name, requires_grad)
 
 
 @public(method=False)
@@ -102,7 +102,7 @@ def arange(
             f"({int(n)},).",
         )
         OPS["resize_"].call(out, int(n))
-    return _stored_in_order(out, t, "arange")
+    return _stored_in_order(out, t, "arange", requires_grad)
 
 
 @public(method=False)
@@ -119,7 +119,7 @@ def linspace(
         d = _options(dtype, device, default=dtypes.get_default_dtype().to_complex())
         re, im = (linspace(a, b, n, dtype=d.to_real()) for a, b in ((start.real, end.real), (start.imag, end.imag)))
         t = cast(OPS["complex"].call(re, im), d)
-        return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
+        return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace", requires_grad)
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative (steps={steps})")
     d = _options(dtype, device)
@@ -131,7 +131,7 @@ def linspace(
         first, last = number(start), number(end)
         step = (last - first) / number(n - 1) if n > 1 else 0.0
     t = _ramp(n, float(first), float(step), d, half=max(n // 2, 1), stop=float(last))
-    return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
+    return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace", requires_grad)
 
 
 def _not_of_bool(d: dtype, n: int, name: str) -> None:
@@ -169,7 +169,7 @@ def logspace(
     if wide is dtypes.complex128 and dtype is None:
         d = d.to_complex()
     t = cast(number_argument(base, "logspace", "base") ** linspace(start, end, steps, dtype=wide), d)
-    return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "logspace")
+    return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "logspace", requires_grad)
 
 
 @public(method=False)
@@ -188,4 +188,4 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     if t._layout.size:
         t.diagonal().fill_(1)
     t._version_[0] = 0
-    return _finish(t, requires_grad) if out is None else store(out, t, "eye")
+    return _finish(t, requires_grad) if out is None else store_new(out, t, "eye", requires_grad)

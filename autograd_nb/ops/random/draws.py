@@ -29,7 +29,7 @@ from ..core.call_path import planned, shortcut, written_lines
 from ..core.history import check_inplace
 from ..core.memo import Memo, ordinary
 from ..core.numbers import float_argument
-from ..core.recording import made_in, not_for_barebone, store, tensor_type
+from ..core.recording import made_in, not_for_barebone, store_new, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import format_name, is_meta, strided_only
@@ -170,7 +170,7 @@ def _new(
     else:
         law(stream(generator), t._data, d, *operands)
     if out is not None:
-        return store(out, t, name)
+        return store_new(out, t, name, requires_grad)
     return _finish(t, requires_grad)
 
 

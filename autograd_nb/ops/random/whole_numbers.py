@@ -15,7 +15,7 @@ from ...launch import Kernel
 from ...shapes import as_int, as_shape, check_sizes
 from ..core.call_path import shortcut, written_lines
 from ..core.memo import Memo
-from ..core.recording import made_in, not_for_barebone, store
+from ..core.recording import made_in, not_for_barebone, store_new
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..creation.cast import cast, placed
@@ -212,7 +212,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     _shuffle(0, words, t._data)
     t = cast(t, d)
     if out is not None:
-        return store(out, t, "randperm")
+        return store_new(out, t, "randperm", requires_grad)
     return _finish(t, requires_grad)
 
 
