@@ -99,7 +99,6 @@ KNOWN: list[tuple[str, tuple[str, ...]]] = [
     ("both refuse, by another of two faults", (
         "nn.functional.pad (*) value=*: kind: *", "gradient edge_order=*: kind: *", "*split 1=tensor(1.0) *: kind: *", "narrow_copy *: kind: *",
         "repeat_interleave output_size=*", "div * rounding_mode=*: kind: *", "stft onesided='a' *")),
-    ("a tensor in the place of dim is the other operand", ("max (reduction_no_dim) dim=tensor*", "min (reduction_no_dim) dim=tensor*")),
     ("PyTorch's result for no element of a single number has no dim", ("topk 1=tensor(0) *: wrong: *",)),
     ("whatever is equal to 1 or 2", ("gradient edge_order=*: accepted: *",)),
     ("a 0-d tensor is no size here where PyTorch asks for one int", ("randint_like *=tensor(1.0) *", "split * 1=tensor(1.0) *", "split 1=tensor(1.0) *")),
