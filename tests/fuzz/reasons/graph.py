@@ -54,7 +54,7 @@ def _behind_the_graph(case: Case) -> Any:
     return re.search(r"\.data[.\[]", case.before) and _computed_anew().search(case.before.lower().replace("_", ""))
 
 
-def _detached(statement: str) -> list[str]:
+def detached(statement: str) -> list[str]:
     """The names that are detached in place, and those of a function's results where one of these is."""
     found = re.findall(r"(v\d+)\.detach_\(", statement)
     return found + (re.findall(r"v\d+", statement.partition("return ")[2].partition("\n")[0]) if "parts(found)[-1].detach_()" in statement else [])
@@ -152,7 +152,7 @@ GRAPH = (
         "so, may not be detached in place, and a hook of such a node is lost when the result is changed in place.",
         lambda c: (made := _made_by(_VIEWS_INSIDE, c.before))
         and (
-            ("Can't detach views in-place" in c.theirs and _made_by(_VIEWS_INSIDE, f"{c.before}\n{c.statement}").intersection(_detached(c.statement)))
+            ("Can't detach views in-place" in c.theirs and _made_by(_VIEWS_INSIDE, f"{c.before}\n{c.statement}").intersection(detached(c.statement)))
             or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)\._is_view\(\)", c.statement)))
             or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)\.grad_fn\.register_(?:pre)?hook", c.before)))
         ),
@@ -183,7 +183,7 @@ GRAPH = (
         "gradients that are detached in place",
         "Which such a view may not be.",
         lambda c: c.kind == "not refused" and "Can't detach views in-place" in c.theirs
-        and _made_by(re.compile(r"autograd\.grad\("), f"{c.before}\n{c.statement}").intersection(_detached(c.statement)),
+        and _made_by(re.compile(r"autograd\.grad\("), f"{c.before}\n{c.statement}").intersection(detached(c.statement)),
     ),
     Explained(
         "order of gradients on their way",

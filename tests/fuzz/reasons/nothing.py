@@ -53,7 +53,7 @@ NOTHING = (
         "dtypes of nothing",
         "Where there is nothing to compute PyTorch does not look at dtypes that it refuses otherwise, or, of norms that are recorded, this library does not.",
         lambda c: (c.kind in ("error type", "not refused") and c.empty and "NormKernelImpl\" not implemented for 'Complex" in c.theirs)
-        or ((c.kind == "raised" or "def step(" in c.statement) and c.empty  # (of a function a later line may be refused there)
+        or ((c.kind == "raised" or (c.kind == "error type" and "def step(" in c.statement)) and c.empty  # (a later line may be refused there)
         and re.search(r"same dtype|should be the same|expected scalar type|not implemented for|can't be cast|Low precision dtypes", c.mine)),
     ),
     Explained(

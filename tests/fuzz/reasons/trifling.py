@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from .graph import detached
+
 WHOLE = ("int", "uint", "bool")
 
 
@@ -40,7 +42,8 @@ def _views_of_batches(case: Any) -> Any:
     mapped = set(re.findall(r"(v\d+)\b[^=\n]* = torch\.(?:func\.)?vmap\(", case.before))
     asked = re.findall(r"(v\d+)\._is_view\(\)", case.statement)
     if case.kind in ("raised", "not refused") and "Can't detach views in-place" in case.mine + case.theirs:
-        return not mapped.isdisjoint(re.findall(r"(v\d+)\.detach_\(\)", case.statement))
+        mapped |= set(re.findall(r"(v\d+)\b[^=\n]* = torch\.(?:func\.)?vmap\(", case.statement))
+        return not mapped.isdisjoint(detached(case.statement))
     if case.kind == "value" and asked:
         return mapped.issuperset(asked)
     return case.kind == "strides" and "kron(" in case.statement and not mapped.isdisjoint(re.findall(r"v\d+", case.statement))
