@@ -161,7 +161,10 @@ def _dispatch(original: Callable[..., Any], public: Any, ignored: bool, rule: An
 
 def _cast(original: Callable[..., Any], rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run in the place of a function that autocast concerns."""
-    return original(*args, **kwargs) if casting.state.to is None else INTERCEPTION.cast(rule, original, args, kwargs)
+    if casting.state.to is not None:
+        return INTERCEPTION.cast(rule, original, args, kwargs)
+    INTERCEPTION.pass_by()
+    return original(*args, **kwargs)
 
 
 @contextmanager
@@ -252,11 +255,15 @@ def _place_holder(free: tuple[str, ...]) -> CodeType:
     return space["make"](*free).__code__  # type: ignore[no-any-return]
 
 
+LINGER = 200  #: calls outside of autocast's regions, after which its places are given back
+
+
 class Interception:
     """Puts `_dispatch` into the place of all public functions while anybody needs it, or of those alone that autocast concerns."""
 
     def __init__(self) -> None:
         self.count = self._watching = self._casting = 0
+        self._lingers, self._passed = False, 0  # whether casts have ended and may begin again, and calls since
         self._rules: Mapping[Any, Any] = {}
         self.cast: Callable[..., Any] = _dispatch  # what does as a rule says
         self._lock = locks.lock()
@@ -285,6 +292,7 @@ class Interception:
                     setattr(Tensor, name, own)
             if not self.count:
                 self._give_back([f for f in self._originals if not (self._casting and f in self._rules)])
+                self._lingers = False
                 _plain.clear()
                 _plain.update((Tensor, int, float, bool, str, type(None)))
 
@@ -298,17 +306,26 @@ class Interception:
                 self._give_back(own)
                 for function in own:
                     self._take(function, functions().get(function, function))
-            if self._casting == 1:
+            if self._casting == 1 and not self._lingers:
                 for function in rules:
                     if function not in self._originals:
                         self._take(function, functions().get(function, function))
+            self._lingers, self._passed = False, 0
 
     def end_casts(self) -> None:
-        """Stand there for one thread less, and give the places back after the last."""
+        """Stand there for one thread less. After the last the places are not given back at once: to take them costs as much as many calls."""
         with self._lock:
             self._casting -= 1
-            if not self._casting and not self.count:
-                self._give_back(list(self._originals))
+            self._lingers = not self._casting and not self.count
+
+    def pass_by(self) -> None:
+        """Take note of a call outside of all regions of autocast, and give the places back after many of them."""
+        self._passed += 1
+        if self._passed > LINGER and self._lingers:
+            with self._lock:
+                if self._lingers and not self._casting and not self.count:
+                    self._give_back(list(self._originals))
+                self._lingers = False
 
     def _give_back(self, taken: list[Any]) -> None:
         for function in taken:

@@ -8,7 +8,7 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb.autograd.autocasting import rules
-from autograd_nb.autograd.torch_function import INTERCEPTION
+from autograd_nb.autograd.torch_function import INTERCEPTION, LINGER
 from autograd_nb.graph import casting
 from autograd_nb.utils.checkpoint import checkpoint
 
@@ -18,13 +18,19 @@ LINEAR = torch.nn.Linear(4, 4)
 
 @pytest.fixture(autouse=True)
 def nothing_stays():
-    """No state is left behind in this thread, and functions are their own again."""
+    """No state is left behind in this thread, and functions are their own again after some calls."""
     before = {} if INTERCEPTION.count else {f: f.__code__ for f in rules()}
     yield
+    settle()
     assert casting.state.to is None and not casting.state.enabled and not casting.state.nesting and not casting.state.kept
     assert not INTERCEPTION._casting
     if not INTERCEPTION.count:
         assert all(f.__code__ is code or "_write" in f.__globals__ for f, code in before.items())
+
+
+def settle() -> None:
+    for _ in range(LINGER + 1):
+        INTERCEPTION.pass_by()
 
 
 def product() -> object:
@@ -39,7 +45,27 @@ def test_functions_are_their_own_outside_of_regions():
         with torch.autocast("cpu", enabled=False):
             assert product() is torch.float32
         assert product() is torch.bfloat16
+    assert product() is torch.float32
+    for _ in range(LINGER):
+        product()
     assert F.linear.__code__ is code and product() is torch.float32
+
+
+def test_the_next_region_finds_the_places_taken(monkeypatch):
+    with torch.autocast("cpu"):
+        code = F.linear.__code__
+    taken = []
+    take = INTERCEPTION._take
+    monkeypatch.setattr(INTERCEPTION, "_take", lambda *given: taken.append(given) or take(*given))
+    for _ in range(3):
+        assert product() is torch.float32
+        with torch.autocast("cpu"):
+            assert product() is torch.bfloat16 and F.linear.__code__ is code
+    assert not taken
+    settle()
+    with torch.autocast("cpu"):
+        assert product() is torch.bfloat16
+    assert taken
 
 
 def test_a_region_is_the_threads():
