@@ -1,9 +1,8 @@
 """Autocast: which functions compute in a lower precision, which in float32, and which in the widest that they are given, while it is on.
 
 As ``__torch_function__`` does (see `torch_function`), it stands in the place of these functions only while some thread has switched it on, and for
-some calls after, so that
-all others, and programs without it, pay nothing. What the library computes for itself is not cast. So what PyTorch composes, and whose products are
-cast there while the rest is not, has a rule of its own here, as have layers that are one kernel.
+some calls after, so that all others, and programs without it, pay nothing. What the library computes for itself is not cast. So what PyTorch
+composes, and whose products are cast there while the rest is not, has a rule of its own here, as have layers that are one kernel.
 
 Source: https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference and PyTorch's registrations for the key AutocastCPU;
 `tests/parity/test_autocast.py` compares every op of PyTorch's database.
