@@ -60,6 +60,47 @@ def test_memory_of_big_arrays_is_used_again():
     assert launch.release_memory() == 0
 
 
+SIZES = [launch.BIG, launch.BIG + 8, launch.LARGE - 8, launch.LARGE, 3 * launch.LARGE]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_block_is_one_arrays_while_anything_looks_at_it(size):
+    kind = np.dtype(np.float64)
+    arrays = [launch.empty(size // 8, kind) for _ in range(4)]
+    views = [a[3:7] for a in arrays]
+    for k, a in enumerate(arrays):
+        a.fill(k)
+    del arrays, a
+    others = [launch.empty(size // 8, kind) for _ in range(4)]
+    for a in others:
+        a.fill(-1)
+    assert [v.tolist() for v in views] == [[k] * 4 for k in range(4)]
+    assert not any(np.shares_memory(a, v) for a in others for v in views)
+    del others, a
+    assert launch.release_memory() > 0
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_threads_share_no_block(size):
+    wrong = []
+
+    def work(number):
+        for _ in range(200):
+            a = launch.empty(size // 8, np.dtype(np.int64))
+            a[:16] = a[-16:] = number
+            b = launch.empty(size // 8, np.dtype(np.int64))
+            b[:16] = b[-16:] = -number
+            if (a[:16] != number).any() or (a[-16:] != number).any():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(k + 1,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
 def test_arguments_are_typed():
     assert launch.argument_type(np.zeros(2, np.float32)) == "float32[:]"
     assert launch.argument_type((1, 2, 3)) == "(3)"

@@ -86,6 +86,27 @@ def test_unique():
     assert torch.tensor([1, 1, 2, 1]).unique_consecutive().tolist() == [1, 2, 1]
 
 
+@pytest.mark.parametrize("count", [1, 2, 127, 128, 129, 300, 1024, 1025])
+@pytest.mark.parametrize("right", [False, True])
+def test_searches_of_every_length(count, right):
+    """Rows whose edges are all looked at, that are halved together, and that are too long for their values to be looked through."""
+    edges = np.sort(np.random.default_rng(count).integers(0, count, count)).astype(np.float32)
+    for values in (np.array([0.5], np.float32), np.r_[edges, edges - 0.5, [-1, count, np.inf, -np.inf, np.nan]].astype(np.float32)):
+        found = torch.searchsorted(torch.from_numpy(edges), torch.from_numpy(values), right=right)
+        np.testing.assert_array_equal(found.numpy(), np.searchsorted(edges, values, "right" if right else "left"))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "bool", "uint8"])
+def test_unique_of_the_same_layout_again(dtype):
+    """The first call goes the long way, later ones by the kernels alone."""
+    for seed in range(4):
+        a = np.random.default_rng(seed).integers(0, 5, (4, 6)).astype(dtype)
+        want = np.unique(a, return_inverse=True, return_counts=True)
+        found = torch.unique(torch.from_numpy(a), return_inverse=True, return_counts=True)
+        for t, w in zip(found, want, strict=True):
+            np.testing.assert_array_equal(t.numpy().reshape(-1), w.reshape(-1))
+
+
 @pytest.mark.parametrize("right", [False, True])
 def test_searchsorted(right):
     edges = np.sort(sample("float32", (50,)))

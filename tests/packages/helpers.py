@@ -32,7 +32,11 @@ def fill(module: torch.nn.Module, seed: int = 0, scale: float = 0.1) -> torch.nn
 
 def train(module: torch.nn.Module, loss, steps: int = 3, lr: float = 0.05) -> list[float]:
     """Return the losses of ``steps`` steps of SGD with momentum; ``loss()`` computes one."""
-    optimizer = torch.optim.SGD([p for p in module.parameters() if p.requires_grad], lr=lr, momentum=0.9)
+    return stepped(torch.optim.SGD([p for p in module.parameters() if p.requires_grad], lr=lr, momentum=0.9), loss, steps)
+
+
+def stepped(optimizer: torch.optim.Optimizer, loss, steps: int) -> list[float]:
+    """Return the losses of ``steps`` steps of an optimizer; ``loss()`` computes one."""
     losses = []
     for _ in range(steps):
         optimizer.zero_grad()

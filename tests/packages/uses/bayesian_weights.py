@@ -10,7 +10,7 @@ from laplace import Laplace
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from ..helpers import data, drawn_by_numpy, fill, integers, numbers, train
+from ..helpers import data, drawn_by_numpy, fill, integers, numbers, stepped, train
 
 PRIOR = {"prior_mu": 0.0, "prior_sigma": 1.0, "posterior_mu_init": 0.0, "posterior_rho_init": -3.0, "type": "Reparameterization",
          "moped_enable": False, "moped_delta": 0.5}  # fmt: skip
@@ -24,17 +24,6 @@ class Regression(nn.Module):
 
     def forward(self, x):
         return self.last(F.relu(self.first(x)))
-
-
-def stepped(optimizer, loss, steps):
-    losses = []
-    for _ in range(steps):
-        optimizer.zero_grad()
-        value = loss()
-        value.backward()
-        optimizer.step()
-        losses.append(value.item())
-    return losses
 
 
 def with_ivon():
