@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,6 +44,8 @@ AGAIN = 8  #: statements that are taken out of a program at most
 
 
 COARSER = {torch.float64: 1, torch.complex128: 1, torch.float16: 1e8, torch.bfloat16: 1e9}  #: than float64; float32 is 1e5 times as coarse
+#: what makes a derivative
+DERIVATIVE = re.compile(r"autograd\.|torch\.func\.|\.grad\b|jvp|backward")
 REFUSALS = {"raised", "not refused", "error type", "error"}
 
 
@@ -130,16 +133,23 @@ def overlapping(program: Program, where: int, strides: bool) -> bool:
     return first_difference(trace(Program(program.statements[: where + 1]), ours), theirs, strides) is None
 
 
+@contextlib.contextmanager
+def many_uses() -> Iterator[None]:
+    """Nodes that saved nothing may run again, as in PyTorch."""
+    before = ours.autograd.set_graph_reuse("torch")
+    try:
+        yield
+    finally:
+        ours.autograd.set_graph_reuse(before)
+
+
 def single_use(program: Program, where: int) -> bool:
     """Whether a statement that this library refuses as a second pass runs where nodes that saved nothing may run again, as in PyTorch.
 
     Or whether there is a loose view, behind which nothing is asked for, so that PyTorch does not read what the nodes had saved.
     """
-    before = ours.autograd.set_graph_reuse("torch")
-    try:
+    with many_uses():
         error = trace(Program(program.statements[: where + 1]), ours)[where].error
-    finally:
-        ours.autograd.set_graph_reuse(before)
     if error is None or "second time" not in str(error):
         return True
     space = new_space(torch)
@@ -148,9 +158,17 @@ def single_use(program: Program, where: int) -> bool:
     return loose(space)
 
 
+def freed(program: Program, theirs: list[Step], where: int) -> bool:
+    """Whether PyTorch takes a second pass at a statement if the passes before it that it has refused are left out."""
+    left = [s for s, step in zip(program.statements[:where], theirs) if step.error is None]
+    return trace(Program((*left, program.statements[where])), torch)[-1].error is None
+
+
 def constant(program: Program, found: Difference) -> bool:
-    """Whether what says in one library only that it requires grad depends on no leaf there, or PyTorch has no derivative of it."""
+    """Whether a derivative that says in one library only that it requires grad depends on no leaf there, or PyTorch has no derivative of it."""
     name = found.what.partition(":")[0]
+    if not DERIVATIVE.search(program.statements[found.where]):
+        return False
     for library in (torch, ours):
         space = new_space(library)
         for statement in program.statements[: found.where + 1]:
@@ -186,6 +204,8 @@ def compared(program: Program, strides: bool = True) -> tuple[Program, Differenc
             found.explained = ""
         if found.explained == "strict single use" and not single_use(program, found.where):
             found.explained = ""
+        if found.explained == "how far a refused pass has come" and found.kind == "not refused" and not freed(program, theirs, found.where):
+            found.explained = ""
         if not found.explained and found.kind in ("requires_grad", "leaf", "history") and constant(program, found):
             found.explained = explained.CONSTANT
         if not found.explained:
@@ -205,7 +225,11 @@ def difference(program: Any, strides: bool = True, compiled: bool = True) -> Dif
         found.kind, found.explained = f"compiled {found.kind}", ""
         return found
     theirs = call(program, torch, False)
-    found = first_difference(eager, theirs, strides, [program.text("torch").partition("# ---\n")[2]] * len(eager))
+    texts = [program.text("torch").partition("# ---\n")[2]] * len(eager)
+    found = first_difference(eager, theirs, strides, texts)
+    if found is not None and found.explained == "strict single use":  # what else is there is seen where nodes that saved nothing may run again
+        with many_uses():
+            found = first_difference(call(program, ours, False), theirs, strides, texts)
     if found is not None:
         if not found.explained and any(
             (other := first_difference(call(program, torch, False, jitter), theirs, False)) is not None

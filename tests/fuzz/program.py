@@ -246,23 +246,28 @@ def _tensors(value: Any) -> bool:
 
 
 def looked(space: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """All that is named, by name; parameters of modules by module and place, items of lists and tuples by place."""
-    found = {}
-    for name in names:
-        value = space.get(name)
+    """All that is named, by name; parameters of modules by module and place, items of lists, tuples and dicts by place, however deep."""
+    found: dict[str, Any] = {}
+
+    def see(name: str, value: Any) -> None:
         if is_tensor(value):
             found[name] = look(value)
         elif hasattr(value, "named_parameters"):
-            found |= {f"{name}.{k}": look(p) for k, p in [*value.named_parameters(), *value.named_buffers()]}
+            found.update({f"{name}.{k}": look(p) for k, p in [*value.named_parameters(), *value.named_buffers()]})
         elif isinstance(value, (list, tuple)):
-            found |= {f"{name}[{k}]": look(v) for k, v in enumerate(value)}
             found[f"len({name})"] = len(value)
+            for k, v in enumerate(value):
+                see(f"{name}[{k}]", v)
         elif isinstance(value, dict):
-            found |= {f"{name}[{k!r}]": look(v) for k, v in value.items()}
+            for k, v in value.items():
+                see(f"{name}[{k!r}]", v)
         elif isinstance(value, np.ndarray):
             found[name] = Seen(value.copy(), value.dtype.name, value.shape, (), False, True, False)
         else:
             found[name] = look(value)
+
+    for name in names:
+        see(name, space.get(name))
     return found
 
 

@@ -171,8 +171,11 @@ def test_sequences_that_are_padded():
     check({f"{given}, {more}": f"{made}y = p({given}, {more}); y.requires_grad and (y * y).sum().backward(); r = y, y.stride(), x.grad"
            for given in lists for more in ("", "True", "True, 0.5", "padding_side='left'")}, kinds=True)
     check({f"back {first}": f"{made}y = p([x, x[:1]], {first}); z = R.unpad_sequence(y, t.tensor([3, 1]), {first})\n"
-           "r = [(v, v.stride(), v._is_view()) for v in z]; z[0].mul_(2); (z[0].sum() + z[1].sum()).backward(); r = r, x.grad"
-           for first in ("True", "False")}, kinds=True)  # fmt: skip
+           "r = [(v, v.stride(), v._is_view()) for v in z]; z[0].mul_(2); (z[0].sum() + z[1].sum()).backward(); r = r, x.grad, y, y.stride()"
+           for first in ("True", "False")}, kinds=True)
+    check({f"back of {given}": f"y = t.arange(6.).reshape(3, 2){given}; w = y.detach(); r = y.exp() if y.requires_grad else y\n"
+           "z = R.unpad_sequence(y, t.tensor([2, 1])); r = z, y, y.stride(), w.shape; z[0].sum().backward(); r = r, y.grad"
+           for given in ("", " * t.ones(2, requires_grad=True)", ".requires_grad_()", ".double().requires_grad_().clone()")}, kinds=True)  # fmt: skip
 
 
 @pytest.mark.parity

@@ -289,4 +289,7 @@ def test_state_dicts_of_spectral_norm_from_before_1_0():
         "n = w(nn.{layer}); n.load_state_dict(sd); r = (n.eval()({x}) - m.eval()({x})).abs().max().item() < 1e-4, sorted(n.state_dict())\n"
     )
     check({layer: code.format(layer=layer, x=x) for layer, x in (("Linear(3, 4)", "t.ones(2, 3)"), ("Conv1d(3, 4, 2)", "t.ones(2, 3, 5)"))})
+    for given in ("{}", "{'weight': w}", "{'weight': w, 'weight_u': w[:, 0]}", "{'bias': w[:, 0], 'weight_orig': w, 'weight_v': w[0]}", "whole"):
+        check({f"missing of {given}": "m = nn.utils.spectral_norm(nn.Linear(3, 4)); w = m.weight_orig.detach(); whole = dict(m.state_dict())\n"
+               f"found = m.load_state_dict({given}, strict=False); r = found.missing_keys, found.unexpected_keys"})
     check({"of today, incomplete": "m = nn.utils.spectral_norm(nn.Linear(3, 4)); sd = m.state_dict(); del sd['weight_v']; m.load_state_dict(sd)"})

@@ -261,9 +261,12 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """Return the sequences of a padded batch, each cut to its length: the inverse of `pad_sequence`."""
+    """Return the sequences of a padded batch, each cut to its length: the inverse of `pad_sequence`.
+
+    As in PyTorch, ``padded_sequences`` itself is transposed in place, and stays so, unless it is ``batch_first``.
+    """
     if not batch_first:
-        padded_sequences = padded_sequences.transpose(0, 1)
+        padded_sequences.transpose_(0, 1)
     return [s[: int(n)].clone(memory_format=contiguous_format) for s, n in zip(padded_sequences, lengths, strict=True)]
 
 

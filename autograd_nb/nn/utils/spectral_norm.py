@@ -85,12 +85,22 @@ class SpectralNorm:
         """Say in a state_dict's metadata how the weight is kept, as PyTorch does."""
         local_metadata.setdefault("spectral_norm", {})[self.name + ".version"] = self._version
 
-    def complete(self, state_dict: Any, prefix: str, local_metadata: dict[Any, Any], *_: Any) -> None:
-        """Put the right singular vector into a state_dict from before 1.0, which has the weight as it was used in its place."""
-        if local_metadata.get("spectral_norm", {}).get(self.name + ".version") is not None:
-            return
+    def complete(
+        self, state_dict: Any, prefix: str, local_metadata: dict[Any, Any], strict: bool, missing_keys: list[str], *_: Any
+    ) -> None:
+        """Put the right singular vector into a state_dict from before 1.0, which has the weight as it was used in its place.
+
+        As in PyTorch, what such a dict has not counts as missing, once more than for the module itself.
+        """
+        version = local_metadata.get("spectral_norm", {}).get(self.name + ".version")
         key = prefix + self.name
-        if any(key + suffix not in state_dict for suffix in ("_orig", "", "_u")) or key + "_v" in state_dict:
+        if version is not None and version >= 1:
+            return
+        if version is None and all(key + suffix in state_dict for suffix in ("_orig", "_u", "_v")) and key not in state_dict:
+            return  # of a later version, without metadata
+        missing = [key + suffix for suffix in ("_orig", "", "_u") if key + suffix not in state_dict]
+        missing_keys.extend(missing if strict else ())
+        if missing:
             return
         original, used = state_dict[key + "_orig"], state_dict.pop(key)
         with no_grad():

@@ -24,6 +24,7 @@ class Case:
     known: dict[str, Any] = field(default_factory=dict)  #: what PyTorch's names stood for before it
     what: str = ""  #: the difference in words
     failed: str = ""  #: what stood in the steps before it that PyTorch refused, of functions that are called a few times
+    error: str = ""  #: of a statement that raised here and there, and has left different values
     gained: bool = True  #: whether it has left gradients here, other than zeros, that were not there before
 
     @property

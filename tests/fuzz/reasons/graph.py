@@ -57,7 +57,7 @@ def _behind_the_graph(case: Case) -> Any:
 def detached(statement: str) -> list[str]:
     """The names that are detached in place, and those of a function's results where one of these is."""
     found = re.findall(r"(v\d+)\.detach_\(", statement)
-    return found + (re.findall(r"v\d+", statement.partition("return ")[2].partition("\n")[0]) if "parts(found)[-1].detach_()" in statement else [])
+    return found + (re.findall(r"v\d+", statement.rpartition("return ")[2].partition("\n")[0]) if "parts(found)[-1].detach_()" in statement else [])
 
 
 GRAPH = (
@@ -75,8 +75,10 @@ GRAPH = (
     Explained(
         "how far a refused pass has come",
         "The derivative by the first operand is refused by a node of its own, so that one by the second can be asked for; that has been added by then.",
-        lambda c: (c.kind == "grad none" and c.their_values == "None" and re.search(r"\b(igammac?|zeta)_?\(", c.before))
-        # a pass that PyTorch has refused may have freed what came before the refusal; here such a pass frees nothing
+        lambda c: (c.kind == "grad none" and c.their_values == "None" and re.search(r"derivative for '(igammac?: input|zeta)' is not implemented", c.error))
+        # (a fault of its own, before the leaf whose hook raises in both)
+        or (c.kind == "grad none" and c.their_values == "None" and "input_is_complex == grad_is_complex" in c.error)
+        # a pass that PyTorch has refused may have freed what came before the refusal; here such a pass frees nothing (`check.freed` looks)
         or (c.kind == "not refused" and "through the graph a second time" in c.theirs and re.search(r"backward\(|grad\(", c.failed)),
     ),
     Explained(
@@ -172,12 +174,17 @@ GRAPH = (
         "gradients that are views",
         "What autograd.grad returns has memory of its own here; in PyTorch it may be a view that was made where nothing is recorded, which "
         "says so, and which what is recorded may not change.",
-        lambda c: (made := re.match(r"(v\d+)(?:\.\w+_\(| [-+*/]= )", c.statement) or re.search(r"(v\d+)\._is_view\(\)", c.statement))
-        and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
-        and (
-            (c.kind == "not refused" and "A view was created in no_grad mode and is being modified inplace" in c.theirs)
-            or (c.kind == "value" and "_is_view()" in c.statement)
-        ),
+        lambda c: (
+            (made := re.match(r"(v\d+)(?:\.\w+_\(| [-+*/]= )", c.statement) or re.search(r"(v\d+)\._is_view\(\)", c.statement))
+            and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
+            and (
+                (c.kind == "not refused" and "A view was created in no_grad mode and is being modified inplace" in c.theirs)
+                or (c.kind == "value" and "_is_view()" in c.statement)
+            )
+        )
+        # a view of what it was given, which is changed afterwards
+        or (c.kind == "value" and c.name.startswith("gs[")
+            and re.search(r"autograd\.grad\(_r, \[_p\], _r\.detach\(\)(?s:.*)\bparts\(found\)\[[-\d]+\]\.detach\(\)\.\w+_\(", c.statement)),
     ),
     Explained(
         "gradients that are detached in place",
@@ -241,7 +248,9 @@ GRAPH = (
         "a cell of a recurrent net, or an attention, is one node here, with others that nothing may come of.",
         lambda c: (c.kind == "raised" and "'NoneType'" in c.mine and "for g in go)" in c.before
          and re.search(r"Cell\(|scaled_dot_product_attention\(|\bdet\(", c.before))
-        or (c.kind == "not refused" and "'NoneType'" in c.theirs and "for g in go)" in c.before and "aminmax(" in c.before)
+        or (c.kind == "not refused" and "'NoneType'" in c.theirs
+            and any(re.search(rf"\b{v}\b[^=\n]* = .*\b(aminmax|(std|var)_mean)\(", c.before)
+                    for v in re.findall(r"(v\d+)\.grad_fn\.register_prehook\(.*for g in go\)", c.before)))
         or (c.kind == "value" and (held := c.name.partition("[")[0]) and f"{held}.append((len(gi)," in c.before),
     ),
     Explained(
@@ -301,6 +310,13 @@ GRAPH = (
         and re.search(r"squares\(gs\)\.backward", c.statement),
     ),
     Explained(
+        "nodes of recorded gradients",
+        "A pass into a result runs the node that made it: of a weight's recorded gradient that is the product here, and in PyTorch the "
+        "transpose of that, which saved nothing.",
+        lambda c: c.kind == "raised" and "second time" in c.mine and "MmBackward0" in c.mine and (asked := re.search(r"inputs=\[(v\d+)\]", c.statement))
+        and re.search(rf"\b{asked[1]} = torch\.autograd\.grad\(.*\.weight, create_graph=True\)", c.before),
+    ),
+    Explained(
         "strict single use",
         "A second backward pass through a graph is an error here also where its nodes saved nothing (docs/design.md).",
         lambda c: c.kind in ("raised", "error type") and "second time" in c.mine,
@@ -327,6 +343,11 @@ GRAPH = (
         "is in C order.",
         lambda c: (c.kind == "strides" and "vmap(Context.apply" in c.statement)
         or (c.kind == "not refused" and re.search(r"has been modified by an inplace.*which is output \d+ of Vmapped", c.theirs)),
+    ),
+    Explained(
+        "versions of other memory",
+        "The counter of what x.set_(…) has left goes on with the views of that; in PyTorch it stays with x.",
+        lambda c: c.kind == "value" and (asked := re.search(r"(v\d+)\._version$", c.statement)) and re.search(rf"\b{asked[1]}\.set_\(", c.before),
     ),
     Explained(
         "other memory for a view",

@@ -6,6 +6,12 @@ import re
 
 from .case import Explained
 
+#: refusals for a dtype that PyTorch does not come to where there is nothing (found by walking all ops with such operands)
+_UNSEEN = re.compile(
+    r'"(lu_cpu|cholesky_cpu|ldl_(factor|solve)_kernel_cpu|linalg\.lu_solve_cpu|cdist|histogramdd|(log_)?softmax|adaptive_avg_pool[12]d|grid_sampler'
+    r'|searchsorted_out_cpu)" not implemented for|matrix_rank: (Low precision dtypes|Expected a floating)|\((bmm|einsum|cdist)\(\);|^\w+: grid_sampler\('
+)
+
 NOTHING = (
     Explained(
         "what attention to nothing keeps",
@@ -51,10 +57,15 @@ NOTHING = (
     ),
     Explained(
         "dtypes of nothing",
-        "Where there is nothing to compute PyTorch does not look at dtypes that it refuses otherwise, or, of norms that are recorded, this library does not.",
-        lambda c: (c.kind in ("error type", "not refused") and c.empty and "NormKernelImpl\" not implemented for 'Complex" in c.theirs)
-        or ((c.kind == "raised" or (c.kind == "error type" and "def step(" in c.statement)) and c.empty  # (a later line may be refused there)
-        and re.search(r"same dtype|should be the same|expected scalar type|not implemented for|can't be cast|Low precision dtypes", c.mine)),
+        "Where there is nothing to compute PyTorch's decompositions, distances, products, samplers, softmax and means of windows do not look at dtypes "
+        "that they refuse otherwise.",
+        lambda c: (c.kind == "raised" or (c.kind == "error type" and "def step(" in c.statement))  # (a later line may be refused there)
+        and c.empty and _UNSEEN.search(c.mine),
+    ),
+    Explained(
+        "norms of nothing",
+        "Of complex numbers none of which is there PyTorch refuses a vector_norm that is recorded.",
+        lambda c: c.kind in ("error type", "not refused") and c.empty and "NormKernelImpl\" not implemented for 'Complex" in c.theirs,
     ),
     Explained(
         "channels of nothing",

@@ -94,6 +94,12 @@ TRANSFORMS = (
         lambda c: c.kind == "strides" and "vmap(" in c.statement and c.tied,
     ),
     Explained(
+        "solutions of a batch",
+        "A batch of vectors by vmap of linalg.solve lies in C order here; in PyTorch it does not, so that its contiguous() is a copy.",
+        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "saved by LinalgSolveEx" in c.mine
+        and re.search(r"vmap\(torch\.linalg\.solve\)\(.*\)\.contiguous\(\)", c.before),
+    ),
+    Explained(
         "results of transforms",
         "Those of jacrev and hessian are several views of one tensor in PyTorch, which then refuses to change them.",
         lambda c: c.kind in ("not refused", "error type") and "function that returns multiple views" in c.theirs and re.search(r"jac|hess", c.before),

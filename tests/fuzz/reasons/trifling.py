@@ -82,15 +82,6 @@ def _tensors_that_are_swapped(case: Any) -> Any:
     return case.kind == "raised" and "Expected use_count" in case.mine and "swap_tensors(" in case.statement
 
 
-def _sequences_that_are_turned(case: Any) -> Any:
-    """PyTorch's unpad_sequence leaves the padded sequences that it is given transposed."""
-    given = re.search(r"unpad_sequence\((?:fit\()?(v\d+),", case.statement)
-    if case.kind == "not refused" and "modified by an inplace operation" in case.theirs:
-        padded = re.search(r"^(?P<first>(?s:.*))unpad_sequence\((?:fit\()?(?P<name>v\d+),", case.before)
-        return padded and re.search(rf"[(,=*+/ -]{padded['name']}\b(?! = )", padded["first"]) and re.search(r"backward\(|grad\(|jvp|vjp", case.statement)
-    return given and ((case.kind in ("shape", "strides") and case.name == given[1]) or (case.kind == "not refused" and "a leaf Variable" in case.theirs))
-
-
 def _given_gradients_that_are_kept(case: Any) -> Any:
     """PyTorch keeps the gradient that backward is given as a leaf's, a view of the leaf itself where that is given, and adds later ones to it."""
     return case.kind == "value" and re.search(r"backward\((v\d+), \1[,)]", case.before)
@@ -191,7 +182,7 @@ def _two_faults_at_once(case: Any) -> Any:
 TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _integers_that_require_grad, _norms_of_nothing, _complex_numbers_over_zero, _kept_results_of_second_derivatives, _views_of_batches,
     _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped,
-    _sequences_that_are_turned, _given_gradients_that_are_kept, _means_of_infinities, _distributions_of_nothing,
+    _given_gradients_that_are_kept, _means_of_infinities, _distributions_of_nothing,
     _decompositions_of_infinities, _polynomials_of_nan, _sums_of_infinities, _planned_sums,
     _conditions_of_singular_matrices, _singular_but_for_rounding, _versions_of_copies, _states_of_lbfgs, _gradients_of_nan_of_logcumsumexp,
     _order_of_ties, _two_faults_at_once,
