@@ -12,6 +12,7 @@ from typing import Any as _Any
 from ..autograd.legacy import TYPES as _TYPES
 from ..autograd.torch_function import HANDED_ON as _HANDED_ON
 from ..tensor import Tensor as _Tensor
+from . import batches as _batches
 from . import text as _text
 from .create import (
     from_scipy as from_scipy,
@@ -127,7 +128,7 @@ LongTensor: _Any = _typed("LongTensor")
 IntTensor: _Any = _typed("IntTensor")
 
 for _name, _handler in _HANDLERS.items():
-    if hasattr(_Tensor, _name):
+    if hasattr(_Tensor, _name) or _name in _batches.__all__:
         setattr(SparseTensor, _name, _handler)
 SparseTensor.__repr__ = _text.text  # type: ignore[method-assign]
 for _operator, _name in _HANDED_ON.items():

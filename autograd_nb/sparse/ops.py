@@ -9,6 +9,7 @@ from .. import dtypes
 from ..graph.modes import no_grad, state
 from ..ops.core.recording import can_cast, scalar_type
 from ..ops.core.registry import OPS
+from ..shapes import Size
 from ..tensor import Tensor
 from .create import made_of, sparse_mask, to_sparse, zeros
 from .tensor import HANDLERS, SparseTensor, become, grouped, index_of, keys_of, places, refused, segment_sum, sparse_dims
@@ -254,6 +255,14 @@ def div(a: Any, b: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
     return like(a, OPS["div"].call(values_of(a), b, rounding_mode=rounding_mode))
 
 
+@handles("floor_divide", "__floordiv__")
+def floor_divide(a: Any, b: Any, *, out: Any = None) -> Any:
+    if not _sparse(a) or not _number(b):
+        got = "a sparse divisor" if _sparse(b) and not b.ndim else f"shape {list(b.shape)} for divisor" if isinstance(b, Tensor) else type(b).__name__
+        raise RuntimeError(f"Sparse floor division requires a scalar or zero-dim dense tensor divisor (got {got}): make the operands dense by .to_dense()")
+    return div(a, b, rounding_mode="floor")
+
+
 @handles("add")
 def add(a: Any, b: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     if _sparse(a) and _sparse(b):
@@ -294,9 +303,9 @@ def mul_(a: Any, b: Any) -> Any:
 
 
 HANDLERS["sub_"] = HANDLERS["__isub__"] = lambda a, b, *, alpha=1: add_(a, b, alpha=-alpha)
-for _name in ("div", "neg", "abs", "pow", "sqrt", "sin", "tanh", "relu", "square", "floor", "ceil", "round", "trunc", "sign", "log1p", "expm1"):
+for _name in ("div", "floor_divide", "neg", "abs", "pow", "sqrt", "sin", "tanh", "relu", "square", "floor", "ceil", "round", "trunc", "sign", "log1p", "expm1"):
     HANDLERS[_name + "_"] = _in_place(_name)
-HANDLERS["__itruediv__"] = HANDLERS["div_"]
+HANDLERS["__itruediv__"], HANDLERS["__ifloordiv__"] = HANDLERS["div_"], HANDLERS["floor_divide_"]
 
 
 @handles("zero_")
@@ -318,6 +327,8 @@ def copy_(s: Any, source: Any, non_blocking: bool = False) -> Any:
 
 @handles("new")
 def new(s: Any, *args: Any, dtype: Any = None, device: Any = None) -> Any:
+    if len(args) == 1 and not isinstance(args[0], (int, Size)):
+        raise TypeError("SparseTensor.new(sequence) only accepts sizes (torch.Size). Please use torch.sparse_coo_tensor(), or to_sparse() of a dense tensor.")
     return made_of(args, dtype or s.dtype)
 
 
@@ -368,7 +379,7 @@ def permute(s: SparseTensor, *dims: Any) -> Any:
         raise RuntimeError(f"transpose/permute: sparse dims (the first {n}) and dense ones cannot change places; use .to_dense()")
     v = values_of(x).permute(0, *[1 + d - n for d in order[n:]])
     index = x._index[0].index_select(0, OPS["tensor"].call(order[:n], dtype=dtypes.int64))
-    y = with_values("coo", [s.shape[d] for d in order], (index,), v, False)
+    y = with_values("coo", [s.shape[d] for d in order], (index,), v, x._coalesced and (not v.shape[0] or order[:n] == list(range(n))))
     return y if s._kind == "coo" else as_csr(y)
 
 

@@ -65,6 +65,15 @@ PROGRAMS = {
     "narrowed": "s.narrow_copy(1, 0, 2), s.narrow_copy(0, 1, 1), b.narrow_copy(2, 1, 1), b.narrow_copy(1, 0, 0)",
     "print": "repr(s), repr(s.coalesce()), repr(c), repr(s.double()), repr(b), repr(torch.sparse_coo_tensor((2, 3))), repr(r)",
     "norm": "s.norm(), torch.norm(s)",
+    "batches": "torch.bmm(torch.stack([s, s * 2]), torch.stack([w, -w])), torch.stack([s]).bmm(w[None])",
+    "divided, rounded down": "s // 2, torch.floor_divide(s, torch.tensor(4.0)), s.clone().floor_divide_(3), torch.div(s, 2, rounding_mode='floor')",
+    "sparse products": "torch.smm(s, w), torch.hspmm(s, w), torch.dsmm(s, w), torch.spmm(s, w), s.smm(w), "
+    "torch.sspaddmm(h.to_sparse(), s, w, beta=2, alpha=3), torch.saddmm(h.to_sparse(), s, w), torch.hsmm(s, w)",
+    "resized": "s.clone().sparse_resize_((4, 3), 2, 0), b.clone().sparse_resize_((2, 3, 4), 2, 1)._values().flatten()[:6], "
+    "s.clone().resize_as_(torch.zeros(3, 5).to_sparse()), "
+    "s.clone().sparse_resize_and_clear_((2, 2, 2), 1, 2), torch.zeros_like(s).sparse_resize_((1, 2, 3), 1, 2), s.new().resize_as_(b)",
+    "transposed, in order": "torch.zeros_like(s).t().is_coalesced(), s.coalesce().t().is_coalesced(), s.coalesce().transpose(0, 0).is_coalesced(), "
+    "b.coalesce().permute(0, 1, 2).is_coalesced()",
     "linear": "torch.nn.functional.linear(s, w.t())",
 }  # fmt: skip
 
@@ -105,6 +114,7 @@ GRADIENTS = {
     "copied and changed": "(torch.zeros_like(s).copy_(s) * 3).to_dense() * h3",
     "stacked": "torch.stack([s, s * 2]).to_dense() * h3",
     "dense + sparse": "(h3 * 2 + s) * h3",
+    "batches": "torch.bmm(torch.stack([s, s * 2]), torch.stack([w, -w]))",
 }
 
 
@@ -149,6 +159,10 @@ ERRORS = [
     "w.sparse_mask(x)", "s.reshape(6)", "w.clone().copy_(s)",
     "r.copy_(s)", "r.mul_(2)", "torch.ones(2, layout=torch.sparse_coo)", "torch.zeros(2, layout=torch.sparse_csr)", "torch.rand(2, layout=torch.sparse_coo)",
     "torch.optim.SparseAdam([torch.zeros(3, layout=torch.sparse_coo)])", "s.narrow_copy(1, -2, 1)", "s.narrow_copy(1, 2, 2)", "torch.stack([s, s.t()])",
+    "torch.bmm(s, w)", "torch.bmm(torch.stack([s]), w)", "torch.bmm(torch.stack([s]), x[None])", "torch.bmm(torch.stack([b]), w[None])", "s // s", "w // s",
+    "s.new([2])", "s.new((2, 3))", "s.new(w)", "s.new(w.untyped_storage())", "s.clone().sparse_resize_((1, 3), 2, 0)", "s.clone().sparse_resize_((3,), 1, 0)",
+    "s.clone().sparse_resize_((2, 3, 1), 2, 1)", "s.clone().sparse_resize_((4, 4), 1, 0)", "b.clone().sparse_resize_((2, 2, 1), 2, 1)", "(r * 1).resize_as_(s)",
+    "r.sparse_resize_((4, 4), 2, 0)", "s.resize_as_(w)", "torch.smm(w, w)", "torch.hspmm(s, x)", "torch.sspaddmm(s, s, w)",
     "s.exp()", "torch.nn.functional.conv2d(s, s)", "s.double().mm(w)", "b.to_sparse_csr()[0] if False else b.t()", "torch.sigmoid(s)",
 ]  # fmt: skip
 
