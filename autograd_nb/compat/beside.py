@@ -51,7 +51,6 @@ BESIDE: dict[str, dict[str, Answer]] = {
     "nn.functional": {
         "_Reduction": At("nn._reduction"), **_taken("grouped_mm"), **each(_lacks("products of quantized tensors"), "scaled_mm scaled_grouped_mm"),
     },
-    **dict.fromkeys(("nn", "nn.modules"), each(NoClass(_lacks("nn.CrossMapLRN2d (LocalResponseNorm is its successor)")), "CrossMapLRN2d")),
     "nn.modules.module": {"_EXTRA_STATE_KEY_SUFFIX": Value("_extra_state")},
     "nn.modules.dropout": {"_DropoutNd": At("nn.modules.dropout:_Dropout")},
     "nn.utils": _taken("convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format"),

@@ -93,6 +93,7 @@ MODULES = {
     "InstanceNorm1d": layer(lambda: nn.InstanceNorm1d(3), 2, 3, 6),
     "RMSNorm": layer(lambda: nn.RMSNorm(6), 4, 6),
     "LocalResponseNorm": layer(lambda: nn.LocalResponseNorm(2), 2, 4, 5),
+    "CrossMapLRN2d": layer(lambda: nn.CrossMapLRN2d(3), 2, 4, 5, 2),
     "LSTM": layer(lambda: nn.LSTM(3, 5, 2, bidirectional=True), 4, 2, 3),
     "GRU": layer(lambda: nn.GRU(3, 5), 4, 2, 3),
     "RNN": layer(lambda: nn.RNN(3, 5), 4, 2, 3),

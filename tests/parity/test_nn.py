@@ -77,6 +77,10 @@ MODULES = [
     ("InstanceNorm2d", (4,), {"affine": True, "track_running_stats": True}, [IMAGE]),
     ("InstanceNorm3d", (4,), {}, [VOLUME]),
     ("LocalResponseNorm", (3,), {}, [IMAGE]),
+    ("CrossMapLRN2d", (3, 0.3, 0.6, 1.5), {}, [IMAGE]),
+    ("CrossMapLRN2d", (5,), {"alpha": 0.2}, [IMAGE]),
+    ("CrossMapLRN2d", (4, 0.5), {}, [x(2, 7, 2, 3)]),
+    ("CrossMapLRN2d", (2, 0.5), {}, [x(1, 1, 2, 3)]),
     ("Embedding", (7, 3), {}, [rng.integers(0, 7, (2, 5))]),
     ("Embedding", (7, 3, 2), {}, [rng.integers(0, 7, (2, 5))]),
     ("EmbeddingBag", (7, 3), {}, [rng.integers(0, 7, (2, 5))]),
@@ -179,7 +183,7 @@ def test_module(name, args, options, inputs):
 def test_names():
     theirs = {n for n in dir(torch.nn) if isinstance(getattr(torch.nn, n), type)}
     missing = theirs - set(dir(nn))
-    assert missing <= {"Container", "CrossMapLRN2d"}  # deprecated for years, and private
+    assert missing <= {"Container"}  # deprecated for years, and private
 
 
 @pytest.mark.parametrize(

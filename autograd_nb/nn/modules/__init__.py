@@ -116,6 +116,7 @@ from .normalization import (
     BatchNorm1d as BatchNorm1d,
     BatchNorm2d as BatchNorm2d,
     BatchNorm3d as BatchNorm3d,
+    CrossMapLRN2d as CrossMapLRN2d,
     GroupNorm as GroupNorm,
     InstanceNorm1d as InstanceNorm1d,
     InstanceNorm2d as InstanceNorm2d,

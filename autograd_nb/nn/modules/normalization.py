@@ -9,6 +9,7 @@ import numbers
 from typing import Any
 
 from ... import dtypes
+from ...autograd.function import Function
 from ...errors import warn_user
 from ...graph.modes import no_grad
 from ...ops.core.numbers import scalar_tensor
@@ -398,3 +399,38 @@ class LocalResponseNorm(Module):
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class _AcrossMaps(Function):
+    """PyTorch's arithmetic of `CrossMapLRN2d`: the first channel stays in every window once it is in, for the values but not for the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
+        side = int((size - 1) / 2 + 1) - 1
+        squares = x * x
+        rest = F.pad(squares[:, 1:], (0, 0, 0, 0, side + 1, side)).unfold(1, 2 * side + 1, 1).sum(-1)
+        scale = (rest + squares[:, :1]) * (alpha / size) + k
+        y = x * scale.pow(-beta)
+        ctx.save_for_backward(x, y, scale)
+        ctx.options = size, 2 * alpha * beta / size, beta
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, y, scale = ctx.saved_tensors
+        size, rate, beta = ctx.options
+        before = int(size - (size - 1) / 2)
+        ratio = F.pad(g * y / scale, (0, 0, 0, 0, before, size - 1 - before)).unfold(1, size, 1).sum(-1)
+        return g * scale.pow(-beta) - rate * x * ratio, None, None, None, None
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """`LocalResponseNorm` of batches of images as Torch 7 had it, whose window is as wide to both sides also where ``size`` is even."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__(size, alpha, beta, k)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
+        return _AcrossMaps.apply(input, self.size, self.alpha, self.beta, self.k)
