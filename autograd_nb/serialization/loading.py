@@ -57,7 +57,7 @@ def load(
             )
         encoding = pickle_load_args.get("encoding", "utf-8")
         if _is_older(file):
-            return read_older(file.read(), name, trusting, encoding)
+            return read_older(file, name, trusting, encoding)
         try:
             archive = zipfile.ZipFile(file)
         except Exception as error:  # zipfile raises a variety

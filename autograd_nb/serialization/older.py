@@ -11,10 +11,8 @@ import numpy as np
 from ..dtypes import dtype
 from ..graph.modes import state
 from ..ops.creation.storages import TypedStorage
+from .saving import MAGIC, VERSION
 from .unpickling import _Unpickler, storage_array
-
-_MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
-
 
 class _Reader(_Unpickler):
     """Reads one pickle after the other; storages are filled when all are read, as their bytes stand behind the last."""
@@ -47,16 +45,18 @@ class _Reader(_Unpickler):
         return TypedStorage._over(whole._array[part[1] : part[1] + part[2]], whole.dtype, [0, 0])
 
 
-def read_older(data: bytes, name: str, trusting: bool, encoding: str) -> Any:
-    """Return the object of such a file. RuntimeError where it is damaged, UnpicklingError for what may not be made of it."""
+def read_older(file: Any, name: str, trusting: bool, encoding: str) -> Any:
+    """Return the object that begins where a file stands, which is at its end then. RuntimeError where it is damaged, UnpicklingError for what may not be made of it."""
     previous, state.grad = state.grad, True
     try:
+        start = file.tell()
+        data = file.read()
         reader = _Reader(data, trusting, encoding)
-        if reader.load() != _MAGIC or reader.load() != _PROTOCOL:
+        if reader.load() != MAGIC or reader.load() != VERSION:
             raise EOFError("another version of the format")
         reader.load()  # what the machine was like: numbers are written as on most
         found, keys = reader.load(), reader.load()
-        _fill(reader, keys, data, reader.file.tell())
+        file.seek(start + _fill(reader, keys, data, reader.file.tell()))
         return found
     except pickle.UnpicklingError as error:
         raise pickle.UnpicklingError(f"{name!r}: {error}") from None
@@ -68,7 +68,8 @@ def read_older(data: bytes, name: str, trusting: bool, encoding: str) -> Any:
         state.grad = previous
 
 
-def _fill(reader: _Reader, keys: Any, data: bytes, place: int) -> None:
+def _fill(reader: _Reader, keys: Any, data: bytes, place: int) -> int:
+    """Fill the storages with the bytes from a place on, and return where they end."""
     for key in keys:
         array, d = reader.arrays[key.decode() if isinstance(key, bytes) else str(key)]
         (numel,) = struct.unpack_from("<q", data, place)
@@ -77,3 +78,4 @@ def _fill(reader: _Reader, keys: Any, data: bytes, place: int) -> None:
             raise EOFError(f"storage {key} has {numel} elements, where {array.size} are told")
         array[:] = storage_array(bytearray(data[place : place + array.nbytes]), d)
         place += array.nbytes
+    return place

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import struct
 import sys
 import zipfile
 from collections import OrderedDict
@@ -20,6 +21,9 @@ from ..ops.creation.device import device as Device
 from ..ops.creation.storages import LEGACY, StorageBase, UntypedStorage
 from ..shapes import Size
 from ..tensor import Tensor, _storage
+
+#: what files of before 1.6 begin with
+MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 
 #: dtype -> how PyTorch names a storage of it
 STORAGES = {d.name: cls.__name__ for d, cls in LEGACY.items()}
@@ -73,8 +77,9 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
 
     dispatch = pickle._Pickler.dispatch.copy()  # type: ignore[attr-defined]
 
-    def __init__(self, file: BinaryIO, protocol: int = 2):
+    def __init__(self, file: BinaryIO, protocol: int = 2, parts: tuple[None, ...] = ()):
         super().__init__(file, protocol)
+        self.parts = parts  # what references to storages end with
         self.storages: dict[tuple[Any, ...], _Storage] = {}
         self._names: dict[tuple[str, str], _Name] = {}
 
@@ -89,11 +94,11 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
 
     def persistent_id(self, obj: Any) -> Any:
         if isinstance(obj, _Storage):
-            return ("storage", self._name(*obj.kind()), obj.key, "cpu", obj.size())
+            return ("storage", self._name(*obj.kind()), obj.key, "cpu", obj.size(), *self.parts)
         if isinstance(obj, StorageBase):
             s = self._memory(obj._array, obj._dtype)
             kind = self._name(*(("torch.storage", "UntypedStorage") if isinstance(obj, UntypedStorage) else s.kind()))
-            return ("storage", kind, s.key, "cpu", s.size())
+            return ("storage", kind, s.key, "cpu", s.size(), *self.parts)
         return None
 
     def reducer_override(self, obj: Any) -> Any:
@@ -154,7 +159,8 @@ def save(
     """Write an object of containers, numbers and tensors to a file (a path, or an open binary file) in PyTorch's format.
 
     A path is written under a temporary name and moved into place when it is whole, so a crash leaves the old file. Views
-    of one storage stay views of one storage; non-leaf tensors become leaves.
+    of one storage stay views of one storage; non-leaf tensors become leaves. ``_use_new_zipfile_serialization=False`` writes the format of
+    before 1.6, of which a file can hold several, one after the other.
 
     Example:
         >>> import autograd_nb as torch, os, tempfile
@@ -165,7 +171,9 @@ def save(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.save.html
     """
-    if hasattr(f, "write"):
+    if not _use_new_zipfile_serialization:
+        _save_older(obj, f, pickle_protocol)
+    elif hasattr(f, "write"):
         if hasattr(f, "seekable"):
             _write_archive(obj, f, pickle_protocol, "archive")
         else:  # zipfile wants more of a file than write()
@@ -174,11 +182,42 @@ def save(
             f.write(whole.getvalue())
             if hasattr(f, "flush"):
                 f.flush()
-        return
+    else:
+        with replacing(path := _path(f)) as file:
+            _write_archive(obj, file, pickle_protocol, path.stem or "archive")
+
+
+def _path(f: Any) -> Path:
     if not isinstance(f, (str, os.PathLike)):
         raise AttributeError(f"save(): argument 'f' must be a path or a file open for writing, not {type(f).__name__}")
-    with replacing(path := Path(os.fspath(f))) as file:
-        _write_archive(obj, file, pickle_protocol, path.stem or "archive")
+    return Path(os.fspath(f))
+
+
+def _save_older(obj: Any, f: Any, protocol: int) -> None:
+    if hasattr(f, "write"):
+        _write_older(obj, f, protocol)
+        if hasattr(f, "flush"):
+            f.flush()
+        return
+    with replacing(_path(f)) as file:
+        _write_older(obj, file, protocol)
+
+
+def _write_older(obj: Any, file: Any, protocol: int) -> None:
+    """Write pickles one after the other, then the storages in the order of their keys, each after its number of elements."""
+    machine = {"protocol_version": VERSION, "little_endian": sys.byteorder == "little", "type_sizes": {"short": 2, "int": 4, "long": 4}}
+    for first in (MAGIC, VERSION, machine):
+        file.write(pickle.dumps(first, protocol))
+    data = io.BytesIO()
+    pickler = _Pickler(data, protocol, (None,))
+    pickler.dump(obj)
+    file.write(data.getvalue())
+    storages = {s.key: s for s in pickler.storages.values()}
+    file.write(pickle.dumps(sorted(storages), protocol))
+    for key in sorted(storages):
+        array = storages[key].array
+        file.write(struct.pack("<q", storages[key].size()))
+        file.write(memoryview(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False)).view(np.uint8)))  # type: ignore[arg-type]
 
 
 def _write_archive(obj: Any, file: Any, protocol: int, root: str) -> None:

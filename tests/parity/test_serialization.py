@@ -185,9 +185,34 @@ def test_files_from_before_1_6(name):
     data = older(theirs)
     for trusting in (False, True):
         same(ours.load(io.BytesIO(data), weights_only=not trusting), theirs)
+    mine, written = objects(ours)[name], io.BytesIO()
+    mine = mine[:2] if name == "storages" else mine
+    ours.save(mine, written, _use_new_zipfile_serialization=False)
+    written.seek(0)
+    same(mine, torch.load(written, weights_only=False))
+    same(ours.load(io.BytesIO(written.getvalue())), theirs)
     behind = io.BytesIO(b"first" + data)
     behind.seek(5)
     same(ours.load(behind), theirs)
+
+
+@pytest.mark.parity
+def test_several_objects_of_the_old_format_in_one_file(tmp_path):
+    """What is read leaves the file behind it, whoever wrote it."""
+    for writer in (ours, torch):
+        for reader in (ours, torch):
+            with open(tmp_path / "several", "w+b") as file:
+                for k in range(3):
+                    pickle.dump(k, file)
+                    writer.save({"w": writer.ones(2, k), "b": [writer.arange(k)]}, file, _use_new_zipfile_serialization=False)
+                file.seek(0)
+                for k in range(3):
+                    assert pickle.load(file) == k
+                    found = reader.load(file)
+                    assert found["w"].shape == (2, k) and found["b"][0].tolist() == list(range(k))
+                assert file.read() == b""
+    ours.save([ours.ones(2)], tmp_path / "alone", _use_new_zipfile_serialization=False)
+    assert torch.load(tmp_path / "alone")[0].tolist() == [1, 1] == ours.load(tmp_path / "alone")[0].tolist()
     shared = ours.load(io.BytesIO(older([torch.arange(6.0).as_strided((3,), (2,)), *[torch.ones(2)] * 2])))
     shared[1][0] = 7
     assert shared[2][0] == 7
