@@ -14,6 +14,7 @@ from ..ops.creation.storages import TypedStorage
 from .saving import MAGIC, VERSION
 from .unpickling import _Unpickler, storage_array
 
+
 class _Reader(_Unpickler):
     """Reads one pickle after the other; storages are filled when all are read, as their bytes stand behind the last."""
 
@@ -46,7 +47,7 @@ class _Reader(_Unpickler):
 
 
 def read_older(file: Any, name: str, trusting: bool, encoding: str) -> Any:
-    """Return the object that begins where a file stands, which is at its end then. RuntimeError where it is damaged, UnpicklingError for what may not be made of it."""
+    """Return the object that begins where a file stands, which is at its end then. RuntimeError where it is damaged, UnpicklingError for other classes."""
     previous, state.grad = state.grad, True
     try:
         start = file.tell()
