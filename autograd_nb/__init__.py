@@ -44,7 +44,7 @@ from .config import (
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
 from .dtypes import (
-    bfloat16 as bfloat16, complex64 as complex64, complex128 as complex128, dtype as dtype, finfo as finfo, float16 as float16,
+    bfloat16 as bfloat16, complex32 as complex32, complex64 as complex64, complex128 as complex128, dtype as dtype, finfo as finfo, float16 as float16,
     float32 as float32, float64 as float64, get_default_dtype as get_default_dtype, iinfo as iinfo, int8 as int8,
     int16 as int16, int32 as int32, int64 as int64, promote_types as promote_types, set_default_dtype as set_default_dtype,
     uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64,
@@ -78,9 +78,10 @@ short: dtype
 int: dtype
 long: dtype
 short, int, long = int16, int32, int64  # noqa: A001
+chalf: dtype
 cfloat: dtype
 cdouble: dtype
-cfloat, cdouble = complex64, complex128
+chalf, cfloat, cdouble = complex32, complex64, complex128
 inf: _builtins.float
 nan: _builtins.float
 pi: _builtins.float

@@ -13,13 +13,17 @@ import numpy as np
 NumpyDtype: TypeAlias = np.dtype[Any]
 
 
+#: what carries the bits of numbers of half precision, and of two of them, into kernels
+_BITS = {"float16": "uint16", "bfloat16": "uint16", "complex32": "uint32"}
+
+
 class dtype:
     """The element type of a tensor, e.g. ``autograd_nb.float32``.
 
     Attributes: ``name`` ("float32"), ``itemsize`` in bytes, ``is_floating_point``, ``is_complex``, ``is_signed``, ``is_half`` (of
     float16 and bfloat16, which are computed in float32), ``is_barebone`` (of uint16, uint32 and uint64, which few ops take, see
-    `ops.core.recording`), and ``np``, the NumPy dtype of its storage (bfloat16, which NumPy has not,
-    is a record of one field there: nothing can be computed with it by mistake).
+    `ops.core.recording`), ``is_limited`` (of these and complex32), ``in_numpy``, and ``np``, the NumPy dtype of its storage (bfloat16 and
+    complex32, which NumPy has not, are a record of one field there: nothing can be computed with it by mistake).
 
     >>> torch.float32.itemsize, torch.int64.is_floating_point
     (4, False)
@@ -28,10 +32,12 @@ class dtype:
     aliases: tuple[str, ...]
     carrier: Any  # np.dtype: of that checkers do not know enough to call a class that names it known
     category: int
+    in_numpy: bool
     is_barebone: bool
     is_complex: bool
     is_floating_point: bool
     is_half: bool
+    is_limited: bool
     is_signed: bool
     itemsize: int
     kernel: str
@@ -43,10 +49,12 @@ class dtype:
         "aliases",
         "category",
         "carrier",
+        "in_numpy",
         "is_barebone",
         "is_complex",
         "is_floating_point",
         "is_half",
+        "is_limited",
         "is_signed",
         "itemsize",
         "kernel",
@@ -57,10 +65,12 @@ class dtype:
 
     def __init__(self, name: str, category: int, rank: int, *aliases: str):
         self.name = name
-        self.np = np.dtype([(name, np.uint16)] if name == "bfloat16" else np.bool_ if name == "bool" else name)
-        # Numba has no arrays of half precision on the CPU: kernels read them as uint16 and convert
-        self.is_half = name in ("float16", "bfloat16")
-        self.carrier = np.dtype(np.uint16) if self.is_half else self.np
+        bits = _BITS.get(name)
+        self.in_numpy = name not in ("bfloat16", "complex32")
+        self.np = np.dtype([(name, bits)] if not self.in_numpy else np.bool_ if name == "bool" else name)
+        # Numba has no arrays of half precision on the CPU: kernels read them as integers and convert
+        self.is_half = bits == "uint16"
+        self.carrier = self.np if bits is None else np.dtype(bits)
         self.category = category  # 0 bool, 1 integer, 2 float, 3 complex
         self.rank = rank
         self.itemsize = self.np.itemsize
@@ -68,21 +78,22 @@ class dtype:
         self.is_complex = category == 3
         self.is_signed = name != "bool" and not name.startswith("uint")
         self.is_barebone = name in ("uint16", "uint32", "uint64")
+        self.is_limited = self.is_barebone or name == "complex32"
         self.aliases = aliases
-        self.kernel = f"{'uint16' if self.is_half else name}[:]"  # how build() spells an array of it
+        self.kernel = f"{bits or name}[:]"  # how build() spells an array of it
 
     @property
     def compute(self) -> str:
         """Return the dtype in which kernels compute on it: half precision goes through float32."""
-        return "float32" if self.is_half else self.name
+        return "float32" if self.is_half else "complex64" if self.name == "complex32" else self.name
 
     def to_real(self) -> dtype:
         """Return the dtype of the parts of a complex number; a real one itself."""
-        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+        return {"complex32": float16, "complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> dtype:
         """Return the complex dtype whose parts are as precise."""
-        return complex128 if self.name in ("float64", "complex128") else complex64
+        return {"float16": complex32, "complex32": complex32, "float64": complex128, "complex128": complex128}.get(self.name, complex64)
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -106,6 +117,7 @@ float16: dtype = dtype("float16", 2, 1, "half")
 bfloat16: dtype = dtype("bfloat16", 2, 1)
 float32: dtype = dtype("float32", 2, 2, "float")
 float64: dtype = dtype("float64", 2, 3, "double")
+complex32: dtype = dtype("complex32", 3, 1, "chalf")
 complex64: dtype = dtype("complex64", 3, 2, "cfloat")
 complex128: dtype = dtype("complex128", 3, 3, "cdouble")
 
@@ -125,7 +137,7 @@ ABSENT: dict[str, dtype] = {
     **{f"int{n}": _without_tensors(f"int{n}", 1, 1) for n in range(1, 8)},
     **{name: _without_tensors(name, 1, 1) for name in ["qint8", "quint8", "quint4x2", "quint2x4", "bits8", "bits1x8", "bits2x4", "bits4x2"]},
     "float8_e8m0fnu": _without_tensors("float8_e8m0fnu", 2, 1, False),
-    "complex32": _without_tensors("complex32", 3, 4), "qint32": _without_tensors("qint32", 1, 4), "bits16": _without_tensors("bits16", 1, 2),
+    "qint32": _without_tensors("qint32", 1, 4), "bits16": _without_tensors("bits16", 1, 2),
 }  # fmt: skip
 ABSENT["bit"] = ABSENT["uint1"]
 #: of floats that NumPy does not have: distance from 1 to the next number, largest number, smallest normal one, resolution
@@ -134,9 +146,9 @@ _LIMITS = {
     "float8_e5m2": (0.25, 57344.0, 2.0**-14, 1.0),
 }  # fmt: skip
 
-ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
+ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex32, complex64, complex128)
 BY_NAME: dict[str, dtype] = {d.name: d for d in ALL}
-BY_NUMPY: dict[Any, dtype] = {d.np: d for d in ALL if d is not bfloat16}
+BY_NUMPY: dict[Any, dtype] = {d.np: d for d in ALL if d.in_numpy}
 # the same types under NumPy's other spellings (``long long`` beside ``long``)
 BY_NUMPY.update({np.dtype(c): BY_NAME[np.dtype(c).name] for c in "bhilqBHILQfdeFD?" if np.dtype(c).name in BY_NAME})
 
@@ -179,7 +191,7 @@ def from_numpy_dtype(d: Any) -> dtype:
     if found is None:
         raise TypeError(
             f"can't convert np.ndarray of type {np.dtype(d)}. The only supported types are: "
-            + ", ".join(x.name for x in reversed(ALL) if x is not bfloat16)
+            + ", ".join(x.name for x in reversed(ALL) if x.in_numpy)
             + "."
         )
     return found
@@ -189,7 +201,7 @@ def as_dtype(value: Any, name: str = "dtype") -> dtype:
     """Return ``value`` as a dtype: one of ours, a NumPy dtype or type, or Python's bool, int, float, complex."""
     if isinstance(value, dtype):
         if not value.kernel:
-            instead = "int64 or uint8" if value.category == 1 else "complex64" if value.is_complex else "float32, or bfloat16 to save memory"
+            instead = "int64 or uint8" if value.category == 1 else "float32, or bfloat16 to save memory"
             raise NotImplementedError(f"{name}={value!r}: there are no {value.name} tensors here; use {instead}")
         return value
     python = {bool: bool_, int: int64, float: float64, complex: complex128}.get(value) if isinstance(value, type) else None
@@ -221,8 +233,8 @@ def _promote(a: dtype, b: dtype) -> dtype:
         return a
     if a.category != b.category:
         wide, other = (a, b) if a.category > b.category else (b, a)
-        if wide.category == 3 and other is float64:
-            return complex128
+        if wide.category == 3 and other.category == 2:
+            wide = promote_types(wide, other.to_complex())  # of the wider one's width
         if wide.category == 2 or (not other.is_barebone and not wide.is_barebone):
             return wide
     if a.is_barebone or b.is_barebone:
@@ -237,8 +249,11 @@ def _promote(a: dtype, b: dtype) -> dtype:
 
 def converted(array: np.ndarray[Any, Any], d: dtype) -> np.ndarray[Any, Any]:
     """Return NumPy's numbers as an array of the NumPy dtype of ``d``; in bfloat16 each is the nearest float32's nearest, ties to even."""
-    if d is not bfloat16:
+    if d.in_numpy:
         return array.astype(d.np)
+    if d is complex32:
+        parts = np.ascontiguousarray(array.astype(np.complex64)).view(np.float32).astype(np.float16)
+        return parts.view(d.np).reshape(array.shape)
     numbers = array.astype(np.float32)
     bits = numbers.view(np.uint32)
     nearest = (bits + (0x7FFF + ((bits >> 16) & 1))) >> 16

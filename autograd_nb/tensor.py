@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import launch
-from .dtypes import bfloat16, dtype, from_numpy_dtype
+from .dtypes import dtype, from_numpy_dtype
 from .errors import AMBIGUOUS, OVERRIDDEN, SEVERAL, UNTRACKED, AutogradError, warn_user
 from .graph import ownership, versions
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
@@ -384,14 +384,15 @@ def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
 
 
 def ndarray(t: Tensor) -> np.ndarray:
-    """Return a NumPy array that shares the tensor's memory, whatever its place in the graph. TypeError for bfloat16."""
+    """Return a NumPy array that shares the tensor's memory, whatever its place in the graph. TypeError for bfloat16 and complex32."""
     if launch._observing:
         launch.escapes("numpy() or the printing of a tensor")
     layout = t._layout
     data = t._data
     if layout.dtype.carrier is not layout.dtype.np:
-        if layout.dtype is bfloat16:
-            raise TypeError("Got unsupported ScalarType BFloat16: NumPy has no such dtype; cast with x.float()")
+        if not layout.dtype.in_numpy:
+            name, cast = ("ComplexHalf", "cfloat") if layout.dtype.is_complex else ("BFloat16", "float")
+            raise TypeError(f"Got unsupported ScalarType {name}: NumPy has no such dtype; cast with x.{cast}()")
         data = data.view(layout.dtype.np)
     if layout.contiguous:
         if layout.ndim == 1:

@@ -150,7 +150,6 @@ for _name, _message in {
 for _name in ("q_scale", "q_zero_point", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "qscheme", "int_repr"):
     setattr(Tensor, _name, _refusing(_name, NotImplementedError, _QUANTIZED))
 for _name, _message in {
-    "chalf": "there are no complex32 tensors here; use complex64",
     "to_mkldnn": "layouts of oneDNN are not in this library", "to_padded_tensor": "nested tensors are not in this library",
     "record_stream": "there are no streams in this library, which computes on the CPU",
     "to_sparse_bsr": "sparse tensors by blocks are not in this library", "to_sparse_bsc": "sparse tensors by blocks are not in this library",

@@ -239,7 +239,7 @@ for _parent, _children in {"_C": ("_autograd", "_nn", "_functions"), "backends":
 #: names of the package itself
 TOP: dict[str, Answer] = {
     **OLD_TOP,
-    **{name: Value(d) for name, d in ABSENT.items()}, "chalf": Value(ABSENT["complex32"]),
+    **{name: Value(d) for name, d in ABSENT.items()},
     **_at("compat.checks", "_assert _assert_async _check _check_is_size _check_index _check_value _check_type _check_not_implemented _check_tensor_all"),
     **_at("compat.symbols", "SymInt SymFloat SymBool sym_int sym_float sym_max sym_min sym_not sym_ite sym_sqrt sym_sum"),
     **_at("ops.creation.device", "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc jagged _mkldnn"),

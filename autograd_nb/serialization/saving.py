@@ -47,11 +47,11 @@ class _Storage:
 
     def kind(self) -> tuple[str, str]:
         """Return where PyTorch has the class of storages of this dtype, and its name: the newer dtypes are kept as bytes."""
-        return ("torch.storage", "UntypedStorage") if self.dtype.is_barebone else ("torch", STORAGES[self.dtype.name])
+        return ("torch.storage", "UntypedStorage") if self.dtype.is_limited else ("torch", STORAGES[self.dtype.name])
 
     def size(self) -> int:
         """Return the number of elements, or of bytes where it is kept as such."""
-        return self.array.nbytes if self.dtype.is_barebone else self.array.size
+        return self.array.nbytes if self.dtype.is_limited else self.array.size
 
 
 class _Layout:
@@ -111,7 +111,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
         if isinstance(obj, Tensor):
             if str(obj.layout) != "torch.strided":
                 return self._sparse(obj)
-            rebuild = _REBUILD_BAREBONE if obj.dtype.is_barebone else _REBUILD_TENSOR
+            rebuild = _REBUILD_BAREBONE if obj.dtype.is_limited else _REBUILD_TENSOR
             if type(obj) is Tensor and not obj.__dict__:
                 return (rebuild, self._tensor(obj))
             kind = self._name("torch", "Tensor") if type(obj) is Tensor else type(obj)
@@ -142,7 +142,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
     def _tensor(self, t: Tensor) -> tuple[Any, ...]:
         array, offset = _storage(t)
         found = (self._memory(array, t.dtype), offset, tuple(t.shape), t._layout.strides, t.requires_grad, OrderedDict())
-        return (*found, t.dtype) if t.dtype.is_barebone else found
+        return (*found, t.dtype) if t.dtype.is_limited else found
 
     def _memory(self, array: np.ndarray, d: dtype) -> _Storage:
         """Return the storage of an array in the file, the same for all that read it as this dtype."""

@@ -147,7 +147,7 @@ def _cast(name: str) -> Callable[..., Any]:
 
 for _name, _to in {
     "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "int": "int32", "long": "int64", "short": "int16",
-    "cfloat": "complex64", "cdouble": "complex128",
+    "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128",
 }.items():  # fmt: skip
     HANDLERS[_name] = _cast(_to)
 for _name in ("cpu", "contiguous", "pin_memory", "share_memory_"):

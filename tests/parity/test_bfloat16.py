@@ -31,7 +31,6 @@ KNOWN: dict[str, str] = {
     "Embedding": "gradients of rows that are taken often add up in float32 here; PyTorch's sums stop growing",
     "ldexp": "the gradient of an exponent for many numbers adds up what was rounded",
     "matrix_exp of torch.float16": "PyTorch's own is wrong: exp(1) = -20896",
-    "view_as_complex": "there are no complex numbers of half precision",
 }
 
 

@@ -9,7 +9,7 @@ in ``dims``, one int64 array, so that the types of a kernel never depend on rank
   loop is always one over neighbouring elements;
 - reduction: four kept and reduced outer loops around an inner loop that is itself kept or reduced.
 
-``float16`` and ``bfloat16`` arrays are passed as ``uint16`` and converted in the body (`loaded`, `stored`).
+``float16`` and ``bfloat16`` arrays are passed as ``uint16``, ``complex32`` as ``uint32``, and converted in the body (`loaded`, `stored`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ import numpy as np
 from ..formula.namespace import m
 from ..formula.symbols import BOOL, COMPONENT, FLOATS, INTEGERS, ComplexError, Sym, SymbolError, Trace, literal, numpy_name
 
-#: formats of half precision: the functions that make a float32 of an element's bits, and bits of a float32
-HALVES = {"float16": ("half_to_float", "float_to_half"), "bfloat16": ("bfloat_to_float", "float_to_bfloat")}
+#: formats of half precision: the functions that make a float32 (or complex64) of an element's bits, and bits of one
+HALVES = {
+    "float16": ("half_to_float", "float_to_half"), "bfloat16": ("bfloat_to_float", "float_to_bfloat"), "complex32": ("chalf_to_complex", "parts_to_chalf"),
+}  # fmt: skip
 
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
@@ -84,7 +86,7 @@ class Body:
 
 def storage(dtype: str) -> str:
     """Return the dtype of the NumPy array that carries ``dtype`` into a kernel."""
-    return "uint16" if dtype in HALVES else dtype
+    return "uint32" if dtype == "complex32" else "uint16" if dtype in HALVES else dtype
 
 
 def loaded(element: Sym, dtype: str) -> Sym:
@@ -94,6 +96,9 @@ def loaded(element: Sym, dtype: str) -> Sym:
 
 def stored(value: Sym, target: str) -> Sym:
     """Return a value as an array of dtype ``target`` holds it: a real array takes the real part of a complex one."""
+    if target == "complex32":
+        value = value.cast("complex64")
+        return m.parts_to_chalf(value.real, value.imag)  # type: ignore[no-any-return]
     if target != BOOL and target not in COMPONENT:
         value = value.real
     return getattr(m, HALVES[target][1])(value.cast("float32")) if target in HALVES else value.cast(target)

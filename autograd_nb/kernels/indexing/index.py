@@ -360,10 +360,10 @@ def max_norm_rows(index, width, limit, p, weight):
         total = 0.0
         if p == np.inf:
             for j in range(row.size):
-                total = max(total, abs(np.float64(row[j])))
+                total = max(total, np.float64(abs(row[j])))
         else:
             for j in range(row.size):
-                total += abs(np.float64(row[j])) ** p
+                total += np.float64(abs(row[j])) ** p
             total = total ** (1.0 / p)
         if total > limit:
             scale = row.dtype.type(limit / (total + 1e-7))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...dtypes import bfloat16, bool_, converted, dtype, finfo, iinfo
+from ...dtypes import bool_, converted, dtype, finfo, iinfo
 from ...errors import shorten
 from ...shapes import as_int, layout_of
 from ...tensor import Tensor, make, ndarray
@@ -142,7 +142,8 @@ def numbers_among(tensors: list[Tensor], values: list[Any], name: str) -> list[A
 
 _C_NAMES = {
     "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
 }  # fmt: skip
 _limits: dict[dtype, tuple[Any, ...]] = {}  # the least and the greatest number of a dtype
 
@@ -177,10 +178,14 @@ def _overflow(value: Any, d: dtype, name: str) -> RuntimeError:
 
 
 def numbers_of(t: Tensor) -> np.ndarray:
-    """Return the elements for Python to read: `ndarray`, but for bfloat16 a copy in float32."""
+    """Return the elements for Python to read: `ndarray`, but for bfloat16 a copy in float32, for complex32 one in complex64."""
     layout = t._layout
-    if layout.dtype is not bfloat16:
+    if layout.dtype.in_numpy:
         return ndarray(t)
+    if layout.dtype.is_complex:
+        bits = ndarray(make(t._data.view(np.int32), layout_of(layout.shape, layout.strides, dtypes.int32), [0, 0]))
+        parts = np.ascontiguousarray(bits).view(np.float16).astype(np.float32)
+        return parts.view(np.complex64).reshape(layout.sizes)
     bits = ndarray(make(t._data.view(np.int16), layout_of(layout.shape, layout.strides, dtypes.int16), [0, 0]))
     return (bits.astype(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
@@ -190,7 +195,7 @@ def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
     if hasattr(value, "_decide"):  # a learning rate in a captured function
         value = value._decide()
     d = d or dtypes.of_scalar(type(value))
-    if d is bfloat16:
+    if not d.in_numpy:
         data = converted(np.array([number_as(value, d, "tensor")]), d)
     else:
         try:

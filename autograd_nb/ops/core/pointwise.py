@@ -35,7 +35,16 @@ from .memo import Memo
 from .numbers import scalar_tensor
 from .plans import InplacePlan, Plan
 from .pointwise_backward import PointwiseNode, Rule, UnaryNode
-from .recording import BAREBONE_POINTWISE, fitting, gather, mark_inference, not_for_barebone, refuse_inference, refuse_overlap
+from .recording import (
+    BAREBONE_POINTWISE,
+    CHALF_POINTWISE,
+    fitting,
+    gather,
+    mark_inference,
+    refuse_inference,
+    refuse_limited,
+    refuse_overlap,
+)
 from .registry import node_name, parameters_of, register
 
 __all__ = ["Pointwise", "pointwise"]
@@ -157,8 +166,8 @@ class Pointwise:
             d = dtypes.get_default_dtype()
         elif self.result == "number" and d is dtypes.bool_:
             d = dtypes.int64
-        if d.is_barebone and self.name not in BAREBONE_POINTWISE:
-            not_for_barebone(self.name, d)
+        if d.is_limited:
+            refuse_limited(self.name, d, BAREBONE_POINTWISE, CHALF_POINTWISE)
         compute = d.compute
         if self.result == "bool":
             return compute, dtypes.bool_

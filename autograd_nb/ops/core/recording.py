@@ -157,7 +157,7 @@ def tensor_type(d: dtype) -> str:
         "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "bfloat16": "BFloat16Tensor", "int64": "LongTensor", "int32": "IntTensor",
         "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor",
         "uint16": "UInt16Tensor", "uint32": "UInt32Tensor", "uint64": "UInt64Tensor",
-        "complex64": "ComplexFloatTensor", "complex128": "ComplexDoubleTensor",
+        "complex32": "ComplexHalfTensor", "complex64": "ComplexFloatTensor", "complex128": "ComplexDoubleTensor",
     }.get(d.name, "Tensor")  # fmt: skip
 
 
@@ -344,7 +344,8 @@ EXACT_OUT = frozenset(
 #: C++'s names of dtypes, which PyTorch says of outputs
 _CPP = {
     "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex32": "c10::complex<c10::Half>",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
 #: what PyTorch says of an output of another dtype; {have} and {want} are scalar types
 _EXACT_TEXTS = {
@@ -385,10 +386,35 @@ BAREBONE_STRUCTURED: frozenset[str] = frozenset({
 })  # fmt: skip
 
 
+#: the same of complex32
+CHALF_POINTWISE: frozenset[str] = frozenset({
+    "abs", "add", "sub", "rsub", "mul", "addcmul", "neg", "conj", "conj_physical", "resolve_conj", "real", "imag", "complex", "sgn", "eq", "ne", "isclose",
+    "where", "clone", "copy", "fill", "zero", "isfinite", "isinf", "isnan", "isreal", "masked_fill", "abs_backward",
+})  # fmt: skip
+CHALF_STRUCTURED: frozenset[str] = frozenset({
+    "all", "any", "cat", "stack", "copied_view", "write_view", "write_strided", "relaid", "pad", "roll", "roll_flat", "read", "pick", "picked", "fill",
+    "nothing_of", "unsafe_split", "nonzero", "nonzero_static", "count_nonzero", "tri", "diagonal_backward", "flip", "norm", "dist", "embedding",
+    "index_put_op",
+})  # fmt: skip
+
+
 def not_for_barebone(name: str, kind: dtype) -> None:
     """Raise NotImplementedError for a barebone dtype (uint16, uint32, uint64), in which most ops do not compute, as in PyTorch."""
     if kind.is_barebone:
         raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type(kind)}': it takes few ops; convert it with to(int64) first")
+
+
+def not_for_limited(name: str, kind: dtype) -> None:
+    """Raise NotImplementedError for a dtype in which most ops do not compute: barebone ones, and complex32."""
+    not_for_barebone(name, kind)
+    if kind.is_limited:
+        raise NotImplementedError(f"\"{name}\" not implemented for 'ComplexHalf': it takes few ops; convert it with cfloat() first")
+
+
+def refuse_limited(name: str, kind: dtype, barebone: Container[str], chalf: Container[str]) -> None:
+    """Raise NotImplementedError for such a dtype unless the op is among those that compute in it."""
+    if name not in (barebone if kind.is_barebone else chalf):
+        not_for_limited(name, kind)
 
 
 def not_for_bool(name: str, kind: dtype, x: Tensor) -> None:

@@ -60,7 +60,15 @@ from .history import attach, share_view
 from .known_calls import LAYOUTS, Known
 from .memo import Memo
 from .recorders import MANY, recorder, runner
-from .recording import BAREBONE_STRUCTURED, gather, mark_inference, not_for_barebone, refuse_inference, tensor_type
+from .recording import (
+    BAREBONE_STRUCTURED,
+    CHALF_STRUCTURED,
+    gather,
+    mark_inference,
+    refuse_inference,
+    refuse_limited,
+    tensor_type,
+)
 from .registry import DTYPES, node_name, parameters_of
 from .views import look, recipe_from, recipe_of
 
@@ -317,8 +325,8 @@ class Structured:
             if len(self._known) >= LAYOUTS:
                 self._known.clear()
             d = args[0]._layout.dtype
-            if d.is_barebone and self.name not in BAREBONE_STRUCTURED:
-                not_for_barebone(self.name, d)
+            if d.is_limited:
+                refuse_limited(self.name, d, BAREBONE_STRUCTURED, CHALF_STRUCTURED)
             known = self._known[args[0]._layout] = Known()
         except (AttributeError, IndexError):  # no tensor
             return self.forward(*args)

@@ -179,7 +179,7 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
 
 def _laid_out(data: Any, d: dtype) -> np.ndarray:
     """Return a copy of an array that lies as that of a tensor would, in the array's order of dims."""
-    data = dtypes.converted(data, d) if d is dtypes.bfloat16 else data
+    data = data if d.in_numpy else dtypes.converted(data, d)
     if data.flags.c_contiguous or any(s < 0 for s in data.strides):
         return np.array(data, d.np, copy=True, order="K")
     kept = strides.like(layout_of(data.shape, tuple(s // data.itemsize for s in data.strides), d))

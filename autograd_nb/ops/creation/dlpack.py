@@ -1,4 +1,4 @@
-"""Memory handed to and from other libraries without a copy: DLPack, by way of NumPy, which knows all of it but bfloat16.
+"""Memory handed to and from other libraries without a copy: DLPack, by way of NumPy, which knows all of it but bfloat16 and complex32.
 
 A capsule holds a struct that begins with the place of the memory; a number of bfloat16 goes through NumPy as an integer of 16 bits, and the struct
 is told so, or told otherwise. Source: https://dmlc.github.io/dlpack/latest/c_api.html
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import bfloat16, int16
+from ...dtypes import bfloat16, complex32, int16, int32
 from ...errors import DeviceError, shorten
 from ...graph.versions import fix
 from ...tensor import Tensor, wrap
@@ -21,7 +21,9 @@ from .device import device as device_of
 
 _CPU = (1, 3, 11)  # memory of the CPU; that, pinned for CUDA or for ROCm
 _DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "mps", 10: "rocm", 13: "cuda", 14: "xpu", 15: "webgpu"}
-_INTEGER, _BFLOAT = 0, 4
+_INTEGER = 0
+#: what NumPy does not have: code and bits of it, and the integers by which its elements go through NumPy
+_CODED = {bfloat16: (4, 16, int16), complex32: (5, 32, int32)}
 
 
 class _Type(ctypes.Structure):
@@ -85,10 +87,11 @@ def dlpack(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_devi
     if dl_device is not None and tuple(dl_device) != (1, 0):
         raise BufferError(f"__dlpack__(): dl_device={shorten(dl_device)}; tensors are in the CPU's memory, (1, 0)")
     options = {"max_version": max_version, "copy": copy}
-    if self.dtype is not bfloat16:
+    if self.dtype.in_numpy:
         return _as_capsule(ndarray(self), **options)
-    capsule = _as_capsule(ndarray(self.view(int16)), **options)
-    _type_of(capsule).code = _BFLOAT
+    code, _, integer = _CODED[self.dtype]
+    capsule = _as_capsule(ndarray(self.view(integer)), **options)
+    _type_of(capsule).code = code
     return capsule
 
 
@@ -138,12 +141,12 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None):
         except TypeError:  # from before there were versions
             capsule = ext_tensor.__dlpack__()
     kind = _type_of(capsule)
-    half = kind.code == _BFLOAT and kind.bits == 16 and kind.lanes == 1
-    if half:
+    coded = next((d for d, (code, bits, _) in _CODED.items() if (kind.code, kind.bits, kind.lanes) == (code, bits, 1)), None)
+    if coded is not None:
         kind.code = _INTEGER
     found = wrap(np.from_dlpack(_Owner(capsule)))  # type: ignore[arg-type]
     fix(found._version_)
-    found = found.view(bfloat16) if half else found
+    found = found if coded is None else found.view(coded)
     return OPS["clone"].call(found) if copy else found
 
 

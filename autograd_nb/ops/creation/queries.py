@@ -156,7 +156,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
             f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than actual buffer "
             f"length ({len(view)} bytes)"
         )
-    known = "int16" if dtype is dtypes.bfloat16 else dtype.name  # (to NumPy)
+    known = dtype.name if dtype.in_numpy else f"int{8 * size}"
     if not view.flags.writeable:
         warn_of_reading("buffer")
     array = np.frombuffer(buffer, dtype=known, count=count, offset=offset)

@@ -15,7 +15,7 @@ from ...shapes import as_int, check_sizes
 from ...tensor import Tensor
 from ..core.call_path import planned
 from ..core.numbers import number_argument, number_as
-from ..core.recording import made_in, not_for_barebone, store_new
+from ..core.recording import made_in, not_for_limited, store_new
 from ..core.registry import OPS, public
 from .cast import cast, placed
 from .create import _finish, _options, new_empty, new_full, repeated
@@ -83,7 +83,7 @@ def arange(
         raise NotImplementedError(f'"arange_cpu" not implemented for complex tensors (dtype={d!r})')
     if d is dtypes.bool_:
         raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
-    not_for_barebone("arange_cpu", d)
+    not_for_limited("arange_cpu", d)
     n = -(-(end - start) // step) if integral else math.ceil((end - start) / step)
     if d.category < 2 and not integral:  # PyTorch rounds the ends towards 0 first
         start, end, step = int(start), int(end), int(step)
@@ -136,7 +136,7 @@ def linspace(
 
 def _not_of_bool(d: dtype, n: int, name: str) -> None:
     """Raise NotImplementedError for several booleans; one is filled in."""
-    not_for_barebone(f"{name}_cpu", d)
+    not_for_limited(f"{name}_cpu", d)
     if d is dtypes.bool_ and n > 1:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
 
@@ -183,7 +183,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
             raise RuntimeError(f"{size} must be greater or equal to 0, got {given}")
     check_sizes((n, k))
     d = _options(made_in(out, dtype), device)
-    not_for_barebone("eye", d)
+    not_for_limited("eye", d)
     t = new_full((n, k), 0, d)
     if t._layout.size:
         t.diagonal().fill_(1)

@@ -19,7 +19,7 @@ from ...shapes import layout_of
 from ...tensor import Tensor, _storage, make
 from ..core.inplace import counted
 from ..core.pointwise import pointwise
-from ..core.recording import pushed, scalar_type, store
+from ..core.recording import not_for_limited, pushed, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..core.views import memoized_view
@@ -165,9 +165,7 @@ def view_as_complex(input):
     """
     x = tensor_argument(input, "view_as_complex")
     layout = x._layout
-    if x.dtype is dtypes.float16:
-        raise RuntimeError("view_as_complex: there are no complex numbers of half precision; cast input to float32 first")
-    if x.dtype not in (dtypes.float32, dtypes.float64):
+    if x.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
         raise RuntimeError(
             f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {x.dtype}"
         )
@@ -279,6 +277,7 @@ def polar(abs, angle, *, out=None):
     tensor([2.+0.j])
     """
     _two_parts("polar", abs, angle, ("abs", "angle"), out)
+    not_for_limited("polar_cpu", abs.dtype.to_complex())
     if pushed.only is None:
         y = _polar(abs, angle)
     else:  # its gradient is PyTorch's, which takes a negative radius for a positive one; that of the parts is right

@@ -128,8 +128,7 @@ def _renormalise(w: Tensor, index: Tensor, most: float, p: float) -> None:
         if not rows._layout.size or not w.shape[1]:
             return
         table = w.detach().contiguous()
-        if w.dtype.is_half:
-            table = cast(table, dtypes.float32)
+        table = cast(table, dtypes.BY_NAME[w.dtype.compute])
         _max_norm_rows(table.dtype, dense(rows), w.shape[1], most, p, table._data)
         if table._data is not w._data:
             w.detach().copy_(table)

@@ -17,7 +17,7 @@ from ..core.call_path import known, recorded_lines, unrecorded_lines
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor, text_argument
-from ..core.recording import exact_text, fresh, guarded, no_complex_derivative, not_for_barebone, refuse_overlap, store
+from ..core.recording import exact_text, fresh, guarded, no_complex_derivative, not_for_limited, refuse_overlap, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, clone, contiguous
@@ -184,7 +184,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
             [3.]])
     """
     x = tensor_argument(input, "gather")
-    not_for_barebone("scatter_gather_tensor_cpu", x.dtype)
+    not_for_limited("scatter_gather_tensor_cpu", x.dtype)
     d = wrap_dim(dim, x.ndim)
     given = tensor_argument(index, "gather", "index")
     if given._layout.size:

@@ -16,7 +16,7 @@ from ..core.recording import (
     fresh,
     guarded,
     no_complex_derivative,
-    not_for_barebone,
+    not_for_limited,
     refuse_overlap,
     scalar_type,
     warn_of_expanded,
@@ -345,13 +345,14 @@ def take(input, index, *, out=None):
     Derivative: g is added at the indices; those that are given twice add up.
     """
     x = tensor_argument(input, "take")
-    not_for_barebone("take_cpu", x.dtype)
+    not_for_limited("take_cpu", x.dtype)
     places = _flat_index(x, index, "take")
     return _stored(out, guarded(_take(reshape(x, -1), contiguous(places), (0,), 0), x, index), "take", (x, index))
 
 
 def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, Tensor, Tensor]:
     x = tensor_argument(input, name)
+    not_for_limited("take_put_cpu", x.dtype)
     tensor_argument(source, name, "source")
     if name[-1] == "_":
         check_inplace(x, source)

@@ -13,7 +13,7 @@ from ..core.history import check_inplace
 from ..core.inplace import in_place
 from ..core.numbers import SINGLE, number_as
 from ..core.pointwise import Pointwise
-from ..core.recording import check_written, guarded, not_for_barebone, store, warn_of_expanded
+from ..core.recording import check_written, guarded, not_for_barebone, not_for_limited, store, warn_of_expanded
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..creation.cast import contiguous
@@ -126,6 +126,7 @@ def masked_select(input, mask, *, out=None):
 def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[Tensor, Tensor]:
     tensor_argument(mask, name, "mask")
     tensor_argument(source, name, "source")
+    not_for_limited("masked_scatter", x.dtype)
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype} (use mask.bool(), or compare: mask > 0)")
     if source.dtype is not x.dtype:

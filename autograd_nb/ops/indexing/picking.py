@@ -412,9 +412,10 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
     shape = [*p.kept[:pos], *index._layout.shape, *p.kept[pos:]]
     if not numel(shape):
         return
-    if x.dtype.is_half and mode != SET:
-        wide = cast(x, dtypes.float32)
-        write_at(wide, cast(value, dtypes.float32), index, dims, pos, mode)
+    if x.dtype.carrier is not x.dtype.np and mode != SET:
+        kind = dtypes.BY_NAME[x.dtype.compute]
+        wide = cast(x, kind)
+        write_at(wide, cast(value, kind), index, dims, pos, mode)
         x.copy_(wide)
         return
     if p.copied is not None and is_expanded(x._layout):  # what stands for several elements cannot be copied back

@@ -19,7 +19,8 @@ from ..creation.cast import relaid
 from ..creation.ranges import eye
 
 SCALAR_NAMES = {
-    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
+    "complex32": "ComplexHalf", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
     "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
 }  # fmt: skip
 
@@ -46,15 +47,16 @@ HALVES = {name: kernel for kernel, names in _KERNELS.items() for name in names}
 
 def floating(x: Tensor, name: str, kernel: str = "") -> Tensor:
     """Refuse other dtypes; ``kernel``: the name by which PyTorch's own refuses them, where it does not look before."""
-    if kernel and (x.dtype.category < 2 or x.dtype.is_half):
+    narrow = x.dtype.carrier is not x.dtype.np  # no kernel knows half precision
+    if kernel and (x.dtype.category < 2 or narrow):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(x)}' ({name}: cast it with .to(), e.g. x.float())")
     if x.dtype.category < 2:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {scalar_name(x)} (cast it with .to(), e.g. x.float())"
         )
-    if x.dtype.is_half and name in HALVES:
+    if narrow and name in HALVES:
         raise NotImplementedError(f"\"{HALVES[name]}\" not implemented for '{scalar_name(x)}' ({name}: cast it with x.float())")
-    if x.dtype.is_half:
+    if narrow:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {scalar_name(x)} (cast it with x.float())")
     return x
 

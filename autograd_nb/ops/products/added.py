@@ -8,7 +8,7 @@ from ... import dtypes
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import number_argument, number_as
-from ..core.recording import scalar_type, store
+from ..core.recording import not_for_limited, scalar_type, store
 from ..core.registry import public
 from ..core.scalars_first import legacy_options, scalars_first
 from ..core.structured import tensor_argument
@@ -109,6 +109,7 @@ def addr(input, vec1, vec2, *legacy, beta=1, alpha=1, out=None):
             raise RuntimeError(f"For integral input tensors, argument {what} must not be a floating point number. (addr(): {what}={value})")
         if isinstance(value, complex) and not d.is_complex:
             raise RuntimeError(f"For non-complex input tensors, argument {what} must not be a complex number. (addr(): {what}={value})")
+    not_for_limited("addr_cpu", d)
     reads = (vec2,) if vec1 is out else (vec1, vec2)
     if d is dtypes.bool_:
         alpha, beta = (number_as(number_argument(v, "addr", n), d, "addr") for v, n in ((alpha, "alpha"), (beta, "beta")))

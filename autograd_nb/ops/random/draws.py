@@ -29,7 +29,7 @@ from ..core.call_path import planned, shortcut, written_lines
 from ..core.history import check_inplace
 from ..core.memo import Memo, ordinary
 from ..core.numbers import float_argument
-from ..core.recording import made_in, not_for_barebone, store_new, tensor_type
+from ..core.recording import made_in, not_for_limited, store_new, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import format_name, is_meta, strided_only
@@ -500,5 +500,5 @@ def geometric_(self, p, *, generator=None):
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={_found(p)}")
     if tensor_argument(self, "geometric_", "self").dtype.category == 0:
         raise NotImplementedError("\"geometric_cpu\" not implemented for 'Bool' (geometric_() needs numbers)")
-    not_for_barebone("geometric_cpu", self.dtype)
+    not_for_limited("geometric_cpu", self.dtype)
     return _fill("geometric_", self, _GEOMETRIC, generator, math.log1p(-p))

@@ -376,7 +376,12 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction: float | No
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None) -> tuple[Tensor, Tensor]:
     """Return (variance, mean) over ``dim``; see `var`; var_mean([1., 2., 3.]) = (tensor(1.), tensor(2.))."""
     x, dims, c, every = _moments_arguments("var_mean", input, dim, unbiased, correction)
-    return _variance(x, dims, bool(keepdim), c, every), guarded(mean.op(x, dims, bool(keepdim)), x)
+    return _variance(x, dims, bool(keepdim), c, every), guarded(_mean(x, dims, bool(keepdim)), x)
+
+
+def _mean(x: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    """Return the mean beside a variance, which also complex32 has."""
+    return cast(mean.op(cast(x, dtypes.complex64), dims, keepdim), x.dtype) if x.dtype is dtypes.complex32 else mean.op(x, dims, keepdim)  # type: ignore[no-any-return]
 
 
 @public(method=False)
@@ -384,7 +389,7 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction: float
     """Return (standard deviation, mean) over ``dim``; see `std`; std_mean([1., 2., 3.]) = (tensor(1.), tensor(2.))."""
     x, dims, c, every = _moments_arguments("std_mean", input, dim, unbiased, correction)
     deviation = _standard(x, dims, bool(keepdim), c, every)
-    return deviation, guarded(mean.op(x, dims, bool(keepdim)), x, deviation)
+    return deviation, guarded(_mean(x, dims, bool(keepdim)), x, deviation)
 
 
 # ------------------------------------------------------------------------------------------------------- in logs

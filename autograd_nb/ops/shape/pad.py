@@ -14,7 +14,7 @@ from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.jumps import jumping
 from ..core.numbers import float_argument, number_argument, text_argument
-from ..core.recording import need_numbers, not_for_barebone
+from ..core.recording import need_numbers, not_for_limited
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, images, in_format_of
@@ -163,7 +163,7 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
     if mode != "circular":
         kernel = f"{'reflection' if mode == 'reflect' else 'replication'}_pad{n}d"
         need_numbers(kernel, (x,))
-        not_for_barebone(kernel, x.dtype)
+        not_for_limited(kernel, x.dtype)
     if not n or x.ndim not in (n + 1, n + 2):
         raise NotImplementedError(
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now (pad={pads}, input of size {list(x.shape)})"
@@ -200,8 +200,9 @@ def _repeated(x: Tensor, pads: list[int], mode: str) -> Tensor:
             if sizes[k] and not x.shape[d]:
                 raise RuntimeError(f"Padding value causes wrapping around more than once. (nothing is left of dimension {d} with size {size})")
         pairs.append((before, after))
-    if mode == "circular" and x.dtype.is_barebone:  # PyTorch copies parts, of whatever dtype
-        return _pad_edges(x.view(dtypes.BY_NAME[x.dtype.name[1:]]), tuple(pairs), _MODES.index(mode)).view(x.dtype)
+    if mode == "circular" and x.dtype.is_limited:  # PyTorch copies parts, of whatever dtype
+        bits = dtypes.BY_NAME[f"int{8 * x.dtype.itemsize}"]
+        return _pad_edges(x.view(bits), tuple(pairs), _MODES.index(mode)).view(x.dtype)
     y = _pad_edges(x, tuple(pairs), _MODES.index(mode))
     return y if mode == "circular" else jumping(in_format_of(y, x), x)
 

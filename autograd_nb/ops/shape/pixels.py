@@ -7,7 +7,7 @@ from typing import Any
 from ... import strides
 from ...shapes import as_int
 from ...tensor import Tensor
-from ..core.recording import not_for_barebone
+from ..core.recording import not_for_limited
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..creation.cast import _clones
@@ -26,7 +26,7 @@ def _own(y: Tensor, x: Tensor) -> Tensor:
 def _image(input: Any, factor: Any, name: str, factor_name: str) -> tuple[Tensor, int]:
     """Return the image and the factor of a shuffle, checked."""
     x, r = tensor_argument(input, name), as_int(factor, factor_name)
-    not_for_barebone(name, x.dtype)
+    not_for_limited(name, x.dtype)
     if x.ndim < 3:
         raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)")
     if r <= 0:
@@ -89,7 +89,7 @@ def channel_shuffle(input, groups):
     tensor([0, 2, 1, 3])
     """
     x = tensor_argument(input, "channel_shuffle")
-    not_for_barebone("channel_shuffle", x.dtype)
+    not_for_limited("channel_shuffle", x.dtype)
     g = as_int(groups, "groups")
     if x.ndim <= 2:
         raise RuntimeError(

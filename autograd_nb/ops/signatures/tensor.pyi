@@ -513,6 +513,9 @@ class TensorMethods:
     def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
         """Return the tensor as complex64."""
 
+    def chalf(self, memory_format: _memory_format | None = None) -> Tensor:
+        """Return the tensor as complex32."""
+
     def char(self, memory_format: _memory_format | None = None) -> Tensor:
         """Return the tensor as int8."""
 

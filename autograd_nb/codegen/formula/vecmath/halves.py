@@ -1,8 +1,8 @@
-"""The two formats of half precision, carried as uint16, to and from float32."""
+"""The two formats of half precision, carried as uint16, to and from float32, and complex numbers of two such parts, carried as uint32."""
 
 from __future__ import annotations
 
-from ..namespace import formula
+from ..namespace import formula, m
 from ..symbols import Sym, where
 
 
@@ -53,3 +53,15 @@ def float_to_bfloat(x: Sym) -> Sym:
     bits = x.bitcast("uint32")
     nearest = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return where((bits & 0x7FFFFFFF) > 0x7F800000, 0x7FC0, nearest).cast("uint16")
+
+
+@formula
+def chalf_to_complex(h: Sym) -> Sym:
+    """Return the complex64 of the complex32 whose bits are ``h`` (uint32): the real part is the lower half."""
+    return m.complex(half_to_float((h & 0xFFFF).cast("uint16")), half_to_float((h >> 16).cast("uint16")))  # type: ignore[no-any-return]
+
+
+@formula
+def parts_to_chalf(re: Sym, im: Sym) -> Sym:
+    """Return the bits (uint32) of the complex32 whose parts are nearest to these (float32)."""
+    return float_to_half(re).cast("uint32") | (float_to_half(im).cast("uint32") << 16)
