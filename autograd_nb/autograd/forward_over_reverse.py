@@ -40,7 +40,7 @@ def tangents_of_gradients(
         starts.append(start)
     own = {id(seed[0]) for seed in seeds if seed is not None}
     known = [leaf for leaf in leaves if id(leaf[0]) not in own]
-    if not given and not any(p.requires_grad for p, _, _ in known):
+    if not given and not known:
         return None
     if not all(p.requires_grad for p, _, _ in known):
         raise NotImplementedError(_UNKNOWN)

@@ -147,3 +147,14 @@ def test_levels_and_errors():
     assert torch.allclose(d * 2, x * 2) and fw.unpack_dual(d).tangent is None
     with pytest.raises(RuntimeError, match="exit a forward AD level"):
         fw.exit_dual_level()
+
+
+def test_gradients_whose_tangents_are_not_known_are_refused():
+    """A tensor that was given a tangent and requires no grad has left no trace in the graph: the gradient's tangent would be lost."""
+    with fw.dual_level():
+        x = fw.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))
+        y = torch.ones(2).requires_grad_()
+        for options in ({}, {"create_graph": True}):
+            with pytest.raises(NotImplementedError, match="let the tensors of make_dual require grad"):
+                torch.autograd.grad((y * y * x).sum(), y, **options)
+        assert torch.autograd.grad((y * y).sum(), y)[0].tolist() == [2.0, 2.0]

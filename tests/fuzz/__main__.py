@@ -58,13 +58,13 @@ def worker(options: argparse.Namespace) -> None:
     """Run programs until the time is up; each one's number is written down before it begins."""
     from ..compiler import interpreted
     from . import replays
-    from .check import check, report
+    from .check import ALONE, check, report
     from .program import CAPTURED
 
     interpreted.install()
     faulthandler.enable()
     faulthandler.dump_traceback_later(HANG, exit=True)
-    began, number = time.time(), options.first
+    began, number, alone = time.time(), options.first, 0  # (of how many programs something was refused here alone)
     seen: collections.Counter = collections.Counter()
     reports: collections.Counter = collections.Counter()
     explained: collections.Counter = collections.Counter()
@@ -83,6 +83,7 @@ def worker(options: argparse.Namespace) -> None:
             why: list[str] = []
         else:
             program, difference, why = check(seed, options.compiled, not options.no_strides)
+            alone += bool(ALONE)
         number += 1
         explained.update(set(why))
         if difference is not None:
@@ -99,7 +100,8 @@ def worker(options: argparse.Namespace) -> None:
             break
     faulthandler.cancel_dump_traceback_later()
     count, taken = number - options.first, time.time() - began
-    captured = f"; {CAPTURED[0]} functions became programs (shrinking included)" if options.compiled else ""
+    captured = f"; {alone} with what was refused here alone"
+    captured += f"; {CAPTURED[0]} functions became programs (shrinking included)" if options.compiled else ""
     if options.replays:
         captured = f"; {replays.REPLAYED[0]} passes and {replays.REPLAYED[1]} calls were replays (shrinking included)"
     print(f"\n{count} programs, {sum(seen.values())} differ {dict(seen)}, {taken:.0f} s; explained: {dict(explained)}" + captured, flush=True)

@@ -40,6 +40,7 @@ torch.set_num_threads(1)  # tensors are tiny
 #: how far, relatively, numbers are moved to see what rounding decides (of float64; of float32 as much more as it is coarser)
 JITTERS = (3e-12, -2e-12, 7e-12, -5e-12, 1e-12, -9e-12)
 KEPT = again.SMALL
+ALONE: list[str] = []  #: what was refused here alone, of the program that was checked last
 AGAIN = 8  #: statements that are taken out of a program at most
 
 
@@ -196,6 +197,7 @@ def compared(program: Program, strides: bool = True) -> tuple[Program, Differenc
         found = first_difference(mine, theirs, strides, program.statements, why)
         if found is None:
             return program, None, why
+        ALONE.extend([found.what] * (found.kind == "raised"))
         if not found.explained and (rounding(program, theirs, found) or rounded_before(program, mine, found.where)):
             found.explained = explained.ROUNDING
         if not found.explained and found.kind == "value" and overlapping(program, found.where, strides):
@@ -227,6 +229,7 @@ def difference(program: Any, strides: bool = True, compiled: bool = True) -> Dif
     theirs = call(program, torch, False)
     texts = [program.text("torch").partition("# ---\n")[2]] * len(eager)
     found = first_difference(eager, theirs, strides, texts)
+    ALONE.extend([found.what] * (found is not None and found.kind == "raised"))
     if found is not None and found.explained == "strict single use":  # what else is there is seen where nodes that saved nothing may run again
         with many_uses():
             found = first_difference(call(program, ours, False), theirs, strides, texts)
@@ -244,6 +247,7 @@ def difference(program: Any, strides: bool = True, compiled: bool = True) -> Dif
 
 def check(seed: str, compiled: bool, strides: bool = True) -> tuple[Any, Difference | None, list[str]]:
     """The program of a seed, how it differs, and what is explained about it."""
+    ALONE.clear()
     if not compiled:
         return compared(generate.program(seed), strides)
     program = generate.calls(seed)
