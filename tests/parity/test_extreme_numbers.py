@@ -58,6 +58,25 @@ def test_places_and_ranks_of_numbers_that_are_hardly_any(number):
         check(calls, f"x = t.tensor([[1.0, 2.0], [0.0, -1.0]], dtype=t.{dtype})", kinds="subclasses")
 
 
+@pytest.mark.parity
+@pytest.mark.parametrize("number", NUMBERS)
+def test_sizes_that_are_none(number):
+    check({
+        f"{mode} by {number}, {more}": f"r = tuple(F.interpolate(t.ones(1, 2, 4, 4), scale_factor={number}, mode='{mode}'{more}).shape)"
+        for mode in ("nearest", "bilinear", "bicubic", "nearest-exact") for more in ("", ", recompute_scale_factor=True")
+    }, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_probabilities_that_are_none(dtype):
+    """What is nan lies outside of the bounds too."""
+    values = ("[0.5, 0.2]", "[0.5, n]", "[n] * 9", "[0.5] * 20 + [n]", "[0.5, 1.5]", "[-0.1, 0.5]", "[]")
+    calls = {f"{x}, {y}": f"x, y = t.tensor({x}, dtype=t.{dtype}), t.tensor({y}, dtype=t.{dtype}); r = F.binary_cross_entropy(x, y)"
+             for x in values for y in values if eval(f"len({x}) == len({y})", {"n": 0})}
+    check(calls, "n = float('nan')", 1e-5 if "float" == dtype[:5] and dtype != "float16" else 1e-2, kinds=True)
+
+
 @pytest.mark.parametrize("bins", [2, 100])
 @pytest.mark.parametrize("values", [[-3e38, 3e38, 0.0], [-3e38, 1e38, 0.0, 2.9e38], [1e38, 2e38, 3e38], [0.0, 1.0, 0.0]])
 def test_histograms_of_numbers_whose_distance_is_none(values, bins):

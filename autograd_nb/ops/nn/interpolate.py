@@ -239,10 +239,19 @@ def interpolate(
     return _resized(x, number, sizes, factors, align_corners is not None and bool_argument(align_corners, "upsample", "align_corners"))
 
 
+def _scaled(size: int, factor: float) -> int:
+    """Return ``size * factor`` without what stands after the point; RuntimeError where that is no integer of 64 bits."""
+    if not abs(size * factor) < 2**63:
+        raise RuntimeError(f"value cannot be converted to type int64_t without overflow (interpolate: {size} elements, scale_factor {factor})")
+    return int(size * factor)
+
+
 def _resized(x: Tensor, mode: int, sizes: Any, factors: Any, aligned: bool) -> Tensor:
     n = x.ndim - 2
     before = tuple(x.shape[2:])
-    after = tuple(sizes) if sizes is not None else tuple(int(m * f) for m, f in zip(before, factors, strict=True))
+    after = tuple(sizes) if sizes is not None else tuple(_scaled(m, f) for m, f in zip(before, factors, strict=True))
+    if sizes is not None and any(abs(m) >= 2**63 for m in after):
+        raise TypeError(f"interpolate(): argument 'size' holds {list(after)}: Overflow when unpacking long long")
     if any(m <= 0 for m in (*before, *after)):
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {list(before)} and output {list(after)}")
     if x.shape[1] == 0:

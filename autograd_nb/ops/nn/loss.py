@@ -271,7 +271,7 @@ def _target_inside_unit(outside: Any) -> None:
         raise RuntimeError("all elements of target should be between 0 and 1 (target of binary_cross_entropy)")
 
 
-_OUTSIDE_UNIT = Reduction("outside_unit", loops.ANY, lambda x: (x < 0) | (x > 1))
+_OUTSIDE_UNIT = Reduction("outside_unit", loops.ANY, lambda x: (x < 0) | (x > 1) | (x != x))
 
 
 def _inside_unit(outside: Any) -> None:
@@ -285,7 +285,7 @@ def _inside_unit(outside: Any) -> None:
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Return −t·ln x − (1 − t)·ln(1 − x), logarithms kept above −100; dL/dx = (x − t)/(x(1 − x)).
 
-    Errors: ValueError when the shapes differ; RuntimeError for an input outside [0, 1].
+    Errors: ValueError when the shapes differ; RuntimeError for an input outside [0, 1], or nan.
 
     >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.8, 0.3]), torch.tensor([1., 0.]))
     tensor(0.2899)
