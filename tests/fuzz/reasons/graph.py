@@ -300,6 +300,11 @@ GRAPH = (
                  or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
             and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
             and 0 in getattr(c.known.get(made[1]), "strides", ())
+        )
+        or (  # by way of a view of it
+            c.kind == "value" and 0 in getattr(c.known.get(c.name), "strides", ())
+            and re.search(rf"\b{c.name},?[^=]* = torch\.autograd\.grad\(", c.before)
+            and (part := re.search(r"\b(v\d+)\.\w+_\(", c.statement)) and re.search(rf"^{part[1]} = {c.name}[\[.]", c.before, re.M)
         ),
     ),
     Explained(
