@@ -129,6 +129,8 @@ class Session:
         with unasked(capture, reach, [*self.before.reached, *self.leaves]) as state:
             back = Derivatives(self, flat, forward, self.standing.ends, state).back()
             self._unchanged(guard)
+        if back is not None and {m.buffer for m in back.saved}.intersection([g.buffer for g in gradients]):
+            raise Problem("the backward pass of its results reads a gradient that it leaves")  # whose memory is the leaf's, and may change
         held, expects_some = outcome.initial_gradients()
         program = self._program(forward, gradients, fresh if back is None else fresh | {m.buffer for m in back.saved}, held)
         versions = self.before.growing_versions(held)

@@ -134,3 +134,45 @@ def test_the_short_way_serves(size):
         assert y[-1].item() == pytest.approx(float(np.exp(2.0)), rel=1e-6)
     assert p.grad[0] == 5
     assert all(v.state.fast_path is not None for v in step.programs)
+
+
+#: what becomes of a gradient within a function before it takes part in a result
+BETWEEN = {
+    "nothing": lambda p: p.grad.detach(), "zeros": lambda p: p.grad.detach().zero_(), "a view": lambda p: p.grad.view(-1)[1:].detach().mul_(2),
+    "itself": lambda p: p.grad, "a second pass": lambda p: (p.grad.detach(), p.square().sum().backward())[0],
+}  # fmt: skip
+#: results whose backward passes read it
+READING = {
+    "mul": lambda g, p: g.sum() * p, "elements": lambda g, p: g * p.flatten()[: g.numel()].view(g.shape), "dot": lambda g, p: g.flatten() @ p.flatten()[: g.numel()],
+    "softmax": lambda g, p: (g.flatten() + p.sum()).softmax(0), "both": lambda g, p: (g.exp().sum() * p.exp(), g.clone()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("begins", ["with none", "with one"])
+@pytest.mark.parametrize("reading", READING)
+@pytest.mark.parametrize("between", BETWEEN)
+def test_gradients_that_results_read(between, reading, begins):
+    """The gradient that a function leaves, or finds, and that the backward pass of its results reads too, is the same memory for both."""
+
+    def step():
+        if begins == "with none":
+            p.grad = None
+            (p * p).sum().backward()
+        g = BETWEEN[between](p)
+        return READING[reading](g, p)
+
+    seen = []
+    for function in (step, torch.compile(step)):
+        p = torch.arange(6.0).view(2, 3).mul(0.1).requires_grad_()
+        p.grad = torch.full((2, 3), 0.5)
+        found = []
+        for k in range(4):
+            junk = [np.full(6, 9.5 + k, np.float32) for _ in range(50)] + [torch.full((n,), 7.5 + k) for n in (1, 6) for _ in range(50)]
+            del junk
+            y = function()
+            result = y[0] if isinstance(y, tuple) else y
+            found.append([result.tolist(), p.grad.tolist(), torch.autograd.grad(result.sum(), p)[0].tolist()])
+            if begins == "with one":
+                p.grad.mul_(0.9)
+        seen.append(found)
+    assert np.allclose(np.concatenate([np.ravel(v) for call in seen[0] for v in call]), np.concatenate([np.ravel(v) for call in seen[1] for v in call]))

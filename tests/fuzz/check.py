@@ -229,7 +229,8 @@ def difference(program: Any, strides: bool = True, compiled: bool = True) -> Dif
     theirs = call(program, torch, False)
     texts = [program.text("torch").partition("# ---\n")[2]] * len(eager)
     found = first_difference(eager, theirs, strides, texts)
-    ALONE.extend([found.what] * (found is not None and found.kind == "raised"))
+    if found is not None and found.kind == "raised":
+        ALONE.append(found.what)
     if found is not None and found.explained == "strict single use":  # what else is there is seen where nodes that saved nothing may run again
         with many_uses():
             found = first_difference(call(program, ours, False), theirs, strides, texts)

@@ -170,7 +170,7 @@ def first_difference(
             elif found:
                 known = theirs[k - 1].state if k else {}
                 raised = told(b.error) if b.error is not None else ""
-                case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), known, found[1], error=raised)
+                case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), known, found[1], error=raised, shared=b.shared)
                 loose = b.loose and found[0].removeprefix("grad ") in ("none", "requires_grad", "leaf", "history") and explained.LOOSE
                 why = explained.ATOMIC if partly else loose or explanation(case)
                 return Difference(found[0], k, found[1], why)

@@ -25,6 +25,7 @@ class Case:
     what: str = ""  #: the difference in words
     failed: str = ""  #: what stood in the steps before it that PyTorch refused, of functions that are called a few times
     error: str = ""  #: of a statement that raised here and there, and has left different values
+    shared: tuple[str, ...] = ()  #: pairs of names that have memory in common there, of functions that are called a few times
     gained: bool = True  #: whether it has left gradients here, other than zeros, that were not there before
 
     @property

@@ -182,9 +182,9 @@ GRAPH = (
                 or (c.kind == "value" and "_is_view()" in c.statement)
             )
         )
-        # a view of what it was given, which is changed afterwards
+        # a view of the gradient that it was given, which has been changed since
         or (c.kind == "value" and c.name.startswith("gs[")
-            and re.search(r"autograd\.grad\(_r, \[_p\], _r\.detach\(\)(?s:.*)\bparts\(found\)\[[-\d]+\]\.detach\(\)\.\w+_\(", c.statement)),
+            and any(pair.startswith("gs[") != (" and gs[" in pair) for pair in c.shared)),
     ),
     Explained(
         "gradients that are detached in place",
