@@ -268,4 +268,5 @@ class LBFGS(Optimizer):
         q.mul_(number(state["H_diag"]))
         for i in range(len(ys)):
             q.add_(ss[i], alpha=weights[i] - _dot(ys[i], q) * number(ro[i]))
+        state["al"] = [*weights, *[None] * (history - len(weights))]
         return q

@@ -143,7 +143,8 @@ BETWEEN = {
 }  # fmt: skip
 #: results whose backward passes read it
 READING = {
-    "mul": lambda g, p: g.sum() * p, "elements": lambda g, p: g * p.flatten()[: g.numel()].view(g.shape), "dot": lambda g, p: g.flatten() @ p.flatten()[: g.numel()],
+    "mul": lambda g, p: g.sum() * p, "elements": lambda g, p: g * p.flatten()[: g.numel()].view(g.shape),
+    "dot": lambda g, p: g.flatten() @ p.flatten()[: g.numel()],
     "softmax": lambda g, p: (g.flatten() + p.sum()).softmax(0), "both": lambda g, p: (g.exp().sum() * p.exp(), g.clone()),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..program import UNREADABLE
 from .case import Case, Explained
 
 
@@ -79,8 +80,11 @@ TRANSFORMS = (
         "batches that are left behind",
         "Batched gradients of a tensor with retain_grad() are left in its .grad by PyTorch, which goes on computing with what is no "
         "tensor any more.",
-        lambda c: c.kind == "raised" and "A tensor that was made inside vmap was used after it had ended" in c.mine
-        and re.search(r"retain_grad\(\)|backward\(inputs=\[", c.before) and "is_grads_batched=True" in c.before,
+        lambda c: (c.kind == "raised" and "A tensor that was made inside vmap was used after it had ended" in c.mine
+        and re.search(r"retain_grad\(\)|backward\(inputs=\[", c.before) and "is_grads_batched=True" in c.before)
+        # (of no elements, which a hook has kept)
+        or (c.kind == "none" and "is_grads_batched=True" in c.statement and UNREADABLE in c.what
+            and re.search(rf"register_hook\(.*\b{c.name.partition('[')[0]}\.(extend|append)\(", c.before)),
     ),
     Explained(
         "third derivatives of polynomials",
@@ -107,14 +111,16 @@ TRANSFORMS = (
     Explained(
         "maps over nothing",
         "PyTorch's vmap folds a batch of no samples into another dim, whose size it then cannot tell, or asks for the first sample of numbers.",
-        lambda c: "func.vmap(" in c.statement and re.search(r"= make\(\d+, \(0,", c.before)
+        lambda c: (c.kind == "not refused" and c.empty and "func.hessian(" in c.statement
+                   and "select(): index 0 out of range for tensor of size [0" in c.theirs)
+        or ("func.vmap(" in c.statement and re.search(r"= make\(\d+, \(0,", c.before)
         and (
             (c.kind == "not refused" and "select(): index 0 out of range for tensor of size [0" in c.theirs  # numbers, and means that are numbers
              and (re.search(r"= make\(\d+, \(0,\)", c.before)
                   or re.search(r"cross_entropy|nll_loss|multilabel_soft_margin|masked\.(mean|var|std)|\b(con)?cat", c.statement)))
             or (c.kind == "not refused" and re.search(r"cannot reshape tensor of 0 elements|non-positive groups", c.theirs))
             or (c.kind == "shape" and re.search(r"pool|norm|\.pad\(|interpolate|upsample|shuffle|grid_sample", c.statement))
-        ),
+        )),
     ),
     Explained(
         "maps that PyTorch takes apart",

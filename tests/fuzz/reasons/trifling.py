@@ -127,7 +127,7 @@ def _conditions_of_singular_matrices(case: Any) -> Any:
     return case.kind == "value" and "linalg.cond(" in case.statement and re.search(r"inf|e\+(1[2-9]|[2-9]\d|\d{3})", case.what)
 
 
-def _is_singular(operand: str, known: dict[str, Any]) -> bool:
+def is_singular(operand: str, known: dict[str, Any]) -> bool:
     """Whether a matrix that is written with `make`, `spd` and `fit` has a singular value of 0, but for rounding."""
     from ..program import new_space
 
@@ -141,7 +141,7 @@ def _singular_but_for_rounding(case: Any) -> Any:
     """Whether the last pivot of a matrix is 0, of numbers in a row, whose rank is 2, or of one whose singular values say so."""
     factored = re.search(r"lu_factor\((fit\(v\d+, \([\d, ]+\)\)|spd\(make\([^()]*\([^()]*\)[^()]*\)\))", case.statement)
     if case.kind in ("raised", "not refused") and factored and "is zero and using it on lu_solve" in case.mine + case.theirs:
-        return _is_singular(factored[1], case.known)
+        return is_singular(factored[1], case.known)
     given = re.search(r"(?:solve|inv|inverse)\(fit\((v\d+), \(", case.statement)
     told = case.kind in ("raised", "not refused") and "singular" in case.mine + case.theirs
     shape = getattr(case.known.get(given[1]), "shape", None) if given else None
@@ -156,7 +156,9 @@ def _versions_of_copies(case: Any) -> Any:
 
 def _states_of_lbfgs(case: Any) -> Any:
     """Its state has numbers for what are tensors without dims in PyTorch's, in another order."""
-    return case.kind in ("shape", "none", "value", "dtype") and "LBFGS" in case.before and ".state.values()" in case.statement
+    held = case.name.partition("[")[0]
+    given = rf"LBFGS(?s:.*)\b{held} = v\d+\.state_dict\(\)" if "['state']" in case.name else r"LBFGS(?s:.*)\.state\.values\(\)"
+    return case.kind in ("shape", "none", "value", "dtype") and re.search(given, f"{case.before}\n{case.statement}")
 
 
 def _gradients_of_nan_of_logcumsumexp(case: Any) -> Any:

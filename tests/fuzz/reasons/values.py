@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .case import Explained
+from .trifling import is_singular
 
 #: calls whose result lies in another order (tests/parity/strides.py says why of those of the op database)
 _ORDERS = re.compile(
@@ -99,7 +100,9 @@ VALUES = (
         "The vectors of singular values that should be 0 are what rounding makes of them, and so is the slope of their sum; PyTorch's second derivative "
         "is nan then (0 / 0), here it is not.",
         lambda c: "value" in c.kind and (of := re.search(r"svd(?:vals)?\((?:fit\()?(v\d+)(.*create_graph=True)?", c.statement))
-        and (not of[2] or re.fullmatch(r"\W*(nan\W*)+", c.their_values)) and _singular(c.known.get(of[1])),
+        and (not of[2] or re.fullmatch(r"\W*(nan\W*)+", c.their_values))
+        and (_singular(c.known.get(of[1])) or ((made := re.match(rf"{of[1]} = (.+?)\.detach\(\)\.requires_grad_\(\);", c.statement))
+             and is_singular(made[1], c.known))),
     ),
     Explained(
         "memory behind a loss",
