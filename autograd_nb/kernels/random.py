@@ -301,14 +301,14 @@ def gamma_slope(shape, sample, out):
             out[i] = -x * math.log(x) / a if x < a else 1.0
 
 
-def onto_simplex(n, smallest, x, out):
-    """Divide rows of ``n`` by their sums, no element less than ``smallest``."""
+def onto_simplex(n, smallest, largest, x, out):
+    """Divide rows of ``n`` by their sums, no element less than ``smallest`` or greater than ``largest``."""
     for i in range(0, out.size, n):
         total = 0.0
         for j in range(i, i + n):
             total += x[j]
         for j in range(i, i + n):
-            out[j] = max(x[j] / total, smallest)
+            out[j] = min(max(x[j] / total, smallest), largest)
 
 
 @helper

@@ -385,6 +385,20 @@ def test_draws_at_the_edge():
     np.testing.assert_allclose(mine.Dirichlet(ag.full((200, 3), 0.01)).sample().sum(-1).numpy(), 1, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("alpha", "beta"), [(1e-3, 1e-3), (0.1, 1e-3), (1.0, 1e-3), (1e3, 1e-3), (1e-3, 1e3), (1e3, 0.1)])
+def test_samples_next_to_the_ends_have_a_density(alpha, beta, dtype):
+    """A sample of 0 or 1 would have the logarithm ∞, and gradients that are no numbers."""
+    for lib, kinds in ((ag, mine), (torch, torch.distributions)):
+        a, b = (lib.full((4000,), v, dtype=getattr(lib, dtype), requires_grad=True) for v in (alpha, beta))
+        for d in (kinds.Beta(a, b), kinds.Dirichlet(lib.stack([a, b], -1)), kinds.Dirichlet(a.unsqueeze(-1))):
+            x = d.rsample()
+            assert 0 < x.min() and x.max() < 1
+            assert d.log_prob(x.detach()).isfinite().all()
+            d.log_prob(x).sum().backward()
+            assert a.grad.isfinite().all() and b.grad is None or b.grad.isfinite().all()
+
+
 @pytest.mark.parametrize("beta", [0.3, 1.0, 4.0, 30.0])
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0, 30.0])
 def test_slope_of_a_beta_sample(alpha, beta):

@@ -316,7 +316,8 @@ def _sample_dirichlet_op(alpha, seed, call):
     t, out = new_empty(alpha.shape, dtypes.float64), new_empty(alpha.shape, dtypes.float64)
     _gamma(0, seed, call, dtypes.finfo(dtypes.float64).tiny, dense(cast(alpha, dtypes.float64)), t._data)
     if out._layout.size:
-        _onto_simplex(0, alpha.shape[-1], dtypes.finfo(alpha.dtype).tiny, t._data, out._data)
+        info = dtypes.finfo(alpha.dtype)  # (a 1 has no density: the greatest number is the one below it)
+        _onto_simplex(0, alpha.shape[-1], info.tiny, 1 - info.eps / 2, t._data, out._data)
     return cast(out, alpha.dtype)
 
 
