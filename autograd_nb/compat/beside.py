@@ -62,6 +62,7 @@ BESIDE: dict[str, dict[str, Answer]] = {
     },
     "serialization": {
         **_taken("SourceChangeWarning _is_zipfile"), "DEFAULT_PROTOCOL": Value(2),
+        "_open_zipfile_reader": At("compat.records:open_for_reading"), "_open_zipfile_writer": At("compat.records:open_for_writing"),
         "get_unsafe_globals_in_checkpoint": _lacks("get_unsafe_globals_in_checkpoint"),
     },
     "utils._pytree": {

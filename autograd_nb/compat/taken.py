@@ -267,6 +267,18 @@ def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, in
     return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
 
 
+def _unique2(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
+    """Return what `unique` finds as three tensors, those empty that are not asked for."""
+    found, inverse, counts = OPS["unique"].call(input, sorted, True, True)
+    nothing = OPS["zeros"].call(0, dtype=dtypes.int64)
+    return found, inverse if return_inverse else nothing, counts if return_counts else nothing
+
+
+def _unique(input: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
+    """Return what `unique` finds and where it stood, which is empty if it is not asked for."""
+    return _unique2(input, sorted, return_inverse)[:2]
+
+
 def _cast(dtype: Any) -> Callable[..., Tensor]:
     def cast(input: Tensor, non_blocking: bool = False) -> Tensor:
         return input.to(dtype)

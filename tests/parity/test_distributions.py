@@ -393,10 +393,10 @@ def test_samples_next_to_the_ends_have_a_density(alpha, beta, dtype):
         a, b = (lib.full((4000,), v, dtype=getattr(lib, dtype), requires_grad=True) for v in (alpha, beta))
         for d in (kinds.Beta(a, b), kinds.Dirichlet(lib.stack([a, b], -1)), kinds.Dirichlet(a.unsqueeze(-1))):
             x = d.rsample()
-            assert 0 < x.min() and x.max() < 1
+            assert x.min() > 0 and x.max() < 1
             assert d.log_prob(x.detach()).isfinite().all()
             d.log_prob(x).sum().backward()
-            assert a.grad.isfinite().all() and b.grad is None or b.grad.isfinite().all()
+            assert (a.grad.isfinite().all() and b.grad is None) or b.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("beta", [0.3, 1.0, 4.0, 30.0])

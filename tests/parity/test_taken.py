@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from pathlib import Path
 
@@ -85,7 +86,26 @@ def asked_of_einsum(lib):
     return [lib.tensor(told)]
 
 
+def records(lib):
+    """An archive that the library wrote, read by both."""
+    buffer = io.BytesIO()
+    with lib.serialization._open_zipfile_writer(buffer) as archive:
+        archive.write_record("a", b"123", 3)
+        archive.write_record("c/d", b"98765", 4)
+    found = []
+    for reader in (lib, torch, autograd_nb):
+        buffer.seek(0)
+        with reader.serialization._open_zipfile_reader(buffer) as archive:
+            found += [int(archive.get_record(name)) for name in ("a", "c/d")] + [archive.has_record(name) for name in ("a", "d", "version")]
+            with pytest.raises(RuntimeError, match="failed locating file d"):
+                archive.get_record("d")
+    return [lib.tensor(found)]
+
+
 PROGRAMS = {
+    "records": records,
+    "unique": lambda lib: [v for x in (lib.tensor([2, 1, 2]), lib.tensor([[0.5], [0.1]])) for b in (False, True) for v in
+                           (*lib._unique(x, True, b), *lib._unique2(x), *lib._unique2(x, True, b, True))],
     "tensor_split by name": split_by_name, "bytes": from_bytes, "expand": expanded, "saved": seen_by_viewers, "files": read_lazily,
     "einsum": asked_of_einsum,
     "softmax": lambda lib: [lib._softmax_backward_data(drawn(lib, 3, 4), drawn(lib, 3, 4, seed=1).softmax(1), 1, lib.float64)],
