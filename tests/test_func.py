@@ -34,8 +34,8 @@ def close(a, b):
 
 def test_grad_of_trees_with_aux():
     p = {"w": x, "b": torch.tensor(1.0)}
-    (g, (value, aux)) = grad_and_value(lambda p, k: ((p["w"] * k + p["b"]).sum(), "aux"), has_aux=True)(p, 2.0)
-    assert g["w"].tolist() == [2, 2, 2] and g["b"].item() == 3 and value.item() == 6 and aux == "aux"
+    (g, (value, aux)) = grad_and_value(lambda p, k: ((p["w"] * k + p["b"]).sum(), {"aux": p["w"] * 3}), has_aux=True)(p, 2.0)
+    assert g["w"].tolist() == [2, 2, 2] and g["b"].item() == 3 and value.item() == 6 and close(aux["aux"], x * 3)
     assert not value.requires_grad and not g["w"].requires_grad
     a, b = grad(lambda a, b: (a * b).sum(), argnums=(0, 1))(x, x * 2)
     assert close(a, x * 2) and close(b, x)

@@ -27,6 +27,7 @@ from .batching.batched import Batched, Level, batch, levels, materialize
 from .batching.vmap import vmap
 from .carried import Carrier, carrying, pulled_back, refuse_captured
 from .pytree import tree_flatten, tree_map, tree_unflatten
+from .returned import apart, tensors_of
 from .tangents import lying_as, need_like
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
@@ -110,21 +111,8 @@ class _Trace:
             self.cut = state.switched != switched
             if not forward:  # what goes back is differentiated again by going back: duals would lose their tangents in here
                 state.switched = switched
-        self.aux: Any = None
-        if has_aux:
-            if not (isinstance(result, tuple) and len(result) == 2):
-                raise RuntimeError(f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True")
-            result, self.aux = result
-        self.result = result
-        outputs, self.out_spec = tree_flatten(result)
-        if all(t is None for t in outputs) and name.startswith(("jvp", "vjp", "jac")):
-            name = "jvp(f, primals, tangents)" if forward else "vjp(f, *primals)"
-            raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = {outputs})")
-        for t in outputs:
-            if not isinstance(t, Tensor):
-                if name.startswith("grad"):
-                    raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(t)}")
-                raise RuntimeError(f"{name}: expected f(*args) to return only tensors, got unsupported type {type(t)}")
+        self.result, self.aux = apart(result, has_aux, name)
+        outputs, self.out_spec = tensors_of(self.result, name, forward)
         self.outputs = [_peel(t, self.base) for t in outputs]
         if not forward:
             refuse_captured(outputs, name)
