@@ -12,6 +12,7 @@ from ...codegen.vectors import BYTES, LINE, independent, larger, one_copy, rolle
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
 NEAR = 1 << 16  #: bytes of an array at most that are asked for ahead of time
+LONGEST = LINE // 4  #: elements of a line of the cache at most
 ROOM = 2048  #: scores that stay in the first cache from one step of the softmax to the next
 ALL, RESULT, FIRST_TERMS, LAST_TERMS = range(4)  # what of a product counts, see `product`
 NONE, ADDED, ALLOWED = range(3)  # kinds of mask: none, floats that are added to scores, bools that say what may be seen
@@ -28,8 +29,8 @@ def greatest(values, n):
 
 @helper
 def powers(values, n):
-    """values = e^values."""
-    for j in range(n):
+    """values = e^values, of whole lines of the cache: vectors alone, no code for what would be left over."""
+    for j in range((n + LONGEST - 1) & -LONGEST):
         independent()
         values[j] = exp(values[j])
 
@@ -117,8 +118,8 @@ def reach(i, source, least):
 
 
 @helper
-def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, blank, room):
-    """Compute the softmax in place of a block of scores, masked, whose first row is number ``start``; see `forward`.
+def softmax_rows(scores, at, start, rows, source, causal, kind, mask, base, steps, blank, room):
+    """Compute the softmax in place of a block of scores, masked, whose first row is number ``start`` and stands at ``at``; see `forward`.
 
     The rows of a tile lie side by side in ``room`` while their powers are computed, all in one loop: causal rows are short.
     """
@@ -131,7 +132,7 @@ def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, b
         end = reach(start + first, source, least)
         for r in range(some):
             i = start + first + r
-            values, line = row(scores, (first + r) * source, end, ONE), row(room, r * end, end, ONE)
+            values, line = row(scores, at + (first + r) * source, end, ONE), row(room, r * end, end, ONE)
             seen = max(least, min(end, i + 1))
             if kind != NONE:
                 masked(values, seen, kind, mask, base + i * steps[2], steps[3], lowest)
@@ -146,7 +147,7 @@ def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, b
                 line[j] = values[j] - top
         powers(row(room, ZERO, some * end, ONE), some * end)
         for r in range(some):
-            values, line = row(scores, (first + r) * source, source, ONE), row(room, r * end, end, ONE)
+            values, line = row(scores, at + (first + r) * source, source, ONE), row(room, r * end, end, ONE)
             for j in range(end, source):
                 independent()
                 values[j] = zero
@@ -173,9 +174,9 @@ def room_like(array, size):
 
 
 @helper
-def place(n, heads, steps, i):
-    """Return where row ``i`` of matrix ``n`` begins."""
-    return n // heads * steps[0] + n % heads * steps[1] + i * steps[2]
+def place(batch, head, steps, i):
+    """Return where row ``i`` of a matrix begins."""
+    return batch * steps[0] + head * steps[1] + i * steps[2]
 
 
 @helper
@@ -194,57 +195,61 @@ def forward(
     ``…_steps``: elements from one batch, head and row to the next (of ``mask``, column too), heads being the innermost of the
     batches; p is dense. ``blank``: the weights of a row of which all is masked. p is written only with ``keep``, y unless it is empty.
     """
-    zero = y.dtype.type(0)
-    factor = y.dtype.type(scale)
+    zero, factor, lanes = y.dtype.type(0), y.dtype.type(scale), LINE // y.itemsize
     block = (block + ROWS - 1) // ROWS * ROWS  # tiles of causal scores begin at multiples of their rows (see `reach`)
-    keys = room_like(y, width * source)
-    room = room_like(y, 0 if keep else min(length, block) * source)
-    lines = room_like(y, max(ROOM, source))
+    # one piece of memory for the keys, turned; what the softmax works on; and scores that are not kept
+    beyond = (width * source + lanes - 1) // lanes * lanes
+    after = beyond + (max(ROOM, source) + lanes - 1) // lanes * lanes
+    room = room_like(y, after if keep else after + min(length, block) * source)
+    scores = p if keep else room
+    batch, head = first // heads, first % heads
     for n in range(first, last):
-        turn_rows(source, width, k, place(n, heads, k_steps, ZERO), k_steps[2], keys, 0, source)
-        for i in range(keys.size):
+        follows = head + 1 < heads
+        beside, over = head + 1 if follows else ZERO, batch if follows else batch + 1
+        turn_rows(source, width, k, place(batch, head, k_steps, ZERO), k_steps[2], room, ZERO, source)
+        for i in range(width * source):
             independent()
-            keys[i] *= factor
+            room[i] *= factor
         for start in range(0, length, block):
-            rows = min(block, length - start)
-            at = (n * length + start) * source
-            query, out = place(n, heads, q_steps, start), place(n, heads, y_steps, start)
-            then, begin = (n, start + block) if start + block < length else (n + 1, 0)
-            if begin == 0:
-                ask(source, width, k, place(then, heads, k_steps, ZERO), k_steps[2])
-                ask(source, value_width, v, place(then, heads, v_steps, ZERO), v_steps[2])
-            ask(rows, width, q, place(then, heads, q_steps, begin), q_steps[2])
-            ask(rows, value_width, y, place(then, heads, y_steps, begin), y_steps[2])
+            rows, more = min(block, length - start), start + block < length
+            query, out, value = place(batch, head, q_steps, start), place(batch, head, y_steps, start), place(batch, head, v_steps, ZERO)
+            at = (n * length + start) * source if keep else after
+            if not more:
+                ask(source, width, k, place(over, beside, k_steps, ZERO), k_steps[2])
+                ask(source, value_width, v, place(over, beside, v_steps, ZERO), v_steps[2])
+            then, last_head = batch if more else over, head if more else beside
+            begin = start + block if more else ZERO
+            ask(rows, width, q, place(then, last_head, q_steps, begin), q_steps[2])
+            ask(rows, value_width, y, place(then, last_head, y_steps, begin), y_steps[2])
             if keep:
-                ask(rows, source, p, (then * length + begin) * source, source)
-            scores = p[at : at + rows * source] if keep else room[: rows * source]
+                ask(rows, source, p, at + rows * source, source)
             if width:
                 counts = RESULT if causal else ALL
                 product(
-                    counts, start, rows, source, width, q, query, q_steps[2], ONE, keys, ZERO, source, scores, ZERO, source, NO
+                    counts, start, rows, source, width, q, query, q_steps[2], ONE, room, ZERO, source, scores, at, source, NO
                 )
             else:
-                for i in range(scores.size):
+                for i in range(rows * source):
                     rolled()
-                    scores[i] = zero
-            base = n // heads * mask_steps[0] + n % heads * mask_steps[1]
-            softmax_rows(scores, start, rows, source, causal, kind, mask, base, mask_steps, blank, lines)
+                    scores[at + i] = zero
+            base = batch * mask_steps[0] + head * mask_steps[1]
+            softmax_rows(scores, at, start, rows, source, causal, kind, mask, base, mask_steps, blank, row(room, beyond, after - beyond, ONE))
             if y.size:
                 counts = FIRST_TERMS if causal else ALL
-                value = place(n, heads, v_steps, ZERO)
                 product(
-                    counts, start, rows, value_width, source, scores, ZERO, source, ONE, v, value, v_steps[2], y, out, y_steps[2], NO,
+                    counts, start, rows, value_width, source, scores, at, source, ONE, v, value, v_steps[2], y, out, y_steps[2], NO,
                 )  # fmt: skip
+        batch, head = over, beside
 
 
 @helper
-def slope_scores(slopes, p, weight, start, rows, source, causal, factor):
-    """Turn the gradients of the weights ``p`` of ``rows`` of queries, from ``start`` on, into those of their scores, in place."""
+def slope_scores(slopes, at, p, weight, start, rows, source, causal, factor):
+    """Turn the gradients, at ``at``, of the weights ``p`` of ``rows`` of queries, from ``start`` on, into those of their scores, in place."""
     least = 0 if causal else source
     for i in range(rows):
         end = reach(start + i, source, least)
         seen = max(least, min(end, start + i + 1))
-        s, w = row(slopes, i * source, end, ONE), row(p, weight + i * source, end, ONE)
+        s, w = row(slopes, at + i * source, end, ONE), row(p, weight + i * source, end, ONE)
         for j in range(seen, end):
             rolled()
             s[j] = slopes.dtype.type(0)
@@ -260,56 +265,43 @@ def backward(
 ):  # fmt: skip
     """Write gradients of `forward` to q, k and v, given that of y."""
     block = (block + ROWS - 1) // ROWS * ROWS
-    slopes = room_like(g, min(block, length) * source)
-    values = room_like(g, value_width * source)
+    lanes = LINE // g.itemsize
+    after = (value_width * source + lanes - 1) // lanes * lanes
+    room = room_like(g, after + min(block, length) * source)  # the values, turned, and the gradients of scores
     result, early, late = (RESULT, FIRST_TERMS, LAST_TERMS) if causal else (ALL, ALL, ALL)
+    batch, head = first // heads, first % heads
     for n in range(first, last):
-        key, dkey, dvalue = place(n, heads, k_steps, ZERO), place(n, heads, dk_steps, ZERO), place(n, heads, dv_steps, ZERO)
-        turn_rows(source, value_width, v, place(n, heads, v_steps, ZERO), v_steps[2], values, 0, source)
+        follows = head + 1 < heads
+        beside, over = head + 1 if follows else ZERO, batch if follows else batch + 1
+        key, dkey, dvalue = place(batch, head, k_steps, ZERO), place(batch, head, dk_steps, ZERO), place(batch, head, dv_steps, ZERO)
+        turn_rows(source, value_width, v, place(batch, head, v_steps, ZERO), v_steps[2], room, ZERO, source)
         for start in range(0, length, block):
-            rows = min(block, length - start)
+            rows, more = min(block, length - start), start + block < length
             weight = (n * length + start) * source
-            query, grad, dquery = (
-                place(n, heads, q_steps, start),
-                place(n, heads, g_steps, start),
-                place(n, heads, dq_steps, start),
-            )
-            then, begin = (n, start + block) if start + block < length else (n + 1, 0)
-            if begin == 0:
-                ask(source, width, k, place(then, heads, k_steps, ZERO), k_steps[2])
-                ask(source, value_width, v, place(then, heads, v_steps, ZERO), v_steps[2])
-                ask(source, width, dk, place(then, heads, dk_steps, ZERO), dk_steps[2])
-                ask(source, value_width, dv, place(then, heads, dv_steps, ZERO), dv_steps[2])
-            ask(rows, width, q, place(then, heads, q_steps, begin), q_steps[2])
-            ask(rows, value_width, g, place(then, heads, g_steps, begin), g_steps[2])
-            ask(rows, width, dq, place(then, heads, dq_steps, begin), dq_steps[2])
-            ask(rows, source, p, (then * length + begin) * source, source)
+            query, grad, dquery = place(batch, head, q_steps, start), place(batch, head, g_steps, start), place(batch, head, dq_steps, start)
+            if not more:
+                ask(source, width, k, place(over, beside, k_steps, ZERO), k_steps[2])
+                ask(source, value_width, v, place(over, beside, v_steps, ZERO), v_steps[2])
+                ask(source, width, dk, place(over, beside, dk_steps, ZERO), dk_steps[2])
+                ask(source, value_width, dv, place(over, beside, dv_steps, ZERO), dv_steps[2])
+            then, last_head = batch if more else over, head if more else beside
+            begin = start + block if more else ZERO
+            ask(rows, width, q, place(then, last_head, q_steps, begin), q_steps[2])
+            ask(rows, value_width, g, place(then, last_head, g_steps, begin), g_steps[2])
+            ask(rows, width, dq, place(then, last_head, dq_steps, begin), dq_steps[2])
+            ask(rows, source, p, weight + rows * source, source)
             product(
-                result, start, rows, source, value_width, g, grad, g_steps[2], ONE, values, ZERO, source, slopes, ZERO, source, NO,
+                result, start, rows, source, value_width, g, grad, g_steps[2], ONE, room, ZERO, source, room, after, source, NO,
             )  # fmt: skip
-            slope_scores(slopes, p, weight, start, rows, source, causal, g.dtype.type(scale))
-            more = start > 0
+            slope_scores(room, after, p, weight, start, rows, source, causal, g.dtype.type(scale))
+            again = start > 0
             product(
-                early, start, rows, width, source, slopes, ZERO, source, ONE, k, key, k_steps[2], dq, dquery, dq_steps[2], NO
+                early, start, rows, width, source, room, after, source, ONE, k, key, k_steps[2], dq, dquery, dq_steps[2], NO
             )
             product(
-                late, start, source, width, rows, slopes, ZERO, ONE, source, q, query, q_steps[2], dk, dkey, dk_steps[2], more
+                late, start, source, width, rows, room, after, ONE, source, q, query, q_steps[2], dk, dkey, dk_steps[2], again
             )
             product(
-                late,
-                start,
-                source,
-                value_width,
-                rows,
-                p,
-                weight,
-                ONE,
-                source,
-                g,
-                grad,
-                g_steps[2],
-                dv,
-                dvalue,
-                dv_steps[2],
-                more,
-            )
+                late, start, source, value_width, rows, p, weight, ONE, source, g, grad, g_steps[2], dv, dvalue, dv_steps[2], again,
+            )  # fmt: skip
+        batch, head = over, beside
