@@ -206,19 +206,52 @@ assert scipy.linalg.solve([[2.0]], [4.0]) == 2.0
 """
 
 
+#: every function of LAPACK that kernels call, and after each that nothing else was imported
+FACTORED = """
+import sys
+BEFORE
+import autograd_nb as torch
+from autograd_nb.kernels.products import blas
+for kind in (torch.float32, torch.float64, torch.complex64, torch.complex128):
+    x = 30 * torch.eye(30, dtype=kind) + 1
+    inverse = torch.linalg.inv(x)
+    torch.linalg.cholesky(x), torch.linalg.qr(x[:, :25]), torch.linalg.svd(x), torch.linalg.eigh(x), torch.linalg.eig(x)
+    assert (x @ inverse - torch.eye(30, dtype=kind)).abs().max() < 1e-5
+assert ("scipy.linalg" in sys.modules) is WHOLE, WHOLE
+import scipy.linalg, scipy.linalg.cython_lapack
+assert "dgetrf" in scipy.linalg.cython_lapack.__pyx_capi__
+assert scipy.linalg.solve([[2.0]], [4.0]) == 2.0
+"""
+
+
 @pytest.mark.parametrize(
     "before, whole",
     [
         ("", False),
         ("import scipy.linalg", True),
         ("from autograd_nb.kernels.products import blas; blas.PathFinder = None", True),
-        ("from autograd_nb.kernels.products import blas; blas._look_up = lambda: 1 / 0", True),
+        ("from autograd_nb.kernels.products import blas; blas._multiply_nothing = lambda: 1 / 0", True),
     ],
 )
 def test_blas_is_bound_without_the_rest_of_scipys_linear_algebra(before, whole):
     """Its import would take longer than NumPy's; where the extension cannot be found alone, all is imported."""
     program = ALONE.replace("BEFORE", before).replace("WHOLE", str(whole))
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    "before, whole",
+    [
+        ("", False),
+        ("import scipy.linalg", True),
+        ("from autograd_nb.kernels.products import blas; blas._factor_ones = lambda: 1 / 0", True),
+    ],
+)
+def test_lapack_is_bound_without_the_rest_of_scipys_linear_algebra(before, whole):
+    """Its import had been most of a small program's second start; kernels are compiled in the first process, and known in the second."""
+    program = FACTORED.replace("BEFORE", before).replace("WHOLE", str(whole))
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_product_that_blas_refuses_is_an_error():

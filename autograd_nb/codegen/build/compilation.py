@@ -202,7 +202,8 @@ def _known(words: tuple[Any, ...], argtypes: tuple[str, ...]) -> Entry | None:
         return None
     content = answer["content"]
     if answer["external"]:
-        imported(_BLAS).ready()
+        bound = imported(_BLAS)
+        (bound.lapack_ready if "linalg" in words[1] else bound.ready)()
     known = requests.find("machine") is not None  # and so the names of kernels in the cache; else only packs have it
     key = machine_code.key_of(content) if known else content
     found = _by_key.get(key)

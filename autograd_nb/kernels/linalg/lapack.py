@@ -10,13 +10,15 @@ Every kernel loops over the batch; ``info`` receives per matrix what LAPACK repo
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg.cython_lapack  # noqa: F401  (Numba's binding would import it in the midst of a kernel)
 from numba.np.linalg import F_INT_nptype
 
 from ...codegen.jit import LETTER, NO, POINTER, SIZE, YES, external, helper
 from ...codegen.runtime import copy
 from ...codegen.vectors import independent, one_copy, rolled
+from ..products import blas
 from ..products.matmul import C, D, N, S, Z, gemm
+
+blas.lapack_ready()  # Numba's binding would import it in the midst of a kernel
 
 # each takes the kind of numbers first
 _getrf = external("numba_xxgetrf", LETTER, SIZE, SIZE, POINTER, SIZE, POINTER)  # m, n, a, lda, ipiv
