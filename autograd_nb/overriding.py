@@ -78,6 +78,7 @@ class Overrides:
         self.count: int = 0
         self._originals: dict[Any, tuple[Callable[..., Any], Callable[[Callable[..., Any]], None]]] = {}
         self._factories: dict[Any, Callable[..., Any]] = {}
+        self._ready: dict[tuple[bool, ...], list[tuple[Callable[..., Any], Callable[..., Any]]]] = {}  # by which kinds are active: what to place, and how
         _every.append(self)
 
     def at(self, owner: Any, name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -96,6 +97,8 @@ class Overrides:
         def enter(factory: Callable[..., Any]) -> Callable[..., Any]:
             self._originals[key] = original, place  # type: ignore[assignment]
             self._factories[key] = factory
+            for overrides in _every:
+                overrides._ready = {}
             return factory
 
         return enter
@@ -140,12 +143,18 @@ class Overrides:
             self.leave()
 
     def _exchange(self) -> None:
-        Overrides.standing = any(overrides.count for overrides in _every)
-        standing = []
-        for key, (function, place) in self._originals.items():
-            for overrides in _every:
-                if overrides.count and key in overrides._factories:
-                    function = overrides._factories[key](function)
-            standing.append((place, function))
+        active = tuple([overrides.count > 0 for overrides in _every])
+        Overrides.standing = True in active
+        standing = self._ready.get(active)
+        if standing is None:
+            standing = self._ready[active] = [(place, self._standing(key, function)) for key, (function, place) in self._originals.items()]
         for place, function in standing:  # when all could be made
             place(function)
+
+    @staticmethod
+    def _standing(key: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what stands in the place of a function, by what is active."""
+        for overrides in _every:
+            if overrides.count and key in overrides._factories:
+                function = overrides._factories[key](function)
+        return function

@@ -32,6 +32,7 @@ from .session import Session, Unstable
 MOST_KINDS = 16  #: of calls of one function, or programs; what comes then stays eager
 FIRST = "first call of its kind"
 ATTEMPTS = 4  #: captures in a row that find Python's state changed
+HOPELESS = 64  #: calls in a row that stay eager, after which those without arguments do so whatever the function carries from one to the next
 
 
 _all: weakref.WeakSet = weakref.WeakSet()
@@ -83,6 +84,7 @@ class Compiled(Generic[P, R]):
         self._rounds = 0  # how often there were more of these
         self._last: Variant | None = None  # what served the last call, if that was given nothing but tensors, and may serve the next at once
         self._eager: Any = None  # what held around a call without arguments, if such calls stay eager
+        self._eagerly = 0  # calls in a row that did
         _all.add(self)
 
     def __repr__(self) -> str:
@@ -121,6 +123,7 @@ class Compiled(Generic[P, R]):
         """Let calls be captured anew from now on."""
         self._kinds, self._told, self._kept, self._carried, self._rounds = {}, set(), {}, [], 0
         self._last = self._eager = None
+        self._eagerly = 0
 
     @property
     def programs(self) -> list[Variant]:
@@ -181,7 +184,9 @@ class Compiled(Generic[P, R]):
         variant, reason = (None, "") if kind is None else self._find(kind, leaves)
         if variant is None:
             if kind is not None and kind.eager:
-                self._eager = around if key == ((), None, around) else None
+                self._eagerly += 1
+                same = key[:3] == ((), None, around) and (len(key) == 3 or self._eagerly > HOPELESS)
+                self._eager = around if same else None
                 return self._function(*args, **kwargs)
             with _capturing:  # one at a time: a capture changes what other threads would see
                 kind = self._kinds.get(key)
@@ -280,7 +285,7 @@ class Compiled(Generic[P, R]):
         except Problem as problem:
             self._give_up(kind, problem)
             return result
-        kind.attempts = 0
+        kind.attempts = self._eagerly = 0
         kind.variants.insert(0, variant)
         return result
 

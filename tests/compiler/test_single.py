@@ -107,6 +107,22 @@ def test_calls_that_stay_eager_go_straight_to_the_function_until_what_holds_arou
     assert compiled._eager is None
 
 
+@pytest.mark.filterwarnings("ignore:.*runs eagerly")
+def test_calls_that_stay_eager_for_long_do_not_look_at_what_they_carry():
+    """What a function leaves in Python's state would have made each call's key, which no longer tells anything."""
+    kept = {"count": 0, "x": torch.ones(3)}
+
+    def step():
+        kept["count"] += 1
+        kept["x"] = kept["x"] * 2 if kept["count"] % 2 else kept["x"] / 2
+        return kept["x"] + kept["count"]
+
+    compiled = torch.compile(step)
+    for k in range(1, 200):
+        torch.testing.assert_close(compiled(), torch.full((3,), 2.0 if k % 2 else 1.0) + k)
+    assert compiled._carried and compiled._eager is not None and not compiled.programs
+
+
 FOREIGN = {"fft": lambda x: torch.fft.fft2(x).abs(), "real": lambda x: torch.fft.rfft(x), "there and back": lambda x: torch.fft.ifft(torch.fft.fft(x)).real + 1}
 
 

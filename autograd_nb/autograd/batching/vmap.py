@@ -71,7 +71,7 @@ def entered(size: int, randomness: str, mapped: list[Tensor]) -> Any:
 
 
 def _name(func: Callable[..., Any]) -> str:
-    return getattr(func, "__name__", repr(func))
+    return getattr(func, "__name__", None) or repr(func)
 
 
 # ----------------------------------------------------------------------------------------- dims and structures
