@@ -106,6 +106,45 @@ def _clamped(w, b):
     torch.nn.utils.clip_grad_value_([b], 0.5)
 
 
+#: functions of which one result is computed from another, and pairs of them that stand apart
+OTHERS = {
+    "of the first": lambda v: (v, (v * v).sin()), "of several": lambda v: (v, v.exp() * v.tanh(), v @ v), "of distances": lambda v: (v, torch.cdist(v, v)),
+    "in a row": lambda v: (v, u := v.tanh(), (u * v).exp()), "of a part": lambda v: (v, v.detach() * v[0].exp()),
+    "of two": lambda v: (a := v[0] * 2, b := v[1].exp(), (a * b).sin()),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("again", [1, 2])
+@pytest.mark.parametrize("name", OTHERS)
+def test_retained_gradients_of_results_that_others_are_computed_from(name, again):
+    """What comes to a result from other results comes to its hooks and its retained gradient in further passes too."""
+
+    def trained(decorate):
+        w = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+        step = decorate(lambda: OTHERS[name](w @ w.detach().T * 0.5))
+        told = []
+        for _ in range(3):
+            ys = step()
+            for k, y in enumerate(ys):
+                y.retain_grad()
+                y.register_hook(lambda g, k=k: told.append((k, g.sum().item())))
+            (g,) = torch.autograd.grad(sum((y * y).sum() for y in ys), w, create_graph=True)
+            if again > 1:
+                (g,) = torch.autograd.grad((g * g).sum(), w, create_graph=True)
+            (g * g).sum().backward()
+            told += [w.grad.tolist(), *[y.grad.tolist() for y in ys]]
+            w.grad = None
+        return step, told
+
+    compiled, found = trained(torch.compile)
+    _, expected = trained(lambda f: f)
+    assert compiled.programs
+    numbers = [[v for v in told if isinstance(v, list)] for told in (found, expected)]
+    close(*numbers)
+    close(*[sorted((k, round(v, 6)) for k, v in (v for v in told if isinstance(v, tuple))) for told in (found, expected)])
+
+
 @pytest.mark.filterwarnings("ignore:Using backward")
 @pytest.mark.parametrize("first", [False, True], ids=["none before", "some before"])
 @pytest.mark.parametrize("look", [_clipped, _asked, _cleared, _stepped, _clamped])

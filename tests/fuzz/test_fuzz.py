@@ -51,6 +51,12 @@ def test_operands_of_every_kind():
 
 
 @pytest.mark.parity
+def test_gradients_have_the_memory_that_they_seem_to_have():
+    found = run("tests.fuzz.memory", NUMBA_DISABLE_JIT="1")
+    assert " programs, 0 differ" in found, found
+
+
+@pytest.mark.parity
 def test_programs():
     found = drawn("--programs", str(PROGRAMS), "--skip", ",".join(map(str, KNOWN)), NUMBA_DISABLE_JIT="1")
     assert f"{PROGRAMS} programs, 0 differ" in found, found

@@ -8,6 +8,7 @@ up are sections apart, and so is what lies behind them.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -258,8 +259,25 @@ def gradients(section: Section, gs: Sequence[Any], create_graph: bool) -> tuple[
     return tuple(found)
 
 
-def lead_to(own: dict[Key, Any], found: Sequence[Any], began: int) -> None:
-    """Let edges of what was recorded since ``began``, behind the tensors ``found``, that lead to a key of ``own`` lead to what it names."""
+def lead_to(own: dict[Key, Any], found: Sequence[Any], began: int, nodes: Sequence[Node]) -> None:
+    """Let edges of what was recorded since ``began``, behind the tensors ``found``, that lead to a key of ``own`` lead to what it names.
+
+    Where they lead to older ``nodes`` of which some lead there, they lead to copies of these that do: the nodes themselves are run again.
+    """
+    copies: dict[int, Node] = {}
+
+    def led(e: Any) -> Any:
+        if e is None:
+            return None
+        node, index = key = _key(e)
+        twin = copies.get(id(node))
+        return own[key] if key in own else e if twin is None else Output(twin, index) if node.several else twin
+
+    for node in sorted(nodes, key=lambda n: n.seq):
+        edges = tuple([led(e) for e in node.edges])
+        if any(e is not old for e, old in zip(edges, node.edges, strict=True)):
+            copies[id(node)] = twin = copy.copy(node)
+            set_edges(twin, edges)
     stack = [_key(e)[0] for t in found if t is not None and (e := edge(t)) is not None]
     seen: set[int] = set()
     while stack:
@@ -267,10 +285,10 @@ def lead_to(own: dict[Key, Any], found: Sequence[Any], began: int) -> None:
         if id(node) in seen or node.is_leaf_edge or node.seq < began:
             continue
         seen.add(id(node))
-        keys = [None if e is None else _key(e) for e in node.edges]
-        if any(key in own for key in keys):
-            set_edges(node, tuple([e if key is None else own.get(key, e) for key, e in zip(keys, node.edges, strict=True)]))
-        stack += [key[0] for key in keys if key is not None and key not in own]
+        edges = tuple([led(e) for e in node.edges])
+        stack += [_key(e)[0] for e, new in zip(node.edges, edges, strict=True) if e is not None and new is e]
+        if any(e is not old for e, old in zip(edges, node.edges, strict=True)):
+            set_edges(node, edges)
 
 
 class Standing:

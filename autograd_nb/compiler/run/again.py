@@ -179,7 +179,7 @@ class Call:
         section, began = self._section(part, "create_graph=True", self.variant.guard), sequence()
         found = gradients(section, gs, create_graph=True)
         own = {key: Output(node, slot) for s, n in zip(self.graph, self.nodes, strict=True) if (node := n()) is not None for key, slot in s.slots.items()}
-        lead_to(own, found, began)
+        lead_to(own, found, began, [n for s in self.graph for n in s.nodes])
         return found
 
     def by_rules(self, part: Any, gs: Any, others: Guard) -> tuple[Any, ...]:

@@ -156,7 +156,8 @@ expand_reduced: Callable[[Tensor, Sequence[int], Sequence[int], bool], Tensor] =
     ["data = g._data", *tensor_lines("plan", "g._version_"), "return t"], ["plan = _plan(g._layout, x_shape, dims, keepdim)"],
     memo=_expanded,
     first=[
-        "if g.__class__ is not _Tensor or (_state.grad and (g._rg or g._view is not None)):",
+        # (what is no view has all of its memory, which nodes write over)
+        "if g.__class__ is not _Tensor or (_state.grad and (g._rg or g._view is not None)) or g._data.size != g._layout.extent:",
         "    return _expand_recorded(g, x_shape, dims, keepdim)",
     ],
     _plan=_plan_expanded, _expand_recorded=_expand_recorded,
