@@ -114,8 +114,8 @@ def _typed(name: str) -> _Any:
     """Return the old constructor of sparse tensors of one dtype: ``FloatTensor(indices, values, size)``."""
     kind = getattr(_TYPES[name], "dtype", None)
 
-    def construct(*args: _Any) -> _Any:
-        return _made_of(args, kind)
+    def construct(*args: _Any, device: _Any = None) -> _Any:
+        return _made_of(args, kind, device)
 
     construct.__name__ = construct.__qualname__ = name
     construct.__doc__ = f"Return `sparse_coo_tensor` of the dtype of {name}."

@@ -24,7 +24,7 @@ class _Batch(Function):
         ctx.save_for_backward(b)
         batch, rows, columns = s.shape
         at = ctx.sparse._index[0]
-        y = _Product.apply(ctx.sparse._val, b.reshape(batch * columns, -1), at[0] * rows + at[1], at[0] * columns + at[2], batch * rows)
+        y = _Product.apply(ctx.sparse._val, b.reshape(batch * columns, b.shape[2]), at[0] * rows + at[1], at[0] * columns + at[2], batch * rows)
         return y.reshape(batch, rows, b.shape[2])  # type: ignore[no-any-return]
 
     @staticmethod

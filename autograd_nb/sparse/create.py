@@ -9,6 +9,8 @@ from typing import Any
 
 from .. import dtypes
 from ..ops.core.registry import OPS
+from ..ops.creation.create import as_device
+from ..shapes import Size
 from ..tensor import Tensor
 from .tensor import SparseTensor, bare, sparse_dims
 from .values import as_coo, as_csr, coalesced, from_dense, like, values_of, with_values
@@ -46,7 +48,7 @@ def sparse_coo_tensor(
     tensor([[0., 0., 3.],
             [4., 0., 5.]])
     """
-    if values is None or (size is None and not isinstance(indices, Tensor) and not isinstance(values, (list, Tensor)) and not hasattr(values, "shape")):
+    if values is None or (size is None and isinstance(indices, int)):
         shape = tuple(indices) if values is None else (indices, values)
         empty = OPS["zeros"].call(0, dtype=dtype), OPS["zeros"].call((len(shape), 0), dtype=dtypes.int64)
         return with_values("coo", shape, (empty[1],), empty[0]).requires_grad_(requires_grad)
@@ -129,8 +131,8 @@ def to_sparse(x: Any, sparse_dim: Any = None, *, layout: Any = None, blocksize: 
         raise NotImplementedError(f"to_sparse(): layout {layout} is not in this library; use torch.sparse_coo or torch.sparse_csr")
     if isinstance(x, SparseTensor):
         return as_csr(x) if name == "csr" else as_coo(x)
-    if sparse_dim is not None and not 0 <= sparse_dim <= x.ndim:
-        raise RuntimeError(f"sparse_dim should be in [0, {x.ndim}] (to_sparse: sparse_dim={sparse_dim})")
+    if sparse_dim is not None and not min(1, x.ndim) <= sparse_dim <= x.ndim:
+        raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in >0 and at most {x.ndim}, when self.dim()>0 (sparse_dim={sparse_dim})")
     found = from_dense(x, sparse_dim)
     return as_csr(found) if name == "csr" else found
 
@@ -161,11 +163,17 @@ def zeros(shape: Any, d: Any, layout: Any, requires_grad: bool = False, dims: in
     return (as_csr(found) if by_rows else found).requires_grad_(requires_grad)
 
 
-def made_of(args: tuple[Any, ...], d: Any) -> Any:
-    """Return what the old constructors make: of sizes, of a size, or of places, values and maybe a size."""
+def made_of(args: tuple[Any, ...], d: Any, device: Any = None) -> Any:
+    """Return what the old constructors make: of sizes, of a size, or of places, values and maybe a size. TypeError for other sequences."""
+    if device is not None:
+        as_device(device)
     if all(isinstance(a, int) for a in args):
         return sparse_coo_tensor(args or (0,), dtype=d)
     if len(args) == 1:
+        if not isinstance(args[0], Size):
+            raise TypeError(
+                "SparseTensor.new(sequence) only accepts sizes (torch.Size). Please use torch.sparse_coo_tensor(), or to_sparse() of a dense tensor"
+            )
         return sparse_coo_tensor(tuple(args[0]), dtype=d)
     return sparse_coo_tensor(*args[:2], *(tuple(a) for a in args[2:]), dtype=d)
 

@@ -9,7 +9,7 @@ from .. import dtypes
 from ..graph.modes import no_grad, state
 from ..ops.core.recording import can_cast, scalar_type
 from ..ops.core.registry import OPS
-from ..shapes import Size
+from ..shapes import wrap_dims
 from ..tensor import Tensor
 from .create import made_of, sparse_mask, to_sparse, zeros
 from .tensor import HANDLERS, SparseTensor, become, grouped, index_of, keys_of, places, refused, segment_sum, sparse_dims
@@ -40,13 +40,13 @@ def handles(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return keep
 
 
-def _sparse(x: Any) -> bool:
+def is_sparse(x: Any) -> bool:
     return x.__class__ is SparseTensor
 
 
 def _need_coo(s: Any, name: str) -> None:
-    if not _sparse(s) or s._kind != "coo":
-        kind = "Strided" if not _sparse(s) else "SparseCsr"
+    if not is_sparse(s) or s._kind != "coo":
+        kind = "Strided" if not is_sparse(s) else "SparseCsr"
         raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got {kind}")
 
 
@@ -75,7 +75,7 @@ def indices(s: Any) -> Tensor:
 
 @handles("values")
 def values(s: Any) -> Tensor:
-    if not _sparse(s):
+    if not is_sparse(s):
         raise RuntimeError("values expected sparse tensor layout but got Strided")
     if s._kind == "coo" and not s._coalesced:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
@@ -185,10 +185,10 @@ def _holds(name: str, computed: dtypes.dtype, kept: dtypes.dtype) -> None:
         raise RuntimeError(f"{name}_(): {kinds}: result type {scalar_type(computed)} can't be cast to it (cast the tensor, or leave out the underscore)")
 
 
-def _in_place(name: str) -> Callable[..., Any]:
+def in_place(name: str) -> Callable[..., Any]:
     def change(s: Any, *args: Any, **kwargs: Any) -> Any:
         found = HANDLERS[name](s, *args, **kwargs)
-        if not _sparse(s):
+        if not is_sparse(s):
             raise refused(name + "_", "a dense tensor cannot become sparse in place")
         if found.dtype is not s.dtype:
             _holds(name, found.dtype, s.dtype)
@@ -215,26 +215,30 @@ for _name in _ODD.split():
 
 @handles("pow", "__pow__")
 def pow_(s: Any, exponent: Any) -> Any:
-    if _sparse(exponent) or isinstance(exponent, Tensor) or not exponent > 0:
+    if is_sparse(exponent) or isinstance(exponent, Tensor) or not exponent > 0:
         raise refused("pow", "the exponent must be a number above 0")
     s = coalesced(s)
     return like(s, values_of(s) ** exponent)
 
 
 def _number(x: Any) -> bool:
-    return not isinstance(x, Tensor) or (not _sparse(x) and not x.ndim)
+    return not isinstance(x, Tensor) or (not is_sparse(x) and not x.ndim)
 
 
 @handles("mul", "multiply")
 def mul(a: Any, b: Any, *, out: Any = None) -> Any:
-    if not _sparse(a):
+    if not is_sparse(a):
         a, b = b, a
     if _number(b):
         return like(parts(a), values_of(parts(a)) * b)
     a = coalesced(a)
-    if _sparse(b):
+    if is_sparse(b):
         if a.shape != b.shape:
             raise RuntimeError(f"mul(sparse, sparse): expected equal sizes, but got {list(a.shape)} and {list(b.shape)}")
+        if sparse_dims(a) != sparse_dims(b):
+            if a._val.shape[0] and b._val.shape[0]:
+                raise RuntimeError(f"mul: expects sparse inputs with equal dimensionality, number of sparse dims {sparse_dims(a)} and {sparse_dims(b)}")
+            return zeros_like(a, dtype=dtypes.promote_types(a.dtype, b.dtype))
         other = coalesced(as_coo(b))
         first = as_coo(a)
         size = first.shape[: sparse_dims(first)]
@@ -249,7 +253,7 @@ def mul(a: Any, b: Any, *, out: Any = None) -> Any:
 
 @handles("div", "divide", "true_divide", "__truediv__")
 def div(a: Any, b: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
-    if not _sparse(a) or not _number(b):
+    if not is_sparse(a) or not _number(b):
         raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor (div(): make the operands dense by .to_dense())")
     a = coalesced(a)
     return like(a, OPS["div"].call(values_of(a), b, rounding_mode=rounding_mode))
@@ -257,19 +261,22 @@ def div(a: Any, b: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
 
 @handles("floor_divide", "__floordiv__")
 def floor_divide(a: Any, b: Any, *, out: Any = None) -> Any:
-    if not _sparse(a) or not _number(b):
-        got = "a sparse divisor" if _sparse(b) and not b.ndim else f"shape {list(b.shape)} for divisor" if isinstance(b, Tensor) else type(b).__name__
+    if not is_sparse(a) or not _number(b):
+        got = "a sparse divisor" if is_sparse(b) and not b.ndim else f"shape {list(b.shape)} for divisor" if isinstance(b, Tensor) else type(b).__name__
         raise RuntimeError(f"Sparse floor division requires a scalar or zero-dim dense tensor divisor (got {got}): make the operands dense by .to_dense()")
     return div(a, b, rounding_mode="floor")
 
 
 @handles("add")
 def add(a: Any, b: Any, *, alpha: Any = 1, out: Any = None) -> Any:
-    if _sparse(a) and _sparse(b):
+    if is_sparse(a) and is_sparse(b):
         return add_sparse(a, b, alpha)
-    if _sparse(b) and isinstance(a, Tensor) and a.ndim == b.ndim:
+    if is_sparse(b) and isinstance(a, Tensor):
+        if a.shape != b.shape:
+            sizes = f"self has size {list(a.shape)} while other has size {list(b.shape)}"
+            raise RuntimeError(f"add: expected 'self' and 'other' to have same size, but {sizes} (a sparse tensor is not broadcast)")
         return OPS["add"].call(a, to_dense(b), alpha=alpha)
-    if _sparse(a) and a._kind == "csr" and isinstance(b, Tensor):
+    if is_sparse(a) and a._kind == "csr" and isinstance(b, Tensor):
         return to_dense(a) + b * alpha
     raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead. (or make the operand dense by .to_dense())")
 
@@ -291,20 +298,20 @@ def rsub(a: Any, b: Any) -> Any:
 
 @handles("add_", "sub_", "__iadd__", "__isub__")
 def add_(a: Any, b: Any, *, alpha: Any = 1) -> Any:
-    if _sparse(a):
-        return _in_place("add")(a, b, alpha=alpha)
+    if is_sparse(a):
+        return in_place("add")(a, b, alpha=alpha)
     _holds("add", dtypes.promote_types(a.dtype, b.dtype), a.dtype)
     return a.index_put_(tuple(places(b).unbind(0)), values_of(b).to(a.dtype) * alpha, accumulate=True)
 
 
 @handles("mul_", "__imul__")
 def mul_(a: Any, b: Any) -> Any:
-    return _in_place("mul")(a, b) if _sparse(a) else a.mul_(to_dense(b))
+    return in_place("mul")(a, b) if is_sparse(a) else a.mul_(to_dense(b))
 
 
 HANDLERS["sub_"] = HANDLERS["__isub__"] = lambda a, b, *, alpha=1: add_(a, b, alpha=-alpha)
 for _name in ("div", "floor_divide", "neg", "abs", "pow", "sqrt", "sin", "tanh", "relu", "square", "floor", "ceil", "round", "trunc", "sign", "log1p", "expm1"):
-    HANDLERS[_name + "_"] = _in_place(_name)
+    HANDLERS[_name + "_"] = in_place(_name)
 HANDLERS["__itruediv__"], HANDLERS["__ifloordiv__"] = HANDLERS["div_"], HANDLERS["floor_divide_"]
 
 
@@ -317,7 +324,7 @@ def zero_(s: SparseTensor) -> SparseTensor:
 
 @handles("copy_")
 def copy_(s: Any, source: Any, non_blocking: bool = False) -> Any:
-    if _sparse(s) != _sparse(source):
+    if is_sparse(s) != is_sparse(source):
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type and src type of two layouts; use .to_dense()")
     if s.shape != source.shape:
         raise RuntimeError(f"copy_(): sizes {list(s.shape)} and {list(source.shape)} of sparse tensors differ")
@@ -327,9 +334,7 @@ def copy_(s: Any, source: Any, non_blocking: bool = False) -> Any:
 
 @handles("new")
 def new(s: Any, *args: Any, dtype: Any = None, device: Any = None) -> Any:
-    if len(args) == 1 and not isinstance(args[0], (int, Size)):
-        raise TypeError("SparseTensor.new(sequence) only accepts sizes (torch.Size). Please use torch.sparse_coo_tensor(), or to_sparse() of a dense tensor.")
-    return made_of(args, dtype or s.dtype)
+    return made_of(args, dtype or s.dtype, device)
 
 
 @handles("zeros_like")
@@ -351,131 +356,28 @@ def new_zeros(s: Any, *size: Any, layout: Any = None, dtype: Any = None, require
 HANDLERS["empty_like"] = zeros_like
 
 
-# ---------------------------------------------------------------------------------------------------------- shapes
+@handles("zeros", "empty")
+def written_zeros(*size: Any, out: Any, dtype: Any = None, requires_grad: bool = False, **options: Any) -> Any:
+    """Return ``out``, which has no values any more, and all dims of a new shape with coordinates."""
+    shape = tuple(options.pop("size", size[0] if len(size) == 1 and not isinstance(size[0], int) else size))
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
+    return _overwritten(out, zeros(shape, out.dtype, out.layout)).requires_grad_(requires_grad)
 
 
-@handles("t")
-def t(s: SparseTensor) -> Any:
-    if s.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but self is {s.ndim}D")
-    return transpose(s, 0, 1) if s.ndim == 2 else s
-
-
-@handles("transpose", "swapaxes", "swapdims")
-def transpose(s: SparseTensor, dim0: int, dim1: int) -> Any:
-    order = list(range(s.ndim))
-    order[dim0], order[dim1] = order[dim1], order[dim0]
-    return permute(s, order)
-
-
-@handles("permute")
-def permute(s: SparseTensor, *dims: Any) -> Any:
-    given = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
-    order = [d % s.ndim for d in given]
-    x, n = parts(as_coo(s)), sparse_dims(s)
-    if sorted(order) != list(range(s.ndim)):
-        raise RuntimeError(f"permute(sparse_coo): dims {list(given)} are no order of the {s.ndim} dims")
-    if set(order[:n]) != set(range(n)):
-        raise RuntimeError(f"transpose/permute: sparse dims (the first {n}) and dense ones cannot change places; use .to_dense()")
-    v = values_of(x).permute(0, *[1 + d - n for d in order[n:]])
-    index = x._index[0].index_select(0, OPS["tensor"].call(order[:n], dtype=dtypes.int64))
-    y = with_values("coo", [s.shape[d] for d in order], (index,), v, x._coalesced and (not v.shape[0] or order[:n] == list(range(n))))
-    return y if s._kind == "coo" else as_csr(y)
-
-
-@handles("unsqueeze")
-def unsqueeze(s: SparseTensor, dim: int) -> Any:
-    x, n = parts(as_coo(s)), sparse_dims(s)
-    d = dim % (s.ndim + 1)
-    shape = [*s.shape[:d], 1, *s.shape[d:]]
-    if d > n:
-        return with_values("coo", shape, x._index, values_of(x).unsqueeze(1 + d - n), x._coalesced)
-    rows = [*x._index[0].unbind(0)]
-    rows.insert(d, OPS["zeros"].call(x._index[0].shape[1], dtype=dtypes.int64))
-    return with_values("coo", shape, (OPS["stack"].call(rows),), values_of(x), x._coalesced)
-
-
-@handles("index_select")
-def index_select(s: SparseTensor, dim: int, index: Tensor) -> Any:
-    d = dim % s.ndim
-    return to_sparse(OPS["index_select"].call(to_dense(s), d, index), sparse_dims(s))
-
-
-@handles("select")
-def select(s: SparseTensor, dim: int, index: int) -> Any:
-    d, n = dim % s.ndim, sparse_dims(s)
-    if not -s.shape[d] <= index < s.shape[d]:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(s.shape)} at dimension {d}")
-    at, x = index % s.shape[d], parts(as_coo(s))
-    shape = [*s.shape[:d], *s.shape[d + 1 :]]
-    if d >= n:
-        return with_values("coo", shape, x._index, OPS["select"].call(values_of(x), 1 + d - n, at), x._coalesced)
-    rows = x._index[0]
-    keep = (rows[d] == at).nonzero().squeeze(1)
-    v = values_of(x).index_select(0, keep)
-    if n == 1:
-        return v.sum(0)
-    others = OPS["tensor"].call([k for k in range(n) if k != d], dtype=dtypes.int64)
-    return with_values("coo", shape, (rows.index_select(0, others).index_select(1, keep),), v, x._coalesced)
-
-
-@handles("__getitem__")
-def getitem(s: Any, key: Any) -> Any:
-    if not _sparse(s) or not isinstance(key, int):
-        raise refused("index", f"[{type(key).__name__}]; one int selects a slice")
-    return select(s, 0, key)
-
-
-@handles("cat", "concat", "concatenate")
-def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
-    if not all(map(_sparse, tensors)):
-        raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found: make all of them sparse or dense (.to_dense())")
-    d, n = dim % tensors[0].ndim, sparse_dims(tensors[0])
-    given = [parts(as_coo(x)) for x in tensors]
-    shape = list(given[0].shape)
-    shape[d] = sum(x.shape[d] for x in given)
-    if d >= n:
-        return to_sparse(OPS["cat"].call([to_dense(x) for x in given], d), n)
-    at, index = 0, []
-    for x in given:
-        moved = x._index[0].clone()
-        moved[d] += at
-        index.append(moved)
-        at += x.shape[d]
-    return with_values("coo", shape, (OPS["cat"].call(index, 1),), OPS["cat"].call([values_of(x) for x in given]), False)
-
-
-@handles("stack")
-def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
-    if any(x.shape != tensors[0].shape for x in tensors):
-        raise RuntimeError(f"stack expects each tensor to be equal size, but got {[list(x.shape) for x in tensors]}")
-    d = dim % (tensors[0].ndim + 1)
-    return cat([HANDLERS["unsqueeze"](x, d) for x in tensors], d)
-
-
-@handles("narrow_copy")
-def narrow_copy(s: Any, dim: int, start: int, length: int) -> Any:
-    x = parts(as_coo(s))
-    d, n = dim, sparse_dims(s)
-    if not 0 <= d < s.ndim:
-        raise RuntimeError(f"Dimension {d} out of range. Expecting 0 <= dim < {s.ndim}.")
-    if not 0 <= start <= start + length <= s.shape[d]:
-        raise RuntimeError(f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {s.shape[d]}).")
-    shape = [length if k == d else size for k, size in enumerate(s.shape)]
-    if d >= n:
-        return with_values("coo", shape, (x._index[0],), values_of(x).narrow(d - n + 1, start, length), x._coalesced)
-    index = x._index[0]
-    keep = ((index[d] >= start) & (index[d] < start + length)).nonzero().reshape(-1)
-    moved = index.index_select(1, keep)
-    moved[d] -= start
-    return with_values("coo", shape, (moved,), values_of(x).index_select(0, keep), x._coalesced)
+@handles("is_nonzero", "__bool__")
+def is_nonzero(s: Any) -> bool:
+    if s.numel() != 1:
+        count = "no values" if not s.numel() else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous")
+    return bool(s._val.sum().item())
 
 
 # ------------------------------------------------------------------------------------------------------ reductions
 
 
 def _dims(dim: Any, ndim: int) -> list[int]:
-    return sorted({d % ndim for d in ([dim] if isinstance(dim, int) else dim)})
+    return sorted(wrap_dims(dim, ndim))
 
 
 def sum_(s: Any, dim: Any = None, dtype: Any = None) -> Any:
@@ -505,7 +407,7 @@ def sum_public(s: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     y = sum_(s, dim, dtype)
     if keepdim and dim is not None:
         for d in _dims(dim, s.ndim):
-            y = unsqueeze(y, d) if _sparse(y) else y.unsqueeze(d)
+            y = HANDLERS["unsqueeze"](y, d) if is_sparse(y) else y.unsqueeze(d)
     return y
 
 
@@ -529,7 +431,7 @@ def any_(s: SparseTensor) -> Any:
 
 @handles("equal")
 def equal(a: Any, b: Any) -> bool:
-    if not (_sparse(a) and _sparse(b)):
+    if not (is_sparse(a) and is_sparse(b)):
         raise refused("equal", "both operands must be sparse")
     x, y = coalesced(as_coo(a)), coalesced(as_coo(b))
     return bool(x.shape == y.shape and OPS["equal"].call(x._index[0], y._index[0]) and OPS["equal"].call(x._val, y._val))

@@ -15,7 +15,8 @@ from ..ops.core.registry import OPS
 from ..ops.creation.cast import dense
 from ..ops.creation.create import new_empty
 from ..tensor import Tensor
-from .ops import handles, permute, to, transpose
+from .ops import handles, to
+from .shapes import permute, transpose
 from .tensor import SparseTensor, grouped, keys_of, places, refused, segment_sum, sparse_dims
 from .values import add_any, as_coo, coalesced, from_dense, like, parts, to_dense, values_of
 
@@ -106,9 +107,11 @@ def rmatmul(a: Any, b: Any) -> Any:
 @handles("mv")
 def mv(a: Any, x: Any, *, out: Any = None) -> Any:
     if isinstance(x, SparseTensor):
-        raise refused("mv", "the vector must be dense")
+        raise RuntimeError(f"mv: two tensor dim should be 2 and 1, the second of them dense, but got a sparse one of {x.ndim}")
     if x.ndim != 1:
         raise RuntimeError(f"mv: two tensor dim should be 2 and 1, but got {a.ndim} and {x.ndim}")
+    if a.ndim == 2 and a.shape[1] != x.shape[0]:
+        raise RuntimeError(f"mv: expected self.size(-1) == vec.size(-1), but got {a.shape[1]} and {x.shape[0]}")
     return _times(a, x.unsqueeze(1), "mv").squeeze(1)
 
 

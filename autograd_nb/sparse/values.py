@@ -118,7 +118,9 @@ def from_dense(x: Tensor, dims: int | None = None) -> SparseTensor:
     while kept.ndim > n:
         kept = kept.any(-1)
     index = kept.nonzero().t().contiguous()
-    values = x[tuple(index.unbind(0))] if n else x.unsqueeze(0)
+    if not n:  # one place, or none
+        index = index.new_zeros((0, int(kept.item())))
+    values = x[tuple(index.unbind(0))] if n else x.unsqueeze(0).narrow(0, 0, index.shape[1])
     return with_values("coo", x.shape, (index,), values, True)
 
 
@@ -126,6 +128,8 @@ def add_sparse(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor
     """Return a + alpha · b, whose places are those of both."""
     if a.shape != b.shape:
         raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != {list(b.shape)}")
+    if sparse_dims(a) != sparse_dims(b):
+        return _with_nothing(a, b, alpha)
     kind, both = a._kind, a._coalesced and b._coalesced
     x, y = parts(as_coo(a)), parts(as_coo(b))
     second = values_of(y)
@@ -140,6 +144,17 @@ def add_sparse(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor
     else:
         out = with_values("coo", x.shape, (index,), values, False)
     return out if kind == "coo" else as_csr(out)
+
+
+def _with_nothing(a: SparseTensor, b: SparseTensor, alpha: Any) -> SparseTensor:
+    """Return a + alpha · b of which one has no values: it need not have as many dims with coordinates."""
+    d = promote_types(a.dtype, b.dtype)
+    if not b._val.shape[0]:
+        return like(parts(a), values_of(parts(a)).to(d).clone())
+    if not a._val.shape[0]:
+        return like(parts(b), values_of(parts(b)).to(d) * alpha)
+    dims = f"'self' has {sparse_dims(a)} sparse dimensions while 'other' has {sparse_dims(b)} sparse dimensions"
+    raise RuntimeError(f"add: expected 'self' and 'other' to have same density, but {dims}")
 
 
 def add_any(a: Tensor, b: Tensor) -> Tensor:

@@ -72,6 +72,18 @@ PROGRAMS = {
     "resized": "s.clone().sparse_resize_((4, 3), 2, 0), b.clone().sparse_resize_((2, 3, 4), 2, 1)._values().flatten()[:6], "
     "s.clone().resize_as_(torch.zeros(3, 5).to_sparse()), "
     "s.clone().sparse_resize_and_clear_((2, 2, 2), 1, 2), torch.zeros_like(s).sparse_resize_((1, 2, 3), 1, 2), s.new().resize_as_(b)",
+    "of nothing, added": "torch.zeros(2, 3, layout=torch.sparse_coo) + rows, rows - torch.zeros(2, 3, layout=torch.sparse_coo), "
+    "torch.add(torch.zeros(2, 3, layout=torch.sparse_coo), rows, alpha=3), torch.zeros(2, 3, layout=torch.sparse_coo).add_(rows), "
+    "(torch.zeros(2, 3, layout=torch.sparse_coo) + rows).sparse_dim(), torch.zeros(2, 3, layout=torch.sparse_coo) * rows",
+    "truth": "one.is_nonzero(), bool(one), bool(one * 0), bool(torch.sparse_coo_tensor(([0, 0],), (-1.0, 1.0), (1,)))",
+    "of lists": "torch.sparse_coo_tensor(([0], [2]), 1.0), torch.sparse_coo_tensor(([0], [2]), 1.0, [3, 3])",
+    "in place, turned": "s.clone().t_(), s.clone().transpose_(0, 1), torch.sparse_coo_tensor((2, 3, 4)).transpose_(0, 2)",
+    "one number": "torch.tensor(0.0).to_sparse(), torch.tensor(2.0).to_sparse(), torch.tensor(0.0).to_sparse(0), "
+    "torch.tensor(0.0).to_sparse()._nnz(), torch.tensor(3.0).to_sparse()._nnz(), torch.tensor(0.0).to_sparse()._indices().shape",
+    "written": "torch.empty(2, out=s.clone(), requires_grad=True).requires_grad, "
+    "torch.zeros(3, 2, out=s.clone()), torch.empty(3, 2, 1, out=b.clone()), torch.zeros((2,), out=s.clone())",
+    "batches of nothing": "torch.bmm(torch.sparse_coo_tensor((2, 3, 0)), torch.ones(2, 0, 2)), "
+    "torch.bmm(torch.sparse_coo_tensor((0, 3, 2)), torch.ones(0, 2, 2))",
     "transposed, in order": "torch.zeros_like(s).t().is_coalesced(), s.coalesce().t().is_coalesced(), s.coalesce().transpose(0, 0).is_coalesced(), "
     "b.coalesce().permute(0, 1, 2).is_coalesced()",
     "linear": "torch.nn.functional.linear(s, w.t())",
@@ -84,6 +96,7 @@ def names(lib):
     return {
         "torch": lib, "I": I, "V": V, "s": s, "w": lib.tensor(W), "h": lib.tensor([[1.0, 2.0], [3.0, 4.0]]), "c": s.coalesce().to_sparse_csr(),
         "x": lib.arange(1.0, 7.0).reshape(2, 3), "b": lib.sparse_coo_tensor([[0, 1, 1], [1, 0, 1]], lib.arange(6.0).reshape(3, 2), (2, 2, 2)),
+        "rows": lib.sparse_coo_tensor([[0, 1]], lib.tensor(W)[:, :2].t(), (2, 3)), "one": lib.sparse_coo_tensor(([0],), 2.5, (1,)),
         "r": lib.sparse_coo_tensor(I, V, (2, 3), requires_grad=True),
     }  # fmt: skip
 
@@ -114,6 +127,8 @@ GRADIENTS = {
     "copied and changed": "(torch.zeros_like(s).copy_(s) * 3).to_dense() * h3",
     "stacked": "torch.stack([s, s * 2]).to_dense() * h3",
     "dense + sparse": "(h3 * 2 + s) * h3",
+    "nothing + sparse": "(torch.zeros(2, 3, layout=torch.sparse_coo) + s).to_dense() * h3",
+    "in place": "(s * 2).t_().to_dense() * h3.t()",
     "batches": "torch.bmm(torch.stack([s, s * 2]), torch.stack([w, -w]))",
 }
 
@@ -163,6 +178,13 @@ ERRORS = [
     "s.new([2])", "s.new((2, 3))", "s.new(w)", "s.new(w.untyped_storage())", "s.clone().sparse_resize_((1, 3), 2, 0)", "s.clone().sparse_resize_((3,), 1, 0)",
     "s.clone().sparse_resize_((2, 3, 1), 2, 1)", "s.clone().sparse_resize_((4, 4), 1, 0)", "b.clone().sparse_resize_((2, 2, 1), 2, 1)", "(r * 1).resize_as_(s)",
     "r.sparse_resize_((4, 4), 2, 0)", "s.resize_as_(w)", "torch.smm(w, w)", "torch.hspmm(s, x)", "torch.sspaddmm(s, s, w)",
+    "torch.cat([s, torch.sparse_coo_tensor((4, 4))])", "torch.cat([s, rows])", "torch.cat([s, x])", "torch.cat([s, s], 2)", "torch.cat([s, s], -3)",
+    "s.unsqueeze(3)", "s.unsqueeze(-4)", "s.transpose(0, 5)", "b.transpose(0, 2)", "rows.t()", "s.sum(2)", "torch.sparse.sum(s, -3)", "s[5]", "s.select(2, 0)",
+    "s + rows", "s * rows", "torch.ones(4) + s", "torch.ones(2, 1) + s", "torch.ones(3) + s", "s.mv(torch.ones(5))", "torch.mv(x, s)",
+    "bool(s)", "torch.sparse_coo_tensor(([0, 1],), torch.zeros(2, 0), (4, 0)).is_nonzero()", "torch.ones(2, out=s.clone())",
+    "torch.sparse.FloatTensor(device='cuda')", "s.new(device='cuda')", "torch.sparse.FloatTensor([6])", "torch.sparse.FloatTensor((2, 3))",
+    "torch.sparse.FloatTensor(w)", "torch.sparse.FloatTensor(w.untyped_storage())", "torch.sparse.FloatTensor(s._indices(), s._values(), device='cuda')",
+    "torch.zeros(3, 2, out=r)", "w.to_sparse(0)", "w.to_sparse(3)", "w.to_sparse(-1)", "r.t_()",
     "s.exp()", "torch.nn.functional.conv2d(s, s)", "s.double().mm(w)", "b.to_sparse_csr()[0] if False else b.t()", "torch.sigmoid(s)",
 ]  # fmt: skip
 
