@@ -9,7 +9,7 @@ import typing as _typing
 from ..ops.core.registry import show_examples as _show_examples
 from . import (
     common as common, composed as composed, constraint_registry as constraint_registry, constraints as constraints,
-    continuous as continuous, discrete as discrete, distribution as distribution, gammas as gammas, kl as kl,
+    continuous as continuous, discrete as discrete, distribution as distribution, gammas as gammas, internals as internals, kl as kl,
     multivariate as multivariate, relaxed as relaxed, transformed as transformed, transforms as transforms,
 )
 from .composed import *  # noqa: F403

@@ -414,12 +414,12 @@ class GeneralizedPareto(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return T.where(self.concentration < 1, self.loc + self.scale / (1 - self.concentration), math.inf)
+        return T.where(self.concentration < 1, self.loc + self.scale / (1 - self.concentration), math.nan)
 
     @property
     def variance(self) -> Tensor:
         c = self.concentration
-        return T.where(c < 0.5, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.inf)
+        return T.where(c < 0.5, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.nan)
 
     @property
     def mode(self) -> Tensor:

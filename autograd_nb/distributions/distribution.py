@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import launch
+from ..autograd.api import grad
 from ..errors import warn_user
-from ..graph.modes import no_grad
+from ..graph.modes import no_grad, recorded
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
@@ -203,7 +204,36 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """Distributions of an exponential family (a mark for `kl_divergence`)."""
+    """Distributions of an exponential family: p = exp(θ·t(x) − F(θ) + k(x)).
+
+    A subclass gives ``_natural_params`` θ, ``_log_normalizer`` F and ``_mean_carrier_measure`` E[k(X)], by which it has an entropy and a
+    `kl_divergence` (Nielsen and Nock, 2010).
+    """
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        raise NotImplementedError
+
+    @property
+    def _mean_carrier_measure(self) -> float:
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _normalized(self) -> tuple[list[Tensor], Tensor, tuple[Any, ...]]:
+        """Return θ as leaves, F(θ) and its gradient, the mean of t(X)."""
+        with recorded():
+            natural = [p.detach().requires_grad_() for p in self._natural_params]
+            log = self._log_normalizer(*natural)
+            return natural, log, grad(log.sum(), natural, create_graph=True)
+
+    def entropy(self) -> Tensor:
+        natural, log, means = self._normalized()
+        result = log - self._mean_carrier_measure
+        for p, mean in zip(natural, means, strict=True):
+            result = result - (p * mean).reshape((*self._batch_shape, -1)).sum(-1)
+        return result
 
 
 def one_of(probs: Any, logits: Any) -> None:

@@ -14,7 +14,7 @@ from .common import T, sum_rightmost
 from .composed import Independent, TransformedDistribution
 from .continuous import EULER, Cauchy, ContinuousBernoulli, Exponential, Laplace, Normal, Uniform
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
-from .distribution import Distribution
+from .distribution import Distribution, ExponentialFamily
 from .gammas import Beta, Dirichlet, Gamma
 from .multivariate import LowRankMultivariateNormal, MultivariateNormal, _diagonal, _solve_lower
 from .transformed import Gumbel, HalfNormal, LogNormal, Pareto
@@ -61,6 +61,19 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 def _normal(p: Normal, q: Normal) -> Tensor:
     ratio = (p.scale / q.scale).pow(2)
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
+    if type(p) is not type(q):
+        raise NotImplementedError(
+            f"The cross KL-divergence between different exponential families cannot be computed ({type(p).__name__} and {type(q).__name__})"
+        )
+    natural, log, means = p._normalized()
+    result = q._log_normalizer(*q._natural_params) - log
+    for a, b, mean in zip(natural, q._natural_params, means, strict=True):
+        result = result - sum_rightmost((b - a) * mean, len(q.event_shape))
+    return result
 
 
 @register_kl(Bernoulli, Bernoulli)

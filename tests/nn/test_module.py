@@ -449,3 +449,23 @@ def test_script_modules_are_modules():
     assert model(torch.ones(2)).tolist() == [3.0, 3.0]
     assert list(model.state_dict()) == ["0.weight"]
     assert [isinstance(m, torch.jit.ScriptModule) for m in model] == [True, False]
+
+
+def test_functions_in_the_class_are_not_methods():
+    """PyTorch's functions are called as they are, wherever they stand; functions of the class are its methods."""
+
+    class Activated(torch.nn.Module):
+        act, conv, norm = torch.tanh, torch.conv2d, torch.nn.functional.layer_norm
+        halved = lambda self, x: x / 2
+        extra_state = torch.nn.Linear.extra_repr
+
+        def forward(self, x):
+            return self.norm(self.halved(self.act(self.conv(x, weight=torch.ones(1, 1, 1, 1)))), (2,))
+
+    class Other(Activated):
+        act = torch.sigmoid
+
+    x = torch.tensor([[[[1.0, 2.0]]]])
+    expected = torch.nn.functional.layer_norm(torch.tanh(x) / 2, (2,))
+    assert Activated()(x).equal(expected) and Other().act(x).equal(torch.sigmoid(x))
+    assert Activated.act(x).equal(torch.tanh(x))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ...graph import markup
+from ...ops.core.registry import OPS
 from ...tensor import Tensor
 from ..parameter import Parameter, is_lazy
 
@@ -19,6 +21,14 @@ class Tree:
     _parameters: dict[Any, Any]
     _buffers: dict[Any, Any]
     _modules: dict[Any, Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let functions of this library that stand in a class be called through its objects as they are (``act = torch.tanh``), as PyTorch's do."""
+        super().__init_subclass__(**options)
+        own = f"{cls.__qualname__}."
+        for name, value in vars(cls).copy().items():
+            if value.__class__ is FunctionType and not value.__qualname__.startswith(own) and any(value is op.call for op in OPS.values() if op.namespaces):
+                setattr(cls, name, staticmethod(value))
 
     def _named_members(self, members: Callable[..., Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[Any]:
         seen: set[Any] = set()

@@ -1,0 +1,78 @@
+"""What stands within PyTorch's distributions, which packages take: names of parts, natural parameters, and families that programs declare by them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import autograd_nb as ag  # noqa: E402
+
+from .test_distributions import CASES, both  # noqa: E402
+
+#: PyTorch's steps of an algorithm, which is another one here
+STEPS = {"_cont_bern_log_norm", "_cut_probs", "_outside_unstable_region", "_is_protocol", "_bartlett_sampling", "_batch_dims", "_dist_chi2"}
+FAMILIES = [name for name in CASES if issubclass(getattr(torch.distributions, name), torch.distributions.ExponentialFamily)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_names(name):
+    mine, theirs = both(name)[:2]
+    assert not {n for n in dir(theirs) if not n.startswith("__")} - set(dir(mine)) - STEPS
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_natural_parameters(name):
+    mine, theirs = both(name)[:2]
+    for x, y in zip(mine._natural_params, theirs._natural_params, strict=True):
+        np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-5)
+    given = mine._log_normalizer(*mine._natural_params), theirs._log_normalizer(*theirs._natural_params)
+    np.testing.assert_allclose(given[0].detach().numpy(), given[1].detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_parts():
+    for name, part in (("Beta", "_dirichlet.concentration"), ("StudentT", "_chi2.df"), ("FisherSnedecor", "_gamma1.rate"), ("Binomial", "_param"),
+                       ("NegativeBinomial", "_gamma.rate"), ("Multinomial", "_binomial.probs"), ("VonMises", "_proposal_r")):  # fmt: skip
+        found = list(both(name)[:2])
+        for step in part.split("."):
+            found = [getattr(d, step) for d in found]
+        np.testing.assert_allclose(found[0].detach().numpy(), found[1].detach().numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("library", [ag, torch])
+def test_a_family_of_a_program(library):
+    """A subclass of `ExponentialFamily` has an entropy and a divergence by its natural parameters, with gradients."""
+
+    class Scaled(library.distributions.ExponentialFamily):
+        """Exponential with its rate."""
+
+        _mean_carrier_measure = 0
+
+        def __init__(self, rate):
+            self.rate = rate
+            super().__init__(rate.shape, validate_args=False)
+
+        @property
+        def _natural_params(self):
+            return (-self.rate,)
+
+        def _log_normalizer(self, x):
+            return -library.log(-x)
+
+    rate = library.tensor([0.5, 2.0])
+    assert np.allclose(Scaled(rate).entropy().tolist(), [1 - math.log(0.5), 1 - math.log(2)])
+    other = library.tensor([1.0, 1.0], requires_grad=True)
+    divergence = library.distributions.kl_divergence(Scaled(rate), Scaled(other))
+    assert np.allclose(divergence.tolist(), [math.log(0.5) + 1 / 0.5 - 1, math.log(2) + 0.5 - 1])
+    divergence.sum().backward()
+    assert np.allclose(other.grad.tolist(), [2 - 1, 0.5 - 1])
+
+
+def test_moments_that_a_generalized_pareto_has_not():
+    for library in (ag, torch):
+        d = library.distributions.GeneralizedPareto(library.zeros(2), library.ones(2), library.tensor([0.3, 1.5]))
+        assert [math.isnan(x) for x in [*d.mean.tolist(), *d.variance.tolist()]] == [False, True, False, True]
+        assert np.allclose(d.log_survival_function(library.tensor(2.0)).tolist(), [-math.log1p(0.6) / 0.3, -math.log1p(3.0) / 1.5])
