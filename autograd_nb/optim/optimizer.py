@@ -205,11 +205,11 @@ class Optimizer:
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         numbers: dict[int, int] = {}
-        groups = []
-        for group in self.param_groups:
-            start = len(numbers)
-            for i, p in enumerate(group["params"], start):
-                numbers.setdefault(id(p), i)
+        groups: list[dict[str, Any]] = []
+        start = 0
+        for group in self.param_groups:  # (what a group names twice has the last number, as in PyTorch)
+            numbers |= {id(p): i for i, p in enumerate(group["params"], start) if id(p) not in numbers}
+            start += len(group["params"])
             packed = {k: v for k, v in group.items() if k != "params"}
             packed["params"] = [numbers[id(p)] for p in group["params"]]
             groups.append(packed)

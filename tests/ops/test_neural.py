@@ -2,6 +2,9 @@
 
 import itertools
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -141,6 +144,23 @@ def test_fold_refuses():
 def attend(q, k, v, mask=None, scale=None):
     s = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
     return torch.softmax(s if mask is None else s + mask, -1) @ v
+
+
+@pytest.mark.parametrize("keys", [2041, 2048, 2056, 2060, 4104])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_attention_to_more_keys_than_there_is_room_for(keys, dtype):
+    """The softmax works on whole lines of the cache, beyond its last score: nothing else may lie there."""
+    q, k, v = (torch.tensor(RNG.normal(size=s)).to(dtype) for s in ((2, 7, 4), (2, keys, 4), (2, keys, 3)))
+    assert torch.allclose(F.scaled_dot_product_attention(q, k, v), attend(q, k, v), atol=1e-5)
+    q.requires_grad_()
+    (found,), (expected,) = (torch.autograd.grad(f(q, k, v).sum(), q) for f in (F.scaled_dot_product_attention, attend))
+    assert torch.allclose(found, expected, atol=1e-5)
+
+
+def test_attention_without_a_compiler():
+    code = "import autograd_nb as t; q = t.ones(2, 3, 4); assert (t.nn.functional.scaled_dot_product_attention(q, q, q) - 1).abs().max() < 1e-5"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "NUMBA_BOUNDSCHECK": "0"}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def softmax_rows(scores, at, start, rows, source, causal, kind, mask, base, step
             for j in range(end):
                 independent()
                 line[j] = values[j] - top
-        powers(row(room, ZERO, some * end, ONE), some * end)
+        powers(room, some * end)
         for r in range(some):
             values, line = row(scores, at + (first + r) * source, source, ONE), row(room, r * end, end, ONE)
             for j in range(end, source):
@@ -199,7 +199,7 @@ def forward(
     block = (block + ROWS - 1) // ROWS * ROWS  # tiles of causal scores begin at multiples of their rows (see `reach`)
     # one piece of memory for the keys, turned; what the softmax works on; and scores that are not kept
     beyond = (width * source + lanes - 1) // lanes * lanes
-    after = beyond + (max(ROOM, source) + lanes - 1) // lanes * lanes
+    after = beyond + (max(ROOM, source) + LONGEST - 1) // LONGEST * LONGEST  # (see `powers`)
     room = room_like(y, after if keep else after + min(length, block) * source)
     scores = p if keep else room
     batch, head = first // heads, first % heads

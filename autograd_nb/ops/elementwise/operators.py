@@ -192,15 +192,18 @@ def _engine_accumulated(grad: Tensor, g: Tensor) -> Tensor:
 
 
 def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
-    """Return have + g for the same edge. A capture sees a sum of its own: its programs put it where memory is free."""
-    if not launch._observing and have.__class__ is Tensor and g.__class__ is Tensor:
+    """Return have + g for the same edge. A capture sees a sum of its own, which lies as this: its programs put it where memory is free."""
+    if have.__class__ is Tensor and g.__class__ is Tensor:
         have, g = _fitting(have, g)
         if have._version_[1] == OURS and have._view is None and have._layout.contiguous:
-            _engine_add_in_place(have, g)
-            return have
-        if g._version_[1] == OURS and g._view is None and g._layout.contiguous:
-            _engine_add_in_place(g, have)
-            return g
+            if not launch._observing:
+                _engine_add_in_place(have, g)
+                return have
+        elif g._version_[1] == OURS and g._view is None and g._layout.contiguous:
+            if not launch._observing:
+                _engine_add_in_place(g, have)
+                return g
+            have, g = g, have
     y = _sum(have, g)
     if y.__class__ is Tensor:
         y._version_[1] = OURS

@@ -214,6 +214,8 @@ def _prod_rule(g, x, y, dims):
         t = line(factors)
         return as_lines(_cumprod(_shift(t, d, False, 1.0), d, False, False) * _cumprod(_shift(t, d, True, 1.0), d, True, False))
 
+    if x.dtype.is_half:  # whose products are soon 0, and quotients infinite
+        return g * others(x)
     zeros = _zeros(x)
     if zeros is not None:
         return g * (others(x) if zeros else y / x)

@@ -10,7 +10,7 @@ from .case import Explained
 _UNSEEN = re.compile(
     r'"(lu_cpu|cholesky_cpu|ldl_(factor|solve)_kernel_cpu|linalg\.lu_solve_cpu|cdist|histogramdd|(log_)?softmax|adaptive_avg_pool[12]d|grid_sampler'
     r'|searchsorted_out_cpu|amax|amin)" not implemented for'
-    r'|matrix_rank: (Low precision dtypes|Expected a floating)|\((bmm|einsum|cdist)\(\);|^\w+: grid_sampler\('
+    r'|matrix_rank: (Low precision dtypes|Expected a floating)|\((bmm|einsum|matmul|cdist)\(\);|^\w+: grid_sampler\('
 )
 
 NOTHING = (

@@ -35,8 +35,9 @@ TRANSFORMS = (
         "Of Bessel functions and of products by scatter_reduce PyTorch's are 0 without a word; those of cholesky_inverse read both triangles, of "
         "max_unpool they are one of those that a place has, of complex silu they are conjugates, and of means of nothing they are nan. Tangents "
         "of expanded tensors have memory of their own.",
-        lambda c: "jvp(" in c.statement
-        and (
+        lambda c: (c.kind == "not refused" and "func.hessian(" in c.statement and "more than one element of the written-to tensor" in c.theirs
+                   and any(0 in getattr(c.known.get(n), "strides", ()) for n in re.findall(r"v\d+", c.statement)))
+        or ("jvp(" in c.statement and (
             (c.kind == "value" and re.search(r"bessel|scatter_reduce.*'prod'|cholesky_inverse|max_unpool", c.statement))
             or (c.kind == "value" and "silu" in c.statement and "j" in c.their_values)
             or (c.kind == "value" and "masked.logsumexp" in c.statement)  # (0 / 0 where all is masked)
@@ -45,7 +46,7 @@ TRANSFORMS = (
             or (c.kind == "not refused" and re.search(r"scatter_reduce", c.statement) and "Expected a proper Tensor but got None" in c.theirs)
             or (c.kind == "not refused" and "batch_norm" in c.statement and "not implemented for 'Complex" in c.theirs)
             or (c.kind == "error type" and "more than one element of the written-to tensor" in c.theirs)
-        ),
+        )),
     ),
     Explained(
         "indices of batches",
