@@ -62,3 +62,15 @@ def test_every_form(name):
     answers = {form: [called(lib, *form) for lib in (autograd_nb, torch)] for form in forms() if form[0] == name}
     differing = {form: found for form, found in answers.items() if not same(*found)}
     assert answers and not differing, differing
+
+
+@pytest.mark.parametrize("place", ["", "_"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_warning_names_the_function(name, place):
+    tensors = [autograd_nb.ones(shape) for shape in SHAPES[name]]
+    autograd_nb.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match=f"This overload of {name}{place} is deprecated"):
+            getattr(tensors[0], name + place)(2, *tensors[1:])
+    finally:
+        autograd_nb.set_warn_always(False)

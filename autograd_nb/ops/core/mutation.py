@@ -73,9 +73,26 @@ def _logic(name: str) -> Callable[..., Tensor]:
 for _name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
     _logic(_name)
 
-for _name in ("bitwise_not", "float_power", "addmm", "baddbmm", "renorm"):
+for _name in ("bitwise_not", "float_power", "renorm"):
     if _name + "_" not in OPS:
         inplace_version(_name)
+
+
+def _product(name: str) -> None:
+    function = OPS[name].call
+
+    def call(input, *args, **kw):
+        if len(args) > 2:
+            return scalars_first(name + "_", (input, *args), kw)
+        return in_place(name + "_", function, input, *args, **kw)
+
+    call.__name__ = call.__qualname__ = name + "_"
+    call.__doc__ = f"Compute `{name}` in place and return the tensor."
+    public(kind="inplace", namespaces=())(call)
+
+
+for _name in ("addmm", "baddbmm"):
+    _product(_name)
 
 
 def _scan(name: str) -> None:
