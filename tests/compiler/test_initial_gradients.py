@@ -149,6 +149,7 @@ READING = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:.*reads a gradient that it leaves")
 @pytest.mark.parametrize("begins", ["with none", "with one"])
 @pytest.mark.parametrize("reading", READING)
 @pytest.mark.parametrize("between", BETWEEN)

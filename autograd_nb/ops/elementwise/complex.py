@@ -127,7 +127,7 @@ def _view_as_real(x):
 
 @structured(
     x=lambda g: view_as_real(_in_order(g)), view=True, linear="jointly", batch="shift",
-    dtypes="float", samples="torch.view_as_complex(x(3, 2)).real",
+    dtypes="half float", samples="torch.view_as_complex(x(3, 2)).real",
 )
 def _view_as_complex(x):
     layout = x._layout
