@@ -230,6 +230,14 @@ def looked() -> None:
             watching.looked = True
 
 
+def told_apart() -> None:
+    """Say that what Python now does depends on which tensors are the same one."""
+    if _observing:
+        watching = observer()
+        if watching is not None and hasattr(watching, "hashed"):
+            watching.hashed = True
+
+
 def cleared(tensor: Any) -> None:
     """Say that a tensor's gradient is about to be set without being read."""
     if _observing:

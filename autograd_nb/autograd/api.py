@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, overload
 
+from .. import launch
 from ..config import settings
 from ..errors import AutogradError, warn_user
 from ..graph import engine
@@ -196,6 +197,7 @@ def _backward(
 
 
 def _target_edges(targets: tuple[Any, ...], function: str) -> list[Any]:
+    launch.told_apart()
     wanted = []
     for i, t in enumerate(targets):
         e = t._edge if isinstance(t, GradientEdge) else edge(t)

@@ -163,7 +163,7 @@ class Outcome:
     def _beside(self, t: Tensor, a: Tensor) -> tuple[str, int]:
         """Return (what a result in the memory of an argument has in common with it, the result's version)."""
         if t._view is not None and (t._view is a or t._view is a._view):
-            return (t._view_kind if a._view is None else ""), -1
+            return ("" if a._view is not None and t._view_kind == a._view_kind else t._view_kind), -1
         return "detached", -1 if t._version_ is a._version_ else t._version_[0]
 
     def _base(self, t: Tensor, flat: list[Tensor]) -> tuple[Any, ...] | None:

@@ -78,6 +78,7 @@ class Snapshot:
             layout=t._layout,
             requires_grad=t.requires_grad,
             has_grad=self.gradients[id(t)][1] is not None,
+            leaf=t._edge is None,
             inference=t._version_[0] < 0,
             buffer=None if isinstance(shares, Tensor) else capture.buffer_of(t._data).number,
             shift=address(t._data) - address(root(t._data)),

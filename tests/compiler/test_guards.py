@@ -672,3 +672,58 @@ def test_slots_that_are_empty(slots):
     assert found() == [5.0, 5.0]
     made.scale = 4.0
     assert found() == [4.0, 4.0]
+
+
+ASKING = {
+    "is_leaf": lambda y: y * 2 if y.is_leaf else y * 3, "grad_fn": lambda y: y * 2 if y.grad_fn is None else y * 3,
+    "an optimizer": lambda y: (torch.optim.SGD([y], 0.1), y * 1)[1], "retain_grad": lambda y: y * (2 if y.retains_grad else 3),
+}  # fmt: skip
+
+
+def told(function, *args):
+    try:
+        found = function(*args)
+    except Exception as error:
+        return type(error).__name__
+    return [None if t is None else t.tolist() for t in (found if isinstance(found, tuple) else (found,))]
+
+
+@pytest.mark.parametrize("asking", ASKING)
+@pytest.mark.parametrize("order", ["ll.l", "..l.", ".l.l"])
+def test_arguments_that_are_leaves_and_others(asking, order):
+    """An argument that requires grad is a leaf or none, for which functions may ask."""
+    compiled = torch.compile(ASKING[asking])
+    for kind in order * 2:
+        a, b = ((x if kind == "l" else x * 1) for x in (torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)))
+        assert told(compiled, a) == told(ASKING[asking], b)
+
+
+BY = torch.ones(2, requires_grad=True)
+DERIVED = {
+    "of another argument": lambda x, y: torch.autograd.grad((x * 2).sum(), y, allow_unused=True)[0],
+    "of what it reaches": lambda x, y: torch.autograd.grad((BY * 2).sum() + x.sum(), [y, x], allow_unused=True),
+    "backward": lambda x, y: ((BY * x).sum().backward(inputs=[y]), y.grad.clone() if y.grad is not None else None)[1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("derived", DERIVED)
+def test_derivatives_by_an_argument_that_is_another_tensor_or_not(derived):
+    """By which of its tensors a function differentiates depends on which of them are the same."""
+    compiled, function = torch.compile(DERIVED[derived]), DERIVED[derived]
+    for _ in range(3):
+        for kind in ("apart", "apart", "same", "reached"):
+            seen = []
+            for run in (compiled, function):
+                BY.grad = None
+                x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+                seen.append(told(run, x, x if kind == "same" else BY if kind == "reached" else y))
+            assert seen[0] == seen[1], kind
+
+
+def test_parts_of_an_argument_that_is_a_view_itself():
+    """One of several views stays one, whatever it is a view of."""
+    for view in (lambda x: x.unbind(0)[0], lambda x: x.split(1)[1], lambda x: x[0]):
+        compiled = torch.compile(lambda x, y, view=view: (view(x), y))
+        for _ in range(3):
+            kinds = [f(torch.ones(3, 4, 2)[..., 0], 1.5)[0]._view_kind for f in (compiled, lambda x, y, view=view: (view(x), y))]
+            assert kinds[0] == kinds[1]

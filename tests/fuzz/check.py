@@ -31,6 +31,7 @@ from .program import (
     quiet,
     run,
     trace,
+    unheard,
 )
 from .shrink import shrink
 
@@ -159,6 +160,18 @@ def single_use(program: Program, where: int) -> bool:
     return loose(space)
 
 
+def of_loose(program: Program, found: Difference) -> bool:
+    """Whether what differs is the history of a derivative by a loose view, or a refused pass where there is such a view, behind which nothing is."""
+    statement = program.statements[found.where]
+    space = new_space(torch)
+    for s in program.statements[: found.where]:
+        run(s, space)
+    if found.kind == "not refused":
+        return "has been modified by an inplace operation" in found.what and re.search(r"backward\(", statement) is not None and loose(space)
+    named = [space.get(n) for n in re.findall(r"v\d+", statement)]
+    return found.kind in ("requires_grad", "leaf", "history") and DERIVATIVE.search(statement) is not None and any(map(unheard, named))
+
+
 def freed(program: Program, theirs: list[Step], where: int) -> bool:
     """Whether PyTorch takes a second pass at a statement if the passes before it that it has refused are left out."""
     left = [s for s, step in zip(program.statements[:where], theirs) if step.error is None]
@@ -210,6 +223,8 @@ def compared(program: Program, strides: bool = True) -> tuple[Program, Differenc
             found.explained = ""
         if not found.explained and found.kind in ("requires_grad", "leaf", "history") and constant(program, found):
             found.explained = explained.CONSTANT
+        if not found.explained and of_loose(program, found):
+            found.explained = explained.LOOSE
         if not found.explained:
             return program, found, why
         why.append(found.explained)

@@ -112,11 +112,11 @@ def changed(before: Step, after: Step, name: str, gradient: bool = False) -> boo
 
 
 def gained(before: Step, after: Step, name: str) -> bool:
-    """Whether a name's gradient is another than before, and not 0 where there was none."""
-    grad = getattr(after.state[name], "grad", None)
+    """Whether a name's gradient is another than before, and not both of them are 0."""
+    grad, then = getattr(after.state[name], "grad", None), getattr(before.state.get(name), "grad", None)
     if grad is None or not changed(before, after, name, True):
         return False
-    return getattr(before.state.get(name), "grad", None) is not None or bool(grad.values.any())
+    return bool(grad.values.any()) or (then is not None and bool(then.values.any()))
 
 
 def first_difference(
@@ -170,7 +170,8 @@ def first_difference(
             elif found:
                 known = theirs[k - 1].state if k else {}
                 raised = told(b.error) if b.error is not None else ""
-                case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), known, found[1], error=raised, shared=b.shared)
+                failed = "\n".join(step.text or s for step, s in zip(theirs[:k], statements) if step.error is not None)
+                case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), known, found[1], error=raised, shared=b.shared, failed=failed)
                 loose = b.loose and found[0].removeprefix("grad ") in ("none", "requires_grad", "leaf", "history") and explained.LOOSE
                 why = explained.ATOMIC if partly else loose or explanation(case)
                 return Difference(found[0], k, found[1], why)

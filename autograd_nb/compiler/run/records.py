@@ -24,12 +24,17 @@ class Argument:
     layout: Layout
     requires_grad: bool
     has_grad: bool
+    leaf: bool
     inference: bool
     buffer: int | None
     shift: int
     written: int
     view: tuple[Any, ...] | None
     shares: Tensor | tuple[int, int, bool] | None
+
+    def other_leaf(self, t: Tensor) -> bool:
+        """Return whether a tensor that requires grad is a leaf where this was none, or none where this was one: programs may ask."""
+        return self.requires_grad and (t._edge is None) is not self.leaf
 
 
 def seen_as(t: Tensor) -> tuple[Any, ...] | None:

@@ -52,7 +52,7 @@ def test_lines(variant: Any, fail: str) -> tuple[list[str], dict[str, Any]]:
         lines.append(f"a{k} = args[{k}]")
         test(
             f"a{k}._layout is not layout{k} or (a{k}._rg if a{k}._view is None else a{k}.requires_grad) is not {a.requires_grad} "
-            f"or (a{k}._grad is not None) is not {a.has_grad}"
+            f"or (a{k}._grad is not None) is not {a.has_grad}" + f" or (a{k}._edge is None) is not {a.leaf}" * a.requires_grad
         )
     if variant.arguments:
         test("variant._marked(args)" if variant.asked else "modes.inference_used and variant._marked(args)")

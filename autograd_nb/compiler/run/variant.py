@@ -140,7 +140,7 @@ class Variant:
     def _why(self, leaves: list[Tensor]) -> str:
         """Return what `serving.test_lines` has found."""
         for t, a in zip(leaves, self.arguments, strict=True):
-            if t._layout is not a.layout or t.requires_grad is not a.requires_grad or (t._grad is not None) is not a.has_grad:
+            if t._layout is not a.layout or t.requires_grad is not a.requires_grad or (t._grad is not None) is not a.has_grad or a.other_leaf(t):
                 return self._other(leaves)
         marked = self._marked(leaves)
         if marked:
@@ -167,6 +167,8 @@ class Variant:
                 return f"requires_grad of argument {i} is {t.requires_grad}"
             if (t._grad is not None) is not a.has_grad:
                 return f"argument {i} has {'no' if t._grad is None else 'a'} gradient"
+            if a.other_leaf(t):
+                return f"argument {i} is {'a' if t._edge is None else 'no'} leaf"
         return "an argument is of another kind"
 
     def _marked(self, leaves: list[Tensor]) -> str:

@@ -8,7 +8,7 @@ from ... import dtypes, return_types
 from ...launch import Kernel
 from ...shapes import broadcast_shapes
 from ...tensor import Tensor
-from ..core.recording import guarded, underived
+from ..core.recording import fresh, guarded, underived
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import clone, dense
@@ -51,7 +51,7 @@ def _square_qr_rule(gq: Tensor | None, gr: Tensor | None, q: Tensor, r: Tensor) 
     assert both is not None
     h = adjoint(tril(both, -1)) + tril(both, -1) + both.diagonal(0, -2, -1).real.diag_embed()
     inner = q @ h if gq is None else gq + q @ h
-    return adjoint(solve_triangle(r, adjoint(inner), True))
+    return fresh(adjoint(solve_triangle(r, adjoint(inner), True)))
 
 
 def _qr_rule(g: Any, a_shape: Any, out: Any, mode: str) -> Any:

@@ -431,7 +431,7 @@ def _solution(A: Any, B: Any, left: bool) -> tuple[Tensor, Tensor]:
         )
     one, many = broadcast(a, b)
     x, _, _, info = _solve(one, many) if left else _solve(one.mT, many.mT)
-    x = x if left else x.mT
+    x = x if left else fresh(x.mT)
     if vector:
         x = x.squeeze(-1)
         x = fresh(_alone(turned(x)) if x.ndim > 1 else x)  # PyTorch lays out a batch of vectors as if it were a matrix

@@ -8,7 +8,7 @@ from ... import return_types
 from ...launch import Kernel
 from ...tensor import Tensor
 from ..core.numbers import bool_argument
-from ..core.recording import guarded, underived
+from ..core.recording import fresh, guarded, underived
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, relaid
@@ -77,7 +77,7 @@ def _triangle_by_columns(t, b, upper, trans, unit, standing):
 def solve(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
     """X with A·X = B, or X·A = B, by columns."""
     a, b = broadcast(a, b)
-    return triangle(a, b, upper, False, unit, True) if left else triangle(a, b.mT, upper, True, unit, False).mT
+    return triangle(a, b, upper, False, unit, True) if left else fresh(triangle(a, b.mT, upper, True, unit, False).mT)
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.solve_triangular")

@@ -78,6 +78,7 @@ GRAPH = (
         lambda c: (c.kind == "grad none" and c.their_values == "None" and re.search(r"derivative for '(igammac?: input|zeta)' is not implemented", c.error))
         # (a fault of its own, before the leaf whose hook raises in both)
         or (c.kind == "grad none" and c.their_values == "None" and "input_is_complex == grad_is_complex" in c.error)
+        or (c.kind.startswith("grad ") and "through the graph a second time" in c.error and re.search(r"backward\(|grad\(", c.failed))
         # a pass that PyTorch has refused may have freed what came before the refusal; here such a pass frees nothing (`check.freed` looks)
         or (c.kind == "not refused" and "through the graph a second time" in c.theirs and re.search(r"backward\(|grad\(", c.failed)),
     ),
@@ -311,8 +312,9 @@ GRAPH = (
         "squares of what depends on nothing",
         "Gradients that are the same whatever a leaf is have a history here, through which zeros come; in PyTorch none of them has, and `squares` "
         "of them is the number 0.",
-        lambda c: c.kind == "not refused" and "'int' object has no attribute 'backward'" in c.theirs and not c.gained
-        and re.search(r"squares\(gs\)\.backward", c.statement),
+        lambda c: c.kind == "not refused" and not c.gained and (
+            ("'int' object has no attribute 'backward'" in c.theirs and re.search(r"squares\(gs\)\.backward", c.statement))
+            or ("does not require grad and does not have a grad_fn" in c.theirs and "(_h * _h).sum().backward()" in c.statement)),
     ),
     Explained(
         "nodes of recorded gradients",

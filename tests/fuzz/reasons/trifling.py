@@ -69,6 +69,8 @@ def _leaves_of_another_shape(case: Any) -> Any:
     asked = re.search(r"autograd\.grad\(.*?, \[?(v\d+)(?:, (v\d+))?\]?[,)]", case.statement)
     if case.kind == "shape" and asked:
         return any(n and re.search(rf"\b{n}\.data = ", case.before) for n in asked.groups())
+    if case.kind == "shape" and (read := re.search(rf"\b{case.name} = (v\d+)\.grad\b", case.statement)):
+        return re.search(rf"^{read[1]}\.data = ", case.before, re.M)
     if case.kind == "error type":  # of a pass over operands that do not fit any more
         told = re.search(r"(?i)size|shape|broadcast|dimension|expand", case.mine) and re.search(r"(?i)size|shape|broadcast|dimension|expand", case.theirs)
         return told and re.search(r"\bv\d+\.data = ", case.before) and re.search(r"backward\(|autograd\.grad\(", case.statement)
@@ -178,6 +180,8 @@ def _two_faults_at_once(case: Any) -> Any:
     both = case.mine + case.theirs
     if case.kind == "error type" and "Trying to backward outside of the 'allow_mutation_on_saved_tensors'" in case.theirs:
         return "modified by an inplace" in case.mine
+    if case.kind == "error type" and "post accumulate grad hooks should return None" in case.mine:  # a hook that returns what it may not, of no gradient
+        return "'NoneType' object has no attribute 'mul_'" in case.theirs
     if case.kind == "error type" and "size mismatch (got input: " in case.theirs:  # of a loss of one sample, in a batch of them
         return "vmap(" in case.statement and "match target batch_size" in case.mine
     return case.kind == "error type" and "IndexError" in both and re.search(r"refer to a single memory location|A view was created in", both)
