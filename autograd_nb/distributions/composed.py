@@ -38,8 +38,9 @@ class Independent(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         shape = Size(batch_shape)
         base = self.base_dist.expand(shape + self.event_shape[: self.reinterpreted_batch_ndims])
-        new = Independent(base, self.reinterpreted_batch_ndims, validate_args=False)
-        new._validate_args = self._validate_args
+        new = object.__new__(type(self)) if _instance is None else _instance
+        wider = Independent(base, self.reinterpreted_batch_ndims, validate_args=False)
+        new.__dict__.update({**vars(self), **vars(wider), "_validate_args": self._validate_args})
         return new
 
     @property
@@ -50,8 +51,8 @@ class Independent(Distribution):
     def has_enumerate_support(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_enumerate_support and self.reinterpreted_batch_ndims == 0
 
-    @property
-    def support(self) -> Any:  # type: ignore[override]
+    @constraints.dependent_property
+    def support(self) -> Any:
         """Return the base's support, with more dims in one value."""
         inner = self.base_dist.support
         return constraints.independent(inner, self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else inner
@@ -132,8 +133,8 @@ class TransformedDistribution(Distribution):
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample
 
-    @property
-    def support(self) -> Any:  # type: ignore[override]
+    @constraints.dependent_property
+    def support(self) -> Any:
         """Return where the last map leads."""
         if not self.transforms:
             return self.base_dist.support
@@ -231,8 +232,8 @@ class MixtureSameFamily(Distribution):
         """Return what is chosen from."""
         return self._component_distribution
 
-    @property
-    def support(self) -> Any:  # type: ignore[override]
+    @constraints.dependent_property
+    def support(self) -> Any:
         """Return that of the components, where it is one for all."""
         return None if constraints.is_dependent(self._component_distribution.support) else self._component_distribution.support
 

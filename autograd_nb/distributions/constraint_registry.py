@@ -69,9 +69,6 @@ def _register_in(registry: ConstraintRegistry) -> None:
         (constraints._LessThan, lambda c: ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(c.upper_bound, -1)])),
         (constraints._Interval, _between), (constraints._HalfOpenInterval, _between),
         (constraints._CorrCholesky, lambda c: transforms.CorrCholeskyTransform()),
-        (constraints._LowerCholesky, lambda c: transforms.LowerCholeskyTransform()),
-        (constraints._PositiveDefinite, lambda c: transforms.PositiveDefiniteTransform()),
-        (constraints._PositiveSemidefinite, lambda c: transforms.PositiveDefiniteTransform()),
         (constraints._IndependentConstraint, lambda c: IndependentTransform(registry(c.base_constraint), c.reinterpreted_batch_ndims)),
         (constraints._Cat, lambda c: transforms.CatTransform([registry(part) for part in c.cseq], c.dim, c.lengths)),
         (constraints._Stack, lambda c: transforms.StackTransform([registry(part) for part in c.cseq], c.dim)),
@@ -83,3 +80,6 @@ for _registry in (biject_to, transform_to):
     _register_in(_registry)
 biject_to.register(constraints.simplex, lambda c: transforms.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda c: transforms.SoftmaxTransform())
+transform_to.register(constraints.lower_cholesky, lambda c: transforms.LowerCholeskyTransform())
+transform_to.register(constraints.positive_definite, lambda c: transforms.PositiveDefiniteTransform())
+transform_to.register(constraints.positive_semidefinite, lambda c: transforms.PositiveDefiniteTransform())

@@ -122,6 +122,12 @@ class Dirichlet(ExponentialFamily):
         return T.lgamma(a).sum(-1) - T.lgamma(total) - (k - total) * T.digamma(total) - ((a - 1.0) * T.digamma(a)).sum(-1)
 
 
+def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
+    """Return the gradient of the concentrations, of samples ``x`` that have the gradient ``grad_output``."""
+    total = concentration.sum(-1, True).expand_as(concentration)
+    return T._dirichlet_grad(x, concentration, total) * (grad_output - (x * grad_output).sum(-1, True))  # type: ignore[no-any-return]
+
+
 class Beta(ExponentialFamily):
     """p = x^(α−1) (1−x)^(β−1) / B(α, β); Beta(2., 2.).mean = 0.5000."""
 

@@ -64,7 +64,7 @@ def _normal(p: Normal, q: Normal) -> Tensor:
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
+def _kl_expfamily_expfamily(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
     if type(p) is not type(q):
         raise NotImplementedError(
             f"The cross KL-divergence between different exponential families cannot be computed ({type(p).__name__} and {type(q).__name__})"

@@ -19,6 +19,8 @@ from .transforms import ExpTransform, SigmoidTransform
 class _Relaxed(TransformedDistribution):
     """A distribution with the parameters of the distribution that it transforms."""
 
+    has_rsample = True
+
     temperature: Any = part("base_dist.temperature", "Return the temperature.")
     logits: Any = part("base_dist.logits", "ln p/(1 − p), or ln p of each category.")
     probs: Any = part("base_dist.probs", "Return p.")

@@ -200,7 +200,10 @@ class ComposeTransform(Transform):
 
     @property
     def inv(self) -> Transform:
-        return ComposeTransform([p.inv for p in reversed(self.parts)])
+        if self._inv is None:
+            inverse = ComposeTransform([p.inv for p in reversed(self.parts)])
+            self._inv, inverse._inv = inverse, self  # type: ignore[assignment]
+        return self._inv
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts

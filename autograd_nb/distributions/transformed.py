@@ -19,6 +19,8 @@ from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransf
 class LogNormal(TransformedDistribution):
     """e^X, X ~ N(loc, scale²); LogNormal(0., 1.).mean = 1.6487."""
 
+    has_rsample = True
+
     arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
     support: Any = constraints.positive  # type: ignore[assignment]
 
@@ -47,6 +49,8 @@ class LogNormal(TransformedDistribution):
 
 class _Half(TransformedDistribution):
     """|X| of a distribution that is symmetric about 0."""
+
+    has_rsample = True
 
     support: Any = constraints.nonnegative  # type: ignore[assignment]
     arg_constraints: Any = {"scale": constraints.positive}
@@ -127,7 +131,10 @@ class Gumbel(TransformedDistribution):
         super().__init__(base, parts, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return Gumbel(self.loc.expand(Size(batch_shape)), self.scale.expand(Size(batch_shape)), validate_args=False)
+        new = object.__new__(type(self)) if _instance is None else _instance
+        wider = Gumbel(self.loc.expand(Size(batch_shape)), self.scale.expand(Size(batch_shape)), validate_args=False)
+        new.__dict__.update({**vars(self), **vars(wider), "_validate_args": self._validate_args})
+        return new
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -228,6 +235,8 @@ class Pareto(TransformedDistribution):
 class Kumaraswamy(TransformedDistribution):
     """F = 1 − (1 − x^a)^b on [0, 1]; Kumaraswamy(1., 1.).mean = 0.5000."""
 
+    has_rsample = True
+
     concentration1: Tensor
     concentration0: Tensor
 
@@ -270,6 +279,8 @@ class Kumaraswamy(TransformedDistribution):
 class LogisticNormal(TransformedDistribution):
     """A normal vector broken into sticks: a distribution on the simplex; LogisticNormal([0.], [1.]).sample().shape = torch.Size([2])."""
 
+    has_rsample = True
+
     arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
     support: Any = constraints.simplex  # type: ignore[assignment]
 
@@ -284,6 +295,8 @@ class LogisticNormal(TransformedDistribution):
 
 class InverseGamma(TransformedDistribution):
     """1/X, X ~ Gamma; InverseGamma(3., 4.).mean = tensor(2.)."""
+
+    has_rsample = True
 
     arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
     support: Any = constraints.positive  # type: ignore[assignment]
