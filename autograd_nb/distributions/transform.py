@@ -203,7 +203,7 @@ class ComposeTransform(Transform):
         if self._inv is None:
             inverse = ComposeTransform([p.inv for p in reversed(self.parts)])
             self._inv, inverse._inv = inverse, self  # type: ignore[assignment]
-        return self._inv
+        return self._inv  # type: ignore[return-value]
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts

@@ -218,7 +218,7 @@ def binomial(seed, call, count, probability, out):
             while reached <= n:
                 u, v = _philox(seed, call, i, attempt)
                 attempt += 1
-                reached += math.ceil(math.log(u) / scale)
+                reached += np.ceil(math.log(u) / scale)  # (as floats: as integers large ones go round, and never get there)
                 k += 1.0
         else:
             root = math.sqrt(n * q * (1.0 - q))
@@ -226,7 +226,7 @@ def binomial(seed, call, count, probability, out):
             a = -0.0873 + 0.0248 * b + 0.01 * q
             vr = 0.92 - 4.2 / b
             alpha = (2.83 + 5.1 / b) * root
-            top = math.floor((n + 1.0) * q)
+            top = np.floor((n + 1.0) * q)
             peak = math.lgamma(top + 1.0) + math.lgamma(n - top + 1.0)
             odds = math.log(q / (1.0 - q))
             while True:
@@ -234,7 +234,7 @@ def binomial(seed, call, count, probability, out):
                 attempt += 1
                 u -= 0.5
                 us = 0.5 - abs(u)
-                k = math.floor((2.0 * a / us + b) * u + n * q + 0.5)
+                k = np.floor((2.0 * a / us + b) * u + n * q + 0.5)
                 if k < 0.0 or k > n:
                     continue
                 if us >= 0.07 and v <= vr:
@@ -260,6 +260,9 @@ def gamma(seed, call, smallest, shape, out):
         a = shape[i]
         if not a > 0.0:
             out[i] = smallest if a == 0.0 else np.nan
+            continue
+        if a == np.inf:
+            out[i] = a
             continue
         boost = 1.0
         attempt = 0
