@@ -10,6 +10,7 @@ from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import float_argument, text_argument
+from ..core.recording import scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
@@ -95,7 +96,7 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     if not x.dtype.is_floating_point:
-        raise RuntimeError(f"segment_reduce(): the data must be of a floating point dtype, not {x.dtype}")
+        raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{scalar_type(x.dtype)}': the data must be of a floating point dtype")
     d = wrap_dim(axis, x.ndim, "axis")
     where = OPS["where"].call
     with unrecorded():

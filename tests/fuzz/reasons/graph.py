@@ -138,7 +138,8 @@ GRAPH = (
         "what second derivatives keep",
         "A derivative that is recorded as one op keeps the gradient that it is given, where PyTorch keeps a product with that: changing what was "
         "given before the next pass is refused, and so is what was made in inference mode.",
-        lambda c: (c.kind == "raised" and "Inference tensors cannot be saved for backward" in c.mine and "inference_mode" in c.before
+        lambda c: (c.kind == "raised" and "saved by DivBackward0" in c.mine and re.search(r"jacfwd\(.*\.prod\(\)", c.before))  # (products there)
+        or (c.kind == "raised" and "Inference tensors cannot be saved for backward" in c.mine and "inference_mode" in c.before
                    and re.search(r"autograd\.grad\([^()]*, v\d+, .*create_graph=True", c.statement))
         or (c.kind == "raised" and "modified by an inplace" in c.mine
         and (given := re.search(r"autograd\.grad\([^()]*, (v\d+), .*create_graph=True", c.before))
@@ -213,7 +214,7 @@ GRAPH = (
         "those of the values that the forward pass read; PyTorch reads the new ones, which is no derivative of anything, and "
         "forgets the leaf where its dtype was another.",
         lambda c: ("value" in c.kind or c.kind in ("raised", "not refused", "grad shape", "none", "grad none")) and "second time" not in c.mine
-        and re.search(r"\.data = |\.set_\(v|vector_to_parameters", c.before)
+        and re.search(r"\.data = |\.set_\(v|vector_to_parameters|^v\d+\.double\(\); v\d+ = \[z\.dtype", c.before, re.M)  # (a module's parameters, too)
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
@@ -294,7 +295,9 @@ GRAPH = (
         "gradients can be written to",
         "What autograd.grad returns has memory of its own here; PyTorch may hand out an expanded view, which it refuses to change.",
         lambda c: (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs
-                   and ("grad" in c.statement or _made_by(re.compile(r"autograd\.grad\("), c.before) & set(re.findall(r"v\d+", c.statement))))
+                   and ("grad" in c.statement
+                        or (re.search(r"(expand|broadcast_to)\((?s:.*)\.zero_\(", c.before) and "backward(create_graph=True" in c.statement)
+                        or _made_by(re.compile(r"autograd\.grad\("), c.before) & set(re.findall(r"v\d+", c.statement))))
         or (
             c.kind == "value"
             and (made := re.match(r"(v\d+)(?:(\.(?:view|flatten)\(.*\))?\[.*\] = |\.\w+_\()", c.statement)
@@ -305,16 +308,19 @@ GRAPH = (
         or (  # by way of a view of it
             c.kind == "value" and 0 in getattr(c.known.get(c.name), "strides", ())
             and re.search(rf"\b{c.name},?[^=]* = torch\.autograd\.grad\(", c.before)
-            and (part := re.search(r"\b(v\d+)\.\w+_\(", c.statement)) and re.search(rf"^{part[1]} = {c.name}[\[.]", c.before, re.M)
+            and (part := re.search(r"\b(v\d+)(?:\.\w+_\(|\[.*\] [-+*/]?= )", c.statement)) and re.search(rf"^{part[1]} = {c.name}[\[.]", c.before, re.M)
         ),
     ),
     Explained(
         "squares of what depends on nothing",
         "Gradients that are the same whatever a leaf is have a history here, through which zeros come; in PyTorch none of them has, and `squares` "
         "of them is the number 0.",
-        lambda c: c.kind == "not refused" and not c.gained and (
+        lambda c: (c.kind == "not refused" and not c.gained and (
             ("'int' object has no attribute 'backward'" in c.theirs and re.search(r"squares\(gs\)\.backward", c.statement))
-            or ("does not require grad and does not have a grad_fn" in c.theirs and "(_h * _h).sum().backward()" in c.statement)),
+            or ("does not require grad and does not have a grad_fn" in c.theirs and "(_h * _h).sum().backward()" in c.statement)))
+        # (hooks make something of nothing)
+        or (c.kind == "not refused" and "does not require grad and does not have a grad_fn" in c.theirs
+            and re.search(r"register_hook\(lambda g: g \+ 1\)(?s:.*)\(_h \* _h\)\.sum\(\)\.backward\(\)", c.statement)),
     ),
     Explained(
         "nodes of recorded gradients",

@@ -10,7 +10,7 @@ from .case import Explained
 _UNSEEN = re.compile(
     r'"(lu_cpu|cholesky_cpu|ldl_(factor|solve)_kernel_cpu|linalg\.lu_solve_cpu|cdist|histogramdd|(log_)?softmax|adaptive_avg_pool[12]d|grid_sampler'
     r'|searchsorted_out_cpu|amax|amin)" not implemented for'
-    r'|matrix_rank: (Low precision dtypes|Expected a floating)|\((bmm|einsum|matmul|cdist)\(\);|^\w+: grid_sampler\('
+    r'|matrix_rank: (Low precision dtypes|Expected a floating)|\((bmm|einsum|matmul|cdist)\(\);|^\w+: grid_sampler\(|running_var of instance_norm\)'
 )
 
 NOTHING = (
@@ -58,8 +58,8 @@ NOTHING = (
     ),
     Explained(
         "dtypes of nothing",
-        "Where there is nothing to compute PyTorch's decompositions, distances, products, samplers, softmax, means of windows, amax and amin do not "
-        "look at dtypes that they refuse otherwise.",
+        "Where there is nothing to compute PyTorch's decompositions, distances, products, samplers, softmax, means of windows, amax, amin and instance_norm do "
+        "not look at dtypes that they refuse otherwise.",
         lambda c: (c.kind == "raised" or (c.kind == "error type" and "def step(" in c.statement))  # (a later line may be refused there)
         and c.empty and _UNSEEN.search(c.mine),
     ),

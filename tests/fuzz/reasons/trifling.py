@@ -181,7 +181,7 @@ def _two_faults_at_once(case: Any) -> Any:
     if case.kind == "error type" and "Trying to backward outside of the 'allow_mutation_on_saved_tensors'" in case.theirs:
         return "modified by an inplace" in case.mine
     if case.kind == "error type" and "post accumulate grad hooks should return None" in case.mine:  # a hook that returns what it may not, of no gradient
-        return "'NoneType' object has no attribute 'mul_'" in case.theirs
+        return "'NoneType' object has no attribute 'mul_'" in case.theirs or "must be Tensor, not NoneType" in case.theirs
     if case.kind == "error type" and "size mismatch (got input: " in case.theirs:  # of a loss of one sample, in a batch of them
         return "vmap(" in case.statement and "match target batch_size" in case.mine
     return case.kind == "error type" and "IndexError" in both and re.search(r"refer to a single memory location|A view was created in", both)

@@ -115,8 +115,8 @@ VALUES = (
     ),
     Explained(
         "storages of losses",
-        "So does what untyped_storage() says of its size.",
-        lambda c: c.kind == "value" and "untyped_storage().nbytes()" in c.statement and re.search(_LOSSES, c.before),
+        "So does what untyped_storage() says of its size, and of that of fold's result, which PyTorch makes as large as the operand first.",
+        lambda c: c.kind == "value" and "untyped_storage().nbytes()" in c.statement and re.search(rf"{_LOSSES}|\bfold\(", c.before),
     ),
     Explained(
         "signs of shrunk zeros",
