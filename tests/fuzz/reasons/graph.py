@@ -365,8 +365,9 @@ GRAPH = (
     Explained(
         "other memory for a view",
         "What x.set_(…) makes of a view is no view here; in PyTorch it stays one, whose base has been changed.",
-        lambda c: c.kind == "not refused" and ".set_(" in c.before
-        and re.search(r"A view was created in \w+ mode and its base or another view of its base has been modified", c.theirs),
+        lambda c: (c.kind in ("requires_grad", "leaf", "history") and re.search(rf"\b{c.name}\.set_\(", c.before))
+        or (c.kind == "not refused" and ".set_(" in c.before
+        and re.search(r"A view was created in \w+ mode and its base or another view of its base has been modified", c.theirs)),
     ),
     Explained(
         "steps of parameters that were given another shape",
