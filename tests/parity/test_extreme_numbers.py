@@ -90,3 +90,15 @@ def test_histograms_of_numbers_whose_distance_is_none(values, bins):
         wide = torch.histc(torch.tensor(values, dtype=torch.float64), bins)
         assert abs(found.cumsum(0) - ag.tensor(wide.tolist()).cumsum(0)).max().item() <= 1  # (at an edge rounding decides)
     ag.histogram(x, bins, range=bounds if bounds[1] else (min(values), max(values)))  # (whose edges are nan then, as in PyTorch)
+
+
+@pytest.mark.parametrize("dtype", [ag.float16, ag.bfloat16])
+@pytest.mark.parametrize("values", [[0.5, 0.01, -0.5], [0.01, 0.7, 0.3], [0.0, 1.0, 2.0], [0.02, 0.01, 0.03]])
+def test_products_of_halves_are_differentiated_without_quotients(dtype, values):
+    """A product of halves is soon 0, and a quotient by one of its factors infinite."""
+    for function in (lambda z: (z**3).prod(), lambda z: (z**3).cumprod(0).sum(), lambda z: z.prod()):
+        found = ag.func.hessian(function)(ag.tensor(values, dtype=dtype)).double()
+        both = ag.func.vmap(ag.func.hessian(function))(ag.tensor([values], dtype=dtype))[0].double()
+        expected = ag.func.hessian(function)(ag.tensor(values, dtype=dtype).double())
+        for each in (found, both):
+            assert each.isfinite().all() and (each - expected).abs().max().item() <= 0.03 * (1e-3 + expected.abs().max().item())

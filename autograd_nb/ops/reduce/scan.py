@@ -162,6 +162,11 @@ def _products_apart(g: Tensor, x: Tensor, d: int) -> Tensor:
     return OPS["stack"].call([OPS["sum"].call(g.narrow(d, k, n - k) * _omitted(x, d, k), d) for k in range(n)], d)
 
 
+def _without_quotients(x: Tensor, g: Tensor, d: int, reverse: bool) -> Tensor:
+    """Return the derivative of a running product by products alone, which is right at zeros too."""
+    return _cumprod(x, d, reverse, True) * _linear_scan(_shift(x, d, not reverse, 0.0), g, d, not reverse)
+
+
 def _cumprod_rule(g, x, y, d, reverse, exclusive):
     if not x._layout.size or (not exclusive and (not x.ndim or x.shape[d] == 1)):
         return g
@@ -169,13 +174,15 @@ def _cumprod_rule(g, x, y, d, reverse, exclusive):
         return _cumprod(x, d, reverse, True) * _shift(_linear_scan(x, g, d, not reverse), d, not reverse, 0.0)
     if not state.grad:
         return _scanned(_CUMPROD_BACKWARD, d, (reverse,), x, g, y)
+    if x.dtype.is_half:  # (see `_prod_rule`)
+        return _without_quotients(x, g, d, reverse)
     zeros = _zeros(x)
     if zeros == 0:
         return _cumsum(g * y, d, not reverse) / x
     if zeros == 2 and not reverse:
         return _products_apart(g, x, d)
     zero, factors, divisors = _apart(x)
-    sums = _cumprod(factors, d, reverse, True) * _linear_scan(_shift(factors, d, not reverse, 0.0), g, d, not reverse)
+    sums = _without_quotients(factors, g, d, reverse)
     return OPS["where"].call(zero, sums, _cumsum(g * y, d, not reverse) / divisors)
 
 
