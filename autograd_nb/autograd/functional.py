@@ -16,6 +16,17 @@ from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
 from ..tensor import Tensor
 from .api import grad
+from .functional_parts import (  # noqa: F401  (packages take them from here)
+    _as_tuple,
+    _as_tuple_nocheck,
+    _autograd_grad,
+    _construct_standard_basis_for,
+    _fill_in_zeros,
+    _grad_postprocess,
+    _grad_preprocess,
+    _tuple_postprocess,
+    _validate_v,
+)  # fmt: skip
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
