@@ -75,7 +75,8 @@ MORE: dict[str, Absent] = {
     }),
     "library": Absent("Ops that programs declare.", {
         **_at("compat.operators", "custom_op define impl register_kernel register_autograd register_fake register_vmap Library CustomOpDef"),
-        "impl_abstract": At("compat.operators:register_fake"), **each(_LIBRARY, "opcheck wrap_triton triton_op get_ctx"),
+        "impl_abstract": At("compat.operators:register_fake"), "triton_op": At("compat.operators:custom_op"),
+        **each(_LIBRARY, "opcheck wrap_triton get_ctx"),
     }),
     "overrides": Absent("Objects that stand for tensors and redefine functions.", {
         **_at("compat.overriding", "has_torch_function handle_torch_function is_tensor_like is_tensor_method_or_property get_ignored_functions"),
@@ -127,6 +128,7 @@ MORE: dict[str, Absent] = {
     ),
     "_subclasses.fake_tensor": Absent("Tensors without values.", {
         **each(NoClass(_lacks("tensors without values")), "FakeTensor FakeTensorMode"), "is_fake": At("compat.taken:is_fake"),
+        "unset_fake_temporarily": Sets(),
     }),
     "cpu": Absent("The device that all tensors are on.", {
         "is_available": Says(True), "device_count": Says(1), "synchronize": _NONE, "current_device": Says("cpu"), "is_initialized": Says(True),

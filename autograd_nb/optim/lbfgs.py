@@ -39,7 +39,7 @@ def _cubic_minimum(a: _Point, b: _Point, low: float, high: float) -> float:
     return min(max(b.t - (b.t - a.t) * (b.slope + d2 - d1) / bottom, low), high)
 
 
-def _strong_wolfe(
+def _searched(
     at: Callable[[float], _Point], start: _Point, t: float, longest: float, tries: int, c1: float = 1e-4, c2: float = 0.9, tolerance: float = 1e-9
 ) -> tuple[_Point, int]:
     """Return a point whose loss fell by c1 and whose slope by c2 of what the start promised, and how often ``at`` was called.
@@ -99,6 +99,27 @@ def _strong_wolfe(
                 bracket[1 - low] = bracket[low]
             bracket[low] = now
     return bracket[low], tried + 1
+
+
+def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None) -> float:
+    """Return `_cubic_minimum` by PyTorch's name and arguments, as packages take it."""
+    a, b = (_Point(float(x), float(f), g, float(g)) for x, f, g in ((x1, f1, g1), (x2, f2, g2)))
+    low, high = sorted((a.t, b.t)) if bounds is None else bounds
+    return _cubic_minimum(a, b, float(low), float(high))
+
+
+def _strong_wolfe(
+    obj_func: Callable[..., Any], x: Any, t: Any, d: Tensor, f: Any, g: Tensor, gtd: Any, c1: float = 1e-4, c2: float = 0.9,
+    tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[float, Tensor, float, int]:  # fmt: skip
+    """Return `_searched` by PyTorch's name and arguments, as packages take it: loss and gradient found, the step, and how often ``obj_func`` was called."""
+
+    def at(t: float) -> _Point:
+        loss, gradient = obj_func(x, t, d)
+        return _Point(t, float(loss), OPS["clone"].call(gradient), _dot(gradient, d))
+
+    found, calls = _searched(at, _Point(0.0, float(f), g, float(gtd)), float(t), _largest(d), max_ls, c1, c2, tolerance_change)
+    return found.loss, found.gradient, found.t, calls
 
 
 def _largest(x: Tensor) -> float:
@@ -241,7 +262,7 @@ class LBFGS(Optimizer):
                 p.copy_(old)
             return _Point(t, loss, gradient, _dot(gradient, d))
 
-        return _strong_wolfe(at, start, t, _largest(d), tries)
+        return _searched(at, start, t, _largest(d), tries)
 
     @staticmethod
     def _direction(state: dict[str, Any], gradient: Tensor, history: int) -> Tensor:

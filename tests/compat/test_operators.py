@@ -11,8 +11,9 @@ from autograd_nb.distributions import biject_to, constraints, transform_to
 from autograd_nb.utils import _pytree as pytree
 
 
-def test_an_op_that_a_program_declares_has_its_gradient() -> None:
-    @torch.library.custom_op("tests::scaled", mutates_args=())
+@pytest.mark.parametrize("declare", ["custom_op", "triton_op"])
+def test_an_op_that_a_program_declares_has_its_gradient(declare) -> None:
+    @getattr(torch.library, declare)("tests::scaled", mutates_args=())
     def scaled(x: torch.Tensor, by: float) -> torch.Tensor:
         return x.detach() * by
 

@@ -126,3 +126,22 @@ def test_averages():
     net = nn.Sequential(nn.BatchNorm1d(2))
     swa_utils.update_bn([torch.ones(4, 2), (torch.zeros(4, 2), 0)], net)
     assert net[0].running_mean.tolist() == [0.5, 0.5]
+
+
+def test_line_search_by_pytorchs_arguments():
+    """Packages take `_strong_wolfe` and `_cubic_interpolate`: the step found is PyTorch's, as its optimizer's is."""
+    from autograd_nb.optim.lbfgs import _cubic_interpolate, _strong_wolfe
+
+    def at(x, t, d):
+        y = (x + t * d).requires_grad_()
+        loss = (y**4).sum() + y.sum()
+        (g,) = torch.autograd.grad(loss, y)
+        return loss.item(), g
+
+    x = torch.tensor([1.0, -2.0])
+    loss, gradient = at(x, 0.0, torch.zeros(2))
+    d = -gradient
+    found, slope, t, calls = _strong_wolfe(at, x, 1.0, d, loss, gradient, gradient.dot(d))
+    assert found < loss + 1e-4 * t * float(gradient.dot(d)) and abs(float(slope.dot(d))) <= 0.9 * abs(float(gradient.dot(d))) and 1 < calls < 26
+    assert _cubic_interpolate(0.0, 1.0, torch.tensor(-2.0), 2.0, 1.0, torch.tensor(2.0)) == 1.0
+    assert _cubic_interpolate(0.0, 1.0, -1.0, 1.0, -1.0, -4.0, bounds=(0.5, 1.5)) == 1.0
