@@ -230,12 +230,12 @@ def looked() -> None:
             watching.looked = True
 
 
-def told_apart() -> None:
-    """Say that what Python now does depends on which tensors are the same one."""
+def derived() -> None:
+    """Say that Python now differentiates by some tensors: which are the same one, and have hooks, tells what it does."""
     if _observing:
         watching = observer()
-        if watching is not None and hasattr(watching, "hashed"):
-            watching.hashed = True
+        if watching is not None and hasattr(watching, "derived"):
+            watching.hashed = watching.derived = True
 
 
 def cleared(tensor: Any) -> None:

@@ -197,7 +197,7 @@ def _backward(
 
 
 def _target_edges(targets: tuple[Any, ...], function: str) -> list[Any]:
-    launch.told_apart()
+    launch.derived()
     wanted = []
     for i, t in enumerate(targets):
         e = t._edge if isinstance(t, GradientEdge) else edge(t)

@@ -31,6 +31,7 @@ _REMEDIES: dict[str, str] = {
     r"its result is a new tensor of the class": "return a plain Tensor, and make the subclass outside",
     r"it sets an attribute of": "return the value in place of setting it",
     r"it registers a hook on an argument": "register the hook before the call",
+    r"it differentiates by an argument that has hooks": "register the hooks on what it makes of the argument",
     r"it changes an argument in place that requires grad": "use the op without the underscore and return the result, or call it under no_grad()",
     r"it leaves another grad mode": "use `with torch.no_grad():` or `set_default_dtype` around the call",
     r"a result is a view": "return a copy (clone())",

@@ -27,7 +27,7 @@ from .run.again import Changes, changes_of
 from .run.backward import Back
 from .run.fast_path import build_fast_path
 from .run.initial_gradients import InitialGradients
-from .run.records import Argument, InitialGradient
+from .run.records import Argument, InitialGradient, hooks_on
 from .run.restored import launches_of
 from .run.serving import build_test
 from .run.variant import RunState, Variant
@@ -121,6 +121,8 @@ class Session:
         if any(b.kind == "state" and b.owner is None for b in capture.buffers.values()):
             raise Problem("memory without an owner")
         arguments = [self.before.argument(i, capture) for i in range(len(self.leaves))]
+        if capture.derived and any(t.requires_grad and hooks_on(t) for t in self.leaves):
+            raise Problem("it differentiates by an argument that has hooks")
         outcome = Outcome(capture, self.before, reach)
         gradients, expects_none = outcome.gradients()
         flat, order = outcome.results(result, {id(c) for c in containers(given)})
@@ -144,6 +146,7 @@ class Session:
             key=key, reason=reason, function=self.function, given=emptied(given[:2]), program=program, guard=guard, reach=reach, back=back,
             arguments=arguments, written=[i for i, a in enumerate(arguments) if a.written], asked=capture.asked,
             exclusive=program.writes or reach.tells_apart or capture.hashed, sharing=any(a.shares is not None for a in arguments),
+            derived=capture.derived,
             state_roots=self.before.state_roots, result=emptied(result), single=isinstance(result, Tensor), outputs=outputs, order=order,
             decided=[(s, s.__class__.__mro__[2](s.read())) for s in capture.decided if id(s) in decided], stores=stores, carried=carried,
             carried_leaves=len(tensors_in([value for _, value in self.given])), gradients=gradients, versions=versions,

@@ -20,7 +20,7 @@ from .guards.places import TooMuch
 from .guards.reach import Reach
 from .ir import address, root
 from .nested import is_sparse
-from .run.records import Argument, InitialGradient, seen_as
+from .run.records import Argument, InitialGradient, hooks_on, seen_as
 
 #: how an argument shares memory, as `Argument.shares` has it
 Sharing = Tensor | tuple[int, int, bool] | None
@@ -60,7 +60,7 @@ class Snapshot:
                 raise Problem("it changes an argument in place that requires grad")
             if t._data is not data or t._layout is not layout:
                 raise Problem("it gives an argument other memory or another shape; return the new tensor")
-            if _hooks(t) != hooks:
+            if hooks_on(t) != hooks:
                 raise Problem("it registers a hook on an argument")
         if self.mode != (state.grad, dtypes.get_default_dtype(), casting.surroundings()):
             raise Problem("it leaves another grad mode, default dtype or autocast behind")
@@ -114,7 +114,7 @@ def snapshot(reach: Reach, leaves: list[Tensor]) -> Snapshot:
     owners += [("argument", f"argument {i}", t) for i, t in enumerate(leaves) if shares[i] is None]
     return Snapshot(
         leaves=leaves, shares=shares, reached=reached, state_roots={id(root(t._data)) for t in reached}, gradients=gradients, owners=owners,
-        edges=[edge(t) for t in leaves], histories=[_history(t) for t in reached], memories=[(t._data, t._layout, _hooks(t)) for t in leaves],
+        edges=[edge(t) for t in leaves], histories=[_history(t) for t in reached], memories=[(t._data, t._layout, hooks_on(t)) for t in leaves],
         attributes=[set(t.__dict__) for t in leaves], mode=(state.grad, dtypes.get_default_dtype(), casting.surroundings()), began=sequence(),
         versions=[(t, t._version_, t._version_[0]) for t in [*reached, *leaves]],
         gradient_versions=[(g._version_, g._version_[0]) for g in held],
@@ -147,13 +147,3 @@ def _history(t: Tensor) -> Any:
         return edge(t)
     except AutogradError:
         return None
-
-
-def _hooks(t: Tensor) -> tuple[Any, ...]:
-    """Return the hooks on a tensor's gradient, of its own or of the node that made it."""
-    e = edge(t)
-    hooks = t._leaf_hook_set if e is None or e.is_leaf_edge else getattr(e, "node", e).hooks
-    if hooks is None:
-        return ()
-    kinds = (hooks.accumulated, hooks.post, hooks.pre, hooks.retained, *hooks.tensor.values())
-    return tuple([k for kind in kinds for k in kind])

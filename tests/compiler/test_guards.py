@@ -727,3 +727,18 @@ def test_parts_of_an_argument_that_is_a_view_itself():
         for _ in range(3):
             kinds = [f(torch.ones(3, 4, 2)[..., 0], 1.5)[0]._view_kind for f in (compiled, lambda x, y, view=view: (view(x), y))]
             assert kinds[0] == kinds[1]
+
+
+@pytest.mark.parametrize("derived", DERIVED)
+@pytest.mark.parametrize("order", ["..h.", "h.h", ".hh."])
+def test_hooks_of_arguments_that_it_differentiates_by(derived, order):
+    compiled, function = torch.compile(DERIVED[derived]), DERIVED[derived]
+    for kind in order * 2:
+        seen = []
+        for run in (compiled, function):
+            BY.grad = None
+            x = torch.ones(2, requires_grad=True)
+            if kind == "h":
+                x.register_hook(lambda g: g * 3)
+            seen.append(told(run, x, x))
+        assert seen[0] == seen[1]

@@ -51,6 +51,7 @@ class Capture:
         self.streams: dict[int, tuple[Any, int, int]] = {}  # generators as the first draw found them
         self.decided: list[_Slot] = []
         self.asked: set[str] = set()  # attributes that tensors were asked for and did not have
+        self.derived = False  # whether Python has differentiated by some of its tensors
         self.hashed = False  # whether Python has looked for a tensor in a dict or a set
         self.unasked = False  # whether what runs is a backward pass that nobody has asked for: a problem ends it before it happens
         self._kept: list[Any] = []  # while they live their ids name them

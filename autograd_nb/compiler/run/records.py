@@ -9,7 +9,7 @@ import numpy as np
 
 from ...graph.node import Node
 from ...shapes import Layout
-from ...tensor import Tensor, above, fill_node, make
+from ...tensor import Tensor, above, edge, fill_node, make
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,16 @@ def seen_as(t: Tensor) -> tuple[Any, ...] | None:
     """Return what decides whether a tensor may be changed in place, besides its own gradient; None where it is no view."""
     base = t._view
     return None if base is None else (t._view_kind, base.requires_grad, base.is_leaf)
+
+
+def hooks_on(t: Tensor) -> tuple[Any, ...]:
+    """Return the hooks on a tensor's gradient, of its own or of the node that made it."""
+    e = edge(t)
+    hooks = t._leaf_hook_set if e is None or e.is_leaf_edge else getattr(e, "node", e).hooks
+    if hooks is None:
+        return ()
+    kinds = (hooks.accumulated, hooks.post, hooks.pre, hooks.retained, *hooks.tensor.values())
+    return tuple([k for kind in kinds for k in kind])
 
 
 class Memory(NamedTuple):

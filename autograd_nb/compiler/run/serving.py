@@ -60,7 +60,7 @@ def test_lines(variant: Any, fail: str) -> tuple[list[str], dict[str, Any]]:
         names[f"view{i}"] = variant.arguments[i].view
         test(f"seen_as(a{i}) != view{i}")
     if variant.arguments and (variant.exclusive or variant.sharing):
-        test("variant._shared(args)")
+        test("variant._shared(args)" + " or variant._hooked(args)" * variant.derived)
     names |= {"guard": variant.guard, "always": variant.guard.always}
     if variant.guard.always is not None:
         test("always() >= 0")

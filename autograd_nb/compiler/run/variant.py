@@ -37,6 +37,7 @@ from .records import (
     NewResult,
     be_view,
     hidden_base,
+    hooks_on,
     seen_as,
 )
 
@@ -85,6 +86,7 @@ class Variant:
     written: list[int]  #: the arguments that it changes
     asked: set[str]  #: attributes that arguments were asked for and did not have
     exclusive: bool  #: whether other aliases among arguments and state mean another program
+    derived: bool  #: whether it differentiates by some of its tensors, so that hooks of arguments would be called
     sharing: bool  #: whether arguments share memory with one another or with state
     state_roots: set[int]  #: ids of the arrays that own the state's memory
     decided: list[tuple[_Slot, Any]]  #: live numbers on whose values it depends
@@ -148,6 +150,8 @@ class Variant:
         for i in self.written:
             if seen_as(leaves[i]) != self.arguments[i].view:
                 return f"argument {i}, which it changes, is a view of another kind"
+        if self.derived and self._hooked(leaves):
+            return "an argument that it differentiates by has hooks"
         shared = self._shared(leaves) if leaves and (self.exclusive or self.sharing) else ""
         changed = -1 if shared else self.guard()
         if shared or changed >= 0:
@@ -182,6 +186,10 @@ class Variant:
                 if (t._version_[0] < 0) is not a.inference:
                     return f"argument {i} is {'no' if a.inference else 'an'} inference tensor"
         return ""
+
+    def _hooked(self, leaves: list[Tensor]) -> bool:
+        """Return whether an argument that requires grad has hooks."""
+        return any(t.requires_grad and hooks_on(t) for t in leaves)
 
     def _shared(self, leaves: list[Tensor]) -> str:
         """Return where arguments share memory in another way than when this was captured."""
