@@ -356,7 +356,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
                 f"cotangents: {spec}, primal output: {trace.out_spec}"
             )
         found = trace.gradients(flat)
-        return tuple(found)
+        return tuple(found if state.grad else [t.detach() if t.__class__ is Tensor else t for t in found])
 
     value = trace.value()
     return (value, pulled, trace.released(trace.aux)) if has_aux else (value, pulled)

@@ -66,3 +66,16 @@ def same(mine, theirs):
         assert isinstance(mine, RuntimeError if isinstance(theirs, RuntimeError) else type(theirs)), (mine, theirs)
         found = re.search("non-empty output|return only tensors, got unsupported type|Expected tensors, got|return a Tensor, got|return Tensors", str(theirs))
         assert found is None or found[0] in str(mine), (mine, theirs)
+
+
+def test_what_is_pulled_back_under_no_grad_needs_none():
+    found = []
+    for lib in (ours, torch):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        out, pull = lib.func.vjp(lambda t: t**3, x)
+        with lib.no_grad():
+            (quiet,) = pull(lib.ones(2))
+        (told,) = pull(lib.ones(2))
+        told.sum().backward()
+        found.append([out.requires_grad, quiet.requires_grad, told.requires_grad, quiet.tolist(), x.grad.tolist()])
+    assert found[0] == found[1]
