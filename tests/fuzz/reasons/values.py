@@ -196,7 +196,8 @@ VALUES = (
     Explained(
         "huber_loss's gradient",
         "Of operands of different dtypes PyTorch computes the loss, and refuses its derivative.",
-        lambda c: c.kind == "not refused" and re.search(r"Found dtype \w+ but expected \w+", c.theirs)
+        lambda c: ((c.kind == "not refused" and re.search(r"Found dtype \w+ but expected \w+", c.theirs))
+                   or (c.kind.startswith("grad ") and re.search(r"Found dtype \w+ but expected \w+", c.error)))  # (the first of several passes)
         and re.search(r"backward|grad\(|jvp\(", c.statement) and re.search(r"(?i)huber_?loss\(", c.before + c.statement),
     ),
     Explained(
