@@ -33,7 +33,7 @@ _PYTHON = ("nn", "optim", "distributions", "utils", "compat", "masked.py", "__in
 IGNORED = {
     "is_tensor", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "typename", "set_printoptions", "set_default_tensor_type",
     "is_storage", "get_default_device", "get_device_module", "broadcast_shapes", "can_cast", "result_type", "as_subclass", "tensor", "as_tensor",
-    "asarray", "from_numpy", "scalar_tensor", "__hash__", "__iter__", "__torch_function__", "__pointwise__", "__array_function__",
+    "asarray", "from_numpy", "from_dlpack", "scalar_tensor", "__hash__", "__iter__", "__torch_function__", "__pointwise__", "__array_function__",
     "__array_ufunc__", "__dir__",
 }  # fmt: skip
 

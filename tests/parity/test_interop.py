@@ -66,3 +66,18 @@ def test_products_with_what_has_an_operator_of_its_own():
     assert ours.ones(2, 2) @ Right() == torch.ones(2, 2) @ Right() == "Tensor"
     with pytest.raises(NotImplementedError, match='"bitwise_and_cpu" not implemented'):
         ours.ones(2) & np.float32(2)
+
+
+def test_numbers_of_pytorchs_tensors_are_taken_while_a_class_takes_over_calls():
+    """What makes tensors of anything asks no class, as in PyTorch: its tensors had been refused once a program had such a class."""
+
+    class Mine:
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return "mine"
+
+    for lib in (torch, ours):
+        assert lib.add(Mine(), 1) == "mine"
+    theirs = torch.arange(3.0)
+    for make in (ours.from_dlpack, ours.utils.dlpack.from_dlpack, ours.tensor, ours.as_tensor, ours.asarray):
+        assert make(theirs).tolist() == [0, 1, 2]
