@@ -29,6 +29,8 @@ the first two to six steps agree to 10⁻⁴ (most to 10⁻⁶). `python -m test
 - yunjey/pytorch-tutorial: linear and logistic regression, feedforward, convolutional, recurrent and bidirectional networks, variational autoencoder
 - jcjohnson/pytorch-examples: two-layer nets by autograd, nn, a module, optim and a custom function; the dynamic net
 - eriklindernoren/PyTorch-GAN: gan, acgan, infogan, lsgan, relativistic_gan, wgan, wgan_gp
+- graykode/nlp-tutorial: NNLM, Word2Vec, TextCNN, TextRNN, TextLSTM, Bi-LSTM, Seq2Seq, attention (with PYTHONHASHSEED=0, as they number a set of words)
+- hunkim/PyTorchZeroToAll: gradients, linear and logistic regression, three recurrent networks; MorvanZhou/PyTorch-Tutorial (regression, saving, RNN, GAN)
 - lucidrains: 29 models of vit-pytorch, 20 kinds of decoders of x-transformers with generation, denoising-diffusion-pytorch in one and two dims with samples
 - labmlai/annotated_deep_learning_paper_implementations: 24 layers and models (attention free, Switch, normalizations, recurrent highway, HyperLSTM, capsules,
   ResNet, ConvMixer, graph attention, LoRA, PonderNet, DQN) and 7 optimizers
