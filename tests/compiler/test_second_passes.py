@@ -178,3 +178,25 @@ def test_another_run_finds_the_gradients_that_the_call_found(look, first):
     _, expected = trained(lambda f: f)
     assert compiled.programs
     close(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_another_run_finds_no_gradient_of_an_argument_that_has_come_since():
+    w = torch.linspace(0.2, 1.4, 4, dtype=torch.float64).requires_grad_()
+
+    def step(x):
+        torch.nn.utils.clip_grad_norm_([z for z in [x, w] if z.grad is not None], 0.5)
+        return x * 1, w.exp()
+
+    found = []
+    for function in (step, torch.compile(step)):
+        for _ in range(3):
+            x = torch.linspace(1, 2, 4, dtype=torch.float64).requires_grad_()
+            w.grad = None
+            a, b = function(x)
+            ((a * a).sum() + (b * b).sum()).backward(create_graph=True)
+            g, w.grad = w.grad, None
+            (g * g).sum().backward()
+            told = x.grad.tolist(), w.grad.tolist()
+        found.append(told)
+    close(*found)

@@ -273,6 +273,9 @@ class Call:
         for source, place in self.drawn or ():
             source._place = place
         counts = [(t._version_, t._version_[0]) for t in self.large]
+        since = [(t, t._grad) for t, a in zip(self.leaves, variant.arguments, strict=True) if not a.has_grad and t._grad is not None]
+        for t, _ in since:  # the function finds no gradient that has come since
+            t._grad = None
         for t, count in zip(self.large, self.counts, strict=True):
             t._version_[0] = count
         try:
@@ -283,6 +286,8 @@ class Call:
                 return graph_of(variant, self.leaves, observer)
         finally:
             state.grad = previous
+            for t, g in since:
+                t._grad = g
             for source, place in places:
                 source._place = place
             for counter, count in counts:
