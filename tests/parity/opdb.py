@@ -35,7 +35,7 @@ ERRORS = (ValueError, TypeError, RuntimeError, IndexError, NotImplementedError)
 #: ops that do not belong to dense, real tensors on a CPU, or to PyTorch's public face
 OUTSIDE = {
     "sparse": ("sparse.", "to_sparse", "coalesce"),
-    "complex numbers of half precision": ("chalf",),
+    "complex numbers of half precision, which have a walk of their own": ("chalf",),
     "nested tensors, or of another device": ("nn.functional.sdpa_jagged", "jiterator_", "nested"),
     "internal": (
         "_",
