@@ -208,6 +208,9 @@ class ExponentialFamily(Distribution):
 
     A subclass gives ``_natural_params`` θ, ``_log_normalizer`` F and ``_mean_carrier_measure`` E[k(X)], by which it has an entropy and a
     `kl_divergence` (Nielsen and Nock, 2010).
+
+    >>> issubclass(torch.distributions.Normal, torch.distributions.ExponentialFamily)
+    True
     """
 
     @property

@@ -64,7 +64,7 @@ def _rows(s: Any, b: Any, name: str) -> tuple[Any, Tensor]:
 
 @handles("hspmm", "hsmm")
 def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
-    """Return the product of a sparse and a dense matrix, sparse by rows that are dense each.
+    """Return the product of a sparse and a dense matrix, sparse by rows that are dense each. RuntimeError where sizes or layouts do not fit.
 
     >>> torch.hspmm(torch.tensor([[0., 0.], [0., 2.]]).to_sparse(), torch.ones(2, 3)).to_dense()
     tensor([[0., 0., 0.],
@@ -76,7 +76,7 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
 
 @handles("smm")
 def smm(input: Any, mat2: Any) -> Any:
-    """Return the product of a sparse and a dense matrix as a sparse one.
+    """Return the product of a sparse and a dense matrix as a sparse one. RuntimeError where sizes or layouts do not fit.
 
     >>> torch.smm(torch.tensor([[0., 0.], [0., 2.]]).to_sparse(), torch.ones(2, 2)).to_dense()
     tensor([[0., 0.],
@@ -91,7 +91,7 @@ def smm(input: Any, mat2: Any) -> Any:
 
 @handles("sspaddmm", "saddmm")
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """Return beta · input + alpha · mat1 @ mat2 for sparse ``input`` and ``mat1``, sparse and not coalesced.
+    """Return beta · input + alpha · mat1 @ mat2 for sparse ``input`` and ``mat1``, sparse and not coalesced. RuntimeError where sizes or layouts do not fit.
 
     >>> s = torch.tensor([[0., 0.], [0., 2.]]).to_sparse()
     >>> torch.sspaddmm(s, s, torch.ones(2, 2), beta=10).to_dense()
@@ -165,7 +165,12 @@ def sparse_resize_and_clear_(s: Any, size: Any, sparse_dim: int, dense_dim: int)
 
 @handles("resize_as_", "resize_as_sparse_")
 def resize_as_(s: Any, the_template: Any, *, memory_format: Any = None) -> Any:
-    """Let a sparse tensor have the size of another in place."""
+    """Let a sparse tensor have the size of another in place. RuntimeError where one of them is not sparse.
+
+    >>> s, t = torch.ones(2).to_sparse(), torch.zeros(3).to_sparse()
+    >>> torch.resize_as_sparse_(s, t).shape
+    torch.Size([3])
+    """
     if not isinstance(s, SparseTensor) or not isinstance(the_template, SparseTensor):
         raise refused("resize_as_", "both tensors must be sparse, or both dense")
     return sparse_resize_(s, the_template.shape, sparse_dims(the_template), the_template.ndim - sparse_dims(the_template))

@@ -264,6 +264,9 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     """Return the sequences of a padded batch, each cut to its length: the inverse of `pad_sequence`.
 
     As in PyTorch, ``padded_sequences`` itself is transposed in place, and stays so, unless it is ``batch_first``.
+
+    >>> nn.utils.rnn.unpad_sequence(torch.tensor([[1., 2.], [3., 0.]]), torch.tensor([2, 1]))
+    [tensor([1., 3.]), tensor([2.])]
     """
     if not batch_first:
         padded_sequences.transpose_(0, 1)
