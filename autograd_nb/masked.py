@@ -125,9 +125,9 @@ def prod(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None
 
 
 def _numbers(x: Tensor, dtype: Any, name: str) -> dtypes.dtype:
-    """Return `_kind` for what has no sum or product as bool."""
+    """Return `_kind` for what has no sum or product as bool, unless there is nothing to add."""
     d = _kind(x, dtype)
-    if d is dtypes.bool_:
+    if d is dtypes.bool_ and x.numel():
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
     return d
 

@@ -16,6 +16,7 @@ from ..codegen.build.files import archiving, replacing
 class FileReader:
     """Reads records of an archive by their names. RuntimeError for what is no archive, and for records that it lacks.
 
+    >>> import io
     >>> file = io.BytesIO()
     >>> torch.save(torch.ones(2), file)
     >>> "data.pkl" in torch.PyTorchFileReader(file).get_all_records()

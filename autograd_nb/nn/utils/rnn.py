@@ -265,7 +265,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
 
     As in PyTorch, ``padded_sequences`` itself is transposed in place, and stays so, unless it is ``batch_first``.
 
-    >>> nn.utils.rnn.unpad_sequence(torch.tensor([[1., 2.], [3., 0.]]), torch.tensor([2, 1]))
+    >>> torch.nn.utils.rnn.unpad_sequence(torch.tensor([[1., 2.], [3., 0.]]), torch.tensor([2, 1]))
     [tensor([1., 3.]), tensor([2.])]
     """
     if not batch_first:
