@@ -77,15 +77,16 @@ def _multiply_nothing() -> None:
     """Multiply matrices without elements, by each of the functions."""
     memory = (ctypes.c_double * 2)()
     at = ctypes.addressof(memory)
-    for kind in _KINDS:
-        _call("xxgemm", kind, b"N", b"N", 0, 0, 0, at, at, 1, at, 1, at, at, 1)
+    for k in range(len(_KINDS)):
+        _call("xxgemm", _KINDS[k], b"N", b"N", 0, 0, 0, at, at, 1, at, 1, at, at, 1)
 
 
 def _factor_ones() -> None:
     """Compute the factors of matrices of one element, by each of the functions that kernels call."""
     memory = [(ctypes.c_double * 2)() for _ in range(5)]
     a, b, c, d, e = map(ctypes.addressof, memory)
-    for kind in _KINDS:
+    for k in range(len(_KINDS)):
+        kind = _KINDS[k]
         vectors = (b"N", b"N", 1, a, 1, b, c, d, 1, e, 1) if kind in b"sd" else (b"N", b"N", 1, a, 1, b, d, 1, e, 1)
         for name, *arguments in (
             ("xxgetrf", 1, 1, a, 1, b),
