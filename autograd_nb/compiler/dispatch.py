@@ -193,6 +193,7 @@ class Compiled(Generic[P, R]):
                 variant, reason = (None, self._news(key)) if kind is None else self._find(kind, leaves)
                 if variant is None:
                     return self._capture(key, leaves, args, kwargs, carried, reason)
+        self._eagerly = 0
         try:
             if self._check:
                 self._check -= 1

@@ -11,7 +11,7 @@ from ..tensor import Tensor
 from .create import zeros
 from .ops import handles
 from .products import _Product, _times
-from .tensor import SparseTensor, bare, become, made, refused, sparse_dims
+from .tensor import SparseTensor, bare, become, made, refused, sparse_dims, written
 from .values import as_coo, parts, values_of, with_values
 
 
@@ -71,7 +71,7 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
             [2., 2., 2.]])
     """
     found, rows = _rows(mat1, mat2, "hspmm")
-    return with_values("coo", (mat1.shape[0], mat2.shape[1]), (found.unsqueeze(0),), rows)
+    return written(out, with_values("coo", (mat1.shape[0], mat2.shape[1]), (found.unsqueeze(0),), rows), "hspmm")
 
 
 @handles("smm")
@@ -103,7 +103,8 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1,
         raise RuntimeError(f"sspaddmm: Argument #1: Expected dim 0 size {product.shape[0]}, got {input.shape[0]} (sizes {list(input.shape)})")
     a, b = parts(as_coo(input)), parts(product)
     index = OPS["cat"].call([a._index[0], b._index[0]], 1)
-    return with_values("coo", input.shape, (index,), OPS["cat"].call([values_of(a) * beta, values_of(b) * alpha]), False)
+    found = with_values("coo", input.shape, (index,), OPS["cat"].call([values_of(a) * beta, values_of(b) * alpha]), False)
+    return written(out, found, "sspaddmm")
 
 
 # -------------------------------------------------------------------------------------------------------- resizing

@@ -17,6 +17,7 @@ from ..graph.node import Node
 from ..launch import Kernel
 from ..ops.core.foreign import asked
 from ..ops.core.history import attach
+from ..ops.core.recording import check_output, store
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import dense
 from ..ops.creation.create import new_empty
@@ -26,6 +27,7 @@ from ..tensor import Tensor, edge, fill_node
 
 #: what a public function of this name does where an argument is sparse
 HANDLERS: dict[str, Callable[..., Any]] = {}
+WRITING = {"zeros", "empty"}  #: those that write into ``out`` themselves
 
 _GROUPS, _SEGMENT_SUM = Kernel("sparse", "groups", outputs=3), Kernel("sparse", "segment_sum")
 _ROW_STARTS, _ROWS_OF = Kernel("sparse", "row_starts"), Kernel("sparse", "rows_of")
@@ -72,7 +74,9 @@ class SparseTensor(Tensor):
         name = getattr(func, "__name__", str(func))
         handler = HANDLERS.get(name)
         if handler is not None:
-            return handler(*args, **(kwargs or {}))
+            given = dict(kwargs or {})
+            out = None if name in WRITING else given.pop("out", None)
+            return written(out, handler(*args, **given), name)
         if name in PASSED:
             return torch_function.undisturbed(lambda: func(*args, **(kwargs or {})))
         raise refused(name)
@@ -173,6 +177,25 @@ def become(s: Any, other: Any) -> None:
         s.__dict__.clear()
         s.__class__ = Tensor
         s._data, s._layout, s._version_ = other._data, other._layout, other._version_
+
+
+def written(out: Any, found: Any, name: str) -> Any:
+    """Return ``out`` with a result in it, or the result where there is no ``out``.
+
+    Errors: RuntimeError where a gradient is needed, where only one of them is sparse, and for dtypes that differ.
+    """
+    if out is None:
+        return found
+    if not isinstance(out, SparseTensor) and not isinstance(found, SparseTensor):
+        return store(out, found, name)
+    check_output(out, name, found.requires_grad)
+    if not isinstance(out, SparseTensor) or not isinstance(found, SparseTensor):
+        raise refused(name, f"out= has the layout {out.layout}, and the result {found.layout}")
+    if out.dtype is not found.dtype:
+        raise RuntimeError(f"{name}(): expected out= to have the dtype {found.dtype} of the result, but got {out.dtype}: cast the result")
+    become(out, found)
+    out._version_[0] += 1
+    return out
 
 
 class SparseBackward0(Node):
