@@ -73,6 +73,51 @@ def test_arrays_are_freed_and_come_back_once():
     assert torch.allclose(g, e * e.cos()) and torch.allclose(h, e * e.cos() - e * e * e.sin())
 
 
+@pytest.mark.parametrize("use_reentrant", [False, True])
+@pytest.mark.parametrize("way", ["data", "array", "directly"])
+def test_each_pass_computes_from_what_tensors_hold_by_then(way, use_reentrant):
+    def gradient(passes):
+        calls.clear()
+        w = torch.linspace(-1, 1, 4).requires_grad_()
+        out = checkpoint(lambda q: calls.append(1) or (q.sin() * w * w.detach()).sum(), w, use_reentrant=use_reentrant)
+        for _ in range(passes):
+            if way == "directly":
+                out.grad_fn(torch.tensor(1.0))
+                torch.autograd.grad(out, out, retain_graph=True)
+                out.grad_fn.next_functions[0][0](torch.ones(4))
+            else:
+                out.backward(retain_graph=True)
+            w.grad = None
+        if way == "array":
+            w.detach().numpy()[:] *= 2
+        else:
+            w.data.mul_(2)
+        out.backward(retain_graph=True)
+        (again,) = torch.autograd.grad(out, w, retain_graph=True) if not use_reentrant else (w.grad,)
+        assert torch.equal(again, w.grad)
+        return w.grad
+
+    calls = []
+    assert torch.equal(gradient(2), gradient(0))
+    assert len(calls) == (2 if use_reentrant else 3)
+
+
+def test_what_a_pass_computes_goes_with_it():
+    made = []
+
+    def block(x):
+        y = x.exp()
+        made.append(weakref.ref(y))
+        return y.sin().sum()
+
+    x = torch.ones(3, requires_grad=True)
+    out = checkpoint(block, x, use_reentrant=False)
+    arrays = out.grad_fn.next_functions[0][0]
+    for count in (2, 3):
+        out.backward(retain_graph=True)
+        assert len(made) == count and not arrays.saved.items
+
+
 def test_inputs_without_grad():
     w = torch.ones(3, requires_grad=True)
     checkpoint(lambda x: (x * w).sum(), torch.ones(3), use_reentrant=False).backward()

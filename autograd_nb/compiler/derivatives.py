@@ -68,12 +68,7 @@ class Derivatives:
             sections = divide(roots, self.ends, session.before.began)
         self.places = {key: (k, slot) for k, s in enumerate(sections) for key, slot in s.slots.items()}
         before = [(t, t._grad) for t in (*session.before.reached, *session.leaves)]
-        try:
-            parts = [self._part(s) for s in sections]
-        finally:
-            for node in (n for s in sections for n in s.nodes):
-                if hasattr(node.saved, "forget"):  # of a checkpoint: the user's own pass reads what tensors hold by then
-                    node.saved.forget()
+        parts = [self._part(s) for s in sections]
         if any(t._grad is not g for t, g in before):
             raise Problem("the backward pass of its results sets gradients")
         live = [p for p in parts if isinstance(p, Part)]

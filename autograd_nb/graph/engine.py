@@ -502,16 +502,27 @@ def _end() -> None:
 _FRAMES = {push.__code__, *(walk.__code__ for walks in _WALKS for walk in walks)}
 
 
+def _running() -> dict[str, Any] | None:
+    """Return the variables of the innermost pass of this thread; None outside of passes."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code not in _FRAMES:
+        frame = frame.f_back
+    return None if frame is None else frame.f_locals
+
+
+def innermost_pass() -> Pass | None:
+    """Return the pass that reads what a node has saved, or calls a hook; None outside of passes."""
+    found = _running()
+    return None if found is None else found["work"]
+
+
 def current_pass() -> tuple[Any, Callable[[Any], bool]] | None:
     """Return, in a hook, what stands for the pass that calls it, and which edges that pass has still to reach or is at; None
     outside.
     """
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code not in _FRAMES:
-        frame = frame.f_back
-    if frame is None:
+    found = _running()
+    if found is None:
         return None
-    found = frame.f_locals
     work = found["work"]
     ahead = {*found["nodes"], found.get("node"), *work.inner}  # gradients that are asked for arrive where no node runs
     return work, lambda e: e in work.last if e.is_leaf_edge else (e.node if e.__class__ is Output else e) in ahead

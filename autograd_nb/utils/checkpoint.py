@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from .. import launch, locks
 from ..autograd.function import Function
@@ -15,6 +16,7 @@ from ..autograd.pytree import tree_flatten
 from ..autograd.saved import Packed, arrays_of, unhooked
 from ..errors import keywords_of, unexpected, warn_user
 from ..graph import casting
+from ..graph.engine import innermost_pass
 from ..graph.modes import enable_grad, no_grad, state
 from ..graph.node import Node, Output, sequence
 from ..ops.core.recording import refuse_inference
@@ -64,7 +66,7 @@ class _Block:
         self.run, self.check, self.debug = run, check, debug
         self.required = required  #: leaves, with whether they required grad the first time, which is looked at again where it is None
         self.expected: list[tuple[Any, ...]] = []
-        self.arrays: dict[int, Any] | None = None
+        self.arrays: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()  #: by what reads them (see `_reader`)
         self.lock = locks.lock()
 
     def drop(self, nodes: list[Node], given: list[list[int]], stamp: int) -> None:
@@ -85,12 +87,15 @@ class _Block:
                 node.stamp = stamp
                 node.saved = _Dropped(self, k, len(saved))
 
-    def saved(self, k: int) -> Any:
-        """Return what the k-th node had saved, handed out once."""
+    def saved(self, k: int, reader: Any) -> Any:
+        """Return what the k-th node had saved, handed out once to each reader."""
+        if reader is None:
+            return self._again()[k]
         with self.lock:
-            if self.arrays is None or k not in self.arrays:
-                self.arrays = self._again()
-            return self.arrays.pop(k)
+            arrays = self.arrays.get(reader)
+            if arrays is None or k not in arrays:
+                arrays = self.arrays[reader] = self._again()
+            return arrays.pop(k)
 
     def _again(self) -> dict[int, Any]:
         after = sequence()
@@ -117,14 +122,19 @@ class _Block:
         return {k: node.saved for k, node in enumerate(nodes) if node.saved}
 
 
+def _reader() -> Any:
+    """Return what reads the items that a node has saved: a pass, or what observes a node that is run by itself; None where it is nothing of the sort."""
+    return innermost_pass() or launch.observer()
+
+
 class _Dropped(Sequence):
-    """Stands for a node's saved items, which are computed again when they are first read, and go with the node's consumption."""
+    """Stands for a node's saved items, which each pass that reads them computes again, from what tensors hold by then, and lets go at its end."""
 
     __slots__ = ("block", "items", "k", "n")
 
     def __init__(self, block: _Block, k: int, n: int):
         self.block, self.k, self.n = block, k, n
-        self.items: Any = None
+        self.items: WeakKeyDictionary[Any, Any] | None = None  #: by what reads them
 
     def __len__(self) -> int:
         return self.n
@@ -135,14 +145,16 @@ class _Dropped(Sequence):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._found())
 
-    def forget(self) -> None:
-        """Let the next pass compute them again."""
-        self.items = self.block.arrays = None
-
     def _found(self) -> Any:
+        reader = _reader()
+        if reader is None:
+            return self.block.saved(self.k, None)
         if self.items is None:
-            self.items = self.block.saved(self.k)
-        return self.items
+            self.items = WeakKeyDictionary()
+        found = self.items.get(reader)
+        if found is None:
+            found = self.items[reader] = self.block.saved(self.k, reader)
+        return found
 
 
 @contextmanager
