@@ -5,6 +5,7 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb import launch
+from autograd_nb.ops.core.registry import OPS
 
 CASES = {
     "tanh": (torch.tanh, lambda y: 1 - y * y, lambda y: -2 * y * (1 - y * y), lambda y: (6 * y * y - 2) * (1 - y * y)),
@@ -94,3 +95,39 @@ def test_products_by_index_of_several_zeros(include_self, own):
     ):
         assert torch.autograd.gradcheck(function, (x, source))
         assert torch.autograd.gradgradcheck(function, (x, source))
+
+
+EDGES = torch.tensor([0.0, -0.0, 0.5, 1.0, -1.0, 2.0, -0.25])
+OF_ONE = [n for n, info in OPS.items() if info.kind == "pointwise" and info.differentiable and "half" in info.dtypes and info.call.__code__.co_argcount == 1]
+OF_TWO = ["atan2", "copysign", "fmod", "hypot", "maximum", "remainder", "xlogy", "special.xlog1py", "nn.functional.mse_loss", "nn.functional.smooth_l1_loss"]
+MORE = {
+    "norm": lambda x: x.unsqueeze(-1).norm(dim=-1),
+    "logit": lambda x: x.logit(0.1),
+    "celu": torch.nn.functional.celu,
+    "binary_cross_entropy": lambda x: torch.nn.functional.binary_cross_entropy(x.abs() / 3, x.abs() / 3, reduction="none"),
+}
+
+
+def _second_derivatives(function, dtype, operands):
+    points = [t.flatten().to(dtype).requires_grad_() for t in torch.meshgrid(*[EDGES] * operands, indexing="ij")]
+    y = function(*points)
+    weight = torch.full_like(y, 0.75).requires_grad_()
+    firsts = torch.autograd.grad(y, points, weight, create_graph=True, allow_unused=True)
+    return [
+        None if h is None else h.float()
+        for g in firsts if g is not None and g.requires_grad
+        for h in torch.autograd.grad(g, [*points, weight], torch.full_like(g, 1.25), retain_graph=True, allow_unused=True)
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.formulas
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", [*OF_ONE, *OF_TWO, *MORE])
+def test_half_precision_is_not_a_number_where_float32_is_not(name, dtype):
+    """Edges of a formula, where a factor is infinite and another one 0, are known to the formula of the derivative alone."""
+    function = MORE.get(name) or OPS[name].call
+    operands = 2 if name in OF_TWO else 1
+    for h, f in zip(_second_derivatives(function, dtype, operands), _second_derivatives(function, torch.float32, operands), strict=True):
+        assert (h is None) is (f is None)
+        assert h is None or h.isnan().equal(f.isnan())

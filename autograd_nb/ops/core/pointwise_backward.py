@@ -309,7 +309,7 @@ class Spec:
     def _by_ops(self, g: Tensor, values: dict[Any, Any]) -> list[Any] | None:
         """Return the gradients, those of longer formulas computed by ops of their own (see `ops.core.double_backward`); only of one real dtype."""
         d = self.out.dtype
-        if g.__class__ is not Tensor or g._layout.dtype is not d or not d.is_floating_point or d.compute != d.name:
+        if g.__class__ is not Tensor or g._layout.dtype is not d or not d.is_floating_point:
             return None
         kind = self.kind
         if kind.ops is None:
