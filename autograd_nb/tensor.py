@@ -237,9 +237,8 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         if self._edge is None:
             return False
         node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
-        if node.hooks is not None and index in node.hooks.retained and node.hooks.retained[index]() is self:
-            return True
-        return node.__dict__.get("retains", False)  # a tensor that became a view of itself since
+        retained = node.hooks is not None and index in node.hooks.retained and node.hooks.retained[index]() is self
+        return retained or node.__dict__.get("retains", False)  # a tensor that became a view of itself since
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in ``.grad`` too. RuntimeError when it does not require grad."""
@@ -259,7 +258,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         tensor([2.])
         """
         edge = self._edge  # as it was before a change of the base: as in PyTorch a second hook joins the first one, on what is gone
-        if edge is None or not _has_hooks(edge):
+        if edge is None or _hooks_on(edge) is None:
             if not self.requires_grad:
                 raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
             edge = self.grad_fn and self._edge  # as it is now, or refused
@@ -298,6 +297,9 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
             return self
         if self._view is not None or (above.lone_views and _is_lone(self)):
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        hooks = None if self._edge is None else _hooks_on(self._edge)
+        if hooks:  # which stay with the tensor, that may come to require grad again
+            self._leaf_hooks().tensor[0] = hooks
         self._edge, self._rg = None, False
         return self
 
@@ -458,9 +460,7 @@ def set_requires_grad(t: Tensor, value: bool, which: str = "Only Tensors of floa
             )
         return
     if value and not (t.dtype.is_floating_point or t.dtype.is_complex):
-        raise RuntimeError(
-            f"{which} dtype can require gradients (this one is {t.dtype}; use .float() first)"
-        )
+        raise RuntimeError(f"{which} dtype can require gradients (this one is {t.dtype}; use .float() first)")
     if value and not state.inference and t._version_[0] < 0:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     t._rg = bool(value)
@@ -560,10 +560,10 @@ def refuse_view(view: Tensor, done: str = "is") -> None:
     raise AutogradError(text.replace("has being", "has been"))
 
 
-def _has_hooks(e: Any) -> bool:
-    """Return whether a hook was put on the tensor whose gradient flows along this edge."""
+def _hooks_on(e: Any) -> Any:
+    """Return the hooks that were put on the tensor whose gradient flows along this edge, None where there never was one."""
     node, index = (e.node, e.index) if e.__class__ is Output else (e, 0)
-    return node.hooks is not None and index in node.hooks.tensor
+    return None if node.hooks is None else node.hooks.tensor.get(index)
 
 
 def move_retained(t: Tensor, old: Any, new: Any) -> None:

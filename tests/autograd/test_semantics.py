@@ -442,6 +442,26 @@ def test_a_leaf_frozen_or_detached_meanwhile_gets_no_gradient():
     assert a.grad is None and b.grad is None and c.grad.tolist() == [1.0, 4.0]
 
 
+def test_hooks_stay_with_a_tensor_that_is_detached():
+    """They are called for its node's gradient, where the graph is still used, and for its own once it is a leaf that requires grad."""
+    b = leaf(1.0, 2.0)
+    first, second = torch.stack([b, b]).unbind()
+    for t, alike in ((b * 1, torch.Tensor.mul), (first.clone(), torch.Tensor.add)):
+        calls = []
+        handle = t.register_hook(lambda g, calls=calls: calls.append(1) or g * 2)
+        other = alike(t, 3)
+        t.detach_()
+        other.sum().backward(retain_graph=True)
+        assert len(calls) == 1
+        t.requires_grad_()
+        t.sum().backward()
+        assert t.grad.tolist() == [2.0, 2.0] and len(calls) == 2
+        handle.remove()
+        t.sum().backward()
+        other.sum().backward()
+        assert t.grad.tolist() == [3.0, 3.0] and len(calls) == 2
+
+
 def test_in_place_on_a_leaf_that_is_a_view_is_refused():
     leaf = torch.ones(4, 4).t().requires_grad_()
     for change in (lambda: leaf.mul_(2), lambda: leaf.__setitem__(0, 1.0), lambda: leaf.zero_()):
