@@ -30,6 +30,7 @@ _REMEDIES: dict[str, str] = {
     r"it changes '.*' of an optimizer's parameter group": "change it outside, between calls: compiled functions read it anew",
     r"its result is a new tensor of the class": "return a plain Tensor, and make the subclass outside",
     r"it sets an attribute of": "return the value in place of setting it",
+    r"it leaves a hook on a result": "register it on what the call returns",
     r"it registers a hook on an argument": "register the hook before the call",
     r"it differentiates by an argument that has hooks": "register the hooks on what it makes of the argument",
     r"it changes an argument in place that requires grad": "use the op without the underscore and return the result, or call it under no_grad()",

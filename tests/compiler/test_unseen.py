@@ -153,6 +153,22 @@ def test_globals_and_modules_that_a_function_sets():
             assert (MADE.item(), settings.scaled.item()) == (2 * k, 3 * k)
 
 
+def test_hooks_that_stay_with_a_result():
+    def step(b):
+        v = b * 1
+        v.register_hook(lambda g: g * 2)
+        return v.detach_()
+
+    compiled = torch.compile(step)
+    b = torch.ones(3, requires_grad=True)
+    with pytest.warns(UserWarning, match="leaves a hook on a result; register it on what the call returns"):
+        compiled(b)
+    for _ in range(2):
+        v = compiled(b).requires_grad_()
+        v.sum().backward()
+        assert v.grad.tolist() == [2.0] * 3
+
+
 def test_attributes_of_arguments_and_results():
     compiled = torch.compile(lambda x: x * getattr(x, "factor", 1.0))
     tagged = torch.ones(1)
