@@ -275,3 +275,21 @@ def test_losses_of_elements_lie_in_memory_as_pytorchs(name):
                     else:
                         found.append(y.stride())
                 assert found[0] == found[1], options
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_targets_that_weigh_nothing(smoothing, reduction, recorded):
+    """Their mean is 0/0, whatever smoothing adds to it."""
+    for weight, target in itertools.product(([0.0, 0.0, 2.0, 1.0], [0.0] * 4, [1.0] * 4), ([0, 1], [0, -100], [-100, -100], [2, 0])):
+        seen = []
+        for library in (ours, torch):
+            x = library.tensor([[0.5, -1.0, 2.0, 0.0], [0.0, 1.0, -0.5, 0.25]], dtype=library.float64).requires_grad_()
+            w = library.tensor(weight, dtype=library.float64)
+            y = library.nn.functional.cross_entropy(x, library.tensor(target), w, label_smoothing=smoothing, reduction=reduction)
+            (g,) = library.autograd.grad(y.sum(), x, create_graph=recorded)
+            seen.append([y.detach().numpy(), g.detach().numpy()])
+        for a, b in zip(*seen, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14, err_msg=f"{weight} {target}")

@@ -8,6 +8,7 @@ kernel keeps e^(x − max) and their sums and not the logits x, which may be cha
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -70,6 +71,11 @@ def _pick_weight(weighted: bool) -> list[Step]:
     return [Pick("wt", "w", "at")] if weighted else [Row({"wt": lambda n: m.where(n == 0, 0.0, 1.0).cast("float64")})]
 
 
+def _divisor(parts: bool) -> Callable[[Any, Any], Any]:
+    """Return the formula of what sums are divided by. ``parts``: the sum has a part of the targets' own losses, 0/0 where these weigh nothing."""
+    return lambda mean, weight: m.where(mean != 0, m.where(weight == 0, math.nan, weight) if parts else weight, 1.0)
+
+
 @cache
 def _forward(weighted: bool, smoothed: bool, rows: bool, kept: bool) -> RowKernel:
     """Compute the loss from logits; ``kept``: to the powers of e and the inverse of their sum as well, of which softmax is the product."""
@@ -105,13 +111,13 @@ def _forward(weighted: bool, smoothed: bool, rows: bool, kept: bool) -> RowKerne
         *_pick_weight(weighted),
         Row({"loss": loss if not smoothed else loss_smoothed_weighted if weighted else loss_smoothed}),
     ]
-    full = {"y": "full", "inverse": "row"} if kept else {}
+    full, by = {"y": "full", "inverse": "row"} if kept else {}, _divisor(weighted and smoothed)
     if rows:
         return RowKernel("cross_entropy", operands, {**full, "loss": "row"}, steps)
     steps.append(
         Total(
             {"total": lambda loss: loss, "weight": lambda target, ignore, wt: m.where(target == ignore, 0.0, wt)},
-            {"value": lambda total, weight, mean: total / m.where(mean != 0, weight, 1.0), "wsum": lambda weight: weight},
+            {"value": lambda total, weight, mean: total / by(mean, weight), "wsum": lambda weight: weight},
         )
     )
     return RowKernel("cross_entropy", operands, {**full, "value": "one", "wsum": "one"}, steps)
@@ -128,8 +134,10 @@ def _backward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
     def scale_rows(target, ignore, g):
         return m.where(target == ignore, 0.0, g)
 
+    by = _divisor(weighted and smoothed)
+
     def scale_one(target, ignore, g, mean, wsum):
-        return m.where(target == ignore, 0.0, g / m.where(mean != 0, wsum, 1.0))
+        return m.where(target == ignore, 0.0, g / by(mean, wsum))
 
     def part(scale, eps, n):
         return scale * (eps / n.cast("float64"))
@@ -193,8 +201,8 @@ def _rule(g, x_edge, powers, target, w, total, inverse, wsum, reduction, ignore,
     attach(x, x_edge)
     _softmax.record((x, 1), soft)
     keep, whole, taken = _constants(soft, target, w, ignore, eps)
-    scale = g.unsqueeze(1) if reduction == "none" else g / wsum if reduction == "mean" else g
-    # the scale is infinite where no row is kept; the weights and their sum may be wider than the gradient
+    scale = g.unsqueeze(1) if reduction == "none" else g / m.where(wsum == 0, math.nan, wsum) if reduction == "mean" else g
+    # the scale is nan where nothing counts; the weights and their sum may be wider than the gradient
     return cast((soft * whole - taken) * m.where(keep, scale, 0.0), g.dtype)
 
 
