@@ -103,12 +103,13 @@ class Optimizer:
             )
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        if callable(getattr(params, "parameters", None)):
+        several = isinstance(params, Iterable)
+        if callable(getattr(params, "parameters", None)) and not (several and all(isinstance(p, (Tensor, dict)) for p in params)):  # no ParameterList
             raise TypeError(
                 f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got a {type(params).__name__}: "
                 "use its parameters()"
             )
-        if callable(params):
+        if callable(params) and not several:
             raise TypeError(f"'{type(params).__name__}' object is not iterable (params is a function: call it, as in model.parameters())")
         groups = list(params)
         if not groups:

@@ -404,3 +404,31 @@ def test_where_a_warning_of_a_replaced_step_sends_to():
         return True
 
     same(program)
+
+
+@pytest.mark.parametrize("space", ["sparse", "nn.functional"])
+def test_the_library_is_reached_through_its_namespaces(space):
+    """As one-hot vectors were made: `torch.sparse.torch.eye`."""
+
+    def program(lib):
+        found = lib
+        for part in (*space.split("."), "torch"):
+            found = getattr(found, part)
+        return found is lib
+
+    same(program)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "LBFGS", "Rprop"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda lib, ps: lib.nn.ParameterList(ps), lambda lib, ps: iter(ps), lambda lib, ps: dict(enumerate(ps)).values(), lambda lib, ps: ps,
+        lambda lib, ps: lib.nn.ParameterDict({"a": ps[0]}).values(), lambda lib, ps: [{"params": lib.nn.ParameterList(ps)}],
+        lambda lib, ps: lib.nn.Linear(1, 1), lambda lib, ps: lib.nn.Sequential(lib.nn.Linear(1, 1)), lambda lib, ps: lib.nn.ParameterDict({"a": ps[0]}),
+        lambda lib, ps: lib.nn.Linear(1, 1).parameters, lambda lib, ps: lib.nn.ParameterList(),
+    ],
+)  # fmt: skip
+def test_what_optimizers_take_for_parameters(name, made):
+    """Whatever gives tensors one by one, a module that is a list of parameters among it; no other module."""
+    same(lambda lib: len(getattr(lib.optim, name)(made(lib, [lib.nn.Parameter(lib.ones(n)) for n in (1, 2)]), lr=0.1).param_groups[0]["params"]))

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature, signature, unwrap
 from types import FunctionType
 from typing import Any
@@ -142,6 +142,14 @@ def own_names(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[
     return {renamed.get(name, name): value for name, value in options.items()}
 
 
+def _in_own_words(name: str, function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the keywords of a call, NumPy's exchanged for the function's own; None where there are none of NumPy's."""
+    renamed = _aliases(name, parameters_of(function))
+    if renamed.keys().isdisjoint(options):
+        return None
+    return {renamed.get(key, key): value for key, value in options.items()}
+
+
 def _as_dim(t: Tensor, name: str) -> int:
     """Return the dim that a tensor stands for. TypeError where it stands for none."""
     if t.ndim or t.dtype.category != 1:
@@ -269,7 +277,7 @@ def register(
         inner.__qualname__ = own  # type: ignore[attr-defined]  # so that Python's messages say what the user has called
     call = numpy_names(call, {} if name in _PYTHONS else None, name)
     if kind in ("composite", "reduction") and repeatable(name, call, inner.__module__):
-        function, call = call, repeated(call)
+        function, call = call, repeated(call, partial(_in_own_words, name, inner))
         function.public = call  # type: ignore[attr-defined]
     if call.__class__ is FunctionType is inner.__class__ and not {"dim", "keepdim"}.isdisjoint(inner.__code__.co_varnames):
         call.__signature__ = _Signature(inner)  # type: ignore[attr-defined]

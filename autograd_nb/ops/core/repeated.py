@@ -436,8 +436,11 @@ def repeatable(name: str, function: Callable[..., Any], module: str) -> bool:
     return name in _COMPUTE or not module.startswith(_ROOMS)
 
 
-def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of a public function: calls that recur are repeated, and the function itself is not called."""
+def repeated(function: Callable[..., Any], own_words: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda options: None) -> Callable[..., Any]:
+    """Decorator of a public function: calls that recur are repeated, and the function itself is not called.
+
+    own_words: from the keywords of a call that was refused to the function's own for them, or None where they are; so other calls do not pay for it.
+    """
     table: dict[Any, Repeated | bool | None] = {}  # by the first operand's layout, and the text before it; False: seen once; None: left alone
 
     def call(*args: Any, **options: Any) -> Any:
@@ -477,9 +480,12 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
                         return out
             return known.miss(function, args, options)  # type: ignore[union-attr]
         except (TypeError, AttributeError):
+            renamed = None
             if not foreign_among((*args, *options.values())):
-                raise
-        return asked.redefined(getattr(call, "public", call), args, options)
+                renamed = own_words(options)
+                if renamed is None:
+                    raise
+        return asked.redefined(getattr(call, "public", call), args, options) if renamed is None else call(*args, **renamed)
 
     # (as `functools.wraps`, which at import would run ten functions for each of five hundred)
     call.__module__, call.__name__, call.__qualname__, call.__doc__ = function.__module__, function.__name__, function.__qualname__, function.__doc__

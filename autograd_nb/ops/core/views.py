@@ -20,7 +20,7 @@ from ...tensor import Tensor, blank, make, offset_in, refresh
 from .call_path import shortcut, write_node, written_lines
 from .foreign import asked, foreign_among
 from .memo import Memo
-from .registry import numpy_names
+from .registry import numpy_names, own_names
 
 
 def look(x: Tensor, recipe: tuple[Any, ...]) -> Any:
@@ -162,14 +162,14 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
         if options:
             args = args[: len(args) - len(options)]  # (the text has put them behind)
         try:
-            found = slow(**options) if x is _ABSENT else slow(x, *args, **options)
+            found = slow(**own_names(function, options)) if x is _ABSENT else slow(x, *args, **options)
         except (TypeError, AttributeError):
             given = args if x is _ABSENT else (x, *args)
             if not foreign_among((*given, *options.values())):
                 raise
             return asked.redefined(call, given, options)
         if x is _ABSENT:
-            x = options.get(first)
+            x = own_names(function, options).get(first)
         if not isinstance(x, Tensor):  # it was asked
             return found
         if found.__class__ is tuple and found:
