@@ -135,8 +135,11 @@ def set_num_interop_threads(num: int) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Change nothing: every kernel gives the same bits each time."""
-    settings.deterministic, settings.warn_only = bool(mode), bool(warn_only)
+    """Change nothing: every kernel gives the same bits each time. TypeError for a flag that is no bool."""
+    for name, flag in (("mode", mode), ("warn_only", warn_only)):
+        if flag.__class__ is not bool:
+            raise TypeError(f"use_deterministic_algorithms(): argument '{name}' must be bool, not {type(flag).__name__} ({name}={flag!r})")
+    settings.deterministic, settings.warn_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -154,6 +157,8 @@ _DEBUG_MODES = ("default", "warn", "error")
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """Call `use_deterministic_algorithms` by name: "default" (0) is off, "warn" (1) warns only, "error" (2) is on."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode).__name__} (debug_mode={debug_mode!r})")
     if debug_mode not in (*_DEBUG_MODES, 0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 'default', 'warn', 'error', 0, 1 or 2, but got {debug_mode}")
     mode = _DEBUG_MODES.index(debug_mode) if isinstance(debug_mode, str) else debug_mode

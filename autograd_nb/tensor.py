@@ -510,7 +510,7 @@ def _loosen(view: Tensor) -> None:
     if view._rg:
         if view._edge.__class__ is Nowhere and not base._rg:
             view._rg, view._edge = False, None
-    elif base._rg and view.dtype.category >= 2:
+    elif base._rg and view.dtype.category >= 2 and view._version_[0] >= 0:  # (inference tensors are of no graph)
         view._rg, view._edge = True, fill_node(Nowhere(), ())
 
 
@@ -524,6 +524,8 @@ def refresh(view: Tensor, always: bool = False) -> None:
     if view._seen == now:
         if view._rg is not base._rg or view._edge.__class__ is Nowhere:
             _loosen(view)
+        return
+    if now < 0 and view._edge is None:  # an inference tensor, which is of no graph
         return
     if not base._rg and (view._edge is None or view._edge.__class__ is Nowhere):  # it is not marked as seen: the base may require grad later
         if view._edge is not None:
@@ -581,7 +583,7 @@ def move_retained(t: Tensor, old: Any, new: Any) -> None:
 def _view_requires_grad(view: Tensor) -> bool:
     base, kind = view._view, view._view_kind
     assert base is not None
-    if kind and view._seen != view._version_[0]:  # no use of it that would be refused
+    if kind and view._seen != view._version_[0] >= 0:  # no use of it that would be refused
         return (view._rg and view._edge.__class__ is not Nowhere) or base._rg
     refresh(view)
     return view._rg

@@ -78,3 +78,11 @@ def test_the_modes_of_determinism():
         assert torch.is_deterministic_algorithms_warn_only_enabled() == (number == 1)
     with pytest.raises(RuntimeError, match="invalid value of debug_mode"):
         torch.set_deterministic_debug_mode("off")
+    for flag in (1, None, "on"):
+        with pytest.raises(TypeError, match="argument 'mode' must be bool"):
+            torch.use_deterministic_algorithms(flag)
+        with pytest.raises(TypeError, match="argument 'warn_only' must be bool"):
+            torch.use_deterministic_algorithms(True, warn_only=flag)
+    with pytest.raises(TypeError, match="debug_mode must be str or int"):
+        torch.set_deterministic_debug_mode(1.0)
+    assert torch.get_deterministic_debug_mode() == 0

@@ -176,6 +176,8 @@ class Dual(Wrapped):
 
     def function(self, op: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
         if op.jvp is Function.jvp:
+            if op.backward is Function.backward and op.vjp is Function.vjp:
+                op.jvp(None)  # which refuses: nothing says what the tangents are
             return _differentiated(lambda *xs: op.apply(*xs, **kwargs), args, self.level)
         primals, tangents = _taken_apart(args, self.level)
         # the user's rule reads a context of its own, of copies, as forward may write what it is given

@@ -30,7 +30,7 @@ BESIDE: dict[str, dict[str, Answer]] = {
     "_tensor": _taken("_rebuild_from_type_v2"),
     "amp": {"OptState": At("compat.taken:OptState"), "_cast": At("compat.taken:cast_floats")},
     "autograd": {
-        "torch": Value(modules[__name__.partition(".")[0]]), "_profiler_enabled": Says(False),
+        "torch": Value(modules[__name__.partition(".")[0]]), "_profiler_enabled": Says(False), "kineto_available": At("profiler:kineto_available"),
         "_disable_profiler": Says(None), "DeviceType": At("compat.taken:DeviceType"),
         "profiler_legacy": At("compat.taken:profiler_legacy"),
     },

@@ -100,7 +100,7 @@ MODULES: dict[str, Absent] = {
     "cuda": Absent(
         "What programs ask about GPUs, answered: there are none here.",
         {
-            **each(_NO, "is_available is_initialized is_bf16_supported is_current_stream_capturing"),
+            **each(_NO, "is_available is_initialized is_bf16_supported is_tf32_supported is_current_stream_capturing"),
             **each(_ZERO, "device_count memory_allocated max_memory_allocated memory_reserved max_memory_reserved"),
             **each(_NONE, "manual_seed manual_seed_all empty_cache synchronize ipc_collect reset_peak_memory_stats init"),
             "memory_summary": Says(""),

@@ -158,3 +158,16 @@ def test_gradients_whose_tangents_are_not_known_are_refused():
             with pytest.raises(NotImplementedError, match="let the tensors of make_dual require grad"):
                 torch.autograd.grad((y * y * x).sum(), y, **options)
         assert torch.autograd.grad((y * y).sum(), y)[0].tolist() == [2.0, 2.0]
+
+
+def test_a_function_without_any_derivative_names_the_rule_that_is_missing():
+    class Silent(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="must implement the jvp function"), fw.dual_level():
+        Silent.apply(fw.make_dual(x, torch.ones(2)))
+    with pytest.raises(NotImplementedError, match="must implement either the backward or vjp"):
+        Silent.apply(x).sum().backward()

@@ -205,3 +205,18 @@ def test_what_second_derivatives_and_padded_sequences_are_made_of():
     toggled = "y = t.utils.checkpoint.checkpoint(lambda z, y: z * y.tanh(), x, {}, use_reentrant=True)\n{}\ny.sum().backward(); r = x.grad, w.grad"
     check({f"{other} {change}": toggled.format(other, change) for other in ("x", "w") for change in ("x.requires_grad = False", "pass")}, leaves)
     check({f"max_norm {i} {n}": f"F.embedding(t.tensor({i}), t.ones({n}, 4), max_norm=1.); r = 0" for i in ([0], [2, 1]) for n in (0, 1, 2)}, kinds=True)
+
+
+@pytest.mark.parity
+def test_views_of_inference_tensors_have_no_history_even_where_the_tensor_requires_grad():
+    views = ("c.view(-1)", "c[0]", "c.squeeze(0)", "c.detach()", "c.view_as(c)", "c.reshape(6)", "c.chunk(2, 1)[0]", "c.unbind(0)[0]", "c.T", "c.expand(4, 2, 3)")
+    places = {"inside": "    y = {}", "outside": "y = {}"}
+    look = "\nr = y, y.requires_grad, y.is_leaf, y.is_inference(), y._is_view()"
+    changed = "\nwith t.inference_mode(): c.add_(1)"
+    check({
+        f"{view} {place} {then}": "with t.inference_mode():\n    c = t.ones(1, 2, 3, requires_grad=True)\n" + text.format(view) + look + then + look.replace("=", "= r,", 1)
+        for view in views for place, text in places.items() for then in ("", changed)
+    })  # fmt: skip
+    check({"resized": "with t.inference_mode():\n    c = t.ones(1, 2, requires_grad=True); c.resize_(2); r = c", "resized outside": f"{X}; x.resize_(1); r = x"})
+
+

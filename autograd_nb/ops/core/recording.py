@@ -15,7 +15,7 @@ from ...graph.modes import PerThread, state, unrecorded
 from ...graph.node import LEAVES, NODES, OUTPUTS, Node, Output
 from ...graph.versions import INFERENCE, check_grows, same_storage
 from ...shapes import Layout, is_expanded, layout_of
-from ...tensor import Tensor, _storage, fill_node, refresh
+from ...tensor import Tensor, _storage, edge, fill_node, refresh
 
 
 def mark_inference(t: Tensor) -> None:
@@ -36,6 +36,11 @@ def refuse_inference(edges: Sequence[Any] | None = None) -> None:
         "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
         "`torch.no_grad()` instead of `torch.inference_mode()`."
     )
+
+
+def has_no_history(x: Tensor) -> bool:
+    """Return whether views of ``x`` have none, as it is an inference tensor that is not `torch.func`'s to differentiate by."""
+    return x._version_[0] < 0 and reaches((edge(x),))
 
 
 def reaches(edges: Iterable[Any], own: Container[Any] | None = None) -> bool:

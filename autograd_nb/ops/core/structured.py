@@ -64,6 +64,7 @@ from .recording import (
     BAREBONE_STRUCTURED,
     CHALF_STRUCTURED,
     gather,
+    has_no_history,
     mark_inference,
     refuse_inference,
     refuse_limited,
@@ -304,6 +305,8 @@ class Structured:
             state.grad = previous
         if self.view:
             self._share(args[0], out)
+            if has_no_history(args[0]):
+                return out
         elif out.__class__ is Tensor:
             if out._view is not None or out._version_[0]:
                 self._plain(args, out)

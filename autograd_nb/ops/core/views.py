@@ -20,6 +20,7 @@ from ...tensor import Tensor, blank, make, offset_in, refresh
 from .call_path import shortcut, write_node, written_lines
 from .foreign import asked, foreign_among
 from .memo import Memo
+from .recording import has_no_history
 from .registry import numpy_names, own_names
 
 
@@ -42,7 +43,7 @@ def look(x: Tensor, recipe: tuple[Any, ...]) -> Any:
             t._view, t._view_kind = base, x._view_kind
             refresh(x)
         t._seen = version[0]
-        if x._rg and recording is not None:
+        if x._rg and recording is not None and (version[0] >= 0 or not has_no_history(x)):
             t._edge = write_node(x, node_class, recording, values, layout, 3)
             t._rg = True
     else:
@@ -66,7 +67,7 @@ def _look_at_several(x: Tensor, recipe: tuple[Any, ...]) -> Any:
     node = None
     if x._view is not None:
         refresh(x)
-    if x._rg and recording is not None and state.grad:
+    if x._rg and recording is not None and state.grad and not has_no_history(x):
         node = write_node(x, node_class, recording, values, lays, 4)
     base = x if x._view is None else x._view
     data, version = x._data, x._version_

@@ -90,7 +90,7 @@ Tensor.volatile = property(_volatile)  # type: ignore[assignment]
 
 
 def _no_grad_needed(x: Tensor, name: str) -> None:
-    if x.requires_grad:
+    if x.requires_grad and not state.inference:
         raise RuntimeError(f"cannot resize variables that require grad ({name}(); use it on x.detach(), or reshape a copy)")
     check_inplace(x)
 
