@@ -209,14 +209,15 @@ def test_what_second_derivatives_and_padded_sequences_are_made_of():
 
 @pytest.mark.parity
 def test_views_of_inference_tensors_have_no_history_even_where_the_tensor_requires_grad():
-    views = ("c.view(-1)", "c[0]", "c.squeeze(0)", "c.detach()", "c.view_as(c)", "c.reshape(6)", "c.chunk(2, 1)[0]", "c.unbind(0)[0]", "c.T", "c.expand(4, 2, 3)")
-    places = {"inside": "    y = {}", "outside": "y = {}"}
-    look = "\nr = y, y.requires_grad, y.is_leaf, y.is_inference(), y._is_view()"
-    changed = "\nwith t.inference_mode(): c.add_(1)"
+    views = (
+        "c.view(-1)", "c[0]", "c.squeeze(0)", "c.detach()", "c.view_as(c)", "c.reshape(6)", "c.chunk(2, 1)[0]", "c.unbind(0)[0]", "c.T",
+        "c.expand(4, 2, 3)",
+    )  # fmt: skip
+    made, look = "with t.inference_mode():\n    c = t.ones(1, 2, 3, requires_grad=True)\n", "y, y.requires_grad, y.is_leaf, y.is_inference(), y._is_view()"
+    changed = f"\nwith t.inference_mode(): c.add_(1)\nr = r, {look}"
     check({
-        f"{view} {place} {then}": "with t.inference_mode():\n    c = t.ones(1, 2, 3, requires_grad=True)\n" + text.format(view) + look + then + look.replace("=", "= r,", 1)
-        for view in views for place, text in places.items() for then in ("", changed)
+        f"{view} {place} {bool(then)}": f"{made}{start}y = {view}\nr = {look}{then}"
+        for view in views for place, start in {"inside": "    ", "outside": ""}.items() for then in ("", changed)
     })  # fmt: skip
-    check({"resized": "with t.inference_mode():\n    c = t.ones(1, 2, requires_grad=True); c.resize_(2); r = c", "resized outside": f"{X}; x.resize_(1); r = x"})
-
-
+    resized = "with t.inference_mode():\n    c = t.ones(1, 2, requires_grad=True); c.resize_(2); r = c"
+    check({"resized": resized, "resized outside": f"{X}; x.resize_(1); r = x"})
