@@ -525,9 +525,7 @@ def refresh(view: Tensor, always: bool = False) -> None:
         if view._rg is not base._rg or view._edge.__class__ is Nowhere:
             _loosen(view)
         return
-    if now < 0 and view._edge is None:  # an inference tensor, which is of no graph
-        return
-    if not base._rg and (view._edge is None or view._edge.__class__ is Nowhere):  # it is not marked as seen: the base may require grad later
+    if (now < 0 or not base._rg) and (view._edge is None or view._edge.__class__ is Nowhere):  # not marked as seen: the base may require grad later
         if view._edge is not None:
             _loosen(view)
         return
