@@ -134,3 +134,33 @@ def test_options_that_may_be_none_are_left_out():
     assert torch.nn.functional.pad(x[1:2], (1, 0), value=None).tolist() == [0, 1]
     with pytest.raises(TypeError, match="argument 'nan' must be Number"):
         x.nan_to_num("0")
+
+
+_PLACES, _ROWS = torch.zeros(2, 2, dtype=torch.int64), torch.tensor([1, 0])
+WITH_A_SOURCE = {
+    "add_": lambda t, s: t.add_(s), "mul_": lambda t, s: t.mul_(s), "copy_": lambda t, s: t.copy_(s), "lerp_": lambda t, s: t.lerp_(s, 0.5),
+    "all": lambda t, s: t.__setitem__(slice(None), s), "row": lambda t, s: t.__setitem__(0, s[0]), "mask": lambda t, s: t.__setitem__(t > 0.3, s[0, 0]),
+    "rows": lambda t, s: t.__setitem__(_ROWS, s), "index_put_": lambda t, s: t.index_put_((_ROWS,), s, accumulate=True),
+    "scatter_": lambda t, s: t.scatter_(0, _PLACES, s), "scatter_add_": lambda t, s: t.scatter_add_(0, _PLACES, s),
+    "scatter_reduce_": lambda t, s: t.scatter_reduce_(0, _PLACES, s, "sum"), "index_add_": lambda t, s: t.index_add_(0, _ROWS, s),
+    "index_copy_": lambda t, s: t.index_copy_(0, _ROWS, s), "index_reduce_": lambda t, s: t.index_reduce_(0, _ROWS, s, "mean"),
+    "index_fill_": lambda t, s: t.index_fill_(0, _ROWS, s[0, 0]), "masked_fill_": lambda t, s: t.masked_fill_(t > 0.3, s[0, 0]),
+    "masked_scatter_": lambda t, s: t.masked_scatter_(t > 0.3, s), "put_": lambda t, s: t.put_(_PLACES, s), "fill_": lambda t, s: t.fill_(s[0, 0]),
+    "addmm_": lambda t, s: t.addmm_(s, s), "addr_": lambda t, s: t.addr_(s[0], s[1]), "addcmul_": lambda t, s: t.addcmul_(s, s),
+    "clamp_": lambda t, s: t.clamp_(s, s), "pow_": lambda t, s: t.pow_(s), "diagonal": lambda t, s: t.diagonal().copy_(s[0]),
+    "foreach": lambda t, s: torch._foreach_add_([t], [s]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("name", WITH_A_SOURCE)
+def test_nothing_is_written_where_the_source_is_refused(name, requires_grad):
+    base = torch.full((2, 2), 0.5).requires_grad_() * 1
+    with torch.no_grad():
+        source = base[:]
+    base.mul_(2)
+    t = torch.tensor([[0.25, 0.75], [0.5, 0.4]]).requires_grad_(requires_grad) * 1
+    before, version = t.detach().clone(), t._version
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        WITH_A_SOURCE[name](t, source)
+    assert t.detach().equal(before) and t._version == version

@@ -8,7 +8,7 @@ from typing import Any
 from ...graph.modes import state
 from ...graph.versions import same_storage
 from ...overriding import overridable, whole
-from ...tensor import Tensor, edge, make
+from ...tensor import Tensor, edge, make, refresh
 from .history import check_inplace, check_recorded, past_hooks, rewrite_history
 from .recording import check_result, guarded, refuse_overlap
 from .registry import OPS, public
@@ -119,6 +119,9 @@ def write_inplace(
     out = make(target._data, target._layout, target._version_)
     record = state.grad
     if record:
+        for a in args:
+            if isinstance(a, Tensor) and a._view is not None:
+                refresh(a)  # a view without a clear history is refused before anything is written
         state.grad = False
     try:
         write(make(target._data, target._layout, [0, 0]), *args)

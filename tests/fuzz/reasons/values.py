@@ -79,6 +79,13 @@ VALUES = (
         ),
     ),
     Explained(
+        "medians of stretched rows",
+        "Along a stretched dim PyTorch's median and nanmedian read beyond the tensor's memory.",
+        lambda c: c.kind == "value"
+        and (found := re.search(r"(v\d+)\.(?:nan)?median\(", c.statement))
+        and any(s == 0 and n > 1 for s, n in zip(getattr(c.known.get(found[1]), "strides", ()), getattr(c.known.get(found[1]), "shape", ()))),
+    ),
+    Explained(
         "outputs that grow",
         "Where an out= is resized to more than its memory holds, that grows in PyTorch for all tensors that share it; here out= gets memory of "
         "its own (PyTorch warns that this will be refused).",
