@@ -382,6 +382,7 @@ def _jvp_inputs(primals: Any, tangents: Any) -> tuple[list[Any], Any]:
     return moved, spec
 
 
+@carrying
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple[Any, ...]:
     """Return (func(*primals), J · tangents), and with ``has_aux`` also aux: the derivative in one direction.
 
@@ -462,9 +463,12 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """
     primals = tree_map(lambda t: t.clone() if isinstance(t, Tensor) else t, tuple(primals))  # whoever changes one later does not change what is linear
     primals_flat, structure = tree_flatten(primals)
+    if Carrier.among(primals_flat):
+        raise RuntimeError("Nested forward mode AD is not supported at the moment (linearize(f, *primals) of a primal with a tangent: use jvp)")
     trace = _Trace(func, primals, False, "linearize(f, *primals)")
     push = _pusher(trace, func, primals, False)
 
+    @carrying
     def linear(*tangents: Any) -> Any:
         flat, spec = tree_flatten(tangents)
         if spec != structure:
@@ -550,6 +554,7 @@ def jacfwd(
         raise ValueError("jacfwd: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
+    @carrying
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         _only_real(args, "jacfwd", "inputs")
         numbers = _chosen(argnums, args)

@@ -171,3 +171,32 @@ def test_a_function_without_any_derivative_names_the_rule_that_is_missing():
         Silent.apply(fw.make_dual(x, torch.ones(2)))
     with pytest.raises(NotImplementedError, match="must implement either the backward or vjp"):
         Silent.apply(x).sum().backward()
+
+
+INSIDE = {
+    "jvp": (lambda x, v: torch.func.jvp(lambda z: z**3, (x,), (v,))[1], lambda x, v, t, s: 6 * x * v * t + 3 * x**2 * s),
+    "value of jvp": (lambda x, v: torch.func.jvp(lambda z: z**3, (x,), (v,))[0], lambda x, v, t, s: 3 * x**2 * t),
+    "jvp, aux": (lambda x, v: torch.func.jvp(lambda z: (z, z**3), (x,), (v,), has_aux=True)[2], lambda x, v, t, s: 3 * x**2 * t),
+    "samples": (lambda x, v: torch.vmap(lambda z, w: torch.func.jvp(lambda y: y**3, (z,), (w,))[1])(x, v), lambda x, v, t, s: 6 * x * v * t + 3 * x**2 * s),
+    "jacfwd": (lambda x, v: torch.func.jacfwd(lambda z: z**3)(x) @ v, lambda x, v, t, s: 6 * x * v * t + 3 * x**2 * s),
+    "hessian": (lambda x, v: torch.func.hessian(lambda z: (z**3).sum())(x) @ v, lambda x, v, t, s: 6 * v * t + 6 * x * s),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_transforms_that_go_forward_inside_a_level_keep_its_tangents(name):
+    """PyTorch refuses them there; that of their results had been None."""
+    function, wanted = INSIDE[name]
+    x, v, t, s = (torch.tensor(values, dtype=torch.float64) for values in ([1.0, 2.0], [1.0, 10.0], [0.5, 1.0], [2.0, -1.0]))
+    with fw.dual_level():
+        found = fw.unpack_dual(function(fw.make_dual(x, t), fw.make_dual(v, s))).tangent
+    torch.testing.assert_close(found, wanted(x, v, t, s))
+
+
+def test_linear_functions_inside_a_level():
+    x, v, t = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]), torch.tensor([0.5, 1.0])
+    with fw.dual_level():
+        _, linear = torch.func.linearize(lambda z: z**2, x)
+        assert fw.unpack_dual(linear(fw.make_dual(v, t))).tangent.tolist() == [1.0, 4.0]
+        with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"):
+            torch.func.linearize(lambda z: z**2, fw.make_dual(x, t))
