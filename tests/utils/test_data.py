@@ -365,6 +365,33 @@ def test_no_hang(kind, text, monkeypatch):
     assert time.monotonic() - start < 25
 
 
+@pytest.mark.parametrize("place", ["ask", "half asked", "answer", "restart", "killed"])
+def test_persistent_workers_after_a_pass_that_was_broken_off(place, monkeypatch):
+    """The next pass has all batches, of workers that are started anew; it had none."""
+    loader = DataLoader(Squares(), num_workers=2, persistent_workers=True)
+    whole = [i.tolist() for _, i in loader]
+    iterator = iter(loader)
+    next(iterator)
+    with monkeypatch.context() as patch:
+
+        def broken(connection, request):
+            if place == "half asked":
+                os.write(connection.fileno(), b"\0\0")
+            raise KeyboardInterrupt
+
+        if place == "killed":
+            for each in iterator._workers:
+                each.process.kill()
+        elif place == "answer":
+            patch.setattr(pool.transport, "receive", lambda connection: broken(connection, None))
+        else:
+            patch.setattr(pool.transport, "send", broken)
+        with pytest.raises(RuntimeError if place == "killed" else KeyboardInterrupt):
+            list(loader if place == "restart" else iterator)
+    for _ in range(2):
+        assert [i.tolist() for _, i in loader] == whole
+
+
 def test_failing_init():
     with pytest.raises(RuntimeError, match=r"Caught RuntimeError in DataLoader worker process 0\.\n[\s\S]*init of 0"):
         next(iter(DataLoader(Squares(), num_workers=1, worker_init_fn=data_sets.failing_init)))

@@ -312,12 +312,22 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._assign()
 
     def _reset(self, loader: DataLoader) -> None:
-        for each in self._workers:
-            each.ask(worker.Restart())
-        for each in self._workers:
-            while not isinstance(each.answer(self._timeout), worker.Restart):  # batches that nobody waited for
-                pass
+        if self._workers:
+            self._restart()
+        else:  # they were ended, as one of them failed or a call was broken off
+            self._workers = pool.start(self._plan, loader.multiprocessing_context)
         self._begin(loader)
+
+    def _restart(self) -> None:
+        try:
+            for each in self._workers:
+                each.ask(worker.Restart())
+            for each in self._workers:
+                while not isinstance(each.answer(self._timeout), worker.Restart):  # batches that nobody waited for
+                    pass
+        except BaseException:
+            self._shutdown_workers()
+            raise
 
     def _assign(self) -> None:
         """Give the next batch to the next worker whose stream has not ended."""
@@ -328,8 +338,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for _ in self._workers:
             i = next(self._turns)
             if self._active[i] and (self._in_order or self._tasks.count(i) < self._most // sum(self._active)):
-                self._workers[i].ask(index)
-                self._tasks.append(i)
+                try:
+                    self._tasks.append(i)
+                    self._workers[i].ask(index)
+                except BaseException:  # half a request may be on its way
+                    self._shutdown_workers()
+                    raise
                 return
 
     def _next_task(self) -> int | None:
