@@ -6,7 +6,6 @@ A module does not import them; it is asked for them when it has no such name (`i
 from __future__ import annotations
 
 from collections.abc import Callable
-from sys import modules
 from typing import Any
 
 from .table import Answer, At, NoClass, Refuses, Says, Value, each
@@ -30,8 +29,8 @@ BESIDE: dict[str, dict[str, Answer]] = {
     "_tensor": _taken("_rebuild_from_type_v2"),
     "amp": {"OptState": At("compat.taken:OptState"), "_cast": At("compat.taken:cast_floats")},
     "autograd": {
-        "torch": Value(modules[__name__.partition(".")[0]]), "_profiler_enabled": Says(False), "kineto_available": At("profiler:kineto_available"),
-        "_disable_profiler": Says(None), "DeviceType": At("compat.taken:DeviceType"),
+        "_profiler_enabled": Says(False), "_is_checkpoint_valid": Says(True), "_disable_profiler": Says(None),
+        "kineto_available": At("profiler:kineto_available"), "DeviceType": At("compat.taken:DeviceType"),
         "profiler_legacy": At("compat.taken:profiler_legacy"),
     },
     "distributed": {
@@ -49,8 +48,10 @@ BESIDE: dict[str, dict[str, Answer]] = {
     "autograd.function": _taken("_nested_map"),
     "autograd.gradcheck": _taken("get_numerical_jacobian"),
     "nn.functional": {
-        "_Reduction": At("nn._reduction"), **_taken("grouped_mm"), **each(_lacks("products of quantized tensors"), "scaled_mm scaled_grouped_mm"),
+        "_Reduction": At("nn._reduction"), **_taken("grouped_mm _canonical_mask _none_or_dtype"),
+        **each(_lacks("products of quantized tensors"), "scaled_mm scaled_grouped_mm"),
     },
+    "nn.modules.conv": {"_ConvTransposeNd": At("nn.modules.conv:_ConvTransposed")},
     "nn.modules.module": {"_EXTRA_STATE_KEY_SUFFIX": Value("_extra_state")},
     "nn.modules.dropout": {"_DropoutNd": At("nn.modules.dropout:_Dropout")},
     "nn.utils": _taken("convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format"),

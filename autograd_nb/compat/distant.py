@@ -141,7 +141,8 @@ DISTANT: dict[str, Absent] = {
     "distributed.elastic.multiprocessing.errors": _module("PyTorch's launcher.", {"ChildFailedError": NoClass(_LAUNCH), "record": _ITSELF}),
     "cuda.profiler": _module("NVIDIA's profiler, which is not there.", each(Says(None), "start stop")),
     "cuda.sparse": _module("Sparse tensors of GPUs, which are not there.", _NO_SPARSE),
-    "_dynamo.utils": _module("What PyTorch's compiler tells.", {"is_compile_supported": Says(True), "counters": Value({})}),
+    "_dynamo.utils": _module("What PyTorch's compiler tells.", {
+        "is_compile_supported": Says(True), "counters": Value({}), "disable_cache_limit": Sets()}),
     **{f"onnx.symbolic_opset{n}": _module("How ops become ONNX's: the older way, which is not here.", {}) for n in (9, 11, 12)},
     "onnx.symbolic_helper": _module("How ops become ONNX's: the older way, which is not here.", {
         "parse_args": At("compat.taken:undecorated"), "_set_opset_version": Says(None)}),

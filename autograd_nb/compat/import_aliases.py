@@ -132,6 +132,8 @@ def ask_too(module: ModuleType) -> None:
                 return own(name)
             except AttributeError:
                 pass
+        if name == "torch":  # as PyTorch's modules import it: old programs make one-hot vectors by torch.sparse.torch.eye
+            return sys.modules[PACKAGE]
         if not name.startswith("__"):  # (such the import system asks for)
             from .absent import NOT_THERE, besides
 

@@ -193,6 +193,7 @@ ADDED: dict[str, dict[str, Answer]] = {
         **each(_NO, "_jit_set_texpr_fuser_enabled _jit_set_nvfuser_enabled _jit_can_fuse_on_cpu _jit_can_fuse_on_gpu"),
     },
     "cuda": {
+        "_initialized": Value(False), "_sleep": _NONE,
         "get_arch_list": Says([]), "default_generators": Value(()), "memory_stats": Says({}), "is_bf16_supported": _NO, "_is_in_bad_fork": _NO,
         "CUDAGraph": NoClass(Refuses(RuntimeError, "this library computes on the CPU only")), **each(Sets(), "device stream graph device_of StreamContext"),
         "memory_stats_as_nested_dict": Says({}), "set_rng_state_all": _NONE, "reset_max_memory_allocated": _NONE,

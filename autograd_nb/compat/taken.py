@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
+import math
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 
 from .. import dtypes
 from ..autograd.pytree import TreeSpec, is_namedtuple_class, tree_map
+from ..errors import warn_user
 from ..graph.modes import set_grad_enabled
 from ..nn.utils.functional_call import _replaced
 from ..ops.core.registry import OPS
@@ -471,3 +473,26 @@ def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
 def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
     """Do the same for `Conv3d` and `ConvTranspose3d`."""
     return _convolutions(module, 5, memory_format)
+
+
+def _none_or_dtype(input: Tensor | None) -> dtypes.dtype | None:
+    """Return the dtype of a tensor, or None for None; RuntimeError for all else."""
+    if input is None or isinstance(input, Tensor):
+        return None if input is None else input.dtype
+    raise RuntimeError(f"input to _none_or_dtype() must be None or torch.Tensor, not {type(input).__name__}")
+
+
+def _canonical_mask(
+    mask: Tensor | None, mask_name: str, other_type: dtypes.dtype | None, other_name: str, target_type: dtypes.dtype, check_other: bool = True
+) -> Tensor | None:  # fmt: skip
+    """Return a mask of attention as what is added to the scores: -inf where a mask of bools is True, and a mask of floats as it is.
+
+    AssertionError for other masks; a warning where ``check_other`` and the mask has not ``other_type``, the dtype of another mask.
+    """
+    if mask is None:
+        return None
+    if mask.dtype.name != "bool" and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported, not {mask.dtype}")
+    if check_other and other_type is not None and mask.dtype is not other_type:
+        warn_user(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", UserWarning)
+    return mask if mask.is_floating_point() else OPS["zeros_like"].call(mask, dtype=target_type).masked_fill_(mask, -math.inf)

@@ -13,8 +13,6 @@ globals().update(_functions("nn.functional"))
 def __getattr__(name: str) -> Any:
     if name == "grad":
         return import_module(f"{__package__}.grad")
-    if name == "torch":
-        return import_module(__package__.partition(".")[0])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
 
 

@@ -7,7 +7,6 @@ matrices are not here. Source: https://docs.pytorch.org/docs/stable/sparse.html
 from __future__ import annotations
 
 import contextlib as _contextlib
-import sys as _sys
 from typing import Any as _Any
 
 from ..autograd.legacy import TYPES as _TYPES
@@ -51,8 +50,6 @@ from .products import (
 )
 from .tensor import HANDLERS as _HANDLERS
 from .tensor import SparseTensor as SparseTensor
-
-torch: _Any = _sys.modules[__package__.partition(".")[0]]  # old programs make one-hot vectors by torch.sparse.torch.eye(n)
 
 
 def sum(input: _Any, dim: _Any = None, dtype: _Any = None) -> _Any:  # noqa: A001

@@ -34,6 +34,14 @@ the first two to six steps agree to 10⁻⁴ (most to 10⁻⁶). `python -m test
 - lucidrains: 29 models of vit-pytorch, 20 kinds of decoders of x-transformers with generation, denoising-diffusion-pytorch in one and two dims with samples
 - labmlai/annotated_deep_learning_paper_implementations: 24 layers and models (attention free, Switch, normalizations, recurrent highway, HyperLSTM, capsules,
   ResNet, ConvMixer, graph attention, LoRA, PonderNet, DQN) and 7 optimizers
+- Models of these, with a step of training around them, eager and by `torch.compile`, losses and gradients compared: rixwew/pytorch-fm (17),
+  thuml/Time-Series-Library (Autoformer, DLinear, FEDformer, FiLM, FreTS, LightTS, SCINet, SegRNN, TSMixer, TiDE, TimeFilter, TimeMixer, TimesNet),
+  AntixK/PyTorch-VAE (17), EugenHotaj/pytorch-generative (9), kuangliu/pytorch-cifar, rasbt/LLMs-from-scratch (GPT, Llama 3, Qwen 3), locuslab/TCN (6),
+  ikostrikov/pytorch-flows (6), karpathy/pytorch-normalizing-flows (7), vsitzmann/siren (4), adambielski/siamese-triplet (6)
+- and of: dragen1860/MAML-Pytorch, gabrielhuang/reptile-pytorch, tanelp/tiny-diffusion, cloneofsimo/minDiffusion, tkipf/pygcn, Diego999/pyGAT,
+  zfjsail/gae-pytorch, greydanus/hamiltonian-nn, higgsfield/Capsule-Network-Tutorial, jayroxis/PINNs, yenchenlin/nerf-pytorch, HobbitLong/SupContrast,
+  davda54/sam, g1910/HyperNetworks, johnma2006/mamba-minimal, karpathy/llama2.c, codertimo/BERT-pytorch, hyunwoongko/transformer, Blealtan/efficient-kan,
+  jadore801120/attention-is-all-you-need-pytorch, ndrplz/ConvLSTM_pytorch, milesial/Pytorch-UNet, state-spaces/s4 (S4D), openai/spinningup
 """
 
 

@@ -406,7 +406,7 @@ def test_where_a_warning_of_a_replaced_step_sends_to():
     same(program)
 
 
-@pytest.mark.parametrize("space", ["sparse", "nn.functional"])
+@pytest.mark.parametrize("space", ["sparse", "nn.functional", "autograd", "nn.modules.module", "distributions.transforms"])
 def test_the_library_is_reached_through_its_namespaces(space):
     """As one-hot vectors were made: `torch.sparse.torch.eye`."""
 

@@ -152,3 +152,30 @@ def test_the_table_of_hyperparameters_is_read_back(tmp_path):
 
 def _drawable() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_hyperparameters_are_summaries_that_a_file_takes(tmp_path):
+    """As PyTorch Lightning's logger writes them."""
+    pytest.importorskip("tensorboard", reason="needs the package tensorboard (the extra tensorboard)")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    from autograd_nb.utils.tensorboard import SummaryWriter
+    from autograd_nb.utils.tensorboard.summary import hparams
+
+    with SummaryWriter(tmp_path) as writer:
+        file = writer._get_file_writer()
+        for summary in hparams({"lr": torch.tensor(0.5), "kind": "adam"}, {"loss": 1.0}):
+            file.add_summary(summary, 2)
+        assert file.get_logdir() == writer.get_logdir() == str(tmp_path)
+    read = EventAccumulator(str(tmp_path)).Reload()
+    assert sorted(read.PluginTagToContent("hparams")) == [f"_hparams_/{name}" for name in ("experiment", "session_end_info", "session_start_info")]
+    with pytest.raises(TypeError, match="should be dictionary"):
+        hparams([], {})
+
+
+def test_what_packages_ask_of_cuda_and_of_the_past():
+    """Reversible layers ask whether CUDA was begun before they keep its random state."""
+    assert torch.cuda._initialized is False
+    assert torch.has_cuda is False
+    assert issubclass(torch.nn.ConvTranspose2d, torch.nn.modules.conv._ConvTransposeNd)

@@ -37,6 +37,43 @@ def _array(value: Any) -> Any:
     return value.detach().numpy() if isinstance(value, Tensor) else np.asarray(value)
 
 
+def hyperparameters(values: dict[str, Any], metrics: dict[str, Any], domains: dict[str, list[Any]] | None) -> dict[str, Any]:
+    """Return tag -> what TensorBoard's table of hyperparameters reads under it. TypeError for arguments that are no dicts."""
+    if not isinstance(values, dict) or not isinstance(metrics, dict):
+        raise TypeError("hparam_dict and metric_dict should be dictionary.")
+    return summaries({k: _plain(v) for k, v in values.items()}, list(metrics), domains or {})
+
+
+class FileWriter:
+    """Writes events and summaries, which others made, to the file of a `SummaryWriter`."""
+
+    def __init__(self, log_dir: Any, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = ""):
+        self.event_writer = EventFileWriter(str(log_dir), max_queue, flush_secs, filename_suffix)
+
+    def get_logdir(self) -> str:
+        """Return the folder of the file."""
+        return self.event_writer.get_logdir()
+
+    def add_event(self, event: Any, step: Any = None, walltime: float | None = None) -> None:
+        """Write an event, as of a step and a time (now)."""
+        event.wall_time = walltime or event.wall_time or time.time()
+        if step is not None:
+            event.step = int(_number(step))
+        self.event_writer.add_event(event)
+
+    def add_summary(self, summary: Any, global_step: Any = None, walltime: float | None = None) -> None:
+        """Write a summary, as of a step and a time (now)."""
+        self.add_event(event_pb2.Event(summary=summary), global_step, walltime)
+
+    def flush(self) -> None:
+        """Write the events that wait into the file."""
+        self.event_writer.flush()
+
+    def close(self) -> None:
+        """Write the events that wait, and close the file."""
+        self.event_writer.close()
+
+
 class SummaryWriter:
     """Writes scalars, histograms, images, text, graphs and hyperparameters to event files in ``log_dir`` (runs/<time>_<host>)."""
 
@@ -55,16 +92,18 @@ class SummaryWriter:
 
     def _writer(self, folder: str) -> Any:
         if folder not in self._writers:
-            self._writers[folder] = EventFileWriter(
-                str(Path(self.log_dir) / folder) if folder else self.log_dir, *self._options
-            )
+            self._writers[folder] = FileWriter(Path(self.log_dir) / folder if folder else self.log_dir, *self._options)
         return self._writers[folder]
 
+    def _get_file_writer(self) -> FileWriter:
+        return self._writer("")
+
+    def get_logdir(self) -> str:
+        """Return the folder of the files."""
+        return self.log_dir
+
     def _add(self, value: Any, step: int | None, walltime: float | None, folder: str = "") -> None:
-        event = event_pb2.Event(summary=summary_pb2.Summary(value=[value]), wall_time=walltime or time.time())
-        if step is not None:
-            event.step = int(_number(step))
-        self._writer(folder).add_event(event)
+        self._writer(folder).add_summary(summary_pb2.Summary(value=[value]), step, walltime)
 
     def add_scalar(
         self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None, new_style: bool = False,
@@ -166,11 +205,8 @@ class SummaryWriter:
 
         Errors: TypeError for arguments that are no dicts; ValueError for hyperparameters that are no number, str, bool or one of their domain.
         """
-        if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
-            raise TypeError("hparam_dict and metric_dict should be dictionary.")
-        domains = hparam_domain_discrete or {}
         folder = run_name or str(time.time())
-        for tag, told in summaries({k: _plain(v) for k, v in hparam_dict.items()}, list(metric_dict), domains).items():
+        for tag, told in hyperparameters(hparam_dict, metric_dict, hparam_domain_discrete).items():
             self._add(summary_pb2.Summary.Value(tag=tag, metadata=told), None, None, folder)
         for tag, value in metric_dict.items():
             self._add(summary_pb2.Summary.Value(tag=tag, simple_value=_number(value)), global_step, None, folder)
