@@ -293,3 +293,11 @@ def test_targets_that_weigh_nothing(smoothing, reduction, recorded):
             seen.append([y.detach().numpy(), g.detach().numpy()])
         for a, b in zip(*seen, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14, err_msg=f"{weight} {target}")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("library", (ours, torch))
+def test_margin_losses_without_classes_say_so_before_they_look_at_the_target(library):
+    for name, shape, of_target in itertools.product(("multi_margin_loss", "multilabel_margin_loss"), ((0,), (3, 0), (2, 3, 0)), ((2,), (3, 0), (0,))):
+        with pytest.raises(RuntimeError, match="Expected non-empty vector or matrix with optional 0-dim batch size, but got: "):
+            getattr(library.nn.functional, name)(library.zeros(shape), library.zeros(of_target, dtype=library.int64))

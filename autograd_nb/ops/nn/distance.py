@@ -215,6 +215,11 @@ def _one_hot(at: Tensor, classes: int, x: Tensor) -> Tensor:
         return put_along(new_full(at.shape, 1, x.dtype), at, (at.shape[0], classes), 1)
 
 
+def _need_classes(x: Tensor) -> None:
+    if x.ndim not in (1, 2) or x.shape[-1] == 0:
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
+
+
 @functional()
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Return Σ over the other classes of max(0, margin − x_target + x)ᵖ / C, p 1 or 2.
@@ -234,8 +239,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None and weight.ndim != 1:
         raise ValueError(f"weight must be one-dimensional (weight has shape {list(weight.shape)})")
     x = x.reshape(1) if x.ndim == 0 else x
-    if x.ndim > 2 or (x.ndim == 2 and x.shape[1] == 0):
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
+    _need_classes(x)
     weight = constant("multi_margin_loss", "weight", weight)
     if x.dtype.category < 2 or x.dtype.is_half:
         raise NotImplementedError(f"\"multi_margin_loss_cpu_kernel\" not implemented for '{scalar_type(x.dtype)}'")
@@ -278,10 +282,9 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         raise RuntimeError(f"expected scalar type Long but found {t.dtype} (target of multilabel_margin_loss)")
     if x.ndim <= 1 and x._layout.size == 1 and t.ndim <= 1 and t._layout.size == 1:
         x, t = x.reshape(1), t.reshape(1)
-    if x.shape != t.shape or x.ndim not in (1, 2):
+    _need_classes(x)
+    if x.shape != t.shape:
         raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: {list(x.shape)}")
-    if x.shape[-1] == 0:
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
     alone = x.ndim == 1
     rows, marks = (x.unsqueeze(0), t.unsqueeze(0)) if alone else (x, t)
     classes = rows.shape[1]
