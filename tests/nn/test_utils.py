@@ -75,6 +75,12 @@ def test_parametrisations_that_are_refused():
         parametrize.register_parametrization(nn.Linear(2, 2), "gamma", Exp())
     with pytest.raises(ValueError, match="may not change the shape"):
         parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.Flatten(0))
+    for what, inverse in (("dtype", torch.Tensor.double), ("shape", torch.Tensor.flatten)):
+        m, back = nn.Linear(2, 2), Exp()
+        parametrize.register_parametrization(m, "weight", Symmetric())
+        back.right_inverse = inverse
+        with pytest.raises(ValueError, match=f"right_inverse must have the same {what}"):
+            parametrize.register_parametrization(m, "weight", back)
     with pytest.raises(ValueError, match="does not have a parametrization on"):
         parametrize.remove_parametrizations(nn.Linear(2, 2), "weight")
 

@@ -59,6 +59,10 @@ def _keep(module: Module, name: str, x: Any) -> None:
         module.register_buffer(name, x)
 
 
+_CHANGES = "Registering a parametrization may not change the {} of the tensor"
+_RETURNS = "The tensor returned by parametrization.right_inverse must have the same {} as the tensor that is parametrized"
+
+
 def _same_kind(before: Tensor, after: Any, what: str, how: str) -> None:
     """Raise ValueError unless ``after`` is a tensor of the dtype and shape of ``before``."""
     if not isinstance(after, Tensor):
@@ -67,8 +71,8 @@ def _same_kind(before: Tensor, after: Any, what: str, how: str) -> None:
         a, b = getattr(before, attribute), getattr(after, attribute)
         if a != b:
             raise ValueError(
-                f"{how} may not change the {attribute} of the tensor, unless the `unsafe` flag is enabled.\nunparametrized "
-                f"{attribute}: {a}\nparametrized {attribute}: {b}"
+                f"{how.format(attribute)}, unless the `unsafe` flag is enabled.\n"
+                f"unparametrized {attribute}: {a}\nparametrized {attribute}: {b}"
             )
 
 
@@ -117,7 +121,7 @@ class ParametrizationList(ModuleList):
                     t = Parameter(t, original.requires_grad)
                 _keep(self, f"original{i}", t.requires_grad_(original.requires_grad))
         if not unsafe:
-            _same_kind(like, self(), "A parametrization", "Registering a parametrization")
+            _same_kind(like, self(), "A parametrization", _CHANGES)
 
     def _originals(self) -> list[Tensor]:
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
@@ -211,14 +215,14 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         if not unsafe:
             before = getattr(module, tensor_name)
             after = parametrization(before)
-            _same_kind(before, after, "A parametrization", "Registering a parametrization")
+            _same_kind(before, after, "A parametrization", _CHANGES)
             if hasattr(parametrization, "right_inverse"):
                 try:
                     back = parametrization.right_inverse(after)
                 except NotImplementedError:
                     pass
                 else:
-                    _same_kind(before, back, "parametrization.right_inverse", "parametrization.right_inverse")
+                    _same_kind(before, back, "parametrization.right_inverse", _RETURNS)
         several = module.parametrizations[tensor_name]
         several.append(parametrization)
         several.unsafe |= unsafe
