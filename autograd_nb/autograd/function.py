@@ -22,6 +22,7 @@ from ..ops.core.recording import refuse_inference, tensor_type
 from ..ops.creation.create import new_full
 from ..overriding import overridable
 from ..tensor import Tensor, edge, make
+from .subclasses import machinery
 
 
 class FunctionNode(Node):
@@ -373,6 +374,15 @@ def _has_gradient(node: FunctionNode, out: Tensor) -> bool:
     return out.dtype.category >= 2 and not any(out is t for t in node._constant)
 
 
+@users
+def _view_of_itself(t: Tensor) -> Tensor:
+    """Return what stands for an input that forward returned as it is; a subclass's `__torch_function__` is asked for it."""
+    if not hasattr(type(t), "of_program"):
+        return share_view(t, make(t._data, t._layout, t._version_))
+    with no_grad():
+        return machinery().called(Tensor.view_as, (t, t), {})  # type: ignore[no-any-return]
+
+
 def _unrecorded(node: FunctionNode, out: Any, args: tuple[Any, ...]) -> Any:
     """Return an output without a gradient as its caller gets it: inputs that were returned stay as they are."""
     if not isinstance(out, Tensor):
@@ -386,7 +396,7 @@ def _unrecorded(node: FunctionNode, out: Any, args: tuple[Any, ...]) -> Any:
         if out._view is None:
             out._edge, out._rg = None, False
     elif given and not changed:
-        out = share_view(out, make(out._data, out._layout, out._version_))
+        out = _view_of_itself(out)
     return out if changed else _mark_view(out, "function")
 
 
@@ -408,7 +418,7 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind:
         return out
     o = out
     if any(out is a for a in args):  # an input returned as it is: the output is a view of it
-        o = share_view(out, make(out._data, out._layout, out._version_))
+        o = _view_of_itself(out)
     elif out._rg or out._edge is not None:
         o = out.detach()
     o._edge, o._rg = Output(node, k), True

@@ -132,7 +132,8 @@ class Packed(Sequence[Any]):
                 f"unpack_hook returned a tensor of shape {list(t.shape)} and dtype {t.dtype} for one that was packed with shape "
                 f"{list(item.layout.shape)} and dtype {item.layout.dtype}"
             )
-        return item.restored(_as_laid_out(t.detach(), item.layout))
+        found = _as_laid_out(t.detach(), item.layout)
+        return item.restored(found._data, found._version_)
 
 
 class _Item:
@@ -144,19 +145,19 @@ class _Item:
         self.packed, self.layout, self.restored, self.unpack = packed, layout, restored, unpack
 
 
-def _as_laid_out(t: Tensor, layout: Layout) -> Any:
-    """Return the memory of ``t`` as a kernel that was planned for ``layout`` reads it."""
+def _as_laid_out(t: Tensor, layout: Layout) -> Tensor:
+    """Return ``t`` in memory as a kernel that was planned for ``layout`` reads it."""
     if t._layout is layout:
-        return t._data
+        return t
     if layout.contiguous:
-        return t.contiguous()._data
+        return t.contiguous()
     room = make(pointwise.launch.empty(layout.extent, layout.dtype.carrier), layout, [0, 0])
     if is_expanded(layout):  # what repeats in memory is written once
         once = tuple([slice(0, 1) if not s else slice(None) for s in layout.strides])
         room.detach()[once].copy_(t[once])
     else:
         room.copy_(t)
-    return room._data
+    return room
 
 
 def arrays_of(node: Any) -> list[tuple[Any, Layout] | None]:
@@ -172,12 +173,12 @@ def arrays_of(node: Any) -> list[tuple[Any, Layout] | None]:
 
 def _restorer(node: Any, item: Any) -> Callable[..., Any]:
     if hasattr(node, "spec"):
-        return lambda data: data
+        return lambda data, version: data
     if isinstance(node, function.FunctionNode):
-        _, layout, version, target, leaf = item
-        return lambda data: (data, layout, version, target if leaf is None else leaf, None)
+        _, layout, _, target, leaf = item
+        return lambda data, version: (data, layout, version, target if leaf is None else leaf, None)
     p, _, layout, e = item
-    return lambda data: (p, data, layout, e)
+    return lambda data, version: (p, data, layout, e)
 
 
 def replace_saved(node: Any, packed: Callable[[Tensor], Any], unpack: Callable[..., Any]) -> None:

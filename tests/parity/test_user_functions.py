@@ -153,3 +153,44 @@ def test_tangents_by_a_jvp_have_derivatives():
         "gradient of a tangent": "r = t.func.grad(lambda z: t.func.jvp(lambda w: Product.apply(w, w.sin())[1].sum(), (z,), (v,))[1])(x.detach())",
         "written": "with f.dual_level():\n    d = f.make_dual(x.detach(), v.clone()) * 1; r = [p.clone() for p in f.unpack_dual(Double.apply(d))]",
     }, JVP)  # fmt: skip
+
+
+SUBCLASSES = """
+class Plain(t.Tensor): pass
+class Wrapped(t.Tensor):
+    def __init__(self, data):
+        super().__init__()
+        self._data = data
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        out = func(*[a._data if isinstance(a, cls) else a for a in args], **(kwargs or {}))
+        return cls(out) if isinstance(out, t.Tensor) else out
+"""
+INPUTS = ("Plain(t.ones(2, 3))", "t.ones(2, 3).as_subclass(Plain).requires_grad_()", "t.ones(2, requires_grad=True).clone().as_subclass(Plain)",
+          "Wrapped(t.ones(2))", "nn.Parameter(t.ones(2))", "nn.Parameter(t.ones(2), requires_grad=False)")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_an_input_of_a_subclass_that_is_returned_as_it_is_stays_of_its_class():
+    ways = {"itself": "x", "a view": "x.view_as(x)", "another": "x * 2", "without derivative": "(ctx.mark_non_differentiable(x), x)[1]"}
+    check({
+        f"{way}, {x}": f"y = function(lambda ctx, x: {returned}).apply({x}); r = type(y).__name__, y.requires_grad"
+        for way, returned in ways.items() for x in INPUTS
+    }, BEFORE + SUBCLASSES)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_what_a_hook_unpacks_counts_its_own_changes_in_place():
+    pack = "x, other = leaf(2), t.ones(2)\nwith t.autograd.graph.saved_tensors_hooks(lambda v: {}, lambda v: {}):\n    y = function(keep, change).apply(x)\n"
+    keep = """
+def keep(ctx, x): ctx.save_for_backward(x); return x.sin()
+def change(ctx, g):
+    (v,) = ctx.saved_tensors
+    L.append(v._version); v.add_(1); L.append(v._version)
+    return g * v
+"""
+    hooks = {"another tensor": ("other", "v"), "a copy": ("v.clone().detach()", "v"), "a copy at unpacking": ("v.detach()", "v.clone()")}
+    check({
+        name: f"{pack.format(*of)}y.sum().backward(); r = L, x._version, other._version, other, x.grad"
+        for name, of in hooks.items()
+    }, BEFORE + keep)  # fmt: skip
