@@ -55,7 +55,7 @@ BESIDE: dict[str, dict[str, Answer]] = {
     "nn.modules.module": {"_EXTRA_STATE_KEY_SUFFIX": Value("_extra_state")},
     "nn.modules.dropout": {"_DropoutNd": At("nn.modules.dropout:_Dropout")},
     "nn.utils": _taken("convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format"),
-    "nn.utils.stateless": _taken("_reparametrize_module"),
+    "nn.utils.stateless": {**_taken("_reparametrize_module"), "_functional_call": At("nn.utils.functional_call:functional_call")},
     "optim.optimizer": {
         **_taken("_default_to_fused_or_foreach _use_grad_for_differentiable _view_as_real _to_scalar"),
         **each(Says([]), "_get_capturable_supported_devices"), "_get_value": At("compat.taken:number"), "_stack_if_compiling": At("compat.taken:stack"),

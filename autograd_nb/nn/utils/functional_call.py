@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/func.api.html#utilities-for-working
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from ...ops.core.registry import OPS
 from ...tensor import Tensor
 from ..modules.module import Module
+from ..parameter import Parameter
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
@@ -30,21 +32,21 @@ def functional_call(
         >>> torch.func.functional_call(m, {"weight": torch.tensor([[1., 2.]])}, torch.ones(2))
         tensor([3.])
 
-    Names of other attributes, and of none yet, stand for attributes during the call. Errors: ValueError for a name given twice, RuntimeError
+    Names of other attributes, and of none yet, stand for attributes during the call. What the module puts in the place of a tensor during the
+    call (``self.count = self.count + 1``) is in the dict afterwards, where one dict was given. Errors: ValueError for a name given twice, RuntimeError
     in strict mode for missing or unexpected names, TypeError for what is no tensor.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html
     """
     if isinstance(parameter_and_buffer_dicts, dict):
-        tensors = dict(parameter_and_buffer_dicts)
+        tensors = parameter_and_buffer_dicts
     elif isinstance(parameter_and_buffer_dicts, Sequence):
         if not all(isinstance(d, dict) for d in parameter_and_buffer_dicts):
             raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
-        tensors = {}
-        for d in parameter_and_buffer_dicts:
-            for name, t in d.items():
-                if name in tensors:
-                    raise ValueError(f"{name} appears in multiple dictionaries; behavior of functional call is ambiguous")
-                tensors[name] = t
+        times = Counter(name for d in parameter_and_buffer_dicts for name in d)
+        repeated = [name for name, count in times.items() if count > 1]
+        if repeated:
+            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+        tensors = {name: t for d in parameter_and_buffer_dicts for name, t in d.items()}
     else:
         raise ValueError(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
@@ -58,11 +60,13 @@ def functional_call(
 _GONE = object()
 
 
-def _table(module: Module, name: str) -> tuple[dict[str, Any], str]:
-    """Return the dict in which a name of a module has its tensor, and the name there: that of its attributes where it is none yet."""
+def _table(module: Module, name: str, t: Any) -> tuple[dict[str, Any], str]:
+    """Return the dict in which ``t`` stands for a name of a module, and the name there: as if it was assigned where the name is none yet."""
     path, _, last = name.rpartition(".")
     if not last:
         raise KeyError('tensor name can\'t be empty string ""')
+    if t is not None and not isinstance(t, Tensor):
+        raise TypeError(f"{t} is not an instance of torch.Tensor (functional_call got it for {name!r})")
     owner = module.get_submodule(path)
     for table in (owner._parameters, owner._buffers):
         if last in table:
@@ -70,13 +74,16 @@ def _table(module: Module, name: str) -> tuple[dict[str, Any], str]:
     there = getattr(owner, last, None)
     if there is not None and not isinstance(there, Tensor):
         raise TypeError(f"attribute `{last}`: {there} is not an instance of torch.Tensor (functional_call got {name!r})")
-    return owner.__dict__, last
+    return owner._parameters if isinstance(t, Parameter) else owner.__dict__, last  # type: ignore[return-value]
 
 
 @contextmanager
 def _replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Any:
-    known: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=False))
-    known.update(module.named_buffers(remove_duplicate=False))
+    """Context in which the tensors stand in the module, ``tensors`` being told at the end what stands there by then."""
+    known: dict[str, Tensor] = {}
+    if tie_weights or strict:
+        known.update(module.named_parameters(remove_duplicate=False))
+        known.update(module.named_buffers(remove_duplicate=False))
     shared: dict[int, list[str]] = {}
     for name, t in known.items():
         shared.setdefault(id(t), []).append(name)
@@ -102,16 +109,19 @@ def _replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict
     saved = []
     try:
         for name, t in wanted.items():
-            table, last = _table(module, name)
-            saved.append((table, last, table.get(last, _GONE)))
+            table, last = _table(module, name, t)
+            saved.append((name, table, last, table.get(last, _GONE)))
             table[last] = t
         yield
     finally:
-        for table, last, t in reversed(saved):
-            if t is _GONE:
+        for name, table, last, before in reversed(saved):
+            now = table.get(last, _GONE)
+            if now is not _GONE and now is not wanted[name] and name in tensors:
+                tensors[name] = now
+            if before is _GONE:
                 table.pop(last, None)
             else:
-                table[last] = t
+                table[last] = before
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
