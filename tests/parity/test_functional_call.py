@@ -39,7 +39,10 @@ VALUES = {
     "several": '[{"layer.weight": w}, {"count": c}]',
     "several with one name": '[{"layer.weight": w}, {"layer.weight": w}]',
 }
-AFTER = "\nm_after = m.count.item(), m.layer.weight.item(), m.word, sorted(m.layer.__dict__.keys() & {'extra', 'weight'}), sorted(n for n, _ in m.named_parameters())"
+AFTER = (
+    "\nm_after = m.count.item(), m.layer.weight.item(), m.word, sorted(m.layer.__dict__.keys() & {'extra', 'weight'}), "
+    "sorted(n for n, _ in m.named_parameters())"
+)
 
 
 @pytest.mark.parity
