@@ -79,7 +79,7 @@ def _table(module: Module, name: str, t: Any) -> tuple[dict[str, Any], str]:
 
 @contextmanager
 def _replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Any:
-    """Context in which the tensors stand in the module, ``tensors`` being told at the end what stands there by then."""
+    """Put the tensors into the module until the context ends, and what stands there by then into ``tensors``."""
     known: dict[str, Tensor] = {}
     if tie_weights or strict:
         known.update(module.named_parameters(remove_duplicate=False))
