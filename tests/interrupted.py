@@ -2,8 +2,8 @@
 
 ``python -m tests.interrupted [word…] [--most 60]`` runs each scenario (with one of the words in its name) again and again, and lets a
 signal, whose handler raises, come at the first, second, … instruction of the library's at which Python asks for signals. Then calls run
-out of stack, one after the other. It prints what was wrong, and how many interruptions there were. Compiled scenarios want kernels:
-NUMBA_DISABLE_JIT leaves them out.
+out of stack, one after the other, and requests for memory fail. It prints what was wrong, and how many interruptions there were. Compiled
+scenarios want kernels: NUMBA_DISABLE_JIT leaves them out.
 """
 
 from __future__ import annotations
@@ -534,6 +534,43 @@ def shallow(name: str) -> tuple[int, list[str]]:
     return count, wrong
 
 
+_ROOM = {"_empty", "_allocate", "empty", "empty_like", "zeros", "_zeros", "full"}  #: names of what asks for memory
+
+
+@functools.cache
+def _wants_room(code: Any) -> frozenset[int]:
+    return frozenset(i.offset for i in dis.get_instructions(code) if i.opname.startswith("LOAD_") and i.argval in _ROOM)
+
+
+def starved(name: str, most: int) -> tuple[int, list[str]]:
+    """As `walk`, where there is no memory: each time that some is asked for is once the one that fails."""
+    make, wrong = SCENARIOS[name], []
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        file = frame.f_code.co_filename
+        wanted = _wants_room(frame.f_code) if file.startswith(PACKAGE) and not file.startswith(KERNELS) else ()
+        frame.f_trace_opcodes, frame.f_trace_lines = bool(wanted), False
+        if event == "opcode" and frame.f_lasti in wanted and next(left, 0) == 1:
+            raise MemoryError("no room")
+        return trace if wanted else None
+
+    for k in range(1, most + 1):
+        left, (step, verify) = iter(range(k, 0, -1)), make()
+        try:
+            sys.settrace(trace)
+            step()
+            return k - 1, wrong
+        except (MemoryError, RuntimeError) as error:
+            if "no room" not in str(error):  # (a file that cannot be read tells why)
+                raise
+        finally:
+            sys.settrace(None)
+        found = standing()
+        state.grad, state.inference, state.blocks = True, False, ()
+        wrong += [f"{name}, without memory at request {k}: {text}" for text in (*found, *verify(True))]
+    return most, wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.interrupted", description=__doc__)
     parser.add_argument("words", nargs="*", help="of the names of scenarios")
@@ -546,8 +583,9 @@ def main() -> int:
     for name in names:
         count, wrong = walk(name, options.most)
         more, deeper = shallow(name)
-        wrong += deeper
-        total += count + more
+        hungry, missed = starved(name, options.most)
+        wrong += deeper + missed
+        total += count + more + hungry
         failed = failed or bool(wrong)
         for text in wrong:
             print(text)
