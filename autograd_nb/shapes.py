@@ -105,23 +105,30 @@ class Layout:
 
     __slots__ = ("__weakref__", "_dense", "contiguous", "dtype", "extent", "ndim", "shape", "size", "sizes", "strides", "usual")
 
-    def __init__(self, shape: Size, strides: tuple[int, ...], d: DType):
-        self.shape, self.strides, self.dtype = shape, strides, d
-        self.ndim, self.sizes = len(shape), tuple(shape)
-        size, step, extent, contiguous, usual = 1, 1, 1, True, True
-        for n, s in zip(self.sizes[::-1], strides[::-1]):  # noqa: B905  (strict costs time; a layout is made for each new shape)
-            if s != step:
-                usual = False
-                if n != 1:
-                    contiguous = False
+    def __init__(self, shape: Size, strides: tuple[int, ...] | None, d: DType):
+        self.sizes = sizes = tuple(shape)
+        self.shape, self.dtype, self.ndim = shape, d, len(sizes)
+        self.size = size = math.prod(sizes)
+        steps = contiguous_strides(sizes)
+        self.usual = usual = strides is None or strides == steps
+        self.strides = steps if strides is None else strides
+        if usual:
+            self.contiguous, self.extent = True, size
+        else:
+            self._walk()
+        self._dense: Layout | None = None
+
+    def _walk(self) -> None:
+        """Set ``contiguous`` and ``extent`` of strides that are not those of C order."""
+        step, extent, contiguous = 1, 1, True
+        for n, s in zip(self.sizes[::-1], self.strides[::-1]):  # noqa: B905  (strict costs time; a layout is made for each new shape)
             if n != 1:
-                size *= n
+                if s != step:
+                    contiguous = False
                 step *= n or 1
                 extent += (n - 1) * s
-        self.size, self.usual = size, usual
-        self.contiguous = contiguous or not size
-        self.extent = size if self.contiguous else extent
-        self._dense: Layout | None = None
+        self.contiguous = contiguous or not self.size
+        self.extent = self.size if self.contiguous else extent
 
     @property
     def dense(self) -> Layout:
@@ -148,6 +155,7 @@ class _Interned(ref):
 
 
 _layouts: dict[tuple[Any, ...], _Interned] = {}
+_are_ints = frozenset((int,)).issuperset
 _recent: deque[Layout] = deque(maxlen=1000)  #: keeps those alive that only a passing tensor uses, call after call
 
 
@@ -164,16 +172,13 @@ def layout_of(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> 
 
 def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -> Layout:
     """Return the layout that no tensor and no plan uses yet; the contiguous one is found with its strides and without."""
-    for n in (*shape, *(strides or ())):
-        if n.__class__ is not int:
-            shape, strides = _ints(shape), None if strides is None else _ints(strides)
-            break
-    steps = contiguous_strides(shape) if strides is None else strides
-    if len(steps) != len(shape):  # would be found for the shape alone ever after
-        lengths = f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})"
-        raise RuntimeError(f"{lengths} (size={list(shape)}, stride={list(steps)})")
-    made = Layout(Size(shape), steps, d)
-    key = (shape, steps, d)
+    if not _are_ints(map(type, shape)) or not (strides is None or _are_ints(map(type, strides))):
+        shape, strides = _ints(shape), None if strides is None else _ints(strides)
+    if strides is not None and len(strides) != len(shape):  # would be found for the shape alone ever after
+        lengths = f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})"
+        raise RuntimeError(f"{lengths} (size={list(shape)}, stride={list(strides)})")
+    made = Layout(tuple.__new__(Size, shape), strides, d)
+    key = (shape, made.strides, d)
     while True:
         known = _Interned(made, _forget)
         known.keys = ((shape, None, d), key) if made.usual else (key,)
@@ -206,6 +211,8 @@ def numel(shape: Iterable[int]) -> int:
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    if len(shape) < 3:
+        return (shape[1] or 1, 1) if len(shape) == 2 else (1,) * len(shape)
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(step)

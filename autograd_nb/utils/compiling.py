@@ -31,8 +31,9 @@ from ..graph.modes import no_grad
 from ..graph.node import Output
 from ..nn.foreseen import mentioned, rehearse_module
 from ..ops.core import pointwise, structured
+from ..ops.core.backward_plans import backward_plan
 from ..ops.core.foreseen import hollow, rebuilt
-from ..ops.core.pointwise_backward import Spec, backward_plan
+from ..ops.core.pointwise_backward import Spec
 from ..overriding import Overrides
 from ..shapes import Layout
 from ..tensor import Tensor

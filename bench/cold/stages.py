@@ -161,7 +161,7 @@ def op_of(frame: Any) -> str:
         path = frame.f_code.co_filename
         if "/compiler/passes/" in path:
             return "fused"
-        if path.endswith("/pointwise_backward.py"):
+        if path.endswith(("/pointwise_backward.py", "/backward_plans.py")):
             suffix = " backward"
         for holder in ("self", "op", "spec"):
             one = frame.f_locals.get(holder)

@@ -33,7 +33,7 @@ from .entries import as_half
 from .history import check_inplace, check_recorded, rewrite_history
 from .memo import Memo
 from .numbers import scalar_tensor
-from .plans import InplacePlan, Plan
+from .plans import InplacePlan, Plan, new_plan
 from .pointwise_backward import PointwiseNode, Rule, UnaryNode
 from .recording import (
     BAREBONE_POINTWISE,
@@ -50,6 +50,7 @@ from .registry import node_name, parameters_of, register
 __all__ = ["Pointwise", "pointwise"]
 
 _NUMBERS = (bool, int, float, complex)
+_PLAIN = frozenset((Tensor, *_NUMBERS))  #: what is an operand as it stands
 EVERY: list[Pointwise] = []  #: all that were declared
 
 
@@ -72,6 +73,8 @@ class Pointwise:
 
     An operand's aval (JAX's abstract value) is all that a plan depends on: the layout of a tensor, the type of a number.
     """
+
+    in_order = True  #: whether operands in C order give a result in C order
 
     name: str
     params: tuple[str, ...]
@@ -112,7 +115,8 @@ class Pointwise:
         self.node_name = node or node_name(self.name)
         self.memo, self.inplace_memo = Memo(), Memo()
         EVERY.append(self)
-        self.kinds: dict[Any, Any] = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackwardKind`
+        self.alike: dict[Any, Any] = {}  # plans that are copied for other shapes, see `plans.new_plan`
+        self.kinds: dict[Any, Any] = {}  # what does not depend on sizes, see `plans.Kind` and `backward_plans.BackwardKind`
 
     @cached_property
     def node(self) -> type[PointwiseNode]:
@@ -194,8 +198,9 @@ class Pointwise:
     # ---- calls
     def slow(self, args: tuple[Any, ...]) -> Tensor:
         """Return the result for operands of any kind: convert what can be, make the plan, run."""
-        args = tuple([self.operand(p, a) for p, a in zip(self.params, args, strict=True)])
-        if not any(isinstance(a, Tensor) for a in args):
+        if not _PLAIN.issuperset(map(type, args)):
+            args = tuple([self.operand(p, a) for p, a in zip(self.params, args, strict=True)])
+        if Tensor not in map(type, args) and not any(isinstance(a, Tensor) for a in args):
             args = (scalar_tensor(args[0]), *args[1:])
         return self.run(args)
 
@@ -215,18 +220,18 @@ class Pointwise:
 
     def plan(self, avals: tuple[Any, ...]) -> Plan:
         """Return the plan for several operands given by layout or number type."""
-        return self.memo.plans.get(avals) or self.memo.keep(avals, Plan(self, avals))  # type: ignore[no-any-return]
+        return self.memo.plans.get(avals) or self.memo.keep(avals, new_plan(self, avals))  # type: ignore[no-any-return]
 
     def inplace_plan(self, avals: tuple[Any, ...]) -> InplacePlan:
         """Return the plan for writing over the first of several such operands."""
-        return self.inplace_memo.plans.get(avals) or self.inplace_memo.keep(avals, InplacePlan(self, avals))  # type: ignore[no-any-return]
+        return self.inplace_memo.plans.get(avals) or self.inplace_memo.keep(avals, new_plan(self, avals, InplacePlan))  # type: ignore[no-any-return]
 
     @overridable
     def run(self, args: Sequence[Any]) -> Tensor:
         """Return the result for any number of operands, tensors and Python numbers."""
         avals = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         key = avals if len(avals) > 1 else avals[0]  # one operand: found by its bare layout
-        plan = self.memo.plans.get(key) or self.memo.keep(key, Plan(self, avals))
+        plan = self.memo.plans.get(key) or self.memo.keep(key, new_plan(self, avals))
         out = launch.empty(plan.size, plan.carrier)
         values = [a._data if isinstance(a, Tensor) else a for a in args]
         try:
@@ -289,7 +294,7 @@ class Pointwise:
         check_inplace(target)
         avals = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         key = avals if len(avals) > 1 else avals[0]
-        plan = self.inplace_memo.plans.get(key) or self.inplace_memo.keep(key, InplacePlan(self, avals))
+        plan = self.inplace_memo.plans.get(key) or self.inplace_memo.keep(key, new_plan(self, avals, InplacePlan))
         for i in range(1, len(args)):
             a = args[i]
             # reading memory while it is rewritten elsewhere: read a copy, unless it is the very same view

@@ -27,6 +27,7 @@ class _Clone(Pointwise):
 
     def __init__(self, memory_format: str):
         self.memory_format = memory_format
+        self.in_order = memory_format in ("preserve_format", "contiguous_format")
         super().__init__(lambda x: x, [lambda: 1], "clone")
 
     def result_layout(self, shape, avals, d):

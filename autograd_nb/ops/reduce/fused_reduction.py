@@ -96,7 +96,7 @@ class Reduced(Pointwise):
                 f"{op.name}: a rule needs the unreduced output"
             )
         self.node = type(node, (_ReducedNode,), {"__slots__": ()})
-        self.kinds = {}
+        self.kinds, self.alike = {}, {}
         self.folds: dict[Kind, FoldKernel] = {}
 
     @overridable
