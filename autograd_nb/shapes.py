@@ -324,8 +324,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Size:
     rank = max(map(len, shapes))
     out = [1] * rank
     for shape in shapes:
-        for i in range(1, len(shape) + 1):
-            n, have = shape[-i], out[-i]
+        sizes = tuple(shape)  # plain ones are quicker to take numbers from
+        for i in range(1, len(sizes) + 1):
+            n, have = sizes[-i], out[-i]
             if n == have or n == 1:
                 continue
             if have != 1:
@@ -347,6 +348,13 @@ def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...]:
         return (0,) * lead
     own = [0 if n == 1 and shape[i] != 1 else s for i, (n, s) in enumerate(zip(sizes, layout.strides), lead)]  # noqa: B905
     return (*[0] * lead, *own)
+
+
+def broadcast_columns(layouts: Iterable[Layout], shape: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the `broadcast_strides` of several layouts, by dim."""
+    sizes = tuple(shape)
+    rows = [layout.strides if layout.sizes == sizes else broadcast_strides(layout, sizes) for layout in layouts]
+    return list(zip(*rows))  # noqa: B905  (strict costs time, and this is done for each new shape)
 
 
 def expanded_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...]:
@@ -371,14 +379,19 @@ def merged(shape: Sequence[int], columns: Iterable[tuple[int, ...]], count: int)
     for n, here in zip(shape, columns):  # noqa: B905
         if n == 1:
             continue
-        if last and last == [s * n for s in here]:
+        alike = bool(last)
+        for s, before in zip(here, last):  # noqa: B905
+            if s * n != before:
+                alike = False
+                break
+        last = list(here)
+        if alike:
             sizes[-1] *= n
-            steps[-1] = last = list(here)
+            steps[-1] = last
         else:
             sizes.append(n)
-            last = list(here)
             steps.append(last)
-    return sizes, [list(t) for t in zip(*steps)] if steps else [[] for _ in range(count)]  # noqa: B905
+    return sizes, list(map(list, zip(*steps))) if steps else [[] for _ in range(count)]  # noqa: B905
 
 
 def sort_dims(columns: Sequence[Sequence[int]]) -> list[int]:

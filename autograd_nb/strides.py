@@ -17,8 +17,9 @@ CHANNELS_LAST: dict[int, tuple[int, ...]] = {3: (0, 2, 1), 4: (0, 2, 3, 1), 5: (
 
 def packed(layout: Layout) -> bool:
     """Return whether the elements fill their memory without gaps and overlaps, in whatever order of dims."""
-    narrowest_first = sorted(range(layout.ndim), key=lambda d: (layout.shape[d] < 2, layout.strides[d]))
-    return layout.contiguous or _steps_through(layout, narrowest_first)
+    if layout.contiguous:
+        return True
+    return _steps_through(layout, sorted(range(layout.ndim), key=lambda d: (layout.sizes[d] < 2, layout.strides[d])))
 
 
 def _steps_through(layout: Layout, inside_out: Sequence[int]) -> bool:

@@ -244,4 +244,4 @@ def walk(entry: Entry, sizes: Sequence[int], axes: Sequence[int], effort: int, s
 
 def writes_apart(layouts: Sequence[Any]) -> bool:
     """Return whether no two elements of an output are one place in memory."""
-    return not any(overlaps_itself(layout) for layout in layouts)
+    return not [layout for layout in layouts if not layout.contiguous and overlaps_itself(layout)]

@@ -302,8 +302,10 @@ class _Known:
 
     def first(self, *args: Any) -> tuple[Any, Any]:
         """Return (the plan of a call whose like was not seen, None), or (None, the result)."""
-        if self.open and any(a is _ABSENT for a in args):
-            return None, self.long(**{n: a for n, a in zip(self.read, args, strict=True) if a is not _ABSENT})
+        if self.open:
+            for a in args:
+                if a is _ABSENT:
+                    return None, self.long(**{n: a for n, a in zip(self.read, args, strict=True) if a is not _ABSENT})
         usual = False
         try:
             found = self.key_of(*args)

@@ -12,7 +12,7 @@ from ...codegen import threads
 from ...codegen.templates import loops
 from ...codegen.templates.loops import Body, Input
 from ...dtypes import get_default_dtype
-from ...shapes import Layout, broadcast_strides, dims_array, merged, overlaps_itself, sort_dims
+from ...shapes import Layout, broadcast_columns, dims_array, merged, overlaps_itself, sort_dims
 from .recording import real_only
 from .reduction_kernel import nested
 
@@ -91,10 +91,10 @@ class PointwiseKernel:
                 break
         else:
             return self.flat(in_layouts, out_layouts), None
-        columns = list(zip(*[broadcast_strides(layout, shape) for layout in everyone]))  # noqa: B905  (by dim)
-        sizes: Sequence[int] = shape
+        columns = broadcast_columns(everyone, shape)
+        sizes: Sequence[int] = first.sizes
         last = everyone[-1]
-        if not (last.usual and last.sizes == shape):  # else the dims are in order
+        if not (last.usual and last.sizes == sizes):  # else the dims are in order
             if overlaps_itself(last):  # what is written last stays: in PyTorch's order
                 order = strides.walked(shape, [[here[-1] for here in columns], *list(zip(*columns))[:-1]])  # noqa: B905
             else:
@@ -114,9 +114,7 @@ class PointwiseKernel:
             entry = entry.entry  # type: ignore[attr-defined]
         return threads.flat(entry, self.over.get(0, len(self.inputs)), size, self.effort)
 
-    def _recipe(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout], dims: bool) -> Recipe | None:
-        if not launch.observing():
-            return None
+    def _recipe(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout], dims: bool) -> Recipe:
         return Recipe(self.formula, self.inputs, self.compute, self.outputs, in_layouts, out_layouts, dims)
 
     def flat(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]) -> Callable[..., Any]:
@@ -126,7 +124,8 @@ class PointwiseKernel:
         if text is None:
             text = self.texts[""] = loops.pointwise_flat(self.body, over=self.over)
         return launch.entry(
-            text, "kernel", self.argtypes, self.name, len(self.own), self._recipe(in_layouts, out_layouts, False), over,
+            text, "kernel", self.argtypes, self.name, len(self.own),
+            self._recipe(in_layouts, out_layouts, False) if launch._observing else None, over,
             lambda entry: threads.flat(entry, len(self.inputs) if over is None else over, size, self.effort),
         )  # fmt: skip
 
@@ -137,10 +136,10 @@ class PointwiseKernel:
         lead = max(0, len(sizes) - loops.RANK)
         inner_sizes = [1] * (loops.RANK - len(sizes) + lead) + sizes[lead:]
         inner_steps = [[0] * (loops.RANK - len(t) + lead) + t[lead:] for t in steps]
-        kinds = loops.arrange(inner_sizes, inner_steps, len(in_layouts), not overlaps_itself(out_layouts[-1]))
+        whole = threads.writes_apart(out_layouts)
+        kinds = loops.arrange(inner_sizes, inner_steps, len(in_layouts), whole or not overlaps_itself(out_layouts[-1]))
 
         def split(entry: Callable[..., Any]) -> Callable[..., Any]:
-            whole = threads.writes_apart(out_layouts)
             return threads.walk(entry, inner_sizes, range(loops.RANK), self.effort) if whole else entry
 
         text = self.texts.get(kinds)
@@ -148,7 +147,7 @@ class PointwiseKernel:
             text = self.texts[kinds] = loops.pointwise_strided(self.body, kinds, over=over)
         entry = launch.entry(
             text, "kernel", ("int64[:]", *self.argtypes), self.name, own,
-            None if lead else self._recipe(in_layouts, out_layouts, True), 1 + over[0] if 0 in over else None, split,
+            self._recipe(in_layouts, out_layouts, True) if launch._observing and not lead else None, 1 + over[0] if 0 in over else None, split,
         )  # fmt: skip
         if lead:
             scalars = [s.scalar for s in self.inputs] + [False] * own

@@ -9,6 +9,8 @@ sees by `launch.remember`, which asks whether there is one: that is the only pla
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ... import launch
@@ -16,16 +18,16 @@ from ...shapes import Layout
 
 
 class Memo:
-    """The plans of calls like those that were seen, by what such calls are known by."""
+    """The plans of calls like those that were seen, by what such calls are known by.
 
-    __slots__ = ("plans",)
+    keep(key, plan, weight=1) keeps a plan whose kernels an observer is told of, and returns it; see `launch.keep`.
+    """
+
+    __slots__ = ("keep", "plans")
 
     def __init__(self) -> None:
         self.plans: dict[Any, Any] = {}
-
-    def keep(self, key: Any, plan: Any, weight: int = 1) -> Any:
-        """Keep a plan whose kernels an observer is told of, and return it; see `launch.keep`."""
-        return launch.keep(self.plans, key, plan, weight)
+        self.keep: Callable[..., Any] = partial(launch.keep, self.plans)
 
     def remember(self, key: Any, plan: Any, weight: int = 1) -> None:
         """Keep one that passes by what observers see, unless there is one; see `launch.remember`."""

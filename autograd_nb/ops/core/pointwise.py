@@ -186,8 +186,16 @@ class Pointwise:
         """Return the output's layout for operands given by layout or number type."""
         if self.c_order:
             return layout_of(shape, None, d)
-        operands = [k for k in avals if isinstance(k, Layout)]
-        if any(k.dtype is not operands[0].dtype for k in operands):  # those of another dtype are cast first, which leaves no gaps
+        operands = []
+        mixed, plain = False, True
+        for k in avals:
+            if isinstance(k, Layout):
+                mixed = mixed or (bool(operands) and k.dtype is not operands[0].dtype)
+                plain = plain and k.usual
+                operands.append(k)
+        if plain:
+            return layout_of(shape, None, d)
+        if mixed:  # those of another dtype are cast first, which leaves no gaps
             common = self.common_dtype(avals)
             operands = [k if k.dtype is common else strides.like(k) for k in operands]
         return strides.combined(shape, operands, d, len(operands) == 1 and len(avals) == 2)
@@ -290,7 +298,7 @@ class Pointwise:
         target = args[0]
         if not isinstance(target, Tensor):
             raise TypeError(f"{self.name}_(): argument '{self.params[0]}' must be a Tensor, not {type(target).__name__}")
-        args = [self.operand(p, a) for p, a in zip(self.params, args, strict=True)]
+        args = list(args) if _PLAIN.issuperset(map(type, args)) else [self.operand(p, a) for p, a in zip(self.params, args, strict=True)]
         check_inplace(target)
         avals = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         key = avals if len(avals) > 1 else avals[0]

@@ -94,7 +94,7 @@ class Reduction:
 
     def new_plan(self, avals: tuple[Any, ...], dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple[Any, ...]:
         """Return `plan`, made anew. `NestedReduction` where the dims do not merge into the kernel's loops."""
-        layouts = [k for k in avals if k.__class__ is Layout]
+        layouts = [k for k in avals if k.__class__ is Layout] if len(avals) > 1 else avals
         shape = layouts[0].sizes if len(layouts) == 1 else broadcast_shapes(*[k.shape for k in layouts])
 
         def of() -> Folding:
@@ -108,7 +108,7 @@ class Reduction:
         kernel = self.kernels.get(of_kind)
         if kernel is None:
             kernel = self.kernels[of_kind] = FoldKernel(self.name, of())
-        whole = layout_of([1 if d in dims else n for d, n in enumerate(shape)], None, out)
+        whole = layout_of(reduced_shape(shape, dims, True), None, out)
         entry, array = kernel.at(shape, dims, (*layouts, *[whole] * self.count), of)
         return entry, array, whole if keepdim else layout_of(reduced_shape(shape, dims, False), None, out)
 
@@ -132,8 +132,11 @@ class Reduction:
 
 def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
     if keepdim:
-        return [1 if d in dims else n for d, n in enumerate(shape)]
-    return [n for d, n in enumerate(shape) if d not in dims]
+        kept = list(shape)
+        for d in dims:
+            kept[d] = 1
+        return kept
+    return [n for d, n in enumerate(shape) if d not in dims] if len(dims) < len(shape) else []
 
 
 def _expand_recorded(g: Tensor, x_shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
@@ -216,11 +219,9 @@ class KnownPlan:
         self.recorded = self.layout.dtype.category >= 2 and bool(op.rules)
         recording = op.recording(1, 1) if op.rules else None
         self.recording, self.values = None, {}
-        if recording is not None and not recording.out and all(i for _, i, _ in recording.saved):  # nothing to save
+        if recording is not None and recording.unsaved:
             self.recording = recording
-            self.values = {p: args[i - 1] for p, i, _ in recording.saved}
-            for name, _ in recording.shapes:
-                self.values[name] = layout.shape
+            self.values = recording.constants(layout, args)
 
 
 def known_reduction(op: ReductionOp, several: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -349,9 +350,11 @@ class ReductionOp(Structured):
     def how(self, layout: Layout, dims: tuple[int, ...], options: tuple[Any, ...] = ()) -> tuple[dtype, Any, tuple[Any, ...]]:
         """Return (dtype of the result, dtypes to compute in, numbers)."""
         d = layout.dtype
-        given = dict(zip(self.options, options, strict=False))
-        n = count_of(layout.sizes, dims)
-        numbers = tuple([float(given[p]) if p in given else NUMBERS[p](n) for p in self.numbers])
+        numbers: tuple[Any, ...] = ()
+        if self.numbers:
+            given = dict(zip(self.options, options, strict=False))
+            n = count_of(layout.sizes, dims)
+            numbers = tuple([float(given[p]) if p in given else NUMBERS[p](n) for p in self.numbers])
         compute = (d.compute, *["float64"] * len(numbers)) if numbers else d.compute
         return RESULTS[self.result](d), compute, numbers
 

@@ -6,8 +6,9 @@ of themselves; the compiler makes larger ones, which take in what stands before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import product
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, product, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...codegen import threads
 from ...codegen.formula.symbols import COMPONENT
 from ...codegen.templates import loops
 from ...codegen.templates.loops import Body, Fold, Input
-from ...shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout_of, merged, numel
+from ...shapes import Layout, broadcast_columns, broadcast_strides, contiguous_strides, dims_array, layout_of, merged, numel
 from .call_path import generated
 from .recording import real_only
 
@@ -96,12 +97,12 @@ class Loops(NamedTuple):
     outer: tuple[list[int], list[list[int]]]
 
 
-def arranged(shape: Sequence[int], axes: Sequence[int], strides: Sequence[Sequence[int]]) -> Loops:
-    """Return the loops of a fold over operands of these strides; the innermost goes along the narrowest dim of the first of them."""
-    columns = list(zip(*strides))  # noqa: B905
-    kept, kept_steps = _group([d for d in range(len(shape)) if d not in axes], shape, strides, columns)
+def arranged(shape: Sequence[int], axes: Sequence[int], columns: Sequence[tuple[int, ...]], count: int) -> Loops:
+    """Return the loops of a fold over ``count`` operands of these strides, by dim; the innermost goes along the narrowest dim of the first of
+    them."""
+    kept, kept_steps = _group(range(len(shape)), shape, columns, count, axes)
     # the reduced dims may be walked in any order: widest strides of the first operand outermost
-    red, red_steps = _group(sorted(axes, key=columns.__getitem__, reverse=True), shape, strides, columns)
+    red, red_steps = _group(sorted(axes, key=columns.__getitem__, reverse=True), shape, columns, count)
     inner = "reduced"
     if not red:
         inner = "kept" if kept else "reduced"
@@ -112,16 +113,17 @@ def arranged(shape: Sequence[int], axes: Sequence[int], strides: Sequence[Sequen
     if len(red) > most_red:
         if 0 not in shape:
             raise NestedReduction
-        red, red_steps = [numel(red)], [[0] for _ in strides]  # nothing is read
+        red, red_steps = [numel(red)], [[0] for _ in range(count)]  # nothing is read
     lead = max(0, len(kept) - most_kept)
     more_kept, more_red = most_kept - len(kept) + lead, most_red - len(red)
 
-    def placed(kept: list[int], red: list[int], fill: int) -> list[int]:
-        kept, red = [fill] * more_kept + kept, [fill] * more_red + red
-        return kept + red if inner == "reduced" else [*kept[:-1], *red, kept[-1]]
-
-    steps = [placed(k[lead:], r, 0) for k, r in zip(kept_steps, red_steps)]  # noqa: B905
-    return Loops(placed(kept[lead:], red, 1), steps, inner, (kept[:lead], [k[:lead] for k in kept_steps]))
+    rows = []
+    for k, r, fill in zip((kept, *kept_steps), (red, *red_steps), chain((1,), repeat(0))):  # noqa: B905  (the sizes first)
+        row = [fill] * more_kept + k[lead:] + [fill] * more_red + r
+        if inner == "kept":
+            row.append(row.pop(most_kept - 1))
+        rows.append(row)
+    return Loops(rows[0], rows[1:], inner, (kept[:lead], [k[:lead] for k in kept_steps] if lead else []))
 
 
 class FoldKernel:
@@ -165,12 +167,13 @@ class FoldKernel:
         self, shape: Sequence[int], axes: Sequence[int], layouts: Sequence[Layout], of: Callable[[], Folding], least: int = LONG
     ) -> tuple[Callable[..., Any], np.ndarray]:
         """Return the same for the ``layouts`` of inputs and outputs; ``of`` makes the folding, where more than sizes is asked for."""
-        walk = arranged(shape, axes, [broadcast_strides(layout, shape) for layout in layouts])
+        shape = tuple(shape)  # plain ones are quicker to take numbers from
+        walk = arranged(shape, axes, broadcast_columns(layouts, shape), len(layouts))
         sizes, more, dims = walk.sizes, walk.outer[0], dims_array(walk.sizes, walk.steps)
         source = self._text(of, walk)
-        work = numel(sizes) * self.effort
+        work = math.prod(sizes) * self.effort
         # (a program makes blocks of a fold with all that it is fused with, see `compiler.passes.fused_kernel`)
-        if not more and work >= least and (work >= threads.MANY or not launch.observing()) and all(n < FEW for n in sizes[: loops.KEPT]):
+        if not more and work >= least and (work >= threads.MANY or not launch._observing) and all(n < FEW for n in sizes[: loops.KEPT]):
             blocks = _blocks(self, of())
             if blocks is not None:
                 return blocks, dims
@@ -179,7 +182,7 @@ class FoldKernel:
             axes = [*range(loops.KEPT), *[loops.RANK - 1] * (walk.inner == "kept")]
             return threads.walk(entry, sizes, axes, self.effort, self.step)
 
-        recipe = of() if launch.observing() and not more else None
+        recipe = of() if launch._observing and not more else None
         entry = launch.entry(source, "kernel", self.argtypes, self.name, len(layouts) - self.inputs, recipe, split=split)
         if more:
             entry = nested(entry, *walk.outer, self.scalars)
@@ -228,12 +231,15 @@ def nested(entry: Callable[..., Any], sizes: list[int], steps: list[list[int]], 
 
 
 def _group(
-    dims: Sequence[int], shape: Sequence[int], strides: Sequence, columns: Sequence[tuple[int, ...]]
+    dims: Iterable[int], shape: Sequence[int], columns: Sequence[tuple[int, ...]], count: int, without: Sequence[int] = ()
 ) -> tuple[list[int], list[list[int]]]:
-    """Return these dims as `coalesce` makes them."""
-    if not dims:
-        return [], [[] for _ in strides]
-    return merged([shape[d] for d in dims], [columns[d] for d in dims], len(strides))
+    """Return these dims as `coalesce` makes them, but for those ``without``."""
+    sizes, steps = [], []
+    for d in dims:
+        if d not in without:
+            sizes.append(shape[d])
+            steps.append(columns[d])
+    return merged(sizes, steps, count)
 
 
 # ------------------------------------------------------------------------------------------------------- blocks

@@ -54,6 +54,7 @@ from ...graph.node import Node, Output, finish
 from ...graph.noted import DRAWN, fixed, told
 from ...graph.ownership import handed, settle
 from ...overriding import overridable
+from ...shapes import Layout
 from ...tensor import Tensor, make
 from .foreseen import note_op
 from .history import attach, share_view
@@ -159,7 +160,7 @@ class Recording:
     as one function (see `recorders.runner`), made when it is first asked for, where every operand is one tensor.
     """
 
-    __slots__ = ("edges", "every", "needed", "out", "outs", "present", "rules", "run", "saved", "shapes", "simple")
+    __slots__ = ("edges", "every", "needed", "out", "outs", "present", "rules", "run", "saved", "shapes", "simple", "unsaved")
     every: tuple[Callable[..., Any], tuple[str, ...]] | None
     out: bool
     outs: tuple[int, ...]
@@ -168,6 +169,7 @@ class Recording:
     edges: list[tuple[str, int]]
     present: int
     simple: bool
+    unsaved: bool  #: whether the rules read neither the first operand nor the output
 
     def __init__(self, op: Structured, mask: int, present: int, lengths: tuple[Any, ...]):
         counts = dict(zip(lengths[::2], lengths[1::2], strict=True))
@@ -196,7 +198,17 @@ class Recording:
         self.shapes = [(p + "_shape", i) for i, p in enumerate(op.params) if p + "_shape" in wanted]
         self.edges = [(p + "_edge", first[p]) for p in op.params if p + "_edge" in wanted]
         self.simple, self.present = not lengths, present
+        self.unsaved = not self.out and all(i for _, i, _ in self.saved)
         self.run: Callable[..., Any] | None = None
+
+    def constants(self, layout: Layout, args: Sequence[Any]) -> dict[str, Any]:
+        """Return what the rules read where that is no tensor: of a first operand of this layout and the other ``args``."""
+        values = {}
+        for p, i, _ in self.saved:
+            values[p] = args[i - 1]
+        for name, _ in self.shapes:
+            values[name] = layout.shape
+        return values
 
 
 class Structured:

@@ -113,9 +113,7 @@ def recipe_from(op: Any, layout: Layout, args: Sequence[Any]) -> tuple[Any, ...]
     """Return how the view op looks at an operand of this layout, by its geometry."""
     shape, strides, offset = op.geometry(layout, *args)
     recording = op.recording(1, 1)
-    values = {p: args[i - 1] for p, i, _ in recording.saved}
-    for name, _ in recording.shapes:
-        values[name] = layout.shape
+    values = recording.constants(layout, args)
     return (layout_of(shape, strides, layout.dtype), slice(offset, None) if offset else None, op.node, recording, values)
 
 
