@@ -4,8 +4,8 @@
 - `entry`: the compiled entry point for generated source, as the plans of pointwise ops and reductions hold it;
 - `empty`: memory for outputs; big blocks that were freed are used again;
 - `keep`: what is remembered of calls, so that the next one like it is quick; one bound for all of it;
-- `observe`: see every launch (capture, checks, profiles). Fast paths hold raw entry points, so observing swaps them: plan
-  tables are emptied when observation begins and ends, and rebuilt around `_Observed` calls.
+- `observe`: see every launch (capture, checks, profiles). Fast paths hold raw entry points, so observing swaps them: plans are set
+  aside when observation begins, and made anew around `_Observed` calls, which are forgotten when it ends; then they are put back.
 
 An entry point checks nothing: a wrong dtype or layout would be silent garbage. Only code that has keyed its arguments on
 dtype may call one.
@@ -18,7 +18,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,9 @@ import numpy as np
 from . import config, dtypes, locks
 from .codegen import threads
 from .codegen.build import compilation, notice
+from .memory import BIG as BIG
+from .memory import empty as empty
+from .memory import promised as promised
 from .overriding import whole
 
 Entry = Callable[..., Any]
@@ -41,6 +43,7 @@ _plans = locks.lock()  # held while plans are kept or forgotten (a finalizer may
 KEPT = 20_000  #: what the plans in all tables weigh together at most: a program with ever new shapes must not fill memory
 _order: deque[tuple[dict[Any, Any], Any, int]] = deque()  # (table, key, weight) of every plan, the oldest first
 _held = 0  # the sum of their weights
+_aside: deque[tuple[dict[Any, Any], Any, int, Any]] = deque()  # the plans, with their places, of before the observation that is going on
 
 
 def keep(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Any:
@@ -84,6 +87,9 @@ def move(tables: list[tuple[dict[Any, Any], dict[Any, Any]]]) -> None:
             entries = list(_order)
             _order.clear()
             _order.extendleft([(to.get(id(table), table), key, weight) for table, key, weight in reversed(entries)])
+            found = [(to.get(id(table), table), *rest) for table, *rest in _aside]
+            _aside.clear()
+            _aside.extend(found)
 
 
 def _drop() -> bool:
@@ -387,7 +393,10 @@ def observe(observer: Callable[[_Observed, tuple[Any, ...]], None]) -> Iterator[
         _observers.begun = begun + 1
         with _plans:
             _epoch += 1
-            forget()
+            if _observing == 1:
+                _set_aside()
+            else:
+                _drop_all()
             _observers.planned = _epoch
         _observers.current = observer
         yield
@@ -396,7 +405,7 @@ def observe(observer: Callable[[_Observed, tuple[Any, ...]], None]) -> Iterator[
         with _plans:
             _observing -= 1
             if not _observing:
-                forget()
+                _put_back()
 
 
 @contextmanager
@@ -413,186 +422,57 @@ def unobserved() -> Iterator[None]:
 def forget() -> None:
     """Forget all plans."""
     with _plans:
-        while _drop():
-            pass
+        _aside.clear()
+        _drop_all()
+
+
+def _drop_all() -> None:
+    while _drop():
+        pass
+
+
+def _set_aside() -> None:
+    """Empty the tables for an observation, which is to see what plans pass by."""
+    while True:
+        try:
+            table, key, weight = _order[0]
+        except IndexError:
+            return
+        plan = table.get(key, _order)
+        if plan is not _order:
+            _aside.append((table, key, weight, plan))
+        _drop()
+
+
+def _put_back() -> None:
+    """Fill the tables, after an observation, with what was in them before, and forget what was made meanwhile, which tells of itself."""
+    global _held
+    _drop_all()
+    while _aside:
+        table, key, weight, plan = _aside.popleft()
+        _order.append((table, key, weight))
+        _held += weight
+        table[key] = plan
 
 
 dtypes.default_changed.append(forget)  # plans for integers and numbers have taken it up
 config.threads_changed.append(lambda number: forget())  # plans are for one thread or for several
 
 
-# ------------------------------------------------------------------------------------------------------ memory
-
-BIG = 1 << 17  #: bytes from which memory is pooled: from there malloc may give its pages back, and each costs a fault again
-LARGE = 1 << 20  #: bytes from which blocks are counted, under a lock, which takes a third of the time of getting a smaller one
-_POOL_LIMIT, _SMALL_LIMIT = 1 << 30, 1 << 24  #: bytes kept at most: of large blocks, and of each size of smaller ones
-_pool: dict[int, list[_Block]] = {}
-_pooled = 0
-LEASES = 1 << 12  #: numbers of bytes for which the class of blocks is known
-_leases: dict[int, tuple[Any, list[_Block], int]] = {}
-_lock = locks.lock()  # a signal handler may want memory in the midst of what it guards
-
-
 def _after_fork() -> None:
     global _observing
     _observing = getattr(_observers, "begun", 0)  # (other threads of the parent may have watched)
+    if not _observing:
+        _aside.clear()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-class _Block:
-    """Memory for arrays, and its address, which to ask NumPy for takes a microsecond."""
-
-    __slots__ = ("address", "memory")
-
-    def __init__(self, memory: np.ndarray):
-        self.memory, self.address = memory, memory.ctypes.data
-
-
-@cache
-def _lease(n: int) -> tuple[Any, list[_Block]]:
-    """Return the class of what owns a big block of ``n`` bytes while arrays look at it, and where it returns it when the last of them dies.
-
-    NumPy takes memory from an object of `ctypes` in a fifth of the time that it takes to ask one for its interface.
-    """
-    import ctypes
-
-    blocks = _pool.setdefault(n, [])
-    most = _SMALL_LIMIT // n
-
-    class Small(ctypes.c_char * n):  # type: ignore[misc]
-        __slots__ = ("block",)
-
-        def __del__(self) -> None:  # (appending and popping need no lock)
-            if len(blocks) < most:
-                blocks.append(self.block)
-
-    class Large(ctypes.c_char * n):  # type: ignore[misc]
-        __slots__ = ("block",)
-
-        def __del__(self) -> None:
-            global _pooled
-            if _lock is not None and _lock.acquire(False):  # never wait inside a finalizer
-                try:
-                    if _pooled + n <= _POOL_LIMIT:
-                        blocks.append(self.block)
-                        _pooled += n
-                finally:
-                    _lock.release()
-
-    return Small if n < LARGE else Large, blocks
-
-
-LINE, PAGE = 64, 1 << 21  #: bytes of the cache's lines, and of huge pages
-LARGEST = (1 << 63) - 2 * PAGE  #: bytes that an array can have
-
-
-def _fresh(n: int) -> np.ndarray:
-    """Return a new block of ``n`` bytes that begins with a line of the cache; a large one with a huge page, which NumPy asks for."""
-    step = PAGE if n >= 2 * PAGE else LINE
-    room = np.empty(n + step, np.uint8)
-    begin = -room.ctypes.data % step
-    return room[begin : begin + n]
-
-
-def _rounded(n: int) -> int:
-    """Return the size of a block in steps of an eighth of a power of two, so that slightly different shapes share blocks."""
-    step = 1 << max(n.bit_length() - 4, 12)
-    return (n + step - 1) // step * step
-
-
-def empty(size: int, d: np.dtype) -> np.ndarray:
-    """Return a flat array of ``size`` elements with undefined contents, 64-byte aligned when big."""
-    if size * d.itemsize < BIG:
-        return np.empty(size, d)
-    return _empty_big(size, d)
+# ------------------------------------------------------------------------------------------------------ memory
 
 
 def zeros(size: int, d: np.dtype) -> np.ndarray | None:
     """Return a new flat array of zeros; None where a kernel is to write them: big blocks are used again, and a capture must see it."""
     return np.zeros(size, d) if size * d.itemsize < BIG and not _observing else None
-
-
-def promised(size: int, d: np.dtype) -> np.ndarray:
-    """Return a flat array of zeros of which the operating system has only promised the memory: it takes none until somebody writes."""
-    try:
-        return np.zeros(size, d)
-    except (MemoryError, ValueError):
-        raise RuntimeError(f"Storage size calculation overflowed with {size} elements of {d.name}: no memory is as large") from None
-
-
-def _empty_big(size: int, d: np.dtype) -> np.ndarray:
-    wanted = size * d.itemsize
-    try:
-        lease_of, blocks, n = _leases[wanted]
-    except KeyError:
-        n = _rounded(wanted)
-        if n > LARGEST:
-            raise RuntimeError(f"Storage size calculation overflowed with {size} elements of {d.name}: no memory is as large") from None
-        if len(_leases) >= LEASES:
-            _leases.clear()
-        lease_of, blocks = _lease(n)
-        _leases[wanted] = lease_of, blocks, n
-    try:
-        block = blocks.pop() if n < LARGE else _pop_large(blocks, n)
-    except IndexError:
-        block = _new_block(n, size, d)
-    lease = lease_of.from_address(block.address)
-    lease.block = block
-    return np.ndarray(size, d, lease)
-
-
-def _pop_large(blocks: list[_Block], n: int) -> _Block:
-    global _pooled
-    with _lock:
-        block = blocks.pop()
-        _pooled -= n
-    return block
-
-
-def _new_block(n: int, size: int, d: np.dtype) -> _Block:
-    try:
-        return _Block(_fresh(n))
-    except MemoryError:
-        release_memory()
-    try:
-        return _Block(_fresh(n))
-    except MemoryError:
-        raise RuntimeError(
-            f"not enough memory for {size} elements of {d.name} ({size * d.itemsize} bytes); use smaller tensors or batches"
-        ) from None
-
-
-def release_memory() -> int:
-    """Give the pooled blocks of memory back to the system and return the number of bytes.
-
-    >>> x = torch.ones(1 << 20)
-    >>> del x
-    >>> torch.release_memory() >= 0
-    True
-    """
-    global _pooled
-    with _lock:
-        n = sum(size * len(blocks) for size, blocks in [*_pool.items()])
-        _pooled = 0
-        for blocks in [*_pool.values()]:
-            blocks.clear()
-    return n
-
-
-def distance(whole: np.ndarray, part: np.ndarray, size: int) -> int | None:
-    """Return how many bytes lie between the beginnings of two arrays, of the second of which ``size`` elements count; None in other memory."""
-    if part is whole:
-        return 0
-    between: int = part.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-    inside = between >= 0 and between + size * part.itemsize <= whole.nbytes
-    return between if inside or _owner(part) is _owner(whole) else None
-
-
-def _owner(array: Any) -> Any:
-    """Return what the memory of an array belongs to."""
-    while isinstance(array, np.ndarray) and array.base is not None:
-        array = array.base
-    return array

@@ -20,7 +20,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-from autograd_nb import launch
+from autograd_nb import launch, memory
 
 FIRST, BLOCKS = 3, 20  #: the smallest size; blocks that the sizes of a row are timed in
 BOUND = 10  #: times PyTorch's step
@@ -126,7 +126,7 @@ def grown(step: Callable, steps: int) -> list[int]:
         for k in range(1, steps + 1):
             step(FIRST + 100 + k)
             if k % (steps // 4) == 0:
-                launch.release_memory()  # blocks that are kept for the next tensor of their size
+                memory.release_memory()  # blocks that are kept for the next tensor of their size
                 found.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()

@@ -29,7 +29,7 @@ from typing import Any
 from numba import config
 
 import autograd_nb as torch
-from autograd_nb import distributed, launch, overriding
+from autograd_nb import distributed, launch, memory, overriding
 from autograd_nb.codegen.build import apart
 from autograd_nb.graph import ownership
 from autograd_nb.graph.modes import state
@@ -122,7 +122,7 @@ def standing() -> list[str]:
     held: list[str] = []
 
     def try_locks() -> None:
-        locks = {"plans": launch._plans, "memory": launch._lock, "overrides": overriding._lock, "turn": apart._turn, "leaves": ownership.leaves}
+        locks = {"plans": launch._plans, "memory": memory._lock, "overrides": overriding._lock, "turn": apart._turn, "leaves": ownership.leaves}
         for name, lock in locks.items():
             if lock.acquire(timeout=1):
                 lock.release()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from autograd_nb import launch
+from autograd_nb import launch, memory
 
 
 def step(model, x):
@@ -43,7 +43,7 @@ def test_every_launch_can_be_observed():
 
 
 def test_memory_of_big_arrays_is_used_again():
-    launch.release_memory()
+    memory.release_memory()
     x = torch.ones(1 << 20)
     address = x.data_ptr()
     assert address % 16 == 0
@@ -56,11 +56,11 @@ def test_memory_of_big_arrays_is_used_again():
     assert z.data_ptr() != address  # the view still looks at it
     assert not view.any()
     del z, view
-    assert launch.release_memory() > 0
-    assert launch.release_memory() == 0
+    assert memory.release_memory() > 0
+    assert memory.release_memory() == 0
 
 
-SIZES = [launch.BIG, launch.BIG + 8, launch.LARGE - 8, launch.LARGE, 3 * launch.LARGE]
+SIZES = [launch.BIG, launch.BIG + 8, memory.LARGE - 8, memory.LARGE, 3 * memory.LARGE]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -77,7 +77,7 @@ def test_a_block_is_one_arrays_while_anything_looks_at_it(size):
     assert [v.tolist() for v in views] == [[k] * 4 for k in range(4)]
     assert not any(np.shares_memory(a, v) for a in others for v in views)
     del others, a
-    assert launch.release_memory() > 0
+    assert memory.release_memory() > 0
 
 
 @pytest.mark.parametrize("size", SIZES)
