@@ -14,7 +14,8 @@ import numpy as np
 from ..dtypes import complex128, float64
 from ..errors import GradcheckError, warn_user
 from ..graph.modes import recorded
-from ..ops.creation.create import from_numpy, new_full
+from ..ops.creation.create import new_full
+from ..ops.creation.data import from_numpy
 from ..ops.elementwise.complex import view_as_complex, view_as_real
 from ..shapes import is_expanded
 from ..tensor import Tensor, ndarray

@@ -12,7 +12,7 @@ from ..graph import engine
 from ..ops.core.recording import tensor_type
 from ..ops.core.registry import public
 from ..ops.creation.cast import cast
-from ..ops.creation.create import legacy
+from ..ops.creation.data import legacy
 from ..tensor import Tensor
 from .function import Function
 

@@ -3,7 +3,7 @@
 # in-place forms are made of the others
 from . import linalg
 from .core import double_backward, inplace
-from .creation import cast, convert, create, device, dlpack, ranges, storage
+from .creation import cast, convert, create, data, device, dlpack, ranges, storage
 from .creation import queries as asking
 from .elementwise import (
     activation,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.build import compilation
-from ...ops.creation.create import as_tensor
+from ...ops.creation.data import as_tensor
 from ...tensor import Tensor
 from ..ir import Step
 from ..lower import driver

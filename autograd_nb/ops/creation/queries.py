@@ -16,7 +16,7 @@ from ..core.numbers import int_argument, several_argument
 from ..core.recording import made_in
 from ..core.registry import public
 from .cast import placed
-from .create import from_numpy, taken, tensor, warn_of_reading
+from .data import from_numpy, taken, tensor, warn_of_reading
 from .device import device
 from .dlpack import from_dlpack
 from .ranges import arange

@@ -22,6 +22,7 @@ from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.registry import OPS
 from . import create, device
+from .data import tensor
 
 CPU: device.device = device.device("cpu")
 
@@ -191,7 +192,7 @@ def _new_memory(args: tuple[Any, ...], d: dtype, refused: str) -> np.ndarray:
         return create.empty(what, dtype=d)._data
     if isinstance(what, Tensor) or not isinstance(what, (Sequence, np.ndarray)):
         raise TypeError(f"{refused}\nArgument type not recognized: {type(what)}")
-    return OPS["clone"].call(create.tensor(what, dtype=None if len(what) else d).to(d))._data  # type: ignore[no-any-return]
+    return OPS["clone"].call(tensor(what, dtype=None if len(what) else d).to(d))._data  # type: ignore[no-any-return]
 
 
 class TypedStorage(StorageBase):

@@ -25,7 +25,8 @@ from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import Structured, tensor_argument
 from ..creation.cast import cast, contiguous, relaid
-from ..creation.create import as_tensor, new_empty, new_full
+from ..creation.create import new_empty, new_full
+from ..creation.data import as_tensor
 from ..shape.shape import expand, reshape
 from .along_index import ADD, SET
 from .gather import _index_argument, _reduced, _stored, gather, is_windows, memory_of
@@ -83,10 +84,11 @@ def _write_slices(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...]
 
 
 def _check_vector(index: Tensor, name: str) -> None:
-    if index.ndim > 1 and "fill" in name:
+    if index._layout.ndim < 2:
+        return
+    if "fill" in name:
         raise RuntimeError(f"Index has to be a vector/scalar ({name}(): index.shape={list(index.shape)})")
-    if index.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector (index.shape={list(index.shape)})")
+    raise IndexError(f"{name}(): Index is supposed to be a vector (index.shape={list(index.shape)})")
 
 
 def _vector(index: Any, x: Tensor, d: int, name: str, negative: bool = False, idle: bool = False) -> Tensor:
@@ -124,56 +126,64 @@ def index_select(input, dim, index, *, out=None):
 def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tuple[Tensor, int, Tensor, Tensor]:
     """Return (x, dim, index, source) of index_add and index_copy, checked."""
     x = tensor_argument(input, name)
+    copies = "copy" in name
     if name[-1] == "_":
         check_inplace(x, source)
-    d = wrap_dim(dim, x.ndim)
-    tensor_argument(source, name, "source")
+    layout = x._layout
+    d = wrap_dim(dim, layout.ndim)
+    given = tensor_argument(source, name, "source")._layout
     if name == "index_copy_":  # PyTorch's looks at the memory before all else
         check_written(x, (index, source))
     elif name[-1] == "_":
         refuse_overlap(x, (index, source), True)
-    if source.ndim != x.ndim and source.ndim and x.ndim and "copy" in name:
+    if copies and given.ndim != layout.ndim and given.ndim and layout.ndim:
         raise IndexError(
             f"{name}(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
-            f"({source.ndim}), destination dimensionality ({x.ndim})"
+            f"({given.ndim}), destination dimensionality ({layout.ndim})"
         )
-    if source.dtype is not x.dtype:
+    if given.dtype is not layout.dtype:
         raise RuntimeError(f"{name}(): self ({x.dtype}) and source ({source.dtype}) expected to have the same dtype")
     n = tensor_argument(index, name, "index")._layout.size
     _check_vector(index, name)
-    if not source.ndim and n != 1 and "copy" not in name:
+    if not given.ndim and n != 1 and not copies:
         if d:
             raise RuntimeError(f"{name}(): Indexing dim {d} is out of bounds of the source tensor with dim 0")
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions ({name}(): source)")
-    if source.ndim != x.ndim and "copy" not in name:
-        raise RuntimeError(
-            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{list(x.shape)} source.shape = {list(source.shape)}"
-        )
-    if source.ndim == 0 and x.ndim <= 1:
+    if given.ndim != layout.ndim and not copies:
+        raise _unlike(name, x, source)
+    if given.ndim == 0 and layout.ndim <= 1:
         source = reshape(source, 1)
-    slices = [[s for k, s in enumerate(t.shape) if k != d] for t in (x, source)]
-    if "copy" in name and (source.ndim or n == 1) and slices[0] != slices[1]:
+        given = source._layout
+    sizes, wanted = layout.sizes or (1,), given.sizes
+    if copies and (given.ndim or n == 1) and _without(layout.sizes, d) != _without(wanted, d):
         raise RuntimeError(
-            f"{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: {slices[0]} at dimension {d} and "
-            f"source slice shape: {slices[1]} at dimension {d}"
+            f"{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: {_without(layout.sizes, d)} at "
+            f"dimension {d} and source slice shape: {_without(wanted, d)} at dimension {d}"
         )
-    if (source.shape[d] if source.ndim > d else 1) != n:
-        raise (IndexError if "copy" in name else RuntimeError)(
-            f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({list(source.shape)}, dim={d})"
+    if (wanted[d] if given.ndim > d else 1) != n:
+        raise (IndexError if copies else RuntimeError)(
+            f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({list(wanted)}, dim={d})"
         )
-    wanted = [n if k == d else s for k, s in enumerate(x.shape or (1,))]
-    if list(source.shape) != wanted:
-        raise RuntimeError(
-            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{list(x.shape)} source.shape = {list(source.shape)}"
-        )
-    idle = not source._layout.size and "reduce" not in name
-    if not idle and not x._layout.size and "reduce" not in name:
-        if "copy" in name or x.ndim < 2:
-            raise (RuntimeError if "copy" in name else IndexError)(f"{name}(): index out of range in self (its shape is {list(x.shape)})")
+    if wanted != (*sizes[:d], n, *sizes[d + 1 :]):
+        raise _unlike(name, x, source)
+    idle = not given.size and "reduce" not in name
+    if not idle and not layout.size and "reduce" not in name:
+        if copies or layout.ndim < 2:
+            raise (RuntimeError if copies else IndexError)(f"{name}(): index out of range in self (its shape is {list(x.shape)})")
         index, source = index.reshape(-1)[:0], OPS["narrow"].call(source, d, 0, 0)  # of several dims PyTorch's index_add looks at no index
     return x, d, _vector(index, x, d, name, idle=idle), source
+
+
+def _without(sizes: tuple[int, ...], d: int) -> list[int]:
+    """Return the sizes of a slice along dim ``d``."""
+    return [n for k, n in enumerate(sizes) if k != d]
+
+
+def _unlike(name: str, x: Tensor, source: Tensor) -> RuntimeError:
+    return RuntimeError(
+        f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+        f"{list(x.shape)} source.shape = {list(source.shape)}"
+    )
 
 
 def _slices(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
@@ -192,7 +202,8 @@ def _slices_inplace(op: Structured, x: Tensor, d: int, index: Tensor, source: Te
 
 
 def _scaled(source: Any, alpha: Any, name: str) -> Any:
-    alpha = number_argument(alpha, name, "alpha")
+    if alpha.__class__ is not int:
+        alpha = number_argument(alpha, name, "alpha")
     if alpha == 1 or not isinstance(source, Tensor):
         return source
     return source * filling(alpha, source.dtype, name)

@@ -26,7 +26,8 @@ from ..core.repeated import repeated
 from ..core.structured import structured
 from ..core.views import geometry, look, recipe_from
 from ..creation.cast import cast, dense, relaid
-from ..creation.create import from_numpy, new_empty, new_full, tensor
+from ..creation.create import new_empty, new_full
+from ..creation.data import from_numpy, tensor
 from ..shape.parts import _select
 from ..shape.shape import _alias, _with, expand
 from .by_mask import picked_by_mask, true_indices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -89,7 +90,7 @@ def checked_rows(index: Tensor, x: Tensor, d: int, name: str, negative: bool = F
 
     Errors: IndexError for one out of range, or RuntimeError, as the kernels of PyTorch's op called ``name`` have it.
     """
-    n = x._layout.shape[d] if x._layout.ndim else 1
+    n = x._layout.sizes[d] if x._layout.ndim else 1
     try:
         return checked_index(index, n, d, negative)
     except IndexError as e:
@@ -153,15 +154,24 @@ class Places:
     __slots__ = ("copied", "count", "kept", "loops", "order", "size")
 
     def __init__(self, layout: Layout, dims: tuple[int, ...], pos: int):
+        sizes = layout.sizes
+        self.copied: Any = None
+        self.loops: tuple[Any, ...] | None
+        if len(dims) == 1 and dims[0] == pos and layout.usual and layout.size:  # the commonest
+            before, n, behind = sizes[:pos], sizes[pos], sizes[pos + 1 :]
+            self.order, self.kept, self.count = tuple(range(len(sizes))), [*before, *behind], n
+            outer, inner = math.prod(before), math.prod(behind)
+            self.size = outer * inner
+            self.loops = (1, outer, 1, inner, 0, n * inner if outer > 1 else 0, inner, 0, 1)
+            return
         rest = [d for d in range(layout.ndim) if d not in dims]
         self.order = (*rest[:pos], *dims, *rest[pos:])
-        self.kept = [layout.shape[d] for d in rest]
-        self.count = numel(layout.shape[d] for d in dims)
+        self.kept = [sizes[d] for d in rest]
+        self.count = numel(sizes[d] for d in dims)
         self.size = numel(self.kept)
         self.loops = None
         if all(s >= 0 for s in layout.strides):
-            self.loops = _loops(layout.shape, layout.strides, rest[:pos], dims, rest[pos:], layout.dtype)
-        self.copied: Any = None
+            self.loops = _loops(sizes, layout.strides, rest[:pos], dims, rest[pos:], layout.dtype)
         if self.loops is None:
             shape = [layout.shape[d] for d in self.order]
             strides = contiguous_strides(shape)
@@ -409,11 +419,13 @@ def add_at(z: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos: 
 def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, mode: int) -> None:
     """x[index] (op)= value in memory, without history; ``value`` broadcasts to the shape of the pick."""
     p = places(x._layout, dims, pos)
-    shape = [*p.kept[:pos], *index._layout.shape, *p.kept[pos:]]
-    if not numel(shape):
+    at, d = index._layout, x._layout.dtype
+    shape = (*p.kept[:pos], *at.sizes, *p.kept[pos:])
+    size = p.size * at.size
+    if not size:
         return
-    if x.dtype.carrier is not x.dtype.np and mode != SET:
-        kind = dtypes.BY_NAME[x.dtype.compute]
+    if d.carrier is not d.np and mode != SET:
+        kind = dtypes.BY_NAME[d.compute]
         wide = cast(x, kind)
         write_at(wide, cast(value, kind), index, dims, pos, mode)
         x.copy_(wide)
@@ -438,17 +450,17 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         strides = (0, 0, 0, 0, 0)
         data = value._data
     else:
-        if tuple(value._layout.shape) != tuple(shape):
+        if value._layout.sizes != shape:
             value = expand(value, shape)
         data = dense(value)
         _, n1, m0, m1 = p.loops[:4]
         row = m0 * m1
-        strides = (index._layout.size * row * n1, index._layout.size * row, row, m1, 1)
+        strides = (at.size * row * n1, at.size * row, row, m1, 1)
     args = ((*p.loops, *strides, 0, 1), mode, data, dense(index), x._data)
-    if threads.alone(threads.PICKED * numel(shape)) or not threads.writes_apart([x._layout]):
-        _put(x.dtype.carrier, *args)
+    if threads.alone(threads.PICKED * size) or not threads.writes_apart([x._layout]):
+        _put(d.carrier, *args)
     else:
-        _put.split(x.dtype.carrier, args, _put_parts)
+        _put.split(d.carrier, args, _put_parts)
 
 
 def _put_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:

@@ -18,7 +18,8 @@ from ..core.numbers import bool_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
-from ..creation.create import new_empty, tensor
+from ..creation.create import new_empty
+from ..creation.data import tensor
 from .loss import check_reduction
 
 _FORWARD = Kernel("nn.ctc", "forward", outputs=2)

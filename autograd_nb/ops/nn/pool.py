@@ -16,7 +16,7 @@ from ..core.recording import need_floats, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import as_images, dense, images
-from ..creation.create import tensor
+from ..creation.data import tensor
 from .conv import tuple_of
 
 _MAX = launch.Kernel("nn.pool", "max_forward", outputs=2)

@@ -142,7 +142,7 @@ class ProductPlan:
     def __init__(self, la: Layout, lb: Layout):
         """Plan for layouts that fit and that BLAS could read, turned where the product turns them."""
         self.op: Any = None  # that is recorded, of a `known` call
-        (m, k), n, d = la.shape, lb.shape[1], la.dtype
+        (m, k), n, d = la.sizes, lb.sizes[1], la.dtype
         a0, a1 = _strides(la)
         b0, b1 = _strides(lb)
         self.numbers = (1, m, n, k, 0, a0, a1, 0, b0, b1, m * n, n, *_blocks(m, n))
@@ -176,7 +176,7 @@ class ProductPlan:
 
 
 def _turned(layout: Layout) -> Layout:
-    return layout_of(tuple(layout.shape)[::-1], layout.strides[::-1], layout.dtype)
+    return layout_of(layout.sizes[::-1], layout.strides[::-1], layout.dtype)
 
 
 _TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
@@ -185,12 +185,12 @@ _TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
 @planned
 def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
     """Return the plan for A·B ("nn"), A·Bᵀ ("nt") or Aᵀ·B ("tn"); None where that needs a copy, a cast or blocks."""
-    first, second = (_turned(layout) if turn else layout for layout, turn in zip((la, lb), _TURNS[kind], strict=True))
-    return _new_plan(first, second)
+    first, second = _TURNS[kind]
+    return _new_plan(_turned(la) if first else la, _turned(lb) if second else lb)
 
 
 def _new_plan(first: Layout, second: Layout) -> ProductPlan | None:
-    (m, k), n = first.shape, second.shape[1]
+    (m, k), n = first.sizes, second.sizes[1]
     if first.dtype.is_half or not _readable(first) or not _readable(second):
         return None
     if m * n * k >= LARGE and (_kernel(first.dtype, m, n, k) not in _TILES or _summed(first.dtype, m, n, k)):

@@ -18,7 +18,8 @@ from ..core.registry import OPS, public
 from ..core.structured import none_given, structured, tensor_argument, tensors_argument
 from ..core.views import memoized_view
 from ..creation.cast import cast, clone, contiguous, copied, dense, placed
-from ..creation.create import as_tensor, new_empty, new_full
+from ..creation.create import new_empty, new_full
+from ..creation.data import as_tensor
 from .cat import cat, check_joined, stack
 from .parts import _diagonal, _diagonal_backward, _select, _slice, slices
 from .shape import expand, reshape, unsqueeze
