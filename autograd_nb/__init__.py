@@ -54,7 +54,7 @@ from .graph.modes import (
     enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled,
     is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
 )
-from .memory import release_memory as release_memory
+from .launch.memory import release_memory as release_memory
 from .ops.core.guesses import install as _show_guesses
 from .ops.core.registry import functions as _functions
 from .ops.creation.device import (

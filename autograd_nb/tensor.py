@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import launch, memory
+from . import launch
 from .dtypes import dtype, from_numpy_dtype
 from .errors import AMBIGUOUS, OVERRIDDEN, SEVERAL, UNTRACKED, AutogradError, warn_user
 from .graph import ownership, versions
@@ -589,7 +589,7 @@ def _view_requires_grad(view: Tensor) -> bool:
 
 def offset_in(view: Tensor, base: Tensor) -> int:
     """Return how many elements lie between the base's first and the view's; where ``.data`` was exchanged, those between their places in memory."""
-    width, behind = view._data.itemsize, memory.distance(base._data, view._data, view._layout.extent)
+    width, behind = view._data.itemsize, launch.memory.distance(base._data, view._data, view._layout.extent)
     return behind // width if behind is not None else (_storage(view)[1] * width - _storage(base)[1] * base._data.itemsize) // width
 
 

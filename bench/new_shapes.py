@@ -20,7 +20,8 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-from autograd_nb import launch, memory
+from autograd_nb import launch
+from autograd_nb.launch import memory
 
 FIRST, BLOCKS = 3, 20  #: the smallest size; blocks that the sizes of a row are timed in
 BOUND = 10  #: times PyTorch's step

@@ -29,10 +29,11 @@ from typing import Any
 from numba import config
 
 import autograd_nb as torch
-from autograd_nb import distributed, launch, memory, overriding
+from autograd_nb import distributed, launch, overriding
 from autograd_nb.codegen.build import apart
 from autograd_nb.graph import ownership
 from autograd_nb.graph.modes import state
+from autograd_nb.launch import memory
 from autograd_nb.serialization.safetensors import load_safetensors, save_safetensors
 
 NUMBER = signal.SIGUSR1

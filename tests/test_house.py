@@ -61,7 +61,7 @@ SENTENCES = (
     "compiler", "codegen", "graph", "autograd", "func", "ops", "nn",
     "optim", "distributions",
     "kernels", "utils", "serialization", "compat", "cache", "distributed", "viz.py", "profiler.py", "testing.py", "display.py",
-    "launch.py", "tensor.py", "locks.py", "shapes.py", "strides.py", "dtypes.py", "config.py", "errors.py",
+    "launch", "tensor.py", "locks.py", "shapes.py", "strides.py", "dtypes.py", "config.py", "errors.py",
 )  # fmt: skip
 WITH_VERB = {"ops/core/recording.py:NotImplemented"}
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from autograd_nb import launch, memory
+from autograd_nb import launch
+from autograd_nb.launch import memory
 
 
 def step(model, x):

@@ -18,7 +18,7 @@ import autograd_nb
 
 #: from the ground up; modules of one layer may import each other
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding", "locks", "memory"),
+    ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding", "locks"),
     ("codegen",),
     ("kernels", "checked"),
     ("launch",),

@@ -37,7 +37,6 @@ from .linking import Code, Linked, link
 from .linking import function as callable_of
 from .machine_code import requests, store
 from .notice import compiling
-from .requests import untouched
 
 __all__ = ["CacheWarning", "apart", "build", "build_function", "foreign", "numba", "store", "written"]
 
@@ -178,7 +177,8 @@ def numba() -> Any:
 
 def disabled() -> bool:
     """Return whether kernels run as Python (``NUMBA_DISABLE_JIT=1``)."""
-    return ("numba" in sys.modules or not untouched()) and bool(numba().config.DISABLE_JIT)
+    asked = "numba" in sys.modules or "NUMBA_DISABLE_JIT" in os.environ or os.path.exists(".numba_config.yaml")
+    return asked and bool(numba().config.DISABLE_JIT)
 
 
 def foreign(function: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import memory
+from ... import launch
 from ...errors import AutogradError
 from ...graph.modes import state
 from ...graph.node import Node, Nowhere, Output, set_edges
@@ -139,7 +139,7 @@ def _hooked(edge: Any, end: Any) -> bool:
 
 def _apart(view: Tensor, base: Tensor) -> bool:
     """Return whether the base of a view has other memory by now, by ``.data = …``."""
-    return memory.distance(base._data, view._data, view._layout.extent) is None
+    return launch.memory.distance(base._data, view._data, view._layout.extent) is None
 
 
 def past_hooks(view: Tensor, base: Tensor) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import locks
+from .. import locks
 
 BIG = 1 << 17  #: bytes from which memory is pooled: from there malloc may give its pages back, and each costs a fault again
 LARGE = 1 << 20  #: bytes from which blocks are counted, under a lock, which takes a third of the time of getting a smaller one

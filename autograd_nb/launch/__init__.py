@@ -22,13 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from . import config, dtypes, locks
-from .codegen import threads
-from .codegen.build import compilation, notice
+from .. import config, dtypes, locks
+from ..codegen import threads
+from ..codegen.build import compilation, notice
+from ..overriding import whole
+from . import memory as memory
 from .memory import BIG as BIG
 from .memory import empty as empty
 from .memory import promised as promised
-from .overriding import whole
 
 Entry = Callable[..., Any]
 
