@@ -39,7 +39,7 @@ def alike(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def is_foreign(value: Any) -> bool:
     """Return whether an object is no tensor and has a ``__torch_function__``."""
-    return hasattr(type(value), "__torch_function__") and not isinstance(value, Tensor)
+    return value.__class__ is not Tensor and hasattr(type(value), "__torch_function__") and not isinstance(value, Tensor)
 
 
 def foreign_among(values: Iterable[Any]) -> bool:

@@ -588,7 +588,7 @@ def none_given(tensors: tuple[Any, ...]) -> bool:
 
 def tensors_argument(values: Any, op: str, name: str = "tensors") -> tuple[Tensor, ...]:
     """Return a non-empty list or tuple of Tensors, else TypeError, RuntimeError or (of `cat`, as in PyTorch) ValueError."""
-    if isinstance(values, Tensor) or not isinstance(values, Sequence):
+    if values.__class__ is not list and values.__class__ is not tuple and (isinstance(values, Tensor) or not isinstance(values, Sequence)):
         remedy = f" (put them in a list: {op}([a, b]))" if isinstance(values, Tensor) else ""
         raise TypeError(f"{op}(): argument '{name}' must be tuple of Tensors, not {type(values).__name__}{remedy}")
     for i, t in enumerate(values):

@@ -182,11 +182,11 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None
     tensors: list[Any] = []  # for each dim of the view
     dim = 0
     last = ""
-    seen = False
+    seen = indexed = False
     for item in items:
         kind = item.__class__
         if kind is int:
-            recipe.append(_select_number(item, layout.shape, dim))
+            recipe.append(_select_number(item, layout.sizes, dim))
             dim += 1
             last = "select"
         elif kind is slice:
@@ -209,12 +209,13 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None
             last = "unsqueeze"
         else:
             more, view = _read_tensor(item, layout, dim, recipe, tensors)
+            indexed = True
             dim += more
             last = view if view == "select" else last or view
     if dim < ndim:
         recipe.extend([(0, n, 1) for n in layout.sizes[dim:]])
         tensors.extend([None] * (ndim - dim))
-    found = tensors if any(t is not None for t in tensors) else None
+    found = tensors if indexed and any(t is not None for t in tensors) else None
     return ((_VIEWS[last], tuple(recipe)) if last else (_alias,) if found is None else ()), found
 
 
@@ -259,20 +260,21 @@ def _followed(layout: Layout, recipe: tuple[Any, ...]) -> tuple[list[int], list[
     """Return shape, strides and offset of the view that a recipe tells of."""
     shape: list[int] = []
     strides: list[int] = []
+    steps = layout.strides
     offset = dim = 0
     for part in recipe:
         if part.__class__ is int:
-            offset += part * layout.strides[dim]
+            offset += part * steps[dim]
             dim += 1
         elif part is None:
             shape.append(1)
-            strides.append(layout.sizes[dim] * layout.strides[dim] if dim < layout.ndim else 1)
+            strides.append(layout.sizes[dim] * steps[dim] if dim < layout.ndim else 1)
         else:
             start, count, step = part
             if count:
-                offset += start * layout.strides[dim]
+                offset += start * steps[dim]
             shape.append(count)
-            strides.append(layout.strides[dim] * step)
+            strides.append(steps[dim] * step)
             dim += 1
     if offset and 0 in shape:
         offset = 0

@@ -88,35 +88,43 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         return asked.redefined(cat, (tensors, dim), {} if out is None else {"out": out})
     ts = tensors_argument(tensors, "cat")
     # PyTorch lets old-style empty tensors of shape (0,) join anything
-    kept = [t for t in ts if tuple(t.shape) != (0,)] or [ts[0]]
-    first = kept[0]
-    if any(t.ndim == 0 for t in ts):
+    kept = [t for t in ts if t._layout.sizes != (0,)] or [ts[0]]
+    first, sizes = kept[0], kept[0]._layout.sizes
+    if () in [t._layout.sizes for t in ts]:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    d = wrap_dim(dim if axis is None else axis, first.ndim)
+    d = wrap_dim(dim if axis is None else axis, len(sizes))
     if out is not None:
         check_joined(out, ts, "cat")
-    kind = _promoted(ts)
+    before, behind, total = sizes[:d], sizes[d + 1 :], 0
     for i, t in enumerate(kept):
-        if t.ndim != first.ndim:
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {t.ndim}")
-        for k, (a, b) in enumerate(zip(first.shape, t.shape, strict=True)):
-            if k != d and a != b:
-                raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for tensor number {i} in "
-                    "the list."
-                )
+        own = t._layout.sizes
+        if len(own) != len(sizes) or own[:d] != before or own[d + 1 :] != behind:
+            _refuse_sizes(sizes, own, d, i)
+        total += own[d]
     if len(kept) == len(ts) and out is None and axis is None:
-        y = _cats.first(dim, ts, d, [*first.shape[:d], sum(t.shape[d] for t in ts), *first.shape[d + 1 :]])
+        y = _cats.first(dim, ts, d, (*before, total, *behind))
         if y is not None:
             return y
     if len(kept) < len(ts):  # (those lie in C order, and so does the result; one that requires grad gets a gradient of no elements)
         kept[0] = first.contiguous()
-        nothing = [*first.shape[:d], 0, *first.shape[d + 1 :]]
+        nothing = [*before, 0, *behind]
         kept += [_nothing_of(t, nothing) for t in ts if t.requires_grad and tuple(t.shape) == (0,) and t is not first]
+    kind = _promoted(ts)
     y = _cat(tuple(t.to(kind) for t in kept), d)
     if out is None:
         return y
     return store(out, y, "cat", ts)
+
+
+def _refuse_sizes(sizes: tuple[int, ...], own: tuple[int, ...], d: int, i: int) -> None:
+    """Raise RuntimeError for tensor ``i`` of a list, whose sizes do not fit those of the first."""
+    if len(own) != len(sizes):
+        raise RuntimeError(f"Tensors must have same number of dimensions: got {len(sizes)} and {len(own)}")
+    for k, (a, b) in enumerate(zip(sizes, own, strict=True)):
+        if k != d and a != b:
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for tensor number {i} in the list."
+            )
 
 
 @structured(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate
@@ -83,13 +84,13 @@ class Join:
     def __init__(self, layouts: Sequence[Layout], d: int, out: Layout, shared: bool):
         self.d, self.out, self.size, self.carrier = d, out, out.size, out.dtype.carrier
         self.shapes = tuple([layout.shape for layout in layouts])
-        rows = numel(out.shape[:d])
+        rows = numel(out.sizes[:d])
         sizes = [layout.size // rows for layout in layouts]
         self.launches: list[tuple[Callable[..., Any], np.ndarray, slice, int, int]] = []
         kind = f"{storage(out.dtype.name)}[:]"
         for first in range(0, len(sizes), ARITIES[-1]):
             taken = sizes[first : first + ARITIES[-1]]
-            arity = next(n for n in ARITIES if n >= len(taken))
+            arity = ARITIES[bisect_left(ARITIES, len(taken))]
             entry: Callable[..., Any] = launch.entry(_source(arity), "kernel", ("int64[:]", *[kind] * (arity + 1)), "cat")
             if shared:
                 entry = _Rows(entry)
@@ -118,8 +119,9 @@ def join(parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Join | None:
     if not out.size or (launch.observing() and not (alone and isinstance(launch.observer(), Notes))):
         return None
     layouts = [t._layout for t in parts]
-    if any(not layout.contiguous or layout.dtype is not kind or layout.__class__ is not Layout for layout in layouts):
-        return None
+    for layout in layouts:
+        if not layout.contiguous or layout.dtype is not kind or layout.__class__ is not Layout:
+            return None
     return Join(layouts, d, out, not alone)
 
 
