@@ -353,7 +353,10 @@ def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...]:
 def broadcast_columns(layouts: Iterable[Layout], shape: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the `broadcast_strides` of several layouts, by dim."""
     sizes = tuple(shape)
-    rows = [layout.strides if layout.sizes == sizes else broadcast_strides(layout, sizes) for layout in layouts]
+    still = (0,) * len(sizes)
+    rows = [
+        layout.strides if layout.sizes == sizes else still if layout.size == 1 else broadcast_strides(layout, sizes) for layout in layouts
+    ]
     return list(zip(*rows))  # noqa: B905  (strict costs time, and this is done for each new shape)
 
 
@@ -374,23 +377,22 @@ def coalesce(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[li
 def merged(shape: Sequence[int], columns: Iterable[tuple[int, ...]], count: int) -> tuple[list[int], list[list[int]]]:
     """Return `coalesce` of ``count`` operands' strides given by dim."""
     sizes: list[int] = []
-    steps: list[list[int]] = []  # by dim
-    last: list[int] = []
+    steps: list[tuple[int, ...]] = []  # by dim
+    last: tuple[int, ...] | None = None
     for n, here in zip(shape, columns):  # noqa: B905
         if n == 1:
             continue
-        alike = bool(last)
-        for s, before in zip(here, last):  # noqa: B905
-            if s * n != before:
-                alike = False
-                break
-        last = list(here)
-        if alike:
-            sizes[-1] *= n
-            steps[-1] = last
-        else:
-            sizes.append(n)
-            steps.append(last)
+        if last is not None:
+            for s, before in zip(here, last):  # noqa: B905
+                if s * n != before:
+                    break
+            else:
+                sizes[-1] *= n
+                steps[-1] = last = here
+                continue
+        sizes.append(n)
+        steps.append(here)
+        last = here
     return sizes, list(map(list, zip(*steps))) if steps else [[] for _ in range(count)]  # noqa: B905
 
 
