@@ -127,7 +127,8 @@ class Group:
         strides = sorted([w[2] for w in mine | both], key=lambda s: s.count(0))
         kept = contiguous_strides([1 if d in axes else n for d, n in enumerate(self.shape)])
         try:
-            walked = arranged(self.shape, axes, [*strides, [0 if d in axes else s for d, s in enumerate(kept)]])
+            rows = [*strides, [0 if d in axes else s for d, s in enumerate(kept)]]
+            walked = arranged(self.shape, axes, list(zip(*rows, strict=True)), len(rows))
         except NestedReduction:
             return False
         row = walked.sizes[-1]

@@ -55,10 +55,10 @@ class _ReducedNode(PointwiseNode):
 class _ReducedPlan:
     """The kernel and the recording of one call's layouts."""
 
-    __slots__ = ("array", "entry", "factor", "avals", "layout", "op", "out", "recorded", "specs")
+    __slots__ = ("array", "entry", "factor", "avals", "layout", "like", "op", "out", "recorded", "specs")
 
     def __init__(self, op: Reduced, avals: tuple[Any, ...], dims: tuple[int, ...] | None, keepdim: bool, mean: bool):
-        self.op, self.avals = op, avals
+        self.op, self.avals, self.like = op, avals, None
         layouts = [k for k in avals if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in layouts])
         kind = kind_of(op, avals)
