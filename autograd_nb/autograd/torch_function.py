@@ -23,6 +23,7 @@ from .. import locks
 from ..graph import casting
 from ..graph.modes import PerThread
 from ..ops.core.registry import OPS, USERS
+from ..overriding import overridable
 from ..tensor import Tensor, adopt
 from .subclasses import Redefining, _disabled_torch_function_impl, as_subclass
 
@@ -232,6 +233,12 @@ def nowrap_functions() -> set[Any]:
 @cache
 def functions() -> dict[Any, Any]:
     """Return the functions in whose place `_dispatch` may stand -> as what they are handed to ``__torch_function__``."""
+    return look_for_functions()
+
+
+@overridable
+def look_for_functions() -> dict[Any, Any]:
+    """Return `functions`, looked for anew."""
     found = {info.call: info.call for info in OPS.values() if isinstance(info.call, FunctionType)}
     for name, value in vars(Tensor).items():
         if isinstance(value, FunctionType) and (name[0] != "_" or name.endswith("__")) and value not in found:

@@ -13,6 +13,7 @@ from threading import Thread, local
 from typing import Any
 
 from ... import launch
+from ...autograd import torch_function
 from ...codegen.build import apart
 from ...graph import engine
 from ...ops.random import generator
@@ -101,21 +102,26 @@ def _exchange(functions: Sequence[tuple[Any, str, Callable[..., Any] | None]]) -
             setattr(owner, name, function)
 
 
-@_BUILDS.at(apart.apart)
-def _undisturbed(inner: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `apart` without observers: Numba and imports ask for hundreds of thousands of attributes, which the captured function does not."""
+def _with_what_stood_before(inner: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs with what a capture has exchanged put back."""
 
-    def apart(*args: Any) -> Any:
+    def undisturbed(*args: Any, **kwargs: Any) -> Any:
         if _standing.pair is None:
-            return inner(*args)
+            return inner(*args, **kwargs)
         observed, before = _standing.pair
         _exchange(before)
         try:
-            return inner(*args)
+            return inner(*args, **kwargs)
         finally:
             _exchange(observed)
 
-    return apart
+    return undisturbed
+
+
+# Numba asks for hundreds of thousands of attributes, which the captured function does not; and what finds the functions that stand there
+# for a time would keep them
+_BUILDS.at(apart.apart)(_with_what_stood_before)
+_BUILDS.at(torch_function.look_for_functions)(_with_what_stood_before)
 
 
 def _caller() -> types.FrameType:
@@ -143,6 +149,7 @@ class _Watch:
             (builtins, "input", self._effect(input, "it waits for input")),
             (Thread, "start", self._effect(Thread.start, "it starts a thread")), (Logger, "handle", self._effect(Logger.handle, "it logs")),
             (Tensor, "__getattr__", self._missing()), (Tensor, "__hash__", self._identity()),
+            (builtins, "__import__", self._import()),
             *((builtins, f.__name__, self._attribute(f)) for f in (getattr, setattr, hasattr, delattr)),
         ]  # fmt: skip
 
@@ -163,6 +170,17 @@ class _Watch:
             return function(*args, **kwargs)
 
         return seen
+
+    def _import(self) -> Callable[..., Any]:
+        """Return `__import__`, by which no new module finds, and keeps, what is exchanged for the time of a capture."""
+        known, new = __import__, _with_what_stood_before(__import__)
+
+        def importing(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+            module = None if level else sys.modules.get(name)
+            done = module is not None and all(hasattr(module, part) for part in fromlist or ())
+            return (known if done else new)(name, globals, locals, fromlist, level)
+
+        return importing
 
     def _drawn(self) -> Callable[..., Any]:
         stream = generator.drawn
