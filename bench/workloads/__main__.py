@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench.run import confine
-from bench.workloads import learning, ragged, science, sequences, vision
+from bench.workloads import layers, learning, ragged, science, sequences, serving, simulation, tables, vision
 from bench.workloads.common import Step
 
-ROOMS = (vision, sequences, learning, science, ragged)
+ROOMS = (vision, sequences, learning, science, layers, tables, simulation, serving, ragged)
 SETTLED = 12  #: calls before the first that counts
 BLOCKS, SECONDS = 9, 0.03  #: of PyTorch's time
 

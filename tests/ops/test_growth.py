@@ -94,6 +94,28 @@ def test_hooks_on_saved_tensors_move_plans_and_leave_them_their_age(few):
         assert not tanh_plans
 
 
+def test_an_observation_sets_plans_aside_and_puts_them_back(few):
+    """What was planned before is found again behind it, at its age; what was planned meanwhile tells of itself and is gone."""
+    x, y = torch.ones(5, 7), torch.ones(6, 7)
+    x.tanh()
+    plan, before = tanh_plans[x._layout], [(id(table), key) for table, key, _ in launch._order]
+    for _ in range(2):
+        with launch.observe(lambda call, args: call.entry(*args)):
+            assert not tanh_plans and not launch._order
+            x.tanh(), y.tanh()
+            with launch.observe(lambda call, args: call.entry(*args)):
+                y.tanh()
+            assert y._layout in tanh_plans
+        assert tanh_plans[x._layout] is plan and y._layout not in tanh_plans
+        assert [(id(table), key) for table, key, _ in launch._order] == before
+        assert launch._held == sum(weight for *_, weight in launch._order)
+    with launch.observe(lambda call, args: call.entry(*args)):
+        torch.set_num_threads(torch.get_num_threads())
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_dtype(torch.float32)
+    assert not tanh_plans  # plans have taken up what was changed
+
+
 def test_layouts_are_one_object_as_long_as_somebody_uses_them():
     x = torch.ones(19, 23)
     launch.forget()

@@ -1,5 +1,7 @@
 """Reading and writing by index, gather and scatter, against NumPy."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -209,3 +211,65 @@ def test_a_mask_that_changes_after_its_true_elements_were_counted_is_refused(mon
         for work in (lambda: x[mask], mask.nonzero, lambda: x.masked_select(mask), lambda: x.masked_scatter_(mask, x + 1)):
             with pytest.raises(RuntimeError, match="changed by another thread"):
                 work()
+
+
+#: the operators that write into a part and then assign it to where it stands
+CHANGES = {
+    "+=": lambda x, at, y: operator.setitem(x, at, operator.iadd(x[at], y)),
+    "*=": lambda x, at, y: operator.setitem(x, at, operator.imul(x[at], y)),
+    "-=": lambda x, at, y: operator.setitem(x, at, operator.isub(x[at], y)),
+    "/=": lambda x, at, y: operator.setitem(x, at, operator.itruediv(x[at], y)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("at", [1, slice(1, None), (slice(None), 2), (slice(0, 2), slice(1, 3))], ids=str)
+def test_a_part_that_is_changed_in_place(change, at):
+    """`x[at] += y` again and again: values, counts of changes and gradients are those of the change alone, and the assignment is a change too."""
+    for _ in range(4):  # plans are found from the second time on
+        x, y = torch.arange(1.0, 13).view(3, 4), torch.tensor(3.0)
+        wanted = x.clone()
+        getattr(wanted[at], {"+=": "add_", "*=": "mul_", "-=": "sub_", "/=": "div_"}[change])(y)
+        CHANGES[change](x, at, y)
+        assert torch.equal(x, wanted) and x._version == 2
+        leaf, z = torch.arange(1.0, 13).view(3, 4).requires_grad_(), torch.tensor(3.0, requires_grad=True)
+        out = leaf * 1
+        CHANGES[change](out, at, z)
+        assert out._version == 2 and torch.equal(out, wanted) and type(out.grad_fn).__name__ == "CopySlices"
+        out.square().sum().backward()
+        other, w = leaf.detach().requires_grad_(), torch.tensor(3.0, requires_grad=True)
+        parts = torch.zeros(3, 4, dtype=torch.bool)
+        parts[at] = True
+        changed = {"+=": other + w, "*=": other * w, "-=": other - w, "/=": other / w}[change]
+        torch.where(parts, changed, other).square().sum().backward()
+        assert torch.allclose(leaf.grad, other.grad) and torch.allclose(z.grad, w.grad)
+
+
+def test_hooks_of_a_part_that_is_assigned_to_where_it_stands():
+    for _ in range(4):
+        x, seen = torch.ones(3, requires_grad=True) * 1, []
+        part = x[1:]
+        part += 1
+        part.register_hook(seen.append)
+        x[1:] = part
+        (x * 3).sum().backward()
+        assert [g.tolist() for g in seen] == [[3.0, 3.0]]
+
+
+def test_a_part_that_is_assigned_to_another_place():
+    for _ in range(4):
+        x = torch.arange(8.0)
+        x[4:7] = x[0:3]
+        assert x.tolist() == [0, 1, 2, 3, 0, 1, 2, 7] and x._version == 1
+        with pytest.raises(RuntimeError, match="single memory location"):
+            x[2:5] = x[0:3]
+        x[1:4] = x[1:4].clone()
+        assert x._version == 2
+
+
+def test_a_saved_result_that_is_assigned_to_where_it_stands_has_changed():
+    for _ in range(4):
+        x = torch.ones(4, requires_grad=True) * 1
+        x[1:] = x[1:].exp_()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            x.sum().backward()

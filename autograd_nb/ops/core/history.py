@@ -121,7 +121,7 @@ def _pass_by(view: Tensor, base: Tensor, change: Any) -> None:
         set_edges(node, tuple([past if e is old else e for e in node.edges]))
 
 
-def _hooked(edge: Any, end: Any) -> bool:
+def hooked(edge: Any, end: Any) -> bool:
     """Return whether a hook, on a tensor or a node, waits for a gradient on its way from a view to the edge of the base."""
     while edge is not end:
         node = edge.node if edge.__class__ is Output else edge
@@ -149,7 +149,7 @@ def past_hooks(view: Tensor, base: Tensor) -> Any:
     """
     edge, repeated = view._edge, view._layout.size > view._layout.extent
     stale: Any = edge.node if edge.__class__ is Output else edge
-    if not repeated and not _hooked(edge, base._edge if base._edge is not None else base) and not _apart(view, base):
+    if not repeated and not hooked(edge, base._edge if base._edge is not None else base) and not _apart(view, base):
         return edge
     past = fill_node(OverwrittenBackward0() if repeated else AsStridedBackward0(), (base._edge if base._edge is not None else base,))
     past.base_layout, past.view_layout, past.offset = base._layout, view._layout, offset_in(view, base)

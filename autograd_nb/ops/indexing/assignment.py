@@ -12,10 +12,10 @@ from ... import dtypes
 from ...graph.modes import state
 from ...graph.versions import same_storage
 from ...overriding import whole
-from ...shapes import Size, is_expanded
+from ...shapes import Layout, Size, is_expanded
 from ...tensor import Tensor, offset_in
 from ..core.call_path import shortcut
-from ..core.history import check_inplace, rewrite_part
+from ..core.history import check_inplace, hooked, rewrite_part
 from ..core.inplace import write_inplace
 from ..core.memo import Memo
 from ..core.numbers import SINGLE, limits, number_as, plain_number
@@ -128,6 +128,18 @@ def _remember(key: tuple[Any, ...], x: Tensor, view: Tensor, value: Any) -> None
         _assignments.remember(key, (slice(offset, offset + extent), plan, layout, offset))
 
 
+def _stands_there(x: Tensor, value: Tensor, part: Layout, offset: int) -> bool:
+    """Return whether ``x[…] = value`` writes what stands there, as the end of ``x[…] += y`` does, and leaves histories as they are.
+
+    A view's history is a part of its base's; only hooks that it has tell whether its gradient went by it.
+    """
+    if value._layout is not part or offset_in(value, x) != offset:
+        return False
+    if not state.grad or not (x._rg or x._view is not None or value._rg):
+        return True
+    return x._view is None and x._edge is not None and value._view is x and not value._view_kind and not hooked(value._edge, x._edge)
+
+
 @whole
 def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
     """x[…] = value without a view; whether that was all, else nothing has happened."""
@@ -139,7 +151,10 @@ def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
     if number and not -SINGLE <= value <= SINGLE:
         return False
     if not number and same_storage(value._version_, version):
-        return False
+        if not _stands_there(x, value, part, offset):
+            return False
+        version[0] += 1
+        return True
     node: Any = False
     if (
         (x._rg or x._view is not None or not (number or (not value._rg and value._view is None)))
