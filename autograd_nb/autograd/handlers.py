@@ -46,7 +46,7 @@ _SWITCHES: dict[CodeType, str] = {
 
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
-_OURS = tuple(os.path.dirname(os.path.abspath(str(module.__file__))) + os.sep for module in (launch, np))
+_OURS = tuple(os.path.dirname(os.path.abspath(str(module.__file__))) + os.sep for module in (sys.modules[__package__.partition(".")[0]], np))
 _PACKAGES = {__name__.partition(".")[0], "numpy", *sys.stdlib_module_names}
 
 
