@@ -146,13 +146,14 @@ class BackwardPlan:
         first = outs[0][1:] if outs else None
         simple = first if self.simple is not None else None
         pair = first if self.pair is not None else None
-        over, overwrite = None, None
+        over, overwrite, entry = None, None, None
         if simple is not None and simple[0].dtype is g.dtype:
-            layouts = [g] * (1 + len(spec.saved))
-            over, overwrite = _overwriting(self.kind, layouts, g)
+            over, overwrite = _overwriting(self.kind, [g] * (1 + len(spec.saved)), g)
+        if self.kernel is not None and self.entry is not None:
+            entry = self.kernel.resized(self.entry, size)
         return BackwardPlan(
-            self.count, self.alias, self.kind, self.kernel, outs, None if self.kernel is None else self.kernel.resized(self.entry, size), None,
-            [], [], bool(outs) and size * outs[0][2].itemsize < launch.BIG, simple, over, overwrite, self.passed, pair,
+            self.count, self.alias, self.kind, self.kernel, outs, entry, None, [], [],
+            bool(outs) and size * outs[0][2].itemsize < launch.BIG, simple, over, overwrite, self.passed, pair,
             pair[0] if pair is not None and size <= FEW else None,
         )  # fmt: skip
 

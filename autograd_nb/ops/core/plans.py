@@ -190,9 +190,10 @@ class InplacePlan:
 
 
 class _InplaceRecord:
-    """The recording part of a plan, with the target's layout for the output."""
+    """The recording part of a plan, with the target's layout for the output; ``like`` as of `Plan`."""
 
     __slots__ = ("copies", "avals", "like", "op", "out", "recorded", "specs")
+    like: _InplaceRecord | None
 
     def __init__(self, op: Pointwise, avals: tuple[Any, ...], d: dtype):
         self.op, self.avals, self.like = op, avals, None

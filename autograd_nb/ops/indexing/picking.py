@@ -419,9 +419,9 @@ def add_at(z: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos: 
 def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, mode: int) -> None:
     """x[index] (op)= value in memory, without history; ``value`` broadcasts to the shape of the pick."""
     p = places(x._layout, dims, pos)
-    at, d = index._layout, x._layout.dtype
-    shape = (*p.kept[:pos], *at.sizes, *p.kept[pos:])
-    size = p.size * at.size
+    layout, d = index._layout, x._layout.dtype
+    shape = (*p.kept[:pos], *layout.sizes, *p.kept[pos:])
+    size = p.size * layout.size
     if not size:
         return
     if d.carrier is not d.np and mode != SET:
@@ -455,7 +455,7 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         data = dense(value)
         _, n1, m0, m1 = p.loops[:4]
         row = m0 * m1
-        strides = (at.size * row * n1, at.size * row, row, m1, 1)
+        strides = (layout.size * row * n1, layout.size * row, row, m1, 1)
     args = ((*p.loops, *strides, 0, 1), mode, data, dense(index), x._data)
     if threads.alone(threads.PICKED * size) or not threads.writes_apart([x._layout]):
         _put(d.carrier, *args)
