@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..graph.modes import no_grad
@@ -101,7 +102,7 @@ class TransformedDistribution(Distribution):
     transforms: list[Transform] | list[Any]
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None):
-        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        self.transforms = list(transforms) if isinstance(transforms, Iterable) else [transforms]
         if not all(isinstance(t, Transform) for t in self.transforms):
             raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
         whole = ComposeTransform(self.transforms)
@@ -259,6 +260,7 @@ class MixtureSameFamily(Distribution):
         return (self._component_distribution.cdf(self._pad(value)) * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
         log_x = self._component_distribution.log_prob(self._pad(value))
         return T.logsumexp(log_x + T.log_softmax(self._mixture_distribution.logits, dim=-1), dim=-1)
 

@@ -106,6 +106,7 @@ class HalfCauchy(_Half):
         return T.full_like(self.scale, math.inf)
 
     def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
         return super().log_prob(T.as_tensor(value, dtype=self.base_dist.scale.dtype))  # type: ignore[attr-defined]
 
 

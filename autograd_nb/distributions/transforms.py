@@ -12,7 +12,7 @@ from typing import Any
 from .. import dtypes
 from ..tensor import Tensor
 from . import constraints
-from .common import F, T
+from .common import F, T, sum_rightmost
 from .multivariate import _cholesky
 from .transform import (
     ComposeTransform,
@@ -381,8 +381,11 @@ class CatTransform(Transform):
         return T.cat([t.inv(p) for t, p in zip(self.transforms, y.split(self.lengths, self.dim), strict=True)], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        pairs = zip(self.transforms, x.split(self.lengths, self.dim), y.split(self.lengths, self.dim), strict=True)
-        return T.cat([t.log_abs_det_jacobian(a, b) for t, a, b in pairs], self.dim)
+        event = self.domain.event_dim
+        triples = zip(self.transforms, x.split(self.lengths, self.dim), y.split(self.lengths, self.dim), strict=True)
+        parts = [sum_rightmost(t.log_abs_det_jacobian(a, b), event - t.domain.event_dim) for t, a, b in triples]
+        dim = (self.dim - x.ndim if self.dim >= 0 else self.dim) + event
+        return T.cat(parts, dim) if dim < 0 else sum(parts[1:], parts[0])  # along a dim of one value they are factors of its determinant
 
 
 class StackTransform(Transform):

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 import autograd_nb as ag  # noqa: E402
 
+from .snippets import check  # noqa: E402
 from .test_distributions import CASES, both  # noqa: E402
 
 #: PyTorch's steps of an algorithm, which is another one here
@@ -76,3 +77,28 @@ def test_moments_that_a_generalized_pareto_has_not():
         d = library.distributions.GeneralizedPareto(library.zeros(2), library.ones(2), library.tensor([0.3, 1.5]))
         assert [math.isnan(x) for x in [*d.mean.tolist(), *d.variance.tolist()]] == [False, True, False, True]
         assert np.allclose(d.log_survival_function(library.tensor(2.0)).tolist(), [-math.log1p(0.6) / 0.3, -math.log1p(3.0) / 1.5])
+
+
+@pytest.mark.parity
+def test_concatenated_transforms_of_values_of_several_dims():
+    """Their determinants lie side by side, or are multiplied where the dim is one of a value."""
+    before = "T = t.distributions.transforms\nexp, scale = T.ExpTransform(), lambda n: T.AffineTransform(0., 2 * t.arange(1., n + 1), event_dim=1)\n"
+    parts = {"one dim": "[exp, T.SigmoidTransform()]", "values": "[T.IndependentTransform(exp, 1), T.IndependentTransform(T.SigmoidTransform(), 1)]",
+             "mixed": "[exp, T.IndependentTransform(T.SigmoidTransform(), 1)]"}  # fmt: skip
+    check({
+        f"{name}, {dim}": f"c = T.CatTransform({given}, dim={dim}, lengths=[1, 2])\nx = t.linspace(-1., 1., 9).reshape(3, 3)\n"
+        "y = c(x); r = y, c.inv(y), c.log_abs_det_jacobian(x, y)"
+        for name, given in parts.items() for dim in (0, 1, -1, -2)
+    } | {
+        "lengths": "c = T.CatTransform([scale(5), scale(2)], dim=1, lengths=[5, 2])\nx = t.ones(3, 7); r = c.log_abs_det_jacobian(x, c(x))"
+    }, before)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_what_distributions_refuse_before_they_compute():
+    before = "D = t.distributions\nmixture = D.MixtureSameFamily(D.Categorical(t.ones(2)), D.Independent(D.Normal(t.zeros(2, 2), 1.), 1))"
+    check({
+        **{f"transforms, {given}": f"r = D.TransformedDistribution(D.Normal(0., 1.), {given}) and 1" for given in ("lambda x: x", "3", "[len]", "None", "[]")},
+        **{f"mixture, {shape}": f"r = mixture.log_prob(t.ones({shape}))" for shape in ("()", "2", "4", "(3, 5)", "(3, 2)")},
+        **{f"{name} of a number": f"r = D.{name}(1.).log_prob(1)" for name in ("HalfCauchy", "HalfNormal", "Exponential")},
+    }, before)  # fmt: skip
