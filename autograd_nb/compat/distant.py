@@ -136,7 +136,10 @@ DISTANT: dict[str, Absent] = {
     "numa.binding": _module("Processors' memories.", {"NumaOptions": NoClass(_LAUNCH), "AffinityMode": NoClass(_LAUNCH, "NODE SOCKET EXCLUSIVE CORE_COMPLEX")}),
     "distributed.pipelining": _module("Models as pipelines.", {
         "pipeline": _FSDP, "ScheduleGPipe": NoClass(_FSDP), "SplitPoint": NoClass(_FSDP, "BEGINNING END")}),
-    "distributed.elastic": _module("PyTorch's launcher.", {}, "multiprocessing"),
+    "utils.data._utils.pin_memory": _module("Batches in memory that a GPU reads fast: as they are.", {"pin_memory": At("compat.taken:pinned")}),
+    "distributed.elastic": _module("PyTorch's launcher.", {}, "multiprocessing", "utils"),
+    "distributed.elastic.utils": _module("PyTorch's launcher.", {}, "distributed"),
+    "distributed.elastic.utils.distributed": _module("PyTorch's launcher.", {"get_free_port": At("compat.taken:free_port")}),
     "distributed.elastic.multiprocessing": _module("PyTorch's launcher.", {}, "errors"),
     "distributed.elastic.multiprocessing.errors": _module("PyTorch's launcher.", {"ChildFailedError": NoClass(_LAUNCH), "record": _ITSELF}),
     "cuda.profiler": _module("NVIDIA's profiler, which is not there.", each(Says(None), "start stop")),
@@ -149,7 +152,7 @@ DISTANT: dict[str, Absent] = {
     "onnx.operators": _module("Shapes as tensors, for ONNX.", {name: At(f"compat.small:{name}") for name in ("_shape_as_tensor", "shape_as_tensor")}),
     "_inductor.exc": _module("Errors of PyTorch's code generator.", {"InductorError": At("compat.small:CompilerError")}),
     "onnx._internal": _module("PyTorch's ONNX files.", {}, "exporter"), "onnx._internal.exporter": _module("PyTorch's ONNX files.", {}),
-    "_ops": _module("PyTorch's table of ops.", each(NoClass(_GRAPHS), "HigherOrderOperator OpOverload OpOverloadPacket")),
+    "_ops": _module("PyTorch's table of ops.", each(NoClass(_GRAPHS), "HigherOrderOperator OpOverload OpOverloadPacket _OpNamespace")),
     "_prims_common": _module("PyTorch's rules for ops.", {
         "is_contiguous_or_false": At("compat.small:is_contiguous_or_false"), "alert_not_deterministic": Says(None)}),
     "fx.experimental": _module("Shapes of graphs.", {}, "symbolic_shapes", "proxy_tensor"),

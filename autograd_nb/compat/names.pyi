@@ -110,8 +110,10 @@ from autograd_nb.compat.taken import _element_size as __element_size_
 from autograd_nb.compat.taken import _rebuild_parameter as __rebuild_parameter_
 from autograd_nb.compat.taken import _rebuild_tensor as __rebuild_tensor_
 from autograd_nb.compat.taken import _rebuild_tensor_v2 as __rebuild_tensor_v2_
+from autograd_nb.compat.taken import free_port as _free_port_
 from autograd_nb.compat.taken import is_alias_of as _is_alias_of_
 from autograd_nb.compat.taken import is_fake as _is_fake_
+from autograd_nb.compat.taken import pinned as _pinned_
 from autograd_nb.compat.taken import printoptions as _printoptions_
 from autograd_nb.compat.taken import summarized as _summarized_
 from autograd_nb.compat.taken import tqdm as _tqdm_

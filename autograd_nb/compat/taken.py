@@ -8,6 +8,7 @@ import itertools
 import math
 import random
 import re
+import socket
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -496,3 +497,20 @@ def _canonical_mask(
     if check_other and other_type is not None and mask.dtype is not other_type:
         warn_user(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", UserWarning)
     return mask if mask.is_floating_point() else OPS["zeros_like"].call(mask, dtype=target_type).masked_fill_(mask, -math.inf)
+
+
+def pinned(data: Any, device: Any = None) -> Any:
+    """Return data with each tensor, and each object that has such a method, as its ``pin_memory()`` gives it.
+
+    >>> from autograd_nb.utils.data._utils.pin_memory import pin_memory
+    >>> pin_memory({"x": [torch.ones(1), "a"]})
+    {'x': [tensor([1.]), 'a']}
+    """
+    return tree_map(lambda x: x.pin_memory() if hasattr(x, "pin_memory") else x, data)
+
+
+def free_port() -> int:
+    """Return a port of this machine that nothing listens at."""
+    with socket.socket() as found:
+        found.bind(("localhost", 0))
+        return int(found.getsockname()[1])

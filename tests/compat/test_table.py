@@ -131,3 +131,20 @@ def test_private_names_that_stand_beside_what_they_name():
     assert _standard_normal((3, 2), torch.float64, None).dtype is torch.float64
     assert _sum_rightmost(torch.ones(2, 3), 1).tolist() == [3.0, 3.0]
     assert torch.allclose(_precision_to_scale_tril(torch.eye(2) * 4), torch.eye(2) / 2)
+
+
+def test_what_packages_ask_of_cuda_and_of_the_past():
+    """Reversible layers ask whether CUDA was begun before they keep its random state."""
+    assert torch.cuda._initialized is False
+    assert torch.has_cuda is False
+    assert issubclass(torch.nn.ConvTranspose2d, torch.nn.modules.conv._ConvTransposeNd)
+
+
+def test_what_loaders_and_launchers_of_packages_import():
+    """Batches of SpeechBrain pin what they hold, and torchtnt looks for a port."""
+    pin_memory = importlib.import_module("autograd_nb.utils.data._utils.pin_memory").pin_memory
+    x = torch.ones(2)
+    kept = pin_memory({"x": x, "names": ("a", [x])})
+    assert kept["names"][0] == "a"
+    assert kept["names"][1][0].tolist() == kept["x"].tolist() == [1.0, 1.0]
+    assert 0 < importlib.import_module("autograd_nb.distributed.elastic.utils.distributed").get_free_port() < 65536

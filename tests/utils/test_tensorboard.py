@@ -172,10 +172,3 @@ def test_hyperparameters_are_summaries_that_a_file_takes(tmp_path):
     assert sorted(read.PluginTagToContent("hparams")) == [f"_hparams_/{name}" for name in ("experiment", "session_end_info", "session_start_info")]
     with pytest.raises(TypeError, match="should be dictionary"):
         hparams([], {})
-
-
-def test_what_packages_ask_of_cuda_and_of_the_past():
-    """Reversible layers ask whether CUDA was begun before they keep its random state."""
-    assert torch.cuda._initialized is False
-    assert torch.has_cuda is False
-    assert issubclass(torch.nn.ConvTranspose2d, torch.nn.modules.conv._ConvTransposeNd)
