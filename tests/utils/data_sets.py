@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import signal
@@ -94,3 +95,26 @@ def failing_init(number):
 
 def as_list(batch):
     return list(batch)
+
+
+class OtherLoader:
+    """What fastai gives to an iterator of a DataLoader in a loader's place: its own batches, and what PyTorch's iterators read of a loader."""
+
+    _IterableDataset_len_called = generator = worker_init_fn = None
+    _auto_collation = drop_last = pin_memory = persistent_workers = False
+    in_order, prefetch_factor, timeout, pin_memory_device = True, 2, 0, ""
+    _index_sampler = range(3)
+    dataset_kind = _dataset_kind = torch.utils.data.dataloader._DatasetKind.Iterable
+    multiprocessing_context = multiprocessing
+
+    def __init__(self, num_workers):
+        self.dataset, self.num_workers = self, num_workers
+
+    def __iter__(self):
+        return iter([torch.tensor([n]) for n in range(3)])
+
+    def collate_fn(self, batch):
+        return batch
+
+    def _get_shared_seed(self):
+        return None

@@ -443,3 +443,12 @@ def test_scripts(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout == "begins\n[[0, 1], [2, 3]]\n"
     assert "would run again in every worker" in done.stderr
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_iterators_take_what_is_like_a_loader(workers):
+    """As fastai makes one: its context is the module multiprocessing, which forks."""
+    from autograd_nb.utils.data.dataloader import _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
+
+    made = (_MultiProcessingDataLoaderIter if workers else _SingleProcessDataLoaderIter)(data_sets.OtherLoader(workers))
+    assert [batch.tolist() for batch in made] == [[0], [1], [2]]

@@ -150,7 +150,7 @@ class DataLoader(Generic[T]):
         self.worker_init_fn, self.in_order, self.persistent_workers = worker_init_fn, in_order, persistent_workers
         self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
         self._dataset_kind = _DatasetKind.Iterable if stream else _DatasetKind.Map
-        self._reported_length: int | None = None
+        self._IterableDataset_len_called: int | None = None
         self._fixed = True
         self.check_worker_number_rationality()
 
@@ -184,8 +184,6 @@ class DataLoader(Generic[T]):
                     "multiprocessing_context option should be a valid context object or a string specifying the start method, but "
                     f"got multiprocessing_context={value}"
                 )
-            if value.get_start_method() == "fork":  # threads of kernels and of BLAS do not survive it
-                value = None
         self._context = value
 
     @property
@@ -200,7 +198,7 @@ class DataLoader(Generic[T]):
         """Return the number of batches; for a stream, what its own length promises."""
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        length = self._reported_length = len(self.dataset)
+        length = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
@@ -259,7 +257,7 @@ class _BaseDataLoaderIter:
     def __next__(self) -> Any:
         data = self._next_data()
         self._num_yielded += 1
-        promised = self._loader._reported_length
+        promised = self._loader._IterableDataset_len_called
         if promised is not None and self._num_yielded > promised:
             text = (
                 f"Length of IterableDataset {self._loader.dataset} was reported to be {promised} (when accessing len(dataloader)), but "

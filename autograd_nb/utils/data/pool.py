@@ -130,7 +130,8 @@ def start(plan: worker.Plan, context: Any) -> Sequence[Process] | Sequence[Local
             "and a script that defines them runs its own part under `if __name__ == '__main__':`",
         )
         return [Local(plan, i) for i in range(plan.num_workers)]
-    context = context or _default_context()
+    if context is None or context.get_start_method(allow_none=True) in (None, "fork"):  # threads of kernels and of BLAS do not survive a fork
+        context = _default_context()
     workers: list[Process] = []
     try:
         for i in range(plan.num_workers):
