@@ -272,5 +272,5 @@ def test_functional_call():
     assert close(out, tied["a"].bias - tied["b"].bias)
     with pytest.raises(RuntimeError, match="Missing key"):
         functional_call(model, {"weight": own}, X, strict=True)
-    with pytest.raises(ValueError, match="appears in multiple dictionaries"):
+    with pytest.raises(ValueError, match="appeared in multiple dictionaries"):
         functional_call(model, (zero, zero), X)

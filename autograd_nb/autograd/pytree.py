@@ -152,6 +152,10 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     leaves: list[Any] = []
     specs = []
     for child in children:
+        if is_leaf is None and (own := type(child)) not in SUPPORTED_NODES and not issubclass(own, tuple):
+            leaves.append(child)
+            specs.append(LEAF)
+            continue
         more, spec = tree_flatten(child, is_leaf)
         leaves.extend(more)
         specs.append(spec)

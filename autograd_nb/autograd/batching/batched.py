@@ -17,7 +17,7 @@ from ...ops.core.recording import check_result
 from ...ops.core.registry import OPS
 from ...ops.core.structured import SHIFTED, Structured
 from ...ops.creation.create import new_full
-from ...shapes import layout_of
+from ...shapes import Size, layout_of
 from ...strides import packed
 from ...tensor import Tensor, _new
 from ..interpreters import Wrapped, WrappedLayout, is_internal
@@ -293,7 +293,7 @@ def batch(value: Tensor, level: int, place: int = 0) -> Batched:
     t = _new(Batched)
     layout = value._layout
     t.value, t.level, t.place = value, level, place
-    t._layout = WrappedLayout(type(layout.shape)(tuple(layout.shape)[1:]), layout.strides[1:], layout.dtype)
+    t._layout = WrappedLayout(tuple.__new__(Size, layout.sizes[1:]), layout.strides[1:], layout.dtype)
     return t
 
 

@@ -116,10 +116,12 @@ def _spread(dims: Any, spec: Any) -> list[Any] | None:
 
 def _inputs(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -> tuple[int, list[Any], list[Any], Any]:
     """Return (batch size, dims of the leaves, leaves, spec), all checked."""
-    name = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    def name() -> str:
+        return f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
+
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"{name}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+            f"{name()}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
             f"{type(in_dims)}."
         )
     if not args:
@@ -131,23 +133,23 @@ def _inputs(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -> tu
     dims = _spread(in_dims, spec)
     if dims is None:
         raise ValueError(
-            f"{name}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {_flatten(in_dims)[1]} but "
+            f"{name()}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {_flatten(in_dims)[1]} but "
             f"inputs has structure {spec}."
         )
     sizes = []
     for i, (leaf, d) in enumerate(zip(leaves, dims, strict=True)):
         if not _is_dims(d):
-            raise ValueError(f"{name}: Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
+            raise ValueError(f"{name()}: Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
         if d is None:
             continue
         if not isinstance(leaf, Tensor):
             raise ValueError(
-                f"{name}: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
+                f"{name()}: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
                 "arguments, please use None as the respective in_dim"
             )
         if not -leaf.ndim <= d < leaf.ndim:
             raise ValueError(
-                f"{name}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so expected "
+                f"{name()}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so expected "
                 f"in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
             )
         dims[i] = d % leaf.ndim

@@ -79,7 +79,7 @@ def _declare(op: Pointwise, index: int) -> tuple[Callable[..., Any], tuple[Any, 
     last = [s.op for s in _traced(formula, len(params)).trace.instructions if s.op not in _FREE][-1]
     kind = "ThresholdBackward" if op.name == "relu" else op.node.__name__.removesuffix("0")
     node = kind if op.name in _NAMED | _JUMPS or last not in _OPERATIONS else _OPERATIONS[last]
-    gradient = Pointwise(formula, rules, f"{op.name}_backward", f"{node}Backward0", holomorphic=False)
+    gradient = Pointwise(formula, rules, f"{op.name}_backward", f"{node}Backward0", holomorphic=False, exact=op.exact)
     return (binary_call(gradient) if len(params) == 2 else lambda *args: gradient.run(args)), which
 
 
