@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.ops.core.registry import OPS, parameters_of
 
 RNG = np.random.default_rng(6)
 NAN = float("nan")
@@ -254,3 +255,25 @@ def test_empty_operands_of_many_dims(shape):
         np.testing.assert_array_equal(torch.from_numpy(a).sum(dims).numpy(), a.sum(dims))
         np.testing.assert_array_equal(torch.from_numpy(a.T).sum(dims).numpy(), a.T.sum(dims))
         np.testing.assert_array_equal(torch.from_numpy(a).prod(dims[0]).numpy(), a.prod(dims[0]))
+
+
+#: reductions that take ``dim`` and ``keepdim``
+OF_DIMS = sorted({n for n, o in OPS.items() if o.name == n and o.kind != "inplace" and {"dim", "keepdim"} <= {*parameters_of(o.call)}})
+
+
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+@pytest.mark.parametrize("name", OF_DIMS)
+def test_of_a_number(name):
+    """A number has no dims but answers to dim 0, and what is kept of it is a number."""
+    tried = 0
+    for x in (torch.tensor(2.5), torch.tensor(True), torch.tensor(3 + 1j)):
+        for dim in (0, -1):
+            for keepdim in (False, True):
+                try:
+                    y = OPS[name].call(x, dim=dim, keepdim=keepdim)
+                except (TypeError, RuntimeError):  # other arguments, other dtypes
+                    continue
+                first = y[0] if isinstance(y, tuple) else y
+                assert first.shape == (), (x, dim, keepdim)
+                tried += 1
+    assert tried or name in ("linalg.matrix_norm", "quantile", "nanquantile", "kthvalue")  # which take more

@@ -132,11 +132,8 @@ class Reduction:
 
 def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
     if keepdim:
-        kept = list(shape)
-        for d in dims:
-            kept[d] = 1
-        return kept
-    return [n for d, n in enumerate(shape) if d not in dims] if len(dims) < len(shape) else []
+        return [1 if d in dims else n for d, n in enumerate(shape)]
+    return [n for d, n in enumerate(shape) if d not in dims]
 
 
 def _expand_recorded(g: Tensor, x_shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
