@@ -13,7 +13,7 @@ kernel, and records (`autograd_nb.ops.core.plans`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -99,7 +99,7 @@ class Pointwise:
         self, formula: Callable[..., Any], rules: Sequence[Callable[..., Any] | None], name: str = "", node: str = "", *, result: str = "same",
         conditions: Sequence[str] = (), check: Callable[..., Any] | None = None, scaled: Callable[..., Any] | None = None,
         holomorphic: bool = True, numbers: str = "both", reads: bool = True, repeats: bool = False, c_order: bool = False,
-        exact: Sequence[str] | None = None,
+        exact: Iterable[str] | None = None,
     ):  # fmt: skip
         self.formula = formula
         self.name = name or formula.__name__.rstrip("_")
@@ -341,7 +341,7 @@ def pointwise(
     *rules: Callable[..., Any] | None, result: str = "same", conditions: Sequence[str] = (), name: str = "", node: str = "",
     aliases: tuple[str, ...] = (), namespaces: tuple[str, ...] = ("torch",), method: bool = True, inplace: bool = True,
     public: bool = True, check: Callable[..., Any] | None = None, scaled: Callable[..., Any] | None = None,
-    holomorphic: bool = True, numbers: str = "both", repeats: bool = False, c_order: bool = False, exact: Sequence[str] | None = None,
+    holomorphic: bool = True, numbers: str = "both", repeats: bool = False, c_order: bool = False, exact: Iterable[str] | None = None,
     **info: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
     """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
