@@ -224,7 +224,7 @@ class _InplaceRecord:
 
 
 def new_plan(op: Pointwise, avals: tuple[Any, ...], of: type[Plan] | type[InplacePlan] = Plan) -> Any:
-    """Return the plan of operands that were not seen; it is a copy where but their shape was."""
+    """Return the plan of operands that were not seen; a copy of another where only their shape is new, and all lie in C order."""
     found = alike(avals)
     if found is None or launch._observing or not op.in_order:
         return of(op, avals)
