@@ -151,8 +151,10 @@ class Outcome:
                     raise Problem("a result is a view of another dtype")
                 if b.number in fresh and any(s._rg for s in flat):
                     raise Problem("two results share their memory; return copies (clone())")
-                if t.__dict__ or t._leaf_hook_set is not None:
-                    raise Problem(f"it {'sets an attribute of' if t.__dict__ else 'leaves a hook on'} a result")
+                if t.__dict__:
+                    raise Problem("it sets an attribute of a result")
+                if t._leaf_hook_set is not None:
+                    raise Problem("it leaves a hook on a result")
                 fresh.add(b.number)
                 memory = Memory(b.number, b.array.size, b.array.dtype)
                 outputs.append(NewResult(memory, offset, t._layout, t._version_[0], self._base(t, flat)))

@@ -39,9 +39,11 @@ def forget_kinds():
                 kind.alike.clear()
 
 
+@pytest.mark.parametrize("mixed", [pytest.param(True, marks=pytest.mark.slow), False])
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_a_copied_plan_is_as_one_made_anew(name):
-    for dtypes in ([torch.float64] * arity(name), [torch.float32, *[torch.float64] * (arity(name) - 1)], [torch.float64, *[torch.float32] * (arity(name) - 1)]):
+def test_a_copied_plan_is_as_one_made_anew(name, mixed):
+    n, one, other = arity(name), torch.float64, torch.float32
+    for dtypes in [[one, *[other] * (n - 1)], [other, *[one] * (n - 1)]] if mixed else [[one] * n]:
         for needs in (False, True):
             wanted = []
             for shape in SHAPES[:-1]:
