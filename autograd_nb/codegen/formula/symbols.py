@@ -321,7 +321,7 @@ class Sym:
         if self.dtype in FLOATS and dtype in _WIDE_UNSIGNED:  # as C does: −1 becomes the greatest
             signed = self.cast("int32" if dtype == "uint16" else "int64").cast(dtype)
             return where(self >= 2.0**63, self.trace._emit("cast", (self,), dtype), signed) if dtype == "uint64" else signed
-        if self.dtype in FLOATS and dtype in ("int8", "int16"):  # beyond 32 bits 0, in vectors of every width
+        if self.dtype in FLOATS and dtype in ("int8", "int16", "uint8"):  # beyond 32 bits 0, in vectors of every width
             return self.cast("int32").cast(dtype)
         return self.trace._emit("cast", (self,), dtype)
 
