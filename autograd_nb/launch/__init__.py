@@ -50,8 +50,9 @@ _aside: deque[tuple[dict[Any, Any], Any, int, Any]] = deque()  # the plans, with
 def keep(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Any:
     """Keep ``plan`` in a table that is filled by this alone, and return it.
 
-    It is forgotten when observation begins or ends, or so many other plans were kept that it is the oldest. A key
-    that cannot be one is passed over. ``weight``: for how many ordinary plans it counts, some hundred bytes each.
+    It is forgotten when so many other plans were kept that it is the oldest, or, if it was made while launches were observed, when that
+    ends; one made before is set aside meanwhile. A key that cannot be one is passed over. ``weight``: for how many ordinary plans it
+    counts, some hundred bytes each.
     """
     global _held
     with _plans:
