@@ -195,6 +195,15 @@ def poisson(seed, call, rate, out):
         out[i] = k
 
 
+@helper
+def _stirling_rest(k):
+    """Return ln k! − (k + ½) ln(k + 1) + k + 1 − ½ ln 2π, which falls to 0 as k grows."""
+    n = k + 1.0
+    if k < 10.0:
+        return math.lgamma(n) - (k + 0.5) * math.log(n) + n - 0.5 * math.log(2.0 * math.pi)
+    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / (n * n)) / (n * n)) / n
+
+
 def binomial(seed, call, count, probability, out):
     """Draw binomial numbers: by the gaps between successes where few are expected, else by transformed rejection (BTRS, Hörmann 1993)."""
     for i in range(out.size):
@@ -227,8 +236,8 @@ def binomial(seed, call, count, probability, out):
             vr = 0.92 - 4.2 / b
             alpha = (2.83 + 5.1 / b) * root
             top = np.floor((n + 1.0) * q)
-            peak = math.lgamma(top + 1.0) + math.lgamma(n - top + 1.0)
-            odds = math.log(q / (1.0 - q))
+            slope = math.log((n - top + 1.0) / (top + 1.0) * (q / (1.0 - q)))
+            rest = _stirling_rest(top) + _stirling_rest(n - top)
             while True:
                 u, v = _philox(seed, call, i, attempt)
                 attempt += 1
@@ -239,7 +248,10 @@ def binomial(seed, call, count, probability, out):
                     continue
                 if us >= 0.07 and v <= vr:
                     break
-                weight = peak - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0) + (k - top) * odds
+                # the logarithm of how much less likely k is than top, from their distance: of 10¹⁸ trials the factorials' cancel
+                far = k - top
+                weight = far * slope + rest - _stirling_rest(k) - _stirling_rest(n - k)
+                weight -= (k + 0.5) * math.log1p(far / (top + 1.0)) + (n - k + 0.5) * math.log1p(-far / (n - top + 1.0))
                 if math.log(v * alpha / (a / (us * us) + b)) <= weight:
                     break
         out[i] = k if p <= 0.5 else n - k
