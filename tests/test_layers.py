@@ -340,6 +340,13 @@ def test_import_loads_neither_numba_nor_scipy():
     assert not [name for name in HEAVY if name in loaded]
 
 
+def test_compile_does_not_read_the_tables_of_pytorchs_other_names():
+    """They are read when a name is asked for that stands nowhere else, as a module not yet loaded is by ``from package import module``."""
+    loaded = run_python("-c", "import autograd_nb.compiler.session, sys; print(*sys.modules, sep='\\n')").stdout.split()
+    assert "autograd_nb.compiler.session" in loaded
+    assert not {"autograd_nb.compat.absent", "autograd_nb.compat.documented", "multiprocessing"} & {*loaded}
+
+
 #: what an import runs does not depend on the machine, nor on what else it does
 IMPORT = """
 import sys

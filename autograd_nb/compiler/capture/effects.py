@@ -13,7 +13,7 @@ from threading import Thread, local
 from typing import Any
 
 from ... import launch
-from ...autograd import torch_function
+from ...autograd.torch_function import look_for_functions
 from ...codegen.build import apart
 from ...graph import engine
 from ...ops.random import generator
@@ -121,7 +121,7 @@ def _with_what_stood_before(inner: Callable[..., Any]) -> Callable[..., Any]:
 # Numba asks for hundreds of thousands of attributes, which the captured function does not; and what finds the functions that stand there
 # for a time would keep them
 _BUILDS.at(apart.apart)(_with_what_stood_before)
-_BUILDS.at(torch_function.look_for_functions)(_with_what_stood_before)
+_BUILDS.at(look_for_functions)(_with_what_stood_before)
 
 
 def _caller() -> types.FrameType:
