@@ -141,7 +141,7 @@ def test_cdist(p):
 
 def test_euclidean_distances_by_products():
     a, b = leaf(30, 4), leaf(28, 4)
-    y = torch.cdist(a, b)
+    y = torch.cdist(a, b, compute_mode="use_mm_for_euclid_dist")
     z = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
     assert torch.allclose(y, z)
     w = torch.tensor(RNG.normal(size=(30, 28)))
@@ -157,6 +157,23 @@ def test_a_distance_of_0_has_gradient_0(p):
     if g.requires_grad:
         (h,) = torch.autograd.grad(g.sum(), x, allow_unused=True)
         assert h is None or not h.isnan().any()
+
+
+@pytest.mark.parametrize("width", [0, 1, 3, 8, 9])
+@pytest.mark.parametrize("rows", [(5, 7), (40, 30), (3, 4500)])  # beyond what is compared together, of one column too
+def test_euclidean_distances_of_rows_of_every_width(rows, width):
+    """Short rows have kernels of their own, which take rows of the other operand as columns; against the definition, with batches."""
+    a, b = leaf(2, 1, rows[0], width), leaf(3, rows[1], width)
+    y = torch.cdist(a, b)
+    difference = a.detach().numpy()[..., None, :] - b.detach().numpy()[:, None]
+    expected = np.sqrt((difference**2).sum(-1))
+    assert y.shape == expected.shape
+    assert np.allclose(y.detach().numpy(), expected, atol=1e-6)
+    weight = np.random.default_rng(1).normal(size=expected.shape)
+    y.backward(torch.tensor(weight))
+    pull = weight[..., None] * np.divide(difference, expected[..., None], where=expected[..., None] > 0, out=np.zeros_like(difference))
+    assert np.allclose(a.grad.numpy(), pull.sum(1, keepdims=True).sum(-2))
+    assert np.allclose(b.grad.numpy(), -pull.sum(0).sum(-3))
 
 
 def test_pdist_is_the_upper_triangle_of_cdist():

@@ -1,6 +1,7 @@
 """Distances between rows, and their gradients. ``mode``: 0 counts what differs, 1 sums |δ|, 2 is Euclidean, 3 takes the greatest
 |δ|, 4 is any other p, 5 takes the greatest |δ| of those that are not nan."""
 
+import numpy as np
 
 from ...codegen.jit import helper, math
 from ...codegen.runtime import radd
@@ -88,6 +89,63 @@ def between_backward(batch, n, m, width, mode, p, g_r, g_s, a, b, g, y, out):
                 _add_gradient(
                     a[start : start + width], b[other : other + width], g[at], y[at], mode, p, out[start : start + width]
                 )
+
+
+_BLOCK = 4096  #: numbers of narrow rows that are compared together, which stay in the first cache
+
+
+@helper
+def _turn(rows, count, width, columns):
+    """Write ``count`` rows as columns: columns[k · count + s] = rows[s, k]."""
+    for k in range(width):
+        for s in range(count):
+            columns[k * count + s] = rows[s * width + k]
+
+
+def between_narrow(batch, n, m, width, a, b, out):
+    """Do what `between` does in mode 2, for rows so short that vectors are better filled with several of b than with one's numbers."""
+    together = min(m, max(16, _BLOCK // width))
+    columns = np.empty(together * width, b.dtype)
+    for i in range(batch):
+        for first in range(0, m, together):
+            count = min(together, m - first)
+            _turn(b[(i * m + first) * width :], count, width, columns)
+            for r in range(i * n, (i + 1) * n):
+                place = out[r * m + first : r * m + first + count]
+                for s in range(count):
+                    place[s] = 0
+                for k in range(width):
+                    x = a[r * width + k]
+                    column = columns[k * count : (k + 1) * count]
+                    for s in range(count):
+                        place[s] += (x - column[s]) * (x - column[s])
+                for s in range(count):
+                    place[s] = math.sqrt(place[s])
+
+
+def between_narrow_backward(batch, n, m, width, g_r, g_s, a, b, g, y, out):
+    """Do what `between_backward` does in mode 2, as `between_narrow`."""
+    together = min(m, max(16, _BLOCK // width))
+    columns, weight, norm = np.empty(together * width, b.dtype), np.empty(together, b.dtype), np.empty(together, b.dtype)
+    zero = b.dtype.type(0)
+    for k in range(out.size):
+        out[k] = zero
+    for i in range(batch):
+        for first in range(0, m, together):
+            count = min(together, m - first)
+            _turn(b[(i * m + first) * width :], count, width, columns)
+            for r in range(n):
+                at = (i * n * m) + r * g_r + first * g_s
+                for s in range(count):
+                    weight[s], norm[s] = g[at + s * g_s], y[at + s * g_s]
+                for s in range(count):
+                    weight[s] = weight[s] / norm[s] if norm[s] != zero else zero
+                for k in range((i * n + r) * width, (i * n + r + 1) * width):
+                    column = columns[(k % width) * count :]
+                    total = zero
+                    for s in range(count):
+                        total = radd(total, weight[s] * (a[k] - column[s]))
+                    out[k] += total
 
 
 def within(n, width, mode, p, a, out):

@@ -11,22 +11,23 @@ from typing import Any
 
 from ... import dtypes, launch
 from ...graph.modes import state
-from ...shapes import broadcast_shapes, layout_of, numel
+from ...shapes import broadcast_shapes, layout_of
 from ...tensor import Tensor, make
 from ..core.numbers import float_argument, narrowed
 from ..core.recording import fresh
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
-from .gemm import _bmm
 
 _BETWEEN = launch.Kernel("products.distance", "between")
 _BETWEEN_BACKWARD = launch.Kernel("products.distance", "between_backward")
+_NARROW = launch.Kernel("products.distance", "between_narrow")
+_NARROW_BACKWARD = launch.Kernel("products.distance", "between_narrow_backward")
 _WITHIN = launch.Kernel("products.distance", "within")
 _WITHIN_BACKWARD = launch.Kernel("products.distance", "within_backward")
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
-_MANY = 25  #: rows beyond which a matrix product is the faster way to Euclidean distances
+_MANY, _FEW = 25, 8  #: rows and columns beyond which a matrix product is the faster way to Euclidean distances
 
 
 def _mode(p: float) -> int:
@@ -66,20 +67,24 @@ def _slope(delta: Tensor, y: Tensor, p: float) -> Tensor:
 def _between_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, products: bool) -> Tensor:
     """Return the gradient of a."""
     if state.grad:
-        delta = a.unsqueeze(2) - b.unsqueeze(1)
-        return (g.unsqueeze(-1) * _slope(delta, out.unsqueeze(-1), p)).sum(2)
+        delta = a.unsqueeze(-2) - b.unsqueeze(-3)
+        return (g.unsqueeze(-1) * _slope(delta, out.unsqueeze(-1), p)).sum(-2)
     if products:
         weight = OPS["where"].call(out == 0, 0.0, g / out)
-        return a * weight.sum(-1, True) - _bmm(weight, b)
-    batch, n, width = a.shape
-    m = b.shape[1]
-    da = _new(a.shape, a.dtype)
+        return a * weight.sum(-1, True) - OPS["matmul"].call(weight, b)
+    n, width = a._layout.shape[-2:]
+    m = b._layout.shape[-2]
+    da = _new(a._layout.shape, a.dtype)
     if da._layout.size:
         # a transposed gradient (that of the second operand) is read in the order of the first
         turned = not g._layout.contiguous and g.mT._layout.contiguous
         steps = (1, n) if turned else (m, 1)
         gd, yd = (dense(g.mT), dense(out.mT)) if turned else (dense(g), dense(out))
-        _BETWEEN_BACKWARD(a.dtype, batch, n, m, width, _between_mode(p), p, *steps, dense(a), dense(b), gd, yd, da._data)
+        batch = da._layout.size // (n * width)
+        if p == 2 and width <= _FEW:
+            _NARROW_BACKWARD(a.dtype, batch, n, m, width, *steps, dense(a), dense(b), gd, yd, da._data)
+        else:
+            _BETWEEN_BACKWARD(a.dtype, batch, n, m, width, _between_mode(p), p, *steps, dense(a), dense(b), gd, yd, da._data)
     return da
 
 
@@ -91,14 +96,15 @@ def _between_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, produc
     dtypes="float", samples="torch.cdist(x(3, 4), x(2, 4))",
 )
 def _between(a, b, p, products):
-    batch, n, width = a.shape
-    m = b.shape[1]
+    (*batch, n, width), m = a._layout.shape, b._layout.shape[-2]
     if products:  # ‖a − b‖² = ‖a‖² + ‖b‖² − 2a·b, which rounding may take below 0
-        square = (a * a).sum(-1, True) + (b * b).sum(-1, True).mT - 2 * _bmm(a, b.mT)
+        square = (a * a).sum(-1, True) + (b * b).sum(-1, True).mT - 2 * OPS["matmul"].call(a, b.mT)
         return square.clamp(min=0.0).sqrt()
-    y = _new((batch, n, m), a.dtype)
-    if y._layout.size:
-        _BETWEEN(a.dtype, batch, n, m, width, _between_mode(p), p, dense(a), dense(b), y._data)
+    y = _new((*batch, n, m), a.dtype)
+    if y._layout.size and p == 2 and 0 < width <= _FEW:
+        _NARROW(a.dtype, y._layout.size // (n * m), n, m, width, dense(a), dense(b), y._data)
+    elif y._layout.size:
+        _BETWEEN(a.dtype, y._layout.size // (n * m), n, m, width, _between_mode(p), p, dense(a), dense(b), y._data)
     return y
 
 
@@ -138,7 +144,7 @@ def _order(p: Any, name: str, d: dtypes.dtype) -> float:
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """Return the distances ‖x1[…, i, :] − x2[…, j, :]‖ₚ of all pairs of rows: (…, P, M), (…, R, M) → (…, P, R); batch dims broadcast.
 
-    Euclidean distances of more than 25 rows are found by a matrix product (``compute_mode`` forces either way). The gradient of
+    Euclidean distances of more than 25 rows of more than 8 numbers are found by a matrix product (``compute_mode`` forces either way). The gradient of
     a distance of 0 is 0.
 
     Example:
@@ -166,20 +172,12 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
             raise NotImplementedError(f"\"cdist\" not implemented for '{'Half' if t.dtype is dtypes.float16 else 'BFloat16'}'")
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {a.dtype.name} but found {b.dtype.name} (cdist(); cast one with .to())")
-    kind = a.dtype
-    d = dtypes.float32 if kind.is_half else kind
-    a, b = cast(a, d), cast(b, d)
-    (n, width), m = a.shape[-2:], b.shape[-2]
-    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    count = numel(batch)
-    products = order == 2 and (compute_mode == _MODES[1] or (compute_mode == _MODES[0] and (n > _MANY or m > _MANY)))
-    y = _between(
-        a.expand(*batch, n, width).reshape(count, n, width),
-        b.expand(*batch, m, width).reshape(count, m, width),
-        order,
-        products,
-    )
-    return fresh(cast(y.reshape(*batch, n, m), kind))
+    (*first, n, width), (*second, m, _) = a._layout.shape, b._layout.shape
+    if first != second:
+        batch = broadcast_shapes(tuple(first), tuple(second))
+        a, b = a.expand(*batch, n, width), b.expand(*batch, m, width)
+    many = width > _FEW and (n > _MANY or m > _MANY)
+    return fresh(_between(a, b, order, order == 2 and (compute_mode == _MODES[1] or (compute_mode == _MODES[0] and many))))
 
 
 @public(namespaces=("torch", "nn.functional"), method=False)
