@@ -537,11 +537,11 @@ def refresh(view: Tensor, always: bool = False) -> None:
     source = base._edge if base._edge is not None else base if base._rg else None  # (of a view of another view that was made a leaf)
     node = fill_node(AsStridedBackward0(), (source,))
     node.base_layout, node.view_layout, node.offset = base._layout, view._layout, offset_in(view, base)
-    old = view._edge
-    view._edge = node
-    view._rg = True
+    old, view._edge, view._rg = view._edge, node, True
     if old is not None:
         move_retained(view, old, node)
+        if "retains" in getattr(old, "node", old).__dict__:
+            node.__dict__["retains"] = True
 
 
 def refuse_view(view: Tensor, done: str = "is") -> None:

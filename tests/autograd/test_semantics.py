@@ -73,6 +73,24 @@ def test_retain_grad_and_roots():
         assert (x * 2).grad is None
 
 
+@pytest.mark.parametrize("seen", ["unsqueeze_", "t_", "squeeze_"])
+@pytest.mark.parametrize("changed", ["base", "other", "itself"])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_view_that_is_seen_otherwise_in_place_retains_its_gradient_whatever_is_changed(seen, changed, recorded):
+    base = leaf(1.0, 2.0) * 1
+    view, other = base.view(-1), base.view(-1)
+    view.retain_grad()
+    view.mul_(2)
+    view.sum().backward(retain_graph=True)
+    getattr(view, seen)(*[0] * (seen == "unsqueeze_"))
+    with torch.set_grad_enabled(recorded):
+        {"base": base, "other": other, "itself": view}[changed].mul_(3)
+    for _ in range(2):  # asking tells its history anew
+        assert view.grad_fn is not None
+        assert view.retains_grad
+        assert view.grad.tolist() == [1, 1]
+
+
 def test_backward_with_inputs():
     x, w = leaf(2.0), leaf(3.0)
     y = x * w

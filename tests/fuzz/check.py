@@ -164,10 +164,13 @@ def of_loose(program: Program, found: Difference) -> bool:
     """Whether what differs is the history of a derivative by a loose view, or a refused pass where there is such a view, behind which nothing is."""
     statement = program.statements[found.where]
     space = new_space(torch)
+    there = False  # (a view whose base is changed later says no more of itself)
     for s in program.statements[: found.where]:
         run(s, space)
+        there = there or loose(space)
     if found.kind == "not refused":
-        return "has been modified by an inplace operation" in found.what and re.search(r"backward\(", statement) is not None and loose(space)
+        changed = "has been modified by an inplace operation" in found.what or "its base or another view of its base has been modified" in found.what
+        return changed and re.search(r"backward\(", statement) is not None and there
     named = [space.get(n) for n in re.findall(r"v\d+", statement)]
     return found.kind in ("requires_grad", "leaf", "history") and DERIVATIVE.search(statement) is not None and any(map(unheard, named))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -174,6 +175,8 @@ def first_difference(
                 case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), known, found[1], error=raised, shared=b.shared, failed=failed)
                 loose = b.loose and found[0].removeprefix("grad ") in ("none", "requires_grad", "leaf", "history") and explained.LOOSE
                 why = explained.ATOMIC if partly else loose or explanation(case)
+                if not why and raised and a.error is not None and told(a.error) != raised:  # what it refused first may be explained, and was done here
+                    why = explanation(dataclasses.replace(case, kind="not refused", theirs=raised))
                 return Difference(found[0], k, found[1], why)
         if own and a.shared != b.shared:
             return Difference("shared memory", k, f"{', '.join(a.shared)} instead of {', '.join(b.shared)}")

@@ -13,6 +13,8 @@ CALLS = {
     "hardtanh": lambda lib, x: lib.nn.functional.hardtanh(x, -0.3, 0.7),
     "threshold": lambda lib, x: lib.nn.functional.threshold(x, 0.7, 0.1),
     "hardshrink": lambda lib, x: lib.nn.functional.hardshrink(x, 0.7),
+    "softshrink": lambda lib, x: lib.nn.functional.softshrink(x, 0.7),
+    "softshrink by 0.3": lambda lib, x: lib.nn.functional.softshrink(x, 0.3),
     "maximum": lambda lib, x: lib.maximum(x, lib.tensor(0.7)),
     "where": lambda lib, x: lib.where(x <= 0.7, x, x * 2),
 }

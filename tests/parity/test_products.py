@@ -54,6 +54,36 @@ def test_einsum(seed):
         np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-9, atol=1e-9, err_msg=equation)
 
 
+STEPS = {
+    "ij,jk->ik": ([(3, 2), (2, 4)], [(3, 1), (1, 4)], [(3, 2), (1, 4)]), "ij,jk,kl->il": ([(3, 2), (1, 4), (4, 3)], [(3, 1), (2, 4), (4, 3)]),
+    "bij,bjk->bik": ([(2, 3, 1), (2, 1, 3)], [(2, 3, 2), (2, 2, 3)], [(1, 3, 1), (2, 1, 3)]), "ii,ij->j": ([(1, 1), (1, 3)], [(2, 2), (2, 3)]),
+    ",ad,d,X": ([(), (1, 1), (1,), (3,)],), "i,i->": ([(1,), (1,)], [(3,), (3,)], [(3,), (1,)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("equation", STEPS)
+@pytest.mark.parametrize("kinds", ["float32 float64 float64 float32", "float64 float32 float32 float64", "float32 float32 float64 float64"])
+def test_einsum_of_mixed_dtypes_is_refused_where_a_step_is_a_matrix_product(equation, kinds):
+    """A sum over one element is none, so that what stands beside it is multiplied element by element, and promoted."""
+    check({
+        f"{equation} {shapes}": f"r = t.einsum('{equation}', {', '.join(f't.ones({s}, dtype=t.{k})' for s, k in zip(shapes, kinds.split()))})"
+        for shapes in STEPS[equation]
+    }, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parametrize("beta", [0, 1])
+@pytest.mark.parametrize("kind", ["float64", "int64", "bool"])
+def test_addr_has_the_order_of_dims_of_what_is_added_to(beta, kind):
+    inputs = {
+        "C": "t.ones(3, 4)", "turned": "t.ones(4, 3).t()", "row": "t.ones(4)", "column": "t.ones(3, 1)", "expanded": "t.ones(4).expand(3, 4)",
+        "one": "t.ones(())", "gaps": "t.ones(3, 8)[:, ::2]",
+    }  # fmt: skip
+    check({
+        f"{name} {part}": f"r = t.addr({x}.to(t.{kind}), t.ones(6).to(t.{kind})[{part}], t.ones(4).to(t.{kind}), beta={beta}).stride()"
+        for name, x in inputs.items() for part in ("::2", ":3")
+    })  # fmt: skip
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 16, 17, 100, 3000])
 @pytest.mark.parametrize("values", [2, 5, 1000])
 def test_equal_elements_are_named_as_pytorch_names_them(n, values):

@@ -406,8 +406,11 @@ def _hardshrink(x, lambd):
     return m.where((x >= -lambd) & (x <= lambd), 0.0, x)
 
 
-@formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), None, name="softshrink", node="SoftshrinkBackward0", exact=("lambd",))
-def _softshrink(x, lambd):
+# (the derivative's ``bound`` is lambd in x's precision, as in PyTorch: a half that lies between the two has a value and no gradient)
+@formula(
+    lambda g, x, bound: m.where((x >= -bound) & (x <= bound), 0.0, g), None, None, name="softshrink", node="SoftshrinkBackward0", exact=("lambd",),
+)  # fmt: skip
+def _softshrink(x, lambd, bound):
     return m.where(x > lambd, x - lambd, m.where(x < -lambd, x + lambd, x * 0.0))
 
 
@@ -444,7 +447,7 @@ def softshrink(input, lambd=0.5, *, out=None):
     most = limits(input.dtype)[1]
     if not 0 <= lambd <= most:
         raise RuntimeError(f"lambda must be in range [0, {most:g}], greater or equal to 0, for input dtype {input.dtype}, but found {lambd}.")
-    y = _softshrink(input, lambd)
+    y = _softshrink(input, lambd, lambd)
     return y if out is None else store(out, y, "softshrink", (), (input,))
 
 

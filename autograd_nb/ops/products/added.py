@@ -9,7 +9,7 @@ from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import number_argument, number_as
 from ..core.recording import not_for_limited, scalar_type, store
-from ..core.registry import public
+from ..core.registry import OPS, public
 from ..core.scalars_first import legacy_options, scalars_first
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
@@ -53,7 +53,8 @@ def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, nam
         alpha, beta = (number_as(v, kept, name) for v in (alpha, beta))
     # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
     y = _scaled(y, alpha)
-    if beta == 0:  # PyTorch then ignores what input holds, nan too
+    if beta == 0:  # PyTorch then ignores what input holds, nan too (of addr not its order of dims)
+        y = OPS["zeros_like"].call(input.detach()) + y if name == "addr" else y
         y = y + (input.masked_fill(input.new_ones((), dtype=dtypes.bool_), 0) if input._rg else input.detach().new_zeros(()))
     else:
         scaled = _scaled(input, beta)
@@ -114,7 +115,7 @@ def addr(input, vec1, vec2, *legacy, beta=1, alpha=1, out=None):
     if d is dtypes.bool_:
         alpha, beta = (number_as(number_argument(v, "addr", n), d, "addr") for v, n in ((alpha, "alpha"), (beta, "beta")))
         y = outer(vec1, vec2) & alpha
-        y = y.logical_or(input) if beta else y
+        y = (input if beta else OPS["zeros_like"].call(input.detach())).logical_or(y)
         return y if out is None else store(out, y, "addr", (), reads if input is out else (input, *reads))
     x, a, b = (cast(t, d) for t in operands)
     return _added(x, outer(a, b), beta, alpha, out, "addr", reads)

@@ -11,7 +11,6 @@ from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
-from ...dtypes import promote_types
 from ...shapes import Layout, numel
 from ...tensor import Tensor
 from ..core.call_path import planned
@@ -278,15 +277,15 @@ class _Side:
 
 class _Step:
     """The way in which two operands of given layouts become one: labels of both are batch dims if somebody needs them (``keep``), else they
-    are summed by the product; a label with a size of 1 on one side belongs to the other alone."""
+    are summed by the product; a label with a size of 1 on one side belongs to the other alone, and one of size 1 on both to none if it is summed."""
 
     __slots__ = ("left", "multiply", "result", "right", "shape", "swapped")
 
     def __init__(self, a: Labels, la: Layout, b: Labels, lb: Layout, keep: frozenset[int], output: Labels):
         size_a, size_b = dict(zip(a, la.shape, strict=True)), dict(zip(b, lb.shape, strict=True))
         both = set(a) & set(b)
-        drop_a = [t for t in a if t in both and size_a[t] == 1 != size_b[t]]
-        drop_b = [t for t in b if t in both and size_b[t] == 1 != size_a[t]]
+        drop_a = [t for t in a if t in both and size_a[t] == 1 and (size_b[t] != 1 or t not in keep)]
+        drop_b = [t for t in b if t in both and size_b[t] == 1 and (size_a[t] != 1 or t not in keep)]
         own_a, own_b = set(a).difference(drop_a), set(b).difference(drop_b)
         sum_a = [t for t in a if t in own_a and t not in own_b and t not in keep]
         sum_b = [t for t in b if t in own_b and t not in own_a and t not in keep]
@@ -359,6 +358,8 @@ def contract(
         step = _step(a, x._layout, b, z._layout, keep, plan.output)
         if lower is not None and step.multiply is not None:
             x, z = lower(x), lower(z)
+        if x.dtype is not z.dtype and step.multiply is not None:  # (what is multiplied element by element is promoted)
+            _same_dtype(x, z, "einsum")
         work.append((step(x, z), step.result))
     x, labels = _without(*work[0], plan.wanted)
     return _arranged(x, labels, plan.output)
@@ -381,7 +382,7 @@ def einsum(*args):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.einsum.html
     """
     terms, output, operands = read(args)
-    return contract(terms, output, _of_one_dtype(terms, output, operands))
+    return contract(terms, output, operands)
 
 
 def read(args: tuple[Any, ...]) -> tuple[tuple[Labels, ...], Labels | None, tuple[Tensor, ...]]:
@@ -414,30 +415,3 @@ def read(args: tuple[Any, ...]) -> tuple[tuple[Labels, ...], Labels | None, tupl
             f"einsum(): {which} operands were provided than specified in the equation ({len(operands)} for {len(terms)} terms)"
         )
     return terms, output, tuple(operands)
-
-
-def _wide_labels(term: Labels, x: Tensor) -> Labels:
-    """Return the labels of dims that are not of size 1, and of which no product needs to sum."""
-    at = term.index(_ELLIPSIS) if _ELLIPSIS in term else len(term)
-    behind = len(term) - at - 1
-    named = [*zip(term[:at], x.shape[:at], strict=False)]
-    if behind > 0:
-        named += zip(term[at + 1 :], x.shape[-behind:], strict=False)
-    return tuple(label for label, n in named if n != 1)
-
-
-def _of_one_dtype(terms: tuple[Labels, ...], output: Labels | None, operands: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Return the operands in their promoted dtype; RuntimeError for other than one where a matrix product takes part, as in PyTorch."""
-    if all(x.dtype is operands[0].dtype for x in operands):
-        return operands
-    count = Counter(label for term in terms for label in term)
-    common = Counter(label for term in terms for label in set(term))
-    kept = {label for label, n in count.items() if n == 1 or label == _ELLIPSIS} if output is None else set(output)
-    wide = Counter(label for term, x in zip(terms, operands, strict=True) for label in set(_wide_labels(term, x)))
-    if any(n > 1 and label not in kept and wide[label] > 1 for label, n in common.items()):
-        for x in operands:
-            _same_dtype(operands[0], x, "einsum")
-    kind = operands[0].dtype
-    for x in operands:
-        kind = promote_types(kind, x.dtype)
-    return tuple([x.to(kind) for x in operands])

@@ -75,7 +75,8 @@ GRAPH = (
     Explained(
         "how far a refused pass has come",
         "The derivative by the first operand is refused by a node of its own, so that one by the second can be asked for; that has been added by then.",
-        lambda c: (c.kind == "grad none" and c.their_values == "None" and re.search(r"derivative for '(igammac?: input|zeta)' is not implemented", c.error))
+        lambda c: (c.kind == "grad none" and c.their_values == "None"
+                   and re.search(r"derivative for '(igammac?: input|zeta|heaviside)' is not implemented", c.error))
         # (a fault of its own, before the leaf whose hook raises in both)
         or (c.kind == "grad none" and c.their_values == "None" and "input_is_complex == grad_is_complex" in c.error)
         or (c.kind.startswith("grad ") and "through the graph a second time" in c.error and re.search(r"backward\(|grad\(", c.failed))
@@ -87,7 +88,9 @@ GRAPH = (
         "What PyTorch's checkpoint with use_reentrant=True passes on has no history; here both ways can be differentiated again.",
         lambda c: (re.search(r"(requires_grad|history|leaf)$", c.kind) and "use_reentrant=True" in c.before
         and ("create_graph=True" in c.statement or (".grad" in c.statement and "create_graph=True" in c.before)))
-        or (c.kind == "grad none" and c.their_values == "None" and re.search(r"use_reentrant=True(?s:.*)create_graph=True", c.statement)),
+        or (c.kind == "grad none" and c.their_values == "None" and re.search(r"use_reentrant=True(?s:.*)create_graph=True", c.statement))
+        or (c.kind == "not refused" and "does not require grad and does not have a grad_fn" in c.theirs
+        and re.search(r"use_reentrant=True(?s:.*)create_graph=True", f"{c.before}\n{c.statement}")),
     ),
     Explained(
         "nothing through a checkpoint",
@@ -153,18 +156,27 @@ GRAPH = (
     Explained(
         "views that are made inside",
         "Results of repeat_interleave, einsum, pools along one dim and instance_norm may be views in PyTorch of what nobody else has: they say "
-        "so, may not be detached in place, and a hook of such a node is lost when the result is changed in place.",
+        "so, may not be detached in place, a hook of such a node is lost when the result is changed in place, and the node has saved nothing that "
+        "a pass into the result would consume.",
         lambda c: (made := _made_by(_VIEWS_INSIDE, c.before))
         and (
             ("Can't detach views in-place" in c.theirs and _made_by(_VIEWS_INSIDE, f"{c.before}\n{c.statement}").intersection(detached(c.statement)))
             or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)\._is_view\(\)", c.statement)))
             or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)\.grad_fn\.register_(?:pre)?hook", c.before)))
+            or (c.kind == "raised" and "second time" in c.mine and made.intersection(re.findall(r"inputs=\[(v\d+)\]", c.before)))
         ),
     ),
     Explained(
         "what a loss keeps",
         "The fused cross_entropy keeps the logits themselves where PyTorch keeps a copy, their log_softmax (tests/parity/saved.py).",
         lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "saved by CrossEntropyLossBackward" in c.mine,
+    ),
+    Explained(
+        "what a recurrent layer keeps",
+        "A layer is one node here, which keeps its weights; in PyTorch those that something is multiplied with through which nothing is asked for are "
+        "not kept.",
+        lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "saved by RecurrentBackward" in c.mine
+        and re.search(r"(RNN|GRU|LSTM)(Cell)?\(", c.before),
     ),
     Explained(
         "views that nobody has looked at",
@@ -184,6 +196,11 @@ GRAPH = (
                 or (c.kind == "value" and "_is_view()" in c.statement)
             )
         )
+        # what a hook has kept of it, which is the same tensor there
+        or (c.kind in ("requires_grad", "leaf", "history", "value") and (held := re.match(r"(v\d+)\[\d+\]", c.name))
+            and re.search(rf"register_hook\(.*\b{held[1]}\.append\b", c.before)
+            and (made := re.match(r"(v\d+)(?:\.\w+_\(| [-+*/]= |\[.*\] [-+*/]?= )", c.statement))
+            and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before))
         # a view of the gradient that it was given, which has been changed since
         or (c.kind == "value" and c.name.startswith("gs[")
             and any(pair.startswith("gs[") != (" and gs[" in pair) for pair in c.shared)),
@@ -266,7 +283,7 @@ GRAPH = (
         "PyTorch writes some results piece by piece, or computes within them, which counts as changes of what nobody has changed yet.",
         lambda c: c.kind == "value"
         and (name := re.search(r" (v\d+)\._version", c.statement))
-        and not re.search(rf"\b{name[1]}(\.\w+_\(|\[.*\] [-+*/%]?= | [-+*/%]= |\.data|.*out=)", c.before),
+        and not re.search(rf"\b{name[1]}(\.\w+_\(|\[.*\] [-+*/%]?= | [-+*/%]= |\.data)|out=.*\b{name[1]}\b", c.before),
     ),
     Explained(
         "two faults of a change in inference mode",
@@ -345,8 +362,10 @@ GRAPH = (
     ),
     Explained(
         "data of inference tensors",
-        "PyTorch records nothing of what was given the data of an inference tensor, though it says that it requires grad; here its history goes on.",
-        lambda c: c.kind in ("requires_grad", "history", "leaf") and "inference_mode()" in c.before
+        "PyTorch records nothing of what was given the data of an inference tensor, though it says that it requires grad; here its history goes on, "
+        "and a leaf is not changed in place.",
+        lambda c: (c.kind in ("requires_grad", "history", "leaf") or (c.kind == "raised" and "used in an in-place operation" in c.mine))
+        and "inference_mode()" in c.before
         and (to := re.search(r"^(v\d+)\.data = v|vector_to_parameters\(v\d+, \[(v\d+)\]\)", c.before, re.M))
         and (to[1] or to[2]) in c.statement,
     ),

@@ -11,6 +11,7 @@ _UNSEEN = re.compile(
     r'"(lu_cpu|cholesky_cpu|ldl_(factor|solve)_kernel_cpu|linalg\.lu_solve_cpu|cdist|histogramdd|(log_)?softmax|adaptive_avg_pool[12]d|grid_sampler'
     r'|searchsorted_out_cpu|amax|amin)" not implemented for'
     r'|matrix_rank: (Low precision dtypes|Expected a floating)|\((bmm|einsum|matmul|cdist)\(\);|^\w+: grid_sampler\(|running_var of instance_norm\)'
+    r"|matmul\(\): not implemented for 'Bool'"
 )
 
 NOTHING = (
@@ -29,6 +30,11 @@ NOTHING = (
         "PyTorch's pixel_unshuffle of an empty tensor forgets to change the shape, which its derivative then refuses.",
         lambda c: (c.kind == "shape" and c.empty and re.search(r"(?i)pixel_?unshuffle", c.statement))
         or (c.kind == "not refused" and re.search(r"(?i)pixel_?unshuffle\(", c.before) and "pixel_shuffle expects its input's 'channel'" in c.theirs),
+    ),
+    Explained(
+        "channels of averages",
+        "PyTorch averages over windows of no channels, and refuses the derivative of that.",
+        lambda c: c.kind == "not refused" and re.search(r"adaptive_avg_pool\dd_backward\(\): Expected grad_output to have non-zero size", c.theirs),
     ),
     Explained(
         "strides of nothing",

@@ -89,8 +89,9 @@ TRANSFORMS = (
     ),
     Explained(
         "third derivatives of polynomials",
-        "What a Hessian is differentiated by depends on no values for z³: nothing is kept that a change could spoil.",
-        lambda c: c.kind == "not refused" and "has been modified by an inplace operation" in c.theirs and re.search(r"hessian\(.*z \*\* 3", c.before),
+        "What a second derivative is differentiated by depends on no values for z³: nothing is kept that a change could spoil.",
+        lambda c: c.kind == "not refused" and "has been modified by an inplace operation" in c.theirs
+        and re.search(r"(hessian|grad\(lambda z: torch\.func\.grad)\(.*\*\* 3", c.before),
     ),
     Explained(
         "ties of batches",
@@ -103,6 +104,13 @@ TRANSFORMS = (
         "A batch of vectors by vmap of linalg.solve lies in C order here; in PyTorch it does not, so that its contiguous() is a copy.",
         lambda c: c.kind == "raised" and "modified by an inplace" in c.mine and "saved by LinalgSolveEx" in c.mine
         and re.search(r"vmap\(torch\.linalg\.solve\)\(.*\)\.contiguous\(\)", c.before),
+    ),
+    Explained(
+        "vectors beside batches of matrices",
+        "PyTorch's rule of linalg.solve for batches takes one vector beside several matrices for a matrix, which does not fit; a map by hand gives what is "
+        "given here.",
+        lambda c: c.kind == "not refused" and "vmap(torch.linalg.solve)" in c.statement
+        and re.search(r"linalg.solve: Incompatible shapes|must match the size of tensor", c.theirs),
     ),
     Explained(
         "results of transforms",

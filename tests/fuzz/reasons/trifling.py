@@ -46,6 +46,9 @@ def _views_of_batches(case: Any) -> Any:
         return not mapped.isdisjoint(detached(case.statement))
     if case.kind == "value" and asked:
         return mapped.issuperset(asked)
+    if case.kind in ("requires_grad", "leaf", "history"):  # of a part of such a view, which is asked to require grad
+        held = re.match(r"(v\d+)\.requires_grad_\(", case.statement)
+        return held and held[1] in mapped and re.search(rf"^{case.name} = {held[1]}[.\[]", case.before, re.M)
     return case.kind == "strides" and "kron(" in case.statement and not mapped.isdisjoint(re.findall(r"v\d+", case.statement))
 
 
@@ -81,7 +84,7 @@ def _leaves_of_another_shape(case: Any) -> Any:
 
 def _tensors_that_are_swapped(case: Any) -> Any:
     """`swap_tensors` refuses leaves of a graph at once."""
-    return case.kind == "raised" and "Expected use_count" in case.mine and "swap_tensors(" in case.statement
+    return case.kind in ("raised", "error type") and "Expected use_count" in case.mine and "swap_tensors(" in case.statement  # (or a later line is refused)
 
 
 def _given_gradients_that_are_kept(case: Any) -> Any:
@@ -182,6 +185,8 @@ def _two_faults_at_once(case: Any) -> Any:
         return "modified by an inplace" in case.mine
     if case.kind == "error type" and "post accumulate grad hooks should return None" in case.mine:  # a hook that returns what it may not, of no gradient
         return "'NoneType' object has no attribute 'mul_'" in case.theirs or "must be Tensor, not NoneType" in case.theirs
+    if case.kind == "error type" and "\"bmm\" not implemented for 'Bool'" in case.theirs:  # (which it looks at first where matrices are small)
+        return "expected m1 and m2 to have the same dtype" in case.mine
     if case.kind == "error type" and "size mismatch (got input: " in case.theirs:  # of a loss of one sample, in a batch of them
         return "vmap(" in case.statement and "match target batch_size" in case.mine
     return case.kind == "error type" and "IndexError" in both and re.search(r"refer to a single memory location|A view was created in", both)

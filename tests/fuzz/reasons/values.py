@@ -57,6 +57,11 @@ VALUES = (
         ),
     ),
     Explained(
+        "layers in a precision that a processor lacks",
+        "PyTorch leaves a recurrent layer under autocast to a library that has none for bfloat16 on every processor.",
+        lambda c: c.kind == "not refused" and "could not create a primitive descriptor" in c.theirs and "autocast" in c.before + c.statement,
+    ),
+    Explained(
         "spacings of several dims",
         "PyTorch's gradient along several dims does not look at the number of coordinates.",
         lambda c: c.kind == "raised" and "torch.gradient expected each tensor to be the same size" in c.mine and re.search(r"dim=\(.*,.*\)", c.statement),
@@ -89,7 +94,8 @@ VALUES = (
         "outputs that grow",
         "Where an out= is resized to more than its memory holds, that grows in PyTorch for all tensors that share it; here out= gets memory of "
         "its own (PyTorch warns that this will be refused).",
-        lambda c: c.kind == "value" and (out := re.search(r"out=(v\d+)\[", c.statement)) and c.name == out[1],
+        lambda c: c.kind == "value" and (out := re.search(r"out=(v\d+)\[", c.statement))
+        and (c.name == out[1] or (c.name.startswith("found") and re.search(rf"\n    return .*\b{out[1]}\b", c.statement))),
     ),
     Explained(
         "classes that there are not",
