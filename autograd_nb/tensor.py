@@ -323,7 +323,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
             return memo[id(self)]
         # tensors of one storage stay together, as their memory is copied once
         storage, offset = _storage(self)
-        place = ("storage", storage.__array_interface__["data"][0], storage.size, storage.dtype)
+        place = ("storage", launch.memory.address(storage), storage.size, storage.dtype)
         copied = memo.get(place)
         if copied is None:
             copied = memo[place] = storage.copy()
@@ -428,14 +428,14 @@ def _storage(t: Tensor) -> tuple[np.ndarray, int]:
     if isinstance(owner, np.ndarray) and owner.dtype.kind == "c" and data.dtype.kind == "f" and owner.flags.c_contiguous:
         base = owner.reshape(-1).view(data.dtype)  # parts of complex numbers
     elif isinstance(owner, np.ndarray) and owner.dtype.kind == "f" and data.dtype.kind == "c" and owner.flags.c_contiguous:
-        distance = data.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+        distance = launch.memory.address(data) - launch.memory.address(owner)
         if not owner.nbytes % data.itemsize and not distance % data.itemsize:
             base = owner.reshape(-1).view(data.dtype)  # complex numbers made of their parts
     if base is data or not base.flags.c_contiguous:
         return data, 0
     if base.ndim != 1 or base.dtype != data.dtype:
         base = base.reshape(-1).view(data.dtype)
-    offset = (data.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // data.itemsize
+    offset = (launch.memory.address(data) - launch.memory.address(base)) // data.itemsize
     return base, offset
 
 
@@ -514,10 +514,10 @@ def _loosen(view: Tensor) -> None:
         view._rg, view._edge = True, fill_node(Nowhere(), ())
 
 
-def refresh(view: Tensor, always: bool = False) -> None:
+def refresh(view: Tensor, always: bool = False, offset: int | None = None) -> None:
     """Bring a view's history up to date with its base, if the memory was changed since (without recording, too: as in PyTorch).
 
-    ``always``: refuse what has no clear history also where nothing is recorded.
+    ``always``: refuse what has no clear history also where nothing is recorded. ``offset``: of the view in its base, if known.
     """
     now = view._version_[0]
     base: Any = view._view
@@ -536,7 +536,7 @@ def refresh(view: Tensor, always: bool = False) -> None:
     view._seen = now
     source = base._edge if base._edge is not None else base if base._rg else None  # (of a view of another view that was made a leaf)
     node = fill_node(AsStridedBackward0(), (source,))
-    node.base_layout, node.view_layout, node.offset = base._layout, view._layout, offset_in(view, base)
+    node.base_layout, node.view_layout, node.offset = base._layout, view._layout, offset_in(view, base) if offset is None else offset
     old, view._edge, view._rg = view._edge, node, True
     if old is not None:
         move_retained(view, old, node)

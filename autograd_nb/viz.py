@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from . import launch
 from .codegen.build.files import replacing
 from .graph import markup
 from .graph.node import Node, Output, place
@@ -192,7 +193,7 @@ def _block(array: np.ndarray) -> tuple[int, int]:
     """Return (address, bytes) of the block of memory that an array is part of."""
     while isinstance(array.base, np.ndarray):
         array = array.base
-    return int(array.__array_interface__["data"][0]), array.nbytes
+    return launch.memory.address(array), array.nbytes
 
 
 # -------------------------------------------------------------------------------------------------------- drawing

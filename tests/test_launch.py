@@ -23,7 +23,9 @@ def step(model, x):
 
 def test_every_launch_can_be_observed():
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3))
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3)
+    )
     x = torch.rand(2, 1, 6, 6)
     plain = step(model, x)
     seen = []
@@ -170,3 +172,22 @@ def test_plans_are_kept_before_and_after_observations():
     with launch.observe(lambda call, args: call.entry(*args)):
         assert not table
     assert launch.keep(table, 1, "plan") == table[1]
+
+
+def test_addresses_are_those_that_numpy_tells():
+    """Of what may not be written, has gaps or no elements too."""
+    fixed = np.ones(5)
+    fixed.flags.writeable = False
+    for array in (
+        np.ones(3),
+        np.ones(8)[2:],
+        np.ones((4, 5))[1:, ::2],
+        np.empty(0),
+        np.ones(6)[6:],
+        fixed,
+        np.ones(3, bool),
+        np.ones(2, complex),
+        np.ones(4)[::-1],
+    ):
+        assert memory.address(array) == array.__array_interface__["data"][0]
+    assert memory.distance(fixed, fixed[2:], 3) == 16 and memory.distance(fixed, np.ones(2), 2) is None

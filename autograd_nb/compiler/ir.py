@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from ..launch.memory import address as address
+
 from ..codegen.build import compilation
 from ..graph.node import place as place_of
 from ..shapes import Layout
@@ -187,11 +189,6 @@ def root(array: np.ndarray) -> np.ndarray:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
-
-
-def address(array: np.ndarray) -> int:
-    """Return the address of an array's first byte."""
-    return int(array.__array_interface__["data"][0])
 
 
 # ------------------------------------------------------------------------------------------------ questions about steps

@@ -233,7 +233,7 @@ class Notes:
             if len(among) > 1:
                 raise Unfit("arrays that lie in the same memory")
             (found,) = among
-            begin, rest = divmod(_address(a) - _address(found), a.itemsize)
+            begin, rest = divmod(launch.memory.address(a) - launch.memory.address(found), a.itemsize)
             if rest or begin < 0 or found.nbytes % a.itemsize or (begin + a.size) * a.itemsize > found.nbytes:
                 raise Unfit("memory beside an operand's")
             return Place(self.slots[id(found)], found, a, begin, writes)
@@ -246,7 +246,7 @@ class Notes:
                 raise Unfit("much memory in between")
         if writes:
             self.written.add(id(whole))
-        return Place("", whole, a, (_address(a) - _address(whole)) // a.itemsize, writes)
+        return Place("", whole, a, (launch.memory.address(a) - launch.memory.address(whole)) // a.itemsize, writes)
 
     def _of_tensors(self) -> set[int]:
         """Return the memory of all tensors, which is asked for what is read but was never written."""
@@ -341,10 +341,6 @@ def root(array: np.ndarray) -> np.ndarray:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
-
-
-def _address(array: np.ndarray) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 # ------------------------------------------------------------------------------------------------------------ texts

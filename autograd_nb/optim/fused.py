@@ -318,7 +318,7 @@ def update(kernel: Update, numbers: tuple[Any, ...], columns: list[list[Tensor]]
 
 def _apart(columns: list[list[np.ndarray]]) -> bool:
     """Return whether no parameter's memory is a part of another's, or another's gradient: else they are updated one after the other."""
-    seen = sorted((a.__array_interface__["data"][0], a.nbytes) for column in columns[:2] for a in column)
+    seen = sorted((launch.memory.address(a), a.nbytes) for column in columns[:2] for a in column)
     return all(at + n <= after for (at, n), (after, _) in pairwise(seen)) and all(
         len({*map(id, c)}) == len(c) for c in columns[2:]
     )

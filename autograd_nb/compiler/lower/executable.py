@@ -208,7 +208,7 @@ class Executable:
         """Let a buffer be this array's memory (``shift`` bytes before its beginning)."""
         cell = self.cells.get(buffer)
         if cell is not None:
-            self.values[cell] = array.__array_interface__["data"][0] - shift
+            self.values[cell] = address(array) - shift
 
     def run(self, numbers: Sequence[Any] | None = None) -> None:
         """Run all steps on what is bound, with the live numbers as they are now, or as given.

@@ -58,8 +58,9 @@ def check_inplace(t: Tensor, *sources: Any) -> None:
         return
     refresh(t)
     kind = t._view_kind
-    if any(isinstance(s, Tensor) and s._rg for s in sources):
-        refuse_view(t)
+    for s in sources:
+        if isinstance(s, Tensor) and s._rg:
+            refuse_view(t)
     if (t._rg or base._rg) if kind.startswith("multi:") or (t._edge is not None and kind) else base._rg and kind:
         refuse_view(t)
     if (base._edge is None and (t._rg or base._rg)) or (t._rg and (t._edge is None or t._edge.__class__ is Nowhere)):
@@ -98,8 +99,9 @@ def rewrite_history(t: Tensor, new_edge: Any) -> None:
         return
     if new_edge is not None and t._edge is not None:
         _pass_by(t, base, new_edge)
-    rewrite_part(base, new_edge, t._layout, offset_in(t, base))
-    refresh(t)
+    offset = offset_in(t, base)
+    rewrite_part(base, new_edge, t._layout, offset)
+    refresh(t, offset=offset)
 
 
 class OverwrittenBackward0(AsStridedBackward0):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ... import launch
 from ...graph.modes import state
 from ...graph.versions import same_storage
 from ...overriding import overridable, whole
@@ -82,7 +83,7 @@ def is_same_memory(t: Tensor, other: Any) -> bool:
         isinstance(other, Tensor)
         and other._layout is t._layout
         and same_storage(other._version_, t._version_)
-        and other._data.__array_interface__["data"][0] == t._data.__array_interface__["data"][0]
+        and launch.memory.address(other._data) == launch.memory.address(t._data)
     )
 
 

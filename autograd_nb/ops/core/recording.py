@@ -265,7 +265,7 @@ def _overlap(a: Tensor, b: Tensor, same: bool) -> bool:
     x, y = a._layout, b._layout
     if not (x.size and y.size and strides.packed(x) and strides.packed(y)):
         return False
-    first, other = [t._data.__array_interface__["data"][0] for t in (a, b)]
+    first, other = [launch.memory.address(t._data) for t in (a, b)]
     end, other_end = first + x.size * a._data.itemsize, other + y.size * b._data.itemsize
     if (first, end) == (other, other_end):
         return same or x.ndim != y.ndim or any(s != t for n, s, t in zip(x.shape, x.strides, y.strides, strict=True) if n > 1)

@@ -276,7 +276,7 @@ def data_ptr(input) -> int:
     8
     """
     launch.escapes("data_ptr()")
-    return int(input._data.__array_interface__["data"][0]) if input._layout.size else 0
+    return launch.memory.address(input._data) if input._layout.size else 0
 
 
 @public()

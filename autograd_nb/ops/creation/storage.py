@@ -64,7 +64,7 @@ def is_set_to(input, tensor) -> bool:
     """Return whether both tensors read the same memory under the same geometry; [1.].is_set_to([1.]) = False."""
     a, b = tensor_argument(input, "is_set_to"), tensor_argument(tensor, "is_set_to", "tensor")
     launch.escapes("is_set_to()")  # (`data_ptr` is 0 for all that have no elements)
-    first, second = (t._data.__array_interface__["data"][0] for t in (a, b))
+    first, second = (launch.memory.address(t._data) for t in (a, b))
     same = first == second and a._layout is b._layout
     return same and storage(a) == storage(b)
 

@@ -66,11 +66,11 @@ class StorageBase:
 
     def data_ptr(self) -> int:
         """Return the address of the first byte."""
-        return self._array.__array_interface__["data"][0] if self._array.size else 0
+        return launch.memory.address(self._array) if self._array.size else 0
 
     @property
     def _cdata(self) -> int:
-        return self._array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+        return launch.memory.address(self._array)
 
     def nbytes(self) -> int:
         """Return the size in bytes."""
