@@ -158,7 +158,7 @@ def release_memory() -> int:
 def address(array: np.ndarray) -> int:
     """Return the address of an array's first byte."""
     try:
-        return addressof(c_char.from_buffer(array))  # the buffer protocol's: NumPy's own two ways take five times as long
+        return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]  # the buffer protocol's: NumPy's own two ways take five times as long
     except (TypeError, ValueError):  # it may not be written, has gaps, or no elements
         return int(array.__array_interface__["data"][0])
 
