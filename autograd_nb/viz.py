@@ -191,8 +191,7 @@ def _inside(value: Any, depth: int = 4) -> Iterator[np.ndarray]:
 
 def _block(array: np.ndarray) -> tuple[int, int]:
     """Return (address, bytes) of the block of memory that an array is part of."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    array = launch.memory.root(array)
     return launch.memory.address(array), array.nbytes
 
 

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from ..launch.memory import address as address
+from ..launch.memory import root as root
 
 from ..codegen.build import compilation
 from ..graph.node import place as place_of
@@ -182,13 +183,6 @@ def grouped(operands: Sequence[Any], argtypes: Sequence[str]) -> list[Any]:
         raise ValueError("lists of arrays of different lengths")
     found = iter(operands)
     return [list(islice(found, more + 1)) if t.startswith("[") else next(found) for t in argtypes]
-
-
-def root(array: np.ndarray) -> np.ndarray:
-    """Return the array that owns the memory that ``array`` looks at."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 # ------------------------------------------------------------------------------------------------ questions about steps

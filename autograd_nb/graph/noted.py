@@ -190,7 +190,7 @@ class Notes:
         self.slots: dict[int, str] = {id(a): f"s{i}" for i, a in enumerate(arrays)}
         self.shared: dict[int, list[np.ndarray]] = {}  # the memory of slots -> which of them
         for a in arrays:
-            self.shared.setdefault(id(root(a)), []).append(a)
+            self.shared.setdefault(id(launch.memory.root(a)), []).append(a)
         self._foreign: set[int] | None = None
         self._arrays = arrays  # which keeps them, and so their ids
         self.own: dict[int, np.ndarray] = {}  # memory of the pass's own, by id,
@@ -223,7 +223,7 @@ class Notes:
         slot = self.slots.get(id(a))
         if slot is not None:
             return Place(slot, a, a, 0, writes)
-        whole = root(a)
+        whole = launch.memory.root(a)
         if id(whole) in self.constants:
             if writes:
                 raise Unfit("numbers of Python's that are written over")
@@ -253,14 +253,14 @@ class Notes:
         if self._foreign is None:
             among = [t for t in living(ownership.tensor) if t.__class__ is ownership.tensor]
             found = [getattr(t, "_data", None) for t in among]  # None: another thread is just making it
-            self._foreign = {id(root(a)) for a in found if a is not None}
+            self._foreign = {id(launch.memory.root(a)) for a in found if a is not None}
         return self._foreign
 
     def unfit(self, *_: Any) -> Any:
         self.why = self.why or "values that Python looks at"
 
     def constant(self, array: np.ndarray) -> None:
-        whole = root(array)
+        whole = launch.memory.root(array)
         if id(whole) in self.shared or id(whole) in self.written:
             self.unfit()
         self.constants[id(whole)] = whole
@@ -335,12 +335,6 @@ class Place:
 
     def __init__(self, slot: str, whole: np.ndarray, array: np.ndarray, begin: int, writes: bool):
         self.slot, self.whole, self.array, self.begin, self.writes = slot, whole, array, begin, writes
-
-
-def root(array: np.ndarray) -> np.ndarray:
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 # ------------------------------------------------------------------------------------------------------------ texts

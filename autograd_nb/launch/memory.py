@@ -163,6 +163,13 @@ def address(array: np.ndarray) -> int:
         return int(array.__array_interface__["data"][0])
 
 
+def root(array: np.ndarray) -> np.ndarray:
+    """Return the array that owns the memory that ``array`` looks at."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
 def distance(whole: np.ndarray, part: np.ndarray, size: int) -> int | None:
     """Return how many bytes lie between the beginnings of two arrays, of the second of which ``size`` elements count; None in other memory."""
     if part is whole:
