@@ -119,7 +119,10 @@ def prod(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None
     """Return the product of the kept elements along ``dim``."""
     x = _filled(input, mask, 1, "prod")
     x = cast(x, _kind(x, dtype, True))  # (of integers the product has 64 bits whatever is asked for, as in PyTorch)
-    for k in reversed(_dims(dim, x) or _dims(None, x)) if x.ndim or dim is None else (0,):
+    dims = _dims(dim, x)
+    if not dims and dim != []:  # (of no dims in a list, unlike in a tuple, it is taken along none)
+        dims = _dims(None, x)
+    for k in reversed(dims) if x.ndim or dim is None else (0,):
         x = _op("prod", x, k, bool(keepdim))
     return x
 

@@ -102,3 +102,16 @@ def test_products_of_halves_are_differentiated_without_quotients(dtype, values):
         expected = ag.func.hessian(function)(ag.tensor(values, dtype=dtype).double())
         for each in (found, both):
             assert each.isfinite().all() and (each - expected).abs().max().item() <= 0.03 * (1e-3 + expected.abs().max().item())
+
+
+@pytest.mark.parity
+def test_infinite_complex_numbers_in_sums_of_exponentials():
+    parts = ("0.0", "1.0", "float('inf')", "-float('inf')", "float('nan')")
+    numbers = [f"complex({a}, {b})" for a in parts for b in parts]
+    x = f"x = t.tensor([{', '.join(numbers)}], dtype=t.complex128)\n"
+    check({
+        "pairs": f"{x}r = t.view_as_real(t.logaddexp(x[:, None], x))",
+        "both zeros": "z = t.complex(t.tensor([-float('inf')]), t.tensor([2.0]))\nr = t.view_as_real(t.logaddexp(z, z.conj()))",
+        **{f"from {i}": f"{x}r = t.view_as_real(t.logcumsumexp(x.roll({i}), 0))" for i in range(len(numbers))},
+        **{f"{a}, {b}": f"r = t.view_as_real(t.logcumsumexp(t.tensor([{a}, {b}, 1], dtype=t.complex64), 0))" for a in numbers for b in numbers},
+    })  # fmt: skip

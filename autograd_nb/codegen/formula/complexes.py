@@ -234,7 +234,10 @@ def pow_(z, w):
 def logaddexp(a, b):
     first = a.real >= b.real
     top, low = where(first, a, b), where(first, b, a)
-    return where((top.real - top.real == 0) | (top.real != low.real), top + log1p(exp(low - top)), top)
+    endless = (a.real == b.real) & m.isinf(a.real)  # both sums of parts or none: nothing can be taken out of them
+    y = where(endless, where(a.real < 0, b, log(exp(a) + exp(b))), top + log1p(exp(low - top)))
+    undefined = a.trace.constant(math.nan, a.real.dtype)
+    return where(isnan(a) | isnan(b), pair(undefined, undefined), y)
 
 
 @on_complex

@@ -276,22 +276,27 @@ def logcumsumexp(outer, n, inner, x, top, total, out):
                 out[at + i] = top[i] + math.log(total[i])
 
 
+@helper
+def _complex_logaddexp(y, v):
+    """Return ln(eʸ + eᵛ): the number with the larger real part is taken out of the sum."""
+    if y != y or v != v:
+        return complex(math.nan, math.nan)
+    high, low = (y, v) if y.real >= v.real else (v, y)
+    if math.isinf(high.real) and high.real == low.real:
+        return y if high.real < 0 else cmath.log(cmath.exp(y) + cmath.exp(v))
+    return high + cmath.log(1.0 + cmath.exp(low - high))
+
+
 def complex_logcumsumexp(outer, n, inner, x, acc, out):
-    """Do the same of complex numbers: the one with the larger real part is taken out of each sum."""
+    """Do the same of complex numbers."""
     for r in range(outer):
+        for i in range(inner):
+            acc[i] = complex(-math.inf, 0.0)
         for j in range(n):
             at = (r * n + j) * inner
             for i in range(inner):
-                v = np.complex128(x[at + i])
-                if j:
-                    y = acc[i]
-                    high, low = (y, v) if y.real >= v.real else (v, y)
-                    if math.isinf(high.real) and high.real == low.real:
-                        v = high
-                    else:
-                        v = high + cmath.log(1.0 + cmath.exp(low - high))
-                acc[i] = v
-                out[at + i] = v
+                acc[i] = _complex_logaddexp(acc[i], np.complex128(x[at + i]))
+                out[at + i] = acc[i]
 
 
 def histogram(low, high, x, out):

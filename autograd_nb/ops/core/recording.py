@@ -428,9 +428,13 @@ def not_for_bool(name: str, kind: dtype, x: Tensor) -> None:
         raise NotImplementedError(f'"{name}_out_cpu" not implemented for \'Bool\': give another dtype')
 
 
-def check_kind(out: Tensor, value: Tensor, name: str) -> None:
+def check_kind(out: Tensor, value: Tensor, name: str, operands: tuple[Any, ...] = ()) -> None:
     """Refuse an ``out=`` of another dtype than PyTorch takes for this result of the op ``name``."""
     have, want = out._layout.dtype, value._layout.dtype
+    if name == "abs" and operands and operands[0].is_complex():  # any kind of floats will do, and the numbers' own
+        if have is operands[0]._layout.dtype:
+            return
+        name = name if have.is_complex else "abs of complex numbers"
     if have is want or (have.name in ("uint8", "bool") and name in ("all", "any")):
         return
     if name in EXACT_OUT or name.endswith("_copy"):
@@ -470,7 +474,7 @@ def store(
         with unrecorded():
             return store(out, value, name, reads, operands)
     check_output(out, name, value._rg)
-    check_kind(out, value, name)
+    check_kind(out, value, name, operands)
     check_written(out, reads)
     if out.shape == value.shape:
         refuse_overlap(out, operands)

@@ -171,6 +171,8 @@ def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *,
         raise RuntimeError(
             f"histogramdd(): expected {width} sequences of bin edges for a {width}-dimensional histogram but got {len(each)}"
         )
+    if not width:
+        return return_types.histogramdd(OPS["full"].call((), math.nan if density else 0, dtype=x.dtype), ())
     with unrecorded():
         rows = x.reshape(-1, width)
         given = all(isinstance(b, Tensor) for b in each)

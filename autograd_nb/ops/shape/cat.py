@@ -88,11 +88,13 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         return asked.redefined(cat, (tensors, dim), {} if out is None else {"out": out})
     ts = tensors_argument(tensors, "cat")
     # PyTorch lets old-style empty tensors of shape (0,) join anything
-    kept = [t for t in ts if t._layout.sizes != (0,)] or [ts[0]]
+    several = [t for t in ts if t._layout.sizes != (0,)]
+    kept = several or [ts[0]]
     first, sizes = kept[0], kept[0]._layout.sizes
     if () in [t._layout.sizes for t in ts]:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    d = wrap_dim(dim if axis is None else axis, len(sizes))
+    d = dim if axis is None else axis
+    d = wrap_dim(d, len(sizes)) if several or d.__class__ is not int else 0  # (there is nothing that has dims: any will do)
     if out is not None:
         check_joined(out, ts, "cat")
     before, behind, total = sizes[:d], sizes[d + 1 :], 0
