@@ -67,7 +67,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     # a stage knows the stages before it and what they hand on (`ir`), never what is made of its work
     "compiler": (
-        ("live_numbers", "remedies"),
+        ("live_numbers", "remedies", "stance"),
         ("nested", "ir"),
         ("addresses",),
         ("guards",),

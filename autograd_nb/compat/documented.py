@@ -160,7 +160,7 @@ REFUSED: dict[str, tuple[Refuses, str, str]] = {
     ),
     "compiler": (_COMPILER, "", (
         "get_default_backend keep_portable_guards_unsafe keep_tensor_guards_unsafe load_cache_artifacts load_compiled_function "
-        "nested_compile_region save_cache_artifacts set_default_backend set_enable_guard_collectives set_stance skip_all_guards_unsafe "
+        "nested_compile_region save_cache_artifacts set_default_backend set_enable_guard_collectives skip_all_guards_unsafe "
         "skip_guard_on_all_nn_modules_unsafe skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe substitute_in_graph wrap_numpy"
     )),
     "library": (_LIBRARY, "", "fallthrough_kernel get_kernel infer_schema register_autocast register_torch_dispatch"),
@@ -304,7 +304,7 @@ MODULES: dict[str, str] = {
     "nn.attention.bias": "Masks of attention that begin in a corner.", "optim._functional": "Updates of optimizers as functions.",
     "utils.module_tracker": "Which modules are running.", "utils.mobile_optimizer": "Programs for phones, which are not here.",
     "utils.deterministic": "A switch of new memory: it can be set, and has no effect.", "utils.backend_registration": "Other devices, which are not here.",
-    "cpu.amp": "The older place of mixed precision on the CPU.", "backends.opt_einsum": "The order of products in einsum.",
+    "cpu.amp": "The older place of mixed precision on the CPU.",
     "backends.xeon": "PyTorch's launcher for servers, which is not here.", "ao.nn": "Quantized modules, which are not here.",
     "package": "Archives of code and weights, which are not here.", "monitor": "Counters of programs, which are not here.",
     "__future__": "Switches of `Module.to`.", "nn.quantized": "Quantized modules, which are not here.",

@@ -61,6 +61,7 @@ MOVED = {
     "utils.data._utils.collate": "utils.data.collate",
     "utils.data._utils.worker": "utils.data.worker",
     "functional": "",
+    "backends.opt_einsum": "ops.products.einsum_order",
     "futures": "distributed.futures",
     "storage": "ops.creation.storages",
     "amp": "compat.precision",

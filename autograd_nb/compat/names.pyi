@@ -171,7 +171,6 @@ from autograd_nb.nn.parameter import set_overwrite_module_params_on_conversion a
 from autograd_nb.ops.creation.device import device as _device_
 from autograd_nb.ops.linalg.least_squares import pca_lowrank as _pca_lowrank_
 from autograd_nb.ops.linalg.least_squares import svd_lowrank as _svd_lowrank_
-from autograd_nb.ops.products.einsum import opt_einsum as _opt_einsum_
 from autograd_nb.ops.random.generator import Generator as _Generator_
 from autograd_nb.optim.optimizer import _group_tensors_by_device_and_dtype as __group_tensors_by_device_and_dtype_
 from autograd_nb.serialization.onnx.exporting import ONNXProgram as _ONNXProgram_
@@ -405,6 +404,11 @@ class backends:
         @staticmethod
         def is_built(*args: Any, **kwargs: Any) -> bool: ...
         enabled: bool
+        deterministic: bool
+        @staticmethod
+        def flags(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
+        @staticmethod
+        def set_flags(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
     class mps:
         """Apple's GPUs, which are not there: this library computes on the CPU."""
         @staticmethod
@@ -434,7 +438,6 @@ class backends:
     class xnnpack:
         """A library of kernels for phones, which is not here."""
         enabled: bool
-    opt_einsum = _opt_einsum_
     @staticmethod
     def disable_global_flags(*args: Any, **kwargs: Any) -> None: ...
     @staticmethod

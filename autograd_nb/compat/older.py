@@ -61,18 +61,18 @@ def binary_cross_entropy_with_logits(
     return F.binary_cross_entropy_with_logits(input, target, weight, **named)  # type: ignore[no-any-return]
 
 
-def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return √Σ|x|² over ``dim``."""
-    return tensor_argument(input, "frobenius_norm").norm("fro", dim, keepdim)
+    return OPS["norm"].call(tensor_argument(input, "frobenius_norm"), "fro", dim, keepdim, out)  # type: ignore[no-any-return]
 
 
-def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return the sum of a matrix' singular values.
+def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Return the sum of the singular values of matrices, whose rows and columns are ``dim``.
 
     >>> torch.nuclear_norm(torch.eye(3))
     tensor(3.)
     """
-    return tensor_argument(input, "nuclear_norm").norm("nuc", dim, keepdim)
+    return OPS["norm"].call(tensor_argument(input, "nuclear_norm"), "nuc", dim, keepdim, out)  # type: ignore[no-any-return]
 
 
 def _compute_linear_combination(input: Tensor, coefficients: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -132,7 +132,7 @@ MODULES: dict[str, Absent] = {
     ),
     "backends": Absent(
         "The switches of PyTorch's backends, for programs that set them; of which only ``opt_einsum`` does anything here.",
-        {"opt_einsum": At("ops.products.einsum:opt_einsum"), "disable_global_flags": _NONE, "flags_frozen": _NO},
+        {"disable_global_flags": _NONE, "flags_frozen": _NO},
         submodules=("cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
     ),
     "backends.cuda": Absent(
@@ -162,7 +162,10 @@ MODULES: dict[str, Absent] = {
         },
     ),
     "backends.mkl": Absent("MKL, which is not there: this library has its own kernels.", _NOT_THERE),
-    "backends.mkldnn": Absent("oneDNN, which is not there: this library has its own kernels.", {**_NOT_THERE, "enabled": Value(False)}),
+    "backends.mkldnn": Absent(
+        "oneDNN, which is not there: this library has its own kernels.",
+        {**_NOT_THERE, **each(Value(False), "enabled deterministic"), **each(Sets(), "flags set_flags")},
+    ),
     "backends.mps": Absent("Apple's GPUs, which are not there: this library computes on the CPU.", _NOT_THERE),
     "backends.openmp": Absent("OpenMP, which is not there: this library has its own threads.", _NOT_THERE),
     "hub": Absent(

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
+from .stance import set_stance
+
 if TYPE_CHECKING:
     from ..nn.modules.module import Module
     from .dispatch import Compiled
@@ -18,6 +20,7 @@ __all__ = [
     "is_compiling",
     "is_dynamo_compiling",
     "reset",
+    "set_stance",
 ]
 
 

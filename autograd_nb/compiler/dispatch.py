@@ -28,6 +28,8 @@ from .run.fast_path import OTHER
 from .run.serving import surroundings
 from .run.variant import Variant
 from .session import Session, Unstable
+from .stance import captures
+from .stance import current as stance
 
 MOST_KINDS = 16  #: of calls of one function, or programs; what comes then stays eager
 FIRST = "first call of its kind"
@@ -119,10 +121,14 @@ class Compiled(Generic[P, R]):
             else compile_function(deepcopy(function, memo), self._fullgraph, self._check > 0)
         )
 
+    def look_again(self) -> None:
+        """Let the next call look at the stance, as calls that are served at once do not."""
+        self._last = self._eager = None
+
     def forget(self) -> None:
         """Let calls be captured anew from now on."""
         self._kinds, self._told, self._kept, self._carried, self._rounds = {}, set(), {}, [], 0
-        self._last = self._eager = None
+        self.look_again()
         self._eagerly = 0
 
     @property
@@ -163,7 +169,7 @@ class Compiled(Generic[P, R]):
                 return self._function(*args)  # type: ignore[call-arg]
             if result is not OTHER:
                 return result
-        around = surroundings()
+        around = None if stance.eager else surroundings()
         if around is not None and around == self._eager and not args and not kwargs:
             return self._function()  # type: ignore[call-arg]
         watching = launch.observer()
@@ -240,6 +246,8 @@ class Compiled(Generic[P, R]):
     def _capture(
         self, key: Any, leaves: list[Tensor], args: tuple, kwargs: dict[Any, Any], carried: list[tuple[Kept, Any]], reason: str
     ) -> Any:
+        if stance.new and not captures(self.__name__, reason):
+            return self._function(*args, **kwargs)
         kind = self._kinds.get(key)
         if sum(max(1, len(k.variants)) for k in self._kinds.values()) >= MOST_KINDS and (kind is None or kind.variants):
             self._give_up(kind or Kind(), Problem(f"{MOST_KINDS} other programs or kinds of calls came before"))

@@ -300,3 +300,20 @@ def test_large_products_have_the_bits_of_small_ones(m, k, n, turned):
     exact = a.numpy().astype(np.float64) @ b.numpy().astype(np.float64)
     assert np.array_equal(whole, np.concatenate(parts))
     assert np.abs(whole - exact).max() <= 1e-5 * np.abs(exact).max()
+
+
+def test_strategies_of_einsum_are_set_for_a_while():
+    import autograd_nb.backends.opt_einsum as order
+
+    a, b, c = torch.randn(2, 3), torch.randn(3, 4), torch.randn(4, 2)
+    expected = (a @ b @ c).tolist()
+    assert torch.backends.opt_einsum is order
+    for options in ({"enabled": False}, {"strategy": "greedy"}, {"enabled": True, "strategy": "optimal"}, {}):
+        with order.flags(**options):
+            assert (order.enabled, order.strategy) == (options.get("enabled", True), options.get("strategy", "auto"))
+            assert torch.allclose(torch.einsum("ij,jk,kl->il", a, b, c), torch.tensor(expected))
+        assert (order.enabled, order.strategy) == (True, "auto")
+    for wrong in ({"strategy": "quick"}, {"enabled": False, "strategy": "greedy"}):
+        with pytest.raises(ValueError, match="strategy"), order.flags(**wrong):
+            pass
+        assert (order.enabled, order.strategy) == (True, "auto")

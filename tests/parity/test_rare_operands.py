@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from .snippets import check  # noqa: E402
+from .snippets import check
 
 
 @pytest.mark.parity
@@ -48,3 +48,30 @@ def test_magnitudes_and_angles_of_complex_numbers_in_tensors_of_all_kinds():
         f"{name} of {d} into {o}": f"r = t.{name}(t.tensor([3 + 4j, -2 + 0j], dtype=t.complex128).to(t.{d}), out=t.zeros(2, dtype=t.{o}))"
         for name in ("abs", "absolute", "angle", "sgn", "square") for d in ("complex64", "complex128", "float32") for o in kinds
     }, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_singular_complex_matrices():
+    calls = {
+        "inv": "t.linalg.inv(a)", "inverse": "a.inverse()", "inv_ex": "t.linalg.inv_ex(a).info", "solve": "t.linalg.solve(a, a)", "det": "t.linalg.det(a)",
+        "solve_ex": "t.linalg.solve_ex(a, a).info", "slogdet": "t.linalg.slogdet(a).sign", "lu": "t.linalg.lu(a).U", "lu_ex": "t.linalg.lu_factor_ex(a).info",
+        "cond": "t.linalg.cond(a, 1)", "power": "t.linalg.matrix_power(a, -1)", "triangle": "t.linalg.solve_triangular(a, a + 1, upper=True).isnan().all()",
+        "vector": "t.linalg.solve_triangular(a, a[..., :1] + 1, upper=False).isnan().any()", "pinv": "t.linalg.pinv(a)",
+    }  # fmt: skip
+    made = {"zeros": "t.zeros({0}, {0}, dtype=t.{1})", "rank": "t.eye({0}, dtype=t.{1}) - t.eye({0}, dtype=t.{1})[-1:].T @ t.eye({0}, dtype=t.{1})[-1:]"}
+    check({
+        f"{name} of {d}, {kind}, {n}, {batch}": f"a = ({text.format(n, d)}).expand({batch}{n}, {n}).contiguous()\nr = {call}"
+        for name, call in calls.items() for d in ("complex64", "complex128") for kind, text in made.items() for n in (1, 3, 40) for batch in ("", "2, ")
+        if (name, kind) != ("triangle", "rank")
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_nuclear_and_frobenius_norms():
+    check({
+        f"{name} of {shape}, {more}": f"r = t.{name}(t.arange(12.0).reshape({shape}){more})"
+        for name in ("nuclear_norm", "frobenius_norm") for shape in ("3, 4", "2, 2, 3", "12")
+        for more in (", (0, 1)", ", (-2, -1), True", ", (0, 1), out=t.zeros(3)", ", (0, 1), out=t.zeros(3, dtype=t.float64)") + ("",) * (name < "g")
+    }, kinds=True)  # fmt: skip
+    check({f"{shape}, {dim}": f"r = t.norm(t.ones({shape}), 'nuc', {dim})" for shape in ("()", "(1,)", "(2,)", "(0,)", "(2, 2)")
+           for dim in ("()", "(0,)", "(0, 1)", "None")}, kinds=True)  # fmt: skip

@@ -73,6 +73,13 @@ def finite(a):
 
 
 @helper
+def divisor(a, at):
+    """Return a[at], by which something is divided; of complex numbers nan for 0, which Numba refuses to divide by."""
+    d = a[at]
+    return a.dtype.type(np.nan) if np.iscomplexobj(d) and d == 0 else d
+
+
+@helper
 def solve_block(first, last, k, t, row, col, forward, unit, b):
     """Rows ``first`` to ``last`` of op(t)·x = b, which no longer depend on other rows; b becomes x."""
     one_copy()
@@ -86,7 +93,7 @@ def solve_block(first, last, k, t, row, col, forward, unit, b):
                 independent()
                 mine[c] -= x * other[c]
         if not unit:
-            d = t[np.uintp(i * row + i * col)]
+            d = divisor(t, np.uintp(i * row + i * col))
             for c in range(mine.size):
                 independent()
                 mine[c] /= d
@@ -99,7 +106,7 @@ def solve_vector(n, t, ld, trans, forward, unit, b):
         i = step if forward else n - 1 - step
         if trans:
             if not unit:
-                b[i] /= t[np.uintp(i * ld + i)]
+                b[i] /= divisor(t, np.uintp(i * ld + i))
             x = b[i]
             start, stop = (i + 1, n) if forward else (0, i)
             row = t[i * ld + start:i * ld + stop]
@@ -115,7 +122,7 @@ def solve_vector(n, t, ld, trans, forward, unit, b):
             for j in range(row.size):
                 rolled()
                 total -= row[j] * done[j]
-            b[i] = total if unit else total / t[np.uintp(i * ld + i)]
+            b[i] = total if unit else total / divisor(t, np.uintp(i * ld + i))
 
 
 @helper

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
-from types import SimpleNamespace
 from typing import Any
 
 from ...shapes import Layout, numel
@@ -17,6 +16,7 @@ from ..core.call_path import planned
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..reduce.sums import sum as sum_
+from . import einsum_order
 from .gemm import _bmm, _mm
 from .matmul import _same_dtype
 
@@ -332,18 +332,8 @@ class _Step:
 _step = planned(_Step)
 
 
-def _planner() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("opt_einsum") is not None
-
-
-#: backends.opt_einsum. ``enabled``: whether a good order of contraction is looked for; ``strategy``: opt_einsum's way to it
-opt_einsum: SimpleNamespace = SimpleNamespace(is_available=_planner, enabled=True, strategy="auto")
-
-
 def _strategy() -> str | None:
-    return opt_einsum.strategy if opt_einsum.enabled else None
+    return einsum_order.strategy if einsum_order.enabled else None
 
 
 def contract(

@@ -144,6 +144,8 @@ def norm(input, p: float | str | None = "fro", dim=None, keepdim=False, out=None
     x = tensor_argument(input, "norm")
     p = p if p is None or isinstance(p, str) else number_argument(p, "norm", "p")
     if p == "nuc":
+        if x.ndim < 2:
+            raise RuntimeError(f"linalg.matrix_norm: The input tensor A must have at least 2 dimensions for p='nuc', and it has {x.ndim}")
         dims = tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
         return OPS["linalg.matrix_norm"].call(x, p, dims, keepdim, dtype=dtype, out=out)
     order = 2 if p is None or p == "fro" else p
