@@ -24,11 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from ..launch.memory import address as address
-from ..launch.memory import root as root
-
 from ..codegen.build import compilation
 from ..graph.node import place as place_of
+from ..launch.memory import address as address
+from ..launch.memory import root as root
 from ..shapes import Layout
 from .live_numbers import plain_number
 
