@@ -149,3 +149,33 @@ def test_what_else_picks_lies_in_c_order(call):
         i, x = lib.tensor([[0, 1, 2], [2, 1, 0]]).t().contiguous().t(), lib.arange(12.0).reshape(4, 3)
         strides.append(eval(f"t.{call}", {"t": lib, "x": x, "i": i}).stride())
     assert tuple(strides[0]) == tuple(strides[1])
+
+
+@pytest.mark.parametrize("size", [(3, 4), (2, 3, 4), (2, 3, 2, 2), (8, 32, 20, 20)])
+@pytest.mark.parametrize("norm", ["batch_norm", "instance_norm"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_of_norms_by_running_statistics_lie_as_the_input_whatever_comes_back(size, norm, compiled):
+    def laid(t, lib, how):
+        t = t.transpose(0, 1).contiguous().transpose(0, 1) if how == "turned" else t
+        return t.contiguous(memory_format=lib.channels_last) if how == "channels last" and t.ndim == 4 else t
+
+    off = {"training": False} if norm == "batch_norm" else {"use_input_stats": False}
+    for how, back in itertools.product(("C", "turned", "channels last"), repeat=2):
+        found = []
+        for lib in (torch, autograd_nb):
+            c = size[1]
+            x, w = laid(lib.arange(1.0, np.prod(size) + 1).reshape(size).sin(), lib, how).requires_grad_(), lib.ones(c).requires_grad_()
+            mean, var, b = lib.zeros(c), lib.ones(c), lib.ones(c)
+
+            def step(x, w=w, mean=mean, var=var, b=b, lib=lib):
+                return getattr(lib.nn.functional, norm)(x, mean, var, w, b, **off)
+
+            step = autograd_nb.compile(step) if compiled and lib is autograd_nb else step
+            for _ in range(2):
+                y = step(x)
+                g, gw = lib.autograd.grad(y, [x, w], laid(lib.ones(size), lib, back))
+            found.append((y.stride(), g.stride(), y.detach().numpy(), g.numpy(), gw.numpy()))
+        (wanted, lies, *arrays), (mine, lying, *others) = found
+        assert (wanted, lies) == (mine, lying), (how, back)
+        for a, b in zip(arrays, others, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-3)

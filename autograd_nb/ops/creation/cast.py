@@ -11,6 +11,7 @@ import numpy as np
 from ... import dtypes, launch, strides
 from ...dtypes import dtype
 from ...errors import DeviceError, shorten, warn_user
+from ...graph.modes import state
 from ...shapes import Layout, is_expanded
 from ...tensor import Tensor, make
 from ..core.calls import inplace_call, unary_call
@@ -234,6 +235,19 @@ def in_format_of(y: Tensor, x: Tensor) -> Tensor:
     """Return ``y`` in channels-last order if ``x`` suggests that, else in C order; a recorded copy where it is not."""
     name = strides.suggested(x._layout)
     return y if strides.is_in(y._layout, name) else _clones[name](y)
+
+
+@structured(
+    x=lambda g, name: g if strides.is_in(g._layout, name) else _clones[name](g), view=True, linear="jointly", batch="samples",
+    dtypes="half float", samples="(lambda v: F.instance_norm(v, v.new_zeros(3), v.new_ones(3), use_input_stats=False))(x(2, 3, 4))",
+)
+def _whose_gradient_is_in(x, name):
+    return make(x._data, x._layout, x._version_)
+
+
+def gradient_in_its_format(x: Tensor) -> Tensor:
+    """Return a view of ``x``, to which gradients come in channels-last order if it suggests that, else in C order."""
+    return _whose_gradient_is_in(x, strides.suggested(x._layout)) if x.__class__ is Tensor and x._rg and state.grad else x  # type: ignore[no-any-return]
 
 
 @public(kind="inplace")

@@ -24,7 +24,7 @@ from ..core.recording import constant, fresh, guarded, not_for_complex, scalar_t
 from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import optional_tensor, structured, tensor_argument
-from ..creation.cast import cast, contiguous, in_format_of
+from ..creation.cast import cast, contiguous, gradient_in_its_format, in_format_of
 from ..elementwise.activation import functional
 from ..reduce.statistics import mean_square, wide_mean
 
@@ -247,11 +247,13 @@ def channel_norm(x, running_mean, running_var, weight, bias, training, momentum,
     check_channels(x, name, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     x, w, b = in_format_of(x, x) if name == "batch_norm" else contiguous(x), per_channel(x, weight), per_channel(x, bias)
     if not training:
+        if x.dtype.is_complex:
+            raise not_for_complex("batch_norm")
         with unrecorded():
             rm, rstd = per_channel(x, running_mean), (per_channel(x, running_var) + eps).rsqrt()
             if name == "instance_norm":  # (which in PyTorch repeats them for each sample)
                 rm = rm.clone()
-        return guarded(_apply(x, rm, rstd, 1.0 if w is None else w, 0.0 if b is None else b), x)
+        return guarded(_apply(gradient_in_its_format(x), rm, rstd, 1.0 if w is None else w, 0.0 if b is None else b), x)
     mean, rstd = _statistics(x, dims, eps, (running_mean, running_var), momentum)
     if eps == 0.0:  # PyTorch's batch norm makes zeros of what does not vary
         rstd = OPS["where"].call(rstd.isinf(), 0.0, rstd)

@@ -182,7 +182,9 @@ GRAPH = (
         "views that nobody has looked at",
         "PyTorch refuses to change a view whose base has got a history since it was made, until somebody asks for the view's grad_fn.",
         lambda c: c.kind == "not refused" and "a leaf Variable that requires grad is being used in an in-place" in c.theirs
-        and (re.search(rf"tied\.\w+_\(|{_VIEW_OF_CHANGED}", c.before + c.statement) or re.match(r"v\d+\[.*\] [-+*/%]+= ", c.statement)),
+        and (re.search(rf"tied\.\w+_\(|{_VIEW_OF_CHANGED}", c.before + c.statement) or re.match(r"v\d+\[.*\] [-+*/%]+= ", c.statement)
+             # a part of a view, and then the view
+             or re.search(r"\b(\w+)\[[^\]\n]*\] [-+*/]?= (?s:.*)\n\s*\1(\.\w+_\(|\[[^\]\n]*\] [-+*/]?= )", f"{c.before}\n{c.statement}")),
     ),
     Explained(
         "gradients that are views",

@@ -171,6 +171,13 @@ VALUES = (
         ),
     ),
     Explained(
+        "statistics in half precision",
+        "PyTorch keeps mean and deviation of a norm in the precision of its operand, so that in bfloat16 a gradient is off by a twelfth, and its sum, which is "
+        "0, by more; here they are float32.",
+        lambda c: "value" in c.kind and re.search(r"backward\(|autograd\.grad\(|vjp|func\.grad", c.statement)
+        and re.search(r"(layer|group|instance|batch)_norm\(.*(bfloat16|half)\(", c.before),
+    ),
+    Explained(
         "norms of equal numbers",
         "What is left of numbers that are all alike when their mean is taken off is rounding, here of a sum and in PyTorch of a running mean.",
         lambda c: c.kind == "value"
