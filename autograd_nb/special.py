@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .ops.core.registry import functions as _functions
 
-globals().update(_functions("special"))
+globals().update(_functions("special"), __all__=sorted(_functions("special")))
 
 if TYPE_CHECKING:  # what the table of ops holds
     from .ops.signatures.special import *  # noqa: F403

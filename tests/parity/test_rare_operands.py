@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 pytest.importorskip("torch")
@@ -75,3 +77,29 @@ def test_nuclear_and_frobenius_norms():
     }, kinds=True)  # fmt: skip
     check({f"{shape}, {dim}": f"r = t.norm(t.ones({shape}), 'nuc', {dim})" for shape in ("()", "(1,)", "(2,)", "(0,)", "(2, 2)")
            for dim in ("()", "(0,)", "(0, 1)", "None")}, kinds=True)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_images_that_are_in_both_orders():
+    sizes = {"pixels": (4, 8, 1, 1, 1), "depthwise": (4, 4, 3, 4, 1), "gray": (1, 8, 3, 1, 1), "to gray": (4, 1, 3, 1, 1), "both": (1, 1, 3, 1, 2)}
+    formats = {"images": "t.contiguous_format", "last": "t.channels_last"}
+    check({
+        f"{kind}, {name}, {x}, {w}": f"m = nn.{kind}({c}, {o}, {k}, groups={g}, dilation={d}).to(memory_format={formats[w]})\n"
+        f"y = m(t.ones(2, {c}, 7, 7).to(memory_format={formats[x]}))\n"
+        "r = y.stride(), y.is_contiguous(), y.is_contiguous(memory_format=t.channels_last), nn.ReLU()(y).stride()"
+        for kind in ("Conv2d", "ConvTranspose2d") for name, (c, o, k, g, d) in sizes.items() for x in formats for w in formats
+    })  # fmt: skip
+    check({
+        f"{call} of {shape}": f"r = {call}(t.ones({shape}).to(memory_format=t.channels_last)).stride()"
+        for call in ("nn.AvgPool2d(1)", "nn.MaxPool2d(1)", "nn.ZeroPad2d(1)", "nn.Upsample(scale_factor=2)", "nn.AdaptiveAvgPool2d(1)", "t.nn.PixelShuffle(1)")
+        for shape in ("(2, 1, 4, 4)", "(2, 3, 1, 1)", "(2, 3, 4, 4)", "(1, 1, 4, 4)", "(2, 3, 1, 4)")
+    })
+
+
+@pytest.mark.parity
+def test_what_a_star_imports():
+    check({
+        name: f"import importlib\nm = importlib.import_module(t.__name__ + '.{name}')\nr = set(m.__all__) >= set({sorted(expected)!r}), "
+        "[n for n in m.__all__ if not hasattr(m, n)]"
+        for name in ("special", "signal.windows", "nn.init") for expected in [set(importlib.import_module(f"torch.{name}").__all__)]
+    })  # fmt: skip

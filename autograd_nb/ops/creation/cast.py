@@ -205,9 +205,13 @@ def images(*ranks: int, weight: bool = False, wide: bool = False) -> Callable[[C
         def run(*args):
             x = args[0]._layout
             out = in_float32(forward, *args) if wide and x.dtype.is_half else forward(*args)
-            if x.ndim in ranks and not x.contiguous and (place is None or args[place] + 2 == x.ndim) and strides.looks_channels_last(x):
-                return as_images(x, out)
-            return as_images(args[1]._layout, out) if weight and not args[1]._layout.contiguous else out
+            if x.ndim in ranks and (not x.contiguous or x.strides[1] <= x.strides[-1]) and (place is None or args[place] + 2 == x.ndim):
+                if strides.looks_channels_last(x):
+                    return as_images(x, out)
+            if not weight:
+                return out
+            w = args[1]._layout  # (one of single channels or pixels may be in both orders)
+            return as_images(w, out) if not w.contiguous or w.strides[1] <= w.strides[-1] else out
 
         return run
 
