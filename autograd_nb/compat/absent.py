@@ -11,6 +11,7 @@ from contextlib import ContextDecorator, nullcontext
 from types import ModuleType
 from typing import Any
 
+from ..ops.core.foreign import asking_first
 from .beside import BESIDE
 from .more import MODULES, TOP
 from .table import Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value
@@ -66,9 +67,9 @@ def made(name: str, answer: Answer, module: str) -> Any:
             return value
         case Says(value, doc):
             text = "The function does nothing: there is nothing here to do it to." if value is None else f"The answer is {value!r}."
-            return _function(name, module, _says(value), doc or text)
+            return _function(name, module, asking_first(_says(value)) if name == "is_distributed" else _says(value), doc or text)
         case Refuses(error, _):
-            return _function(name, module, _refuses(answer), f"The function raises {error.__name__}: it is not here.")
+            return _function(name, module, asking_first(_refuses(answer)), f"The function raises {error.__name__}: it is not here.")
         case NoClass(refusal, values):
             text = "Not available here: no object is an instance of it, and none can be made."
 

@@ -14,6 +14,7 @@ from ..autograd.function import Function
 from ..errors import warn_user
 from ..graph.versions import fix
 from ..nn import functional as F
+from ..ops.core.foreign import asking_first
 from ..ops.core.registry import OPS
 from ..ops.core.structured import tensor_argument
 from ..ops.creation.storages import LEGACY, of_file
@@ -66,6 +67,7 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tenso
     return OPS["norm"].call(tensor_argument(input, "frobenius_norm"), "fro", dim, keepdim, out)  # type: ignore[no-any-return]
 
 
+@asking_first
 def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return the sum of the singular values of matrices, whose rows and columns are ``dim``.
 
@@ -129,6 +131,7 @@ def max_pool1d_with_indices(input: Tensor, *args: Any, **options: Any) -> tuple[
     return F.max_pool1d(input, *args, **options, return_indices=True)  # type: ignore[no-any-return]
 
 
+@asking_first
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """Return `nn.functional.dropout` and which elements were kept.
 
@@ -173,6 +176,7 @@ def _nnpack_spatial_convolution(input: Tensor, weight: Tensor, bias: Tensor | No
     return F.conv2d(input, weight, bias, stride, padding)  # type: ignore[no-any-return]
 
 
+@asking_first
 def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int
 ) -> Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..ops.core.foreign import asking_first
+
 
 class SymInt:
     """A class to test against: sizes are ints here."""
@@ -27,6 +29,7 @@ def sym_int(a: Any) -> int:
     return int(a)
 
 
+@asking_first
 def sym_float(a: Any) -> float:
     """Return the number as a float.
 
@@ -36,6 +39,7 @@ def sym_float(a: Any) -> float:
     return float(a)
 
 
+@asking_first
 def sym_max(a: Any, b: Any) -> Any:
     """Return the greater one, a float if one of them is.
 
@@ -45,6 +49,7 @@ def sym_max(a: Any, b: Any) -> Any:
     return max(a, b) if isinstance(a, float) == isinstance(b, float) else float(max(a, b))
 
 
+@asking_first
 def sym_min(a: Any, b: Any) -> Any:
     """Return the lesser one, a float if one of them is.
 
@@ -54,6 +59,7 @@ def sym_min(a: Any, b: Any) -> Any:
     return min(a, b) if isinstance(a, float) == isinstance(b, float) else float(min(a, b))
 
 
+@asking_first
 def sym_not(a: Any) -> bool:
     """Return the opposite.
 
@@ -63,6 +69,7 @@ def sym_not(a: Any) -> bool:
     return not a
 
 
+@asking_first
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
     """Return ``t`` where ``b`` holds, else ``f``.
 
@@ -72,6 +79,7 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
     return t if b else f
 
 
+@asking_first
 def sym_sqrt(a: Any) -> float:
     """Return the square root.
 
@@ -81,6 +89,7 @@ def sym_sqrt(a: Any) -> float:
     return math.sqrt(a)
 
 
+@asking_first
 def sym_sum(args: Any) -> Any:
     """Return the sum of the numbers.
 

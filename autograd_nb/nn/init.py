@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import warn_user as _warn_user
 from ..graph.modes import no_grad
+from ..ops.core.foreign import asking_first
 from ..ops.core.registry import OPS, show_examples
 from ..ops.creation.create import new_empty, new_full
 from ..ops.creation.ranges import eye as _eye
@@ -51,12 +52,14 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
+@asking_first
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill with numbers uniform on [a, b); uniform_([0., 0.], 1., 1.) = [1., 1.]."""
     return tensor.uniform_(a, b, generator=generator)
 
 
+@asking_first
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill the tensor with normal numbers, in place; normal_([0., 0.]).shape = torch.Size([2])."""
@@ -83,6 +86,7 @@ def trunc_normal_(
     return tensor.clamp_(min=a, max=b)
 
 
+@asking_first
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill the tensor with ``val``, in place."""
@@ -152,6 +156,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
+@asking_first
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:

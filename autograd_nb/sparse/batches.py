@@ -6,6 +6,7 @@ from typing import Any
 
 from ..autograd.function import Function
 from ..graph.modes import no_grad
+from ..ops.core.foreign import asking_first
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from .create import zeros
@@ -30,7 +31,7 @@ class _Batch(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         (b,) = ctx.saved_tensors
-        of_s = OPS["bmm"].call(g, b.conj().transpose(1, 2)) if ctx.needs_input_grad[0] else None
+        of_s = OPS["bmm"].call(g, b.conj_physical().transpose(1, 2)) if ctx.needs_input_grad[0] else None
         of_b = bmm(ctx.sparse.conj().transpose(1, 2), g) if ctx.needs_input_grad[1] else None
         return of_s, of_b
 
@@ -63,6 +64,7 @@ def _rows(s: Any, b: Any, name: str) -> tuple[Any, Tensor]:
 
 
 @handles("hspmm", "hsmm")
+@asking_first
 def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
     """Return the product of a sparse and a dense matrix, sparse by rows that are dense each. RuntimeError where sizes or layouts do not fit.
 
@@ -75,6 +77,7 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
 
 
 @handles("smm")
+@asking_first
 def smm(input: Any, mat2: Any) -> Any:
     """Return the product of a sparse and a dense matrix as a sparse one. RuntimeError where sizes or layouts do not fit.
 
@@ -90,6 +93,7 @@ def smm(input: Any, mat2: Any) -> Any:
 
 
 @handles("sspaddmm", "saddmm")
+@asking_first
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """Return beta · input + alpha · mat1 @ mat2 for sparse ``input`` and ``mat1``, sparse and not coalesced. RuntimeError where sizes or layouts do not fit.
 

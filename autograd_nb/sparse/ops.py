@@ -173,7 +173,7 @@ _ODD = (
 def _pointwise(name: str) -> Callable[..., Any]:
     def apply(s: SparseTensor, *args: Any, **kwargs: Any) -> Any:
         s = coalesced(s)
-        return like(s, getattr(Tensor, name)(values_of(s), *args, **kwargs))
+        return like(s, getattr(Tensor, "conj_physical" if name == "conj" else name)(values_of(s), *args, **kwargs))
 
     return apply
 

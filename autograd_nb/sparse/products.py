@@ -42,9 +42,9 @@ class _Product(Function):
         rows, columns = ctx.places
         of_values = of_b = None
         if ctx.needs_input_grad[0]:
-            of_values = (g.index_select(0, rows) * b.conj().index_select(0, columns)).sum(1)
+            of_values = (g.index_select(0, rows) * b.conj_physical().index_select(0, columns)).sum(1)
         if ctx.needs_input_grad[1]:
-            of_b = _Product.apply(values.conj(), g, columns, rows, b.shape[0])
+            of_b = _Product.apply(values.conj_physical(), g, columns, rows, b.shape[0])
         return of_values, of_b, None, None, None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import pickle
 import warnings
 from typing import Any
@@ -98,3 +99,35 @@ def test_results_are_of_the_class_and_calls_are_handed_on():
     del globals()["Noted"]
     gc.collect()  # ours takes over calls as long as it lives
     assert not differ, f"{len(differ)} of {len(CODES)} differ:\n" + "\n".join(differ)
+
+
+class Foreign:
+    """An object that is no tensor, and answers for all functions."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return "asked"
+
+
+def asked(function: Any, names: list[str]) -> bool:
+    """Whether the function asks the class of its arguments before it does anything else."""
+    try:
+        return function(*[[Foreign(), Foreign()] if n in ("tensors", "matrices", "tensor_list") else Foreign() for n in names]) == "asked"
+    except Exception:
+        return False
+
+
+def test_all_functions_ask_classes_that_are_no_tensors():
+    missing = []
+    for function, like in torch.overrides.get_testing_overrides().items():
+        name = torch.overrides.resolve_name(function) or ""
+        mine: Any = ag
+        for part in name.split(".")[1:]:
+            mine = getattr(mine, part, None)
+        if mine is None or not name.startswith("torch.") or name.startswith("torch.Tensor."):
+            continue
+        given = [p for p in inspect.signature(like).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
+        names = [p.name for p in given]
+        if asked(function, names) and not asked(mine, names):
+            missing.append(name)
+    assert not missing

@@ -1,5 +1,6 @@
 """The modules, a family a file."""
 
+import sys as _sys
 import typing as _typing
 
 from ...ops.core.registry import show_examples
@@ -194,5 +195,15 @@ from .transformer import (
 
 if not _typing.TYPE_CHECKING:  # a checker goes by the imports
     __all__ = [name for name, value in list(globals().items()) if isinstance(value, type)]
+    # what a place offers, with what PyTorch offers there and this library makes elsewhere
+    for _place, _more in {
+        "activation": "MultiheadAttention", "adaptive": "", "container": "Container", "distance": "", "dropout": "", "linear": "LazyLinear",
+        "conv": "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d", "loss": "LinearCrossEntropyLoss",
+        "normalization": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d",
+        "pooling": "", "rnn": "RNNBase RNNCellBase", "shaping": "", "sparse": "", "transformer": "",
+    }.items():
+        _module = _sys.modules[f"{__name__}.{_place}"]
+        _own = [name for name in __all__ if getattr(vars(_module).get(name), "__module__", "") == _module.__name__]
+        setattr(_module, "__all__", sorted({*_own, *_more.split()}))  # noqa: B010  (a module has no such attribute to a checker)
 
 show_examples(globals(), "nn")

@@ -64,3 +64,15 @@ def asking(function: Callable[..., Any]) -> Callable[..., Any]:
 
     ask.public = ask  # type: ignore[attr-defined]
     return ask
+
+
+def asking_first(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, which asks such an object before it looks at anything: for functions that are seldom called, or refuse all."""
+
+    @wraps(function)
+    def ask(*args: Any, **options: Any) -> Any:
+        if foreign_among((*args, *options.values())):
+            return asked.redefined(ask, args, options)
+        return function(*args, **options)
+
+    return ask
