@@ -100,7 +100,8 @@ def _normalizer(function: Callable[..., Any]) -> Callable[..., Any]:
 
 for _cls, (_natural, _log) in _FAMILIES.items():
     _PARTS.setdefault(_cls, {})["_natural_params"] = _natural
-    _PARTS[_cls]["_mean_carrier_measure"] = lambda d: 0
+    if _cls.__name__ not in ("Beta", "Dirichlet", "Poisson"):  # theirs is not 0, and PyTorch does not give it
+        _PARTS[_cls]["_mean_carrier_measure"] = lambda d: 0
     _METHODS.setdefault(_cls, {})["_log_normalizer"] = _normalizer(_log)
 for _cls, _parts in _PARTS.items():
     for _name, _of in _parts.items():

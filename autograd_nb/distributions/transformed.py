@@ -185,8 +185,8 @@ class Weibull(TransformedDistribution):
 
     @property
     def mode(self) -> Tensor:
-        k = self.concentration
-        return T.where(k > 1, self.scale * ((k - 1) / k).clamp(min=0) ** k.reciprocal(), 0.0)
+        k = self.concentration  # below 1 there is none, and PyTorch gives what the formula does
+        return self.scale * ((k - 1) / k) ** k.reciprocal()
 
     @property
     def variance(self) -> Tensor:

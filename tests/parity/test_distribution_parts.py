@@ -34,6 +34,24 @@ def test_natural_parameters(name):
     np.testing.assert_allclose(given[0].detach().numpy(), given[1].detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_entropy_of_the_family(name):
+    mine, theirs = both(name)[:2]
+    try:
+        expected = torch.distributions.ExponentialFamily.entropy(theirs)
+    except NotImplementedError:
+        with pytest.raises(NotImplementedError):
+            ag.distributions.ExponentialFamily.entropy(mine)
+        return
+    np.testing.assert_allclose(ag.distributions.ExponentialFamily.entropy(mine).tolist(), expected.tolist(), rtol=1e-4)
+
+
+def test_mode_of_weibull():
+    for k in (0.5, 1.0, 3.0):
+        mine, theirs = (t.distributions.Weibull(t.tensor(2.0), t.tensor(k)).mode.item() for t in (ag, torch))
+        assert mine == pytest.approx(theirs)
+
+
 def test_parts():
     for name, part in (("Beta", "_dirichlet.concentration"), ("StudentT", "_chi2.df"), ("FisherSnedecor", "_gamma1.rate"), ("Binomial", "_param"),
                        ("NegativeBinomial", "_gamma.rate"), ("Multinomial", "_binomial.probs"), ("VonMises", "_proposal_r")):  # fmt: skip
