@@ -214,7 +214,7 @@ def _joined(text: str, suffixes: list[str], indent: int) -> str:
 
 def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """Return ``tensor([…], dtype=…, grad_fn=<…>)``."""
-    plain = type(self).__name__ in ("Tensor", "Parameter")
+    plain = type(self).__name__ in ("Tensor", "Parameter", "Marked")
     prefix = "tensor(" if plain else f"{type(self).__name__}("
     indent = len(prefix)
     d = self.dtype

@@ -70,9 +70,13 @@ def overridable(function: Function) -> Function:
 
 
 class Overrides:
-    """What one kind of activity puts in the place of overridable functions. ``standing``: whether any is active."""
+    """What one kind of activity puts in the place of overridable functions. ``standing``: whether any is active but those that pass by.
+
+    passes_by: calls that are replayed never concern it.
+    """
 
     standing = False
+    passes_by = False
 
     def __init__(self) -> None:
         self.count: int = 0
@@ -88,7 +92,8 @@ class Overrides:
         if isinstance(owner, FunctionType):
             original, place = getattr(owner, "__wrapped__", None), getattr(owner, "exchange", None)
         else:
-            original, key = owner.__dict__[name], (owner, name)
+            key = (owner, name)  # in whose place something may stand already
+            original = next((kind._originals[key][0] for kind in _every if key in kind._originals), owner.__dict__[name])
             marked = getattr(getattr(original, "__func__", original), "overridable", False)
             place = (lambda other: setattr(owner, name, other)) if marked else None  # type: ignore[assignment]
         if place is None:
@@ -144,7 +149,7 @@ class Overrides:
 
     def _exchange(self) -> None:
         active = tuple([overrides.count > 0 for overrides in _every])
-        Overrides.standing = True in active
+        Overrides.standing = any(overrides.count and not overrides.passes_by for overrides in _every)
         standing = self._ready.get(active)
         if standing is None:
             standing = self._ready[active] = [(place, self._standing(key, function)) for key, (function, place) in self._originals.items()]

@@ -42,6 +42,7 @@ class Above:
     read_view: Callable[..., Tensor]
     without_view: Callable[..., Tensor]
     lone_base: Callable[[Tensor], Tensor]
+    plain: Callable[[Tensor], Tensor]
     subclassed: Callable[[type], None]
     lone_views = False  #: whether a compiled function has ever returned a view that is `ALONE`
 
@@ -184,7 +185,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
                 "Please ensure that the gradient and the tensor are the same size"
             )
         launch.cleared(self)
-        self._grad = value
+        self._grad = value if value.__class__ is Tensor else above.plain(value)
 
     @grad.deleter
     def grad(self) -> None:
@@ -454,10 +455,8 @@ def set_requires_grad(t: Tensor, value: bool, which: str = "Only Tensors of floa
         return
     if _stays_inside(t):
         if not value:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-            )
+            text = "If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            raise RuntimeError(f"you can only change requires_grad flags of leaf variables. {text}")
         return
     if value and not (t.dtype.is_floating_point or t.dtype.is_complex):
         raise RuntimeError(f"{which} dtype can require gradients (this one is {t.dtype}; use .float() first)")

@@ -4,7 +4,7 @@ import sys as _sys
 from typing import Any as _Any
 
 from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
-from . import function, functional, graph, old_methods, sparse_names, subclasses
+from . import function, functional, graph, marked_operands, old_methods, sparse_names, subclasses
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .api import backward, get_gradient_edge, grad, set_graph_reuse
 from .function import Function

@@ -17,6 +17,7 @@ from ..graph.node import Node, Output, consumed_error, finish, modified_error, s
 from ..graph.ownership import handed
 from ..ops.core.foreign import asked
 from ..ops.core.history import attach, check_inplace, rewrite_history, share_view
+from ..ops.core.marked import Marked, resolved
 from ..ops.core.pointwise_backward import raw_saved
 from ..ops.core.recording import refuse_inference, tensor_type
 from ..ops.creation.create import new_full
@@ -318,7 +319,7 @@ class Function:
         # the function has a derivative, whatever its forward does; one with a jvp of its own is run by that in forward mode
         state.switched = switched + (cls.jvp is not Function.jvp)
         single = not isinstance(output, tuple)
-        outs = [output] if single else list(output)
+        outs = [o if o.__class__ is not Marked or any(o is t for t in node._dirty) else resolved(o) for o in ((output,) if single else output)]
         for t in node._dirty:
             if not any(t is o for o in outs):
                 raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output.")

@@ -17,7 +17,7 @@ from ..graph.modes import state
 from ..ops.creation.cast import stand_in
 from ..ops.creation.device import device as Device
 from .older import read_older
-from .unpickling import _Unpickler, storage_array
+from .unpickling import _Unpickler, finder_of, storage_array
 
 
 def _name_of(f: Any) -> str:
@@ -48,7 +48,9 @@ def load(
         raise AttributeError(f"load(): argument 'f' must be a path or a file open for reading, not {type(f).__name__}")
     _check_location(map_location)
     name = _name_of(f)
-    trusting = _trusts(weights_only, pickle_module)
+    trusting: Any = _trusts(weights_only, pickle_module)
+    if trusting and pickle_module is not None:
+        trusting = finder_of(pickle_module)
     with reading(f) if not hasattr(f, "read") else nullcontext(f if hasattr(f, "seekable") else _File(f)) as file:
         if not hasattr(file, "seek") or not hasattr(file, "tell"):
             raise AttributeError(
@@ -114,6 +116,11 @@ class _File:
 
 
 def _check_location(map_location: Any) -> None:
+    if isinstance(map_location, dict):
+        map_location = map_location.get("cpu")
+    if not (map_location is None or isinstance(map_location, (str, Device)) or callable(map_location)):
+        kind = type(map_location).__name__
+        raise TypeError(f"load(): '{kind}' object is not callable: map_location is a device, a function or a dict (map_location={map_location!r:.60})")
     if isinstance(map_location, (str, Device)) and Device(map_location).type != "cpu" and not stand_in.gpus:
         raise RuntimeError(
             f"Attempting to deserialize object on {map_location}, but there is no such device: this library computes on the CPU. Please use "
@@ -155,7 +162,7 @@ class _Damaged(RuntimeError):
 _ENTRY, _FACTOR = 1 << 26, 100
 
 
-def _read_archive(archive: zipfile.ZipFile, name: str, trusting: bool, encoding: str) -> Any:
+def _read_archive(archive: zipfile.ZipFile, name: str, trusting: Any, encoding: str) -> Any:
     entries = archive.namelist()
     pickles = [e for e in entries if e.endswith("/data.pkl") and e.count("/") == 1]
     if not pickles:

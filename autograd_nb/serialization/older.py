@@ -18,7 +18,7 @@ from .unpickling import _Unpickler, storage_array
 class _Reader(_Unpickler):
     """Reads one pickle after the other; storages are filled when all are read, as their bytes stand behind the last."""
 
-    def __init__(self, data: bytes, trusting: bool, encoding: str):
+    def __init__(self, data: bytes, trusting: Any, encoding: str):
         super().__init__(data, self._made, trusting, encoding)
         self.arrays: dict[str, tuple[np.ndarray, dtype]] = {}
         self._left = len(data)
@@ -46,7 +46,7 @@ class _Reader(_Unpickler):
         return TypedStorage._over(whole._array[part[1] : part[1] + part[2]], whole.dtype, [0, 0])
 
 
-def read_older(file: Any, name: str, trusting: bool, encoding: str) -> Any:
+def read_older(file: Any, name: str, trusting: Any, encoding: str) -> Any:
     """Return the object that begins where a file stands, which is at its end then. RuntimeError where it is damaged, UnpicklingError for other classes."""
     previous, state.grad = state.grad, True
     try:

@@ -17,6 +17,7 @@ import numpy as np
 from ..codegen.build.files import archiving, replacing
 from ..dtypes import dtype
 from ..nn.parameter import Parameter
+from ..ops.core.marked import Marked, shows
 from ..ops.creation.device import device as Device
 from ..ops.creation.storages import LEGACY, StorageBase, UntypedStorage
 from ..shapes import Size
@@ -114,6 +115,13 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
             rebuild = _REBUILD_BAREBONE if obj.dtype.is_limited else _REBUILD_TENSOR
             if type(obj) is Tensor and not obj.__dict__:
                 return (rebuild, self._tensor(obj))
+            if type(obj) is Marked:
+                marks, of = {mark: True for mark in ("conj", "neg") if shows(obj, mark)}, obj.of
+                while isinstance(of, Marked):
+                    of = of.of
+                found = [*self._tensor(of), marks]
+                found[4] = obj.requires_grad
+                return (rebuild, tuple(found))
             kind = self._name("torch", "Tensor") if type(obj) is Tensor else type(obj)
             return (_REBUILD_FROM_TYPE, (rebuild, kind, self._tensor(obj), dict(obj.__dict__)))
         if isinstance(obj, _Layout):

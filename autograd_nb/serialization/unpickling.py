@@ -16,7 +16,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import dtype
 from ..nn.parameter import Buffer, Parameter
-from ..ops.core.registry import OPS
+from ..ops.core.marked import marked
 from ..ops.creation.device import device as Device
 from ..ops.creation.storages import TypedStorage
 from ..shapes import Size, layout_of
@@ -40,9 +40,9 @@ def _rebuild_tensor(
     if offset + layout.extent > array.size:
         raise pickle.UnpicklingError(f"a tensor of shape {size} and strides {stride} at {offset} in a storage of {array.size}")
     t = make(array[offset:], layout, [0, 0])
-    for mark, op in (("conj", "conj_physical"), ("neg", "neg")):  # what PyTorch leaves for later
-        if isinstance(marks, dict) and marks.get(mark):
-            t = OPS[op].call(t)
+    for mark in ("conj", "neg") if isinstance(marks, dict) else ():
+        if marks.get(mark):
+            t = marked(t, mark)
     if requires_grad:
         set_requires_grad(t, True)
     return t
@@ -188,20 +188,43 @@ def _meaning(module: str, name: str) -> str:
     )
 
 
+def _find(module: str, name: str) -> Any:
+    return _known().get((module, name), _allowed.get((module, name)))
+
+
+def finder_of(pickle_module: Any) -> Any:
+    """Return what finds the classes of a file for a module like `pickle`: its Unpickler's ``find_class``, which finds PyTorch's names here."""
+    reader = getattr(pickle_module, "Unpickler", None)
+    if not isinstance(reader, type) or reader in (pickle.Unpickler, pickle._Unpickler):  # type: ignore[attr-defined]
+        return True
+    own: Any = next((cls for cls in (pickle.Unpickler, pickle._Unpickler) if issubclass(reader, cls)), None)  # type: ignore[attr-defined]
+    if own is None:
+        return reader(io.BytesIO()).find_class
+
+    class Known(own):
+        def find_class(self, module: str, name: str) -> Any:
+            found = _find(module, name)
+            return super().find_class(module, name) if found is None else found
+
+    return type("Finder", (reader, Known), {})(io.BytesIO()).find_class
+
+
 class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
-    """Reads ``data.pkl``; safe unless ``trusting``."""
+    """Reads ``data.pkl``; safe unless ``trusting``: True, or what finds classes."""
 
     dispatch = pickle._Unpickler.dispatch.copy()  # type: ignore[attr-defined]
 
-    def __init__(self, data: bytes, storage: Callable[[str, dtype, int], tuple[Any, ...]], trusting: bool, encoding: str):
+    def __init__(self, data: bytes, storage: Callable[[str, dtype, int], tuple[Any, ...]], trusting: Any, encoding: str):
         self.file = io.BytesIO(data)
         super().__init__(self.file, encoding=encoding)
         self._storage, self._trusting = storage, trusting
 
     def find_class(self, module: str, name: str) -> Any:
-        found = _known().get((module, name), _allowed.get((module, name)))
+        found = _find(module, name)
         if found is not None:
             return found
+        if callable(self._trusting):
+            return self._trusting(module, name)
         if not self._trusting:
             raise pickle.UnpicklingError(
                 f"Weights only load failed: {_meaning(module, name)}. Unsupported global: GLOBAL {module}.{name} was not an allowed "

@@ -6,7 +6,9 @@ import collections
 import contextlib
 import io
 import pickle
+import sys
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -91,11 +93,18 @@ def test_files_are_exchanged(name, writer):
             assert found[0].sum().item() == 0
 
 
-def test_conjugates_are_resolved(tmp_path):
-    z = torch.tensor([1 + 2j, 3 - 1j])
-    for marked in (z.conj(), z.conj().imag):
-        torch.save(marked, tmp_path / "z.pt")
-        np.testing.assert_array_equal(ours.load(tmp_path / "z.pt").numpy(), marked.resolve_conj().resolve_neg().numpy())
+def test_views_that_show_conjugates(tmp_path):
+    for writer, reader in ((torch, ours), (ours, torch), (ours, ours)):
+        z = writer.tensor([1 + 2j, 3 - 1j])
+        for marked in (z.conj(), z.conj().imag, z.conj()[1:].requires_grad_()):
+            writer.save(marked, tmp_path / "z.pt")
+            found = reader.load(tmp_path / "z.pt")
+            assert (found.is_conj(), found.is_neg(), found.requires_grad) == (marked.is_conj(), marked.is_neg(), marked.requires_grad)
+            assert found.tolist() == marked.tolist()
+        writer.save((z, z.conj()[1:]), tmp_path / "z.pt")
+        base, found = reader.load(tmp_path / "z.pt")
+        found.mul_(1j)
+        assert base.tolist() == [1 + 2j, -1 - 3j]
 
 
 @pytest.mark.parametrize("name", ["Adam", "SGD", "LBFGS", "RMSprop", "Adafactor", "ASGD"])
@@ -232,3 +241,33 @@ def test_damaged_files_from_before_1_6():
             ours.load(io.BytesIO(bytes(changed)))
     with pytest.raises(pickle.UnpicklingError, match="whole module"):
         ours.load(io.BytesIO(older(torch.nn.Linear(1, 1))))
+
+
+def test_classes_are_found_by_a_pickle_module(tmp_path):
+    import pickle
+
+    class Renaming(pickle.Unpickler):
+        def find_class(self, module, name):
+            return super().find_class("fractions" if module == "numbers_of_old" else module, name)
+
+    class Module:
+        Unpickler, load = Renaming, staticmethod(pickle.load)
+
+    Fraction.__module__ = "numbers_of_old"
+    try:
+        sys.modules["numbers_of_old"] = sys.modules["fractions"]
+        ours.save({"a": ours.ones(2), "b": Fraction(1, 3)}, tmp_path / "z.pt")
+    finally:
+        Fraction.__module__ = "fractions"
+        del sys.modules["numbers_of_old"]
+    for library in (ours, torch):
+        found = library.load(tmp_path / "z.pt", pickle_module=Module, weights_only=False)
+        assert found["a"].tolist() == [1, 1] and found["b"] == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("place", ["cuda:0", "mps", "foo", {"cpu": "cuda:1"}, 3])
+def test_places_that_are_not_there(tmp_path, place):
+    torch.save(torch.ones(2), tmp_path / "z.pt")
+    for library in (ours, torch):
+        with pytest.raises(TypeError if place == 3 else RuntimeError):
+            library.load(tmp_path / "z.pt", map_location=place)

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ... import config
+from ...ops.core.marked import Marked
 from ...tensor import Tensor
 from ..nested import is_plain, is_sparse
 from . import bytecode
@@ -161,6 +162,8 @@ class Reach:
     def _tensor(self, path: str, t: Tensor) -> None:
         if id(t) in self.tensors:
             return
+        if t.__class__ is Marked:
+            raise TooMuch(f"it reaches a view that shows conjugates or negatives ({path}); keep its resolve_conj().resolve_neg() there")
         if is_sparse(t):
             raise TooMuch(f"it reaches a sparse tensor ({path}); pass its values, or make it dense (to_dense())")
         if type(t)._layout is not Tensor._layout:

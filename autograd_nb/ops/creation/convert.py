@@ -170,7 +170,7 @@ def _pointwise(self: Tensor, name: str, args: tuple[Any, ...], options: dict[Any
         return OPS["zeros_like"].call(self.detach())  # memory of its own, as of other gradients: it may be written to
     if name == "where" and not isinstance(args[0], Tensor):
         return args[1] if args[0] else args[2]
-    op = OPS[name]
+    op = OPS["conj_physical" if name == "conj" else name]  # (a view is for users)
     if op.kind == "pointwise" and op.rule is not None and not options and not all(isinstance(a, Tensor) for a in args):
         return op.rule.slow(args)  # formulas may have numbers where callers may not
     return op.call(*args, **options)

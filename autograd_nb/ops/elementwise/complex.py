@@ -4,7 +4,7 @@ Gradients are in PyTorch's convention, the conjugate Wirtinger derivative ∂L/�
 which a real loss grows, so that ``x -= lr · grad`` descends. For a holomorphic op it is g · conj(dy/dx), which the pointwise
 and structured machinery see to (`pointwise_backward.Spec.factors`); what is not holomorphic gives its gradient itself, and is here.
 
-Conjugates are computed, not marked: ``is_conj`` is always False, and ``resolve_conj`` has nothing to do.
+What users get of ``conj`` is a view (see `core.marked`); the library itself computes conjugates, by ``m.conj``.
 
 Source: https://docs.pytorch.org/docs/stable/complex_numbers.html
 """
@@ -18,6 +18,7 @@ from ...codegen.formula.namespace import m
 from ...shapes import layout_of
 from ...tensor import Tensor, _storage, make
 from ..core.inplace import counted
+from ..core.marked import Marked, can_be_marked, look_again, marked, resolved, shows
 from ..core.pointwise import pointwise
 from ..core.recording import not_for_limited, pushed, scalar_type, store
 from ..core.registry import OPS, public
@@ -41,9 +42,13 @@ def _conj_physical(x):
 
 @public()
 def conj(input):
-    """Return the complex conjugate, a copy; a real tensor is its own. The gradient is conj(g); conj([1 + 2j]) = [1.-2.j]."""
+    """Return the complex conjugate, a view; a real tensor is its own. The gradient is conj(g); conj([1 + 2j]) = [1.-2.j]."""
     x = tensor_argument(input, "conj")
-    return _conj(x) if x.dtype.is_complex else x
+    if not x.dtype.is_complex:
+        return x
+    if x.__class__ is Marked and x.mark == "conj":
+        return look_again(x.of)
+    return marked(look_again(x), "conj") if can_be_marked(x) or x.__class__ is Marked else _conj(x)
 
 
 @public()
@@ -63,33 +68,33 @@ def conj_physical_(input):
 
 @public()
 def resolve_conj(input):
-    """Return the tensor itself: conjugates are never left to be computed later; resolve_conj([1 + 2j]) = [1.+2.j]."""
-    return tensor_argument(input, "resolve_conj")
+    """Return the tensor itself, or a copy of a view that shows conjugates; resolve_conj([1 + 2j]) = [1.+2.j]."""
+    x = tensor_argument(input, "resolve_conj")
+    return resolved(x) if shows(x, "conj") else x
 
 
 @public()
 def resolve_neg(input):
-    """Return the tensor itself: negations are never left to be computed later; resolve_neg([1., 2.]) = [1., 2.]."""
-    return tensor_argument(input, "resolve_neg")
+    """Return the tensor itself, or a copy of a view that shows negatives; resolve_neg([1., 2.]) = [1., 2.]."""
+    x = tensor_argument(input, "resolve_neg")
+    return resolved(x) if shows(x, "neg") else x
 
 
 @public()
 def is_conj(input) -> bool:
-    """Return False: see `resolve_conj`; is_conj([1 + 2j]) = False."""
-    tensor_argument(input, "is_conj")
-    return False
+    """Return whether it is a view that shows conjugates: see `conj`; is_conj([1 + 2j]) = False."""
+    return shows(tensor_argument(input, "is_conj"), "conj")
 
 
 @public()
 def is_neg(input) -> bool:
-    """Return False: see `resolve_neg`; is_neg([1.]) = False."""
-    tensor_argument(input, "is_neg")
-    return False
+    """Return whether it is a view that shows negatives, as ``x.conj().imag`` is; is_neg([1.]) = False."""
+    return shows(tensor_argument(input, "is_neg"), "neg")
 
 
 @public()
 def adjoint(input):
-    """Return the conjugate transpose of the last two dims. RuntimeError for 1-D tensors; adjoint([[1j, 2]]) = [[0.-1.j], [2.-0.j]]."""
+    """Return the conjugate transpose of the last two dims, a view. RuntimeError for 1-D tensors; adjoint([[1j, 2]]) = [[0.-1.j], [2.-0.j]]."""
     x = tensor_argument(input, "adjoint")
     if x.ndim == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
@@ -149,6 +154,11 @@ def view_as_real(input):
     x = tensor_argument(input, "view_as_real")
     if not x.dtype.is_complex:
         raise RuntimeError(f"view_as_real is only supported for complex tensors (input is {x.dtype})")
+    if shows(x, "conj"):
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors. To resolve the conjugate tensor so you can view it as real, use "
+            "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
+        )
     return (_view_as_real,)
 
 
@@ -191,7 +201,11 @@ def view_as_complex(input):
 def real(input):
     """Return the real parts, a view; a real tensor is its own. The gradient is g, as a complex number; real([1 + 2j]) = [1.]."""
     x = tensor_argument(input, "real")
-    return _view_as_real(x).select(-1, 0) if x.dtype.is_complex else x
+    if not x.dtype.is_complex:
+        return x
+    if x.__class__ is Marked:
+        return real(x.of) if x.mark == "conj" else marked(real(x.of), "neg")
+    return _view_as_real(x).select(-1, 0)
 
 
 @public(method=False)
@@ -200,6 +214,8 @@ def imag(input):
     x = tensor_argument(input, "imag")
     if not x.dtype.is_complex:
         raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
+    if x.__class__ is Marked:
+        return marked(imag(x.of), "neg")
     return _view_as_real(x).select(-1, 1)
 
 
@@ -347,11 +363,11 @@ def angle(input, *, out=None):
 
 
 @structured(
-    a=lambda g, b: conj(g) * b, b=lambda g, a: g * a, holomorphic=False, linear="each", batch="samples",
+    a=lambda g, b: m.conj(g) * b, b=lambda g, a: g * a, holomorphic=False, linear="each", batch="samples",
     dtypes="half float complex integer", samples="torch.vdot(x(4), x(4))",
 )
 def _vdot(a, b):
-    return OPS["dot"].call(conj(a), b)
+    return OPS["dot"].call(conj_physical(a), b)
 
 
 @public()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
@@ -96,7 +97,7 @@ def _slogdet_rule(g: Any, a: Tensor, out0: Any, out2: Any, out3: Any) -> Any:
     if a.dtype.is_complex:
         weight = new_full(sign.shape, 0, sign.dtype) if weight is None else cast(weight, a.dtype)
         if g[0] is not None:  # the sign turns with the imaginary part of log det
-            weight = weight - (g[0].conj() * sign).imag * 1j
+            weight = weight - (m.conj(g[0]) * sign).imag * 1j
     if weight is None:
         return None
     one = identity(a.shape[-1], a.dtype)
@@ -104,7 +105,7 @@ def _slogdet_rule(g: Any, a: Tensor, out0: Any, out2: Any, out3: Any) -> Any:
         inverse = adjoint(_inv(a)[0])
     else:
         inverse = _solved(lu, pivots, one.expand(a.shape), True)
-        inverse = inverse.conj() if a.dtype.is_complex else inverse
+        inverse = m.conj(inverse) if a.dtype.is_complex else inverse
     return inverse * weight.unsqueeze(-1).unsqueeze(-1)
 
 

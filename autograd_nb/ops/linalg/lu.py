@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import dtypes, return_types
+from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...launch import Kernel
 from ...shapes import broadcast_shapes
@@ -316,7 +317,7 @@ def _by_factors(lu, pivots, b, left, conjugate):
     if not left:  # X·A = B is Aᵀ·Xᵀ = Bᵀ, X·Aᴴ = B is A·Xᴴ = Bᴴ
         return adjoint(_solved(lu, pivots, adjoint(b))) if conjugate else _solved(lu, pivots, b.mT, True).mT
     if conjugate and b.dtype.is_complex:
-        return _solved(lu, pivots, b.conj(), True).conj()
+        return m.conj(_solved(lu, pivots, m.conj(b), True))
     return _solved(lu, pivots, b, conjugate)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch, return_types
+from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
@@ -328,7 +329,7 @@ def _eig_rule(g: Any, out: Any, a_real: bool) -> Any:
             )
         # vectors have length 1: what would change it is taken out
         free = side - (vh @ v) * along.real.unsqueeze(-2)
-        e = _gaps(w).conj()
+        e = m.conj(_gaps(w))
         off = free * (1 - identity(w.shape[-1], w.dtype)) / e
         inner = off if inner is None else inner + off
     ga = _solve(vh, inner @ vh)[0]

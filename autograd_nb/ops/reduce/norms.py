@@ -195,7 +195,7 @@ def norm_except_dim(v, pow: int = 2, dim=0):
 
 def _renorm_rule(g: Tensor, x: Tensor, p: float, dims: tuple[int, ...], most: float) -> Tensor:
     sizes = vector_norm(x, p, dims, True)
-    along = (x.conj() * g).real if x.dtype.is_complex else x * g
+    along = (m.conj(x) * g).real if x.dtype.is_complex else x * g
     turned = _rule(along.sum(dims, True), x, sizes, p, dims)
     inverse = 1 / (sizes + 1e-7)
     return OPS["where"].call(sizes > most, most * inverse * (g if turned is None else g - inverse * turned), g)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
+from ...codegen.formula.namespace import m
 from ...errors import warn_user
 from ...graph.modes import unrecorded
 from ...shapes import as_int, layout_of
@@ -84,7 +85,7 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None):
         free = 0.0
     centered = rows - mean
     other = centered if weights is None else centered * weights
-    y = OPS["matmul"].call(centered, other.mH) / free
+    y = OPS["matmul"].call(centered, m.conj(other.mT)) / free
     return y.squeeze()
 
 

@@ -20,6 +20,7 @@ from ...shapes import (
     wrap_dims,
 )
 from ...tensor import Tensor, _storage, make
+from ..core.marked import Marked
 from ..core.numbers import several_argument
 from ..core.registry import public
 from ..core.structured import none_given, structured, tensor_argument, tensors_argument
@@ -77,6 +78,11 @@ def view(input, *shape, dtype=None, size=None):
     if dtype is None and len(shape) == 1 and isinstance(shape[0], (dtypes.dtype, type)):
         dtype = shape[0]
     if dtype is not None:
+        if x.__class__ is Marked and dtypes.as_dtype(dtype) is not x.dtype:
+            raise RuntimeError(
+                f"torch.Tensor.view is not supported for {'conjugate' if x.mark == 'conj' else 'negative'} view tensors when converting to a different "
+                f"dtype ({x.dtype} to {dtype}; use x.resolve_conj().resolve_neg(), a copy)"
+            )
         return _view_dtype(x, dtypes.as_dtype(dtype))
     sizes = infer_shape(as_shape(shape if size is None else (size,), op="view"), x._layout.size)
     if not x._layout.contiguous and view_strides(x._layout, sizes) is None:

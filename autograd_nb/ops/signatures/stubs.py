@@ -281,7 +281,7 @@ def _property_text(name: str, value: property) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some are old, and say so
         found = value.__get__(OPS["zeros"].call(2, 2, dtype=complex64), Tensor)
-    result = "None" if found is None else _NAMES.get(type(found).__name__, type(found).__name__)
+    result = "Tensor" if isinstance(found, Tensor) else "None" if found is None else _NAMES.get(type(found).__name__, type(found).__name__)
     text = f'    @property\n    def {name}(self) -> {result}:\n        """{_first_line(value) or name}"""\n'
     if value.fset:
         text += f"    @{name}.setter\n    def {name}(self, value: {result}) -> None: ...\n"

@@ -212,7 +212,7 @@ class TensorMethods:
         """Return whether some element of a tensor of bools is true."""
 
     def _neg_view(self) -> Tensor:
-        """Return the negated tensor: a negation is never put off here."""
+        """Return a view that shows the negatives."""
 
     def _repr_html_(self) -> _str:
         """Return what notebooks show of a tensor: shape, dtype, device, how it was made and where, a table of values, how many of each there are."""
@@ -289,7 +289,7 @@ class TensorMethods:
         """Do what `addr` does, in place."""
 
     def adjoint(self) -> Tensor:
-        """Return the conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
+        """Return the conjugate transpose of the last two dims, a view. RuntimeError for 1-D tensors."""
 
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """Return whether every element is not 0, over ``dim`` or all."""
@@ -568,7 +568,7 @@ class TensorMethods:
         """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order. Gradients add up."""
 
     def conj(self) -> Tensor:
-        """Return the complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
+        """Return the complex conjugate, a view; a real tensor is its own. The gradient is conj(g)."""
 
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
         """Return the complex conjugate in memory of its own; a real tensor is its own; dx = conj(g)."""
@@ -999,7 +999,7 @@ class TensorMethods:
         """Return whether the dtype is complex."""
 
     def is_conj(self) -> _bool:
-        """Return False: see `resolve_conj`."""
+        """Return whether it is a view that shows conjugates: see `conj`."""
 
     def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
         """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
@@ -1046,7 +1046,7 @@ class TensorMethods:
         """False: there are no mtia tensors here."""
 
     def is_neg(self) -> _bool:
-        """Return False: see `resolve_neg`."""
+        """Return whether it is a view that shows negatives, as ``x.conj().imag`` is."""
 
     @property
     def is_nested(self) -> _bool:
@@ -1708,10 +1708,10 @@ class TensorMethods:
         """Return `resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
 
     def resolve_conj(self) -> Tensor:
-        """Return the tensor itself: conjugates are never left to be computed later."""
+        """Return the tensor itself, or a copy of a view that shows conjugates."""
 
     def resolve_neg(self) -> Tensor:
-        """Return the tensor itself: negations are never left to be computed later."""
+        """Return the tensor itself, or a copy of a view that shows negatives."""
 
     def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
         """Return the elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front."""

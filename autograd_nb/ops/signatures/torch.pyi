@@ -113,7 +113,7 @@ def addr(
     """y = beta·input + alpha·a⊗b; of booleans with 'or' for the sum and 'and' for products."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """Return the conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
+    """Return the conjugate transpose of the last two dims, a view. RuntimeError for 1-D tensors."""
 
 def affine_grid_generator(theta: Tensor, size: _int | _size, align_corners: _bool) -> Tensor:
     """Return `nn.functional.affine_grid` without its checks."""
@@ -493,7 +493,7 @@ def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None =
     """Join tensors along ``dim``; other sizes must be equal. dtypes are promoted."""
 
 def conj(input: Tensor) -> Tensor:
-    """Return the complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
+    """Return the complex conjugate, a view; a real tensor is its own. The gradient is conj(g)."""
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the complex conjugate in memory of its own; a real tensor is its own; dx = conj(g)."""
@@ -1074,7 +1074,7 @@ def is_complex(input: Tensor) -> _bool:
     """Return whether the dtype is complex."""
 
 def is_conj(input: Tensor) -> _bool:
-    """Return False: see `resolve_conj`."""
+    """Return whether it is a view that shows conjugates: see `conj`."""
 
 def is_contiguous(input: Tensor, memory_format: _memory_format | None = None) -> _bool:
     """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
@@ -1086,7 +1086,7 @@ def is_inference(input: Tensor) -> _bool:
     """Return whether the tensor was made in inference mode."""
 
 def is_neg(input: Tensor) -> _bool:
-    """Return False: see `resolve_neg`."""
+    """Return whether it is a view that shows negatives, as ``x.conj().imag`` is."""
 
 def is_nonzero(input: Tensor) -> _bool:
     """Return whether the one element is not 0."""
@@ -1798,10 +1798,10 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: _memory_fo
     """Return `resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """Return the tensor itself: conjugates are never left to be computed later."""
+    """Return the tensor itself, or a copy of a view that shows conjugates."""
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """Return the tensor itself: negations are never left to be computed later."""
+    """Return the tensor itself, or a copy of a view that shows negatives."""
 
 def result_type(tensor1: Tensor | _float, tensor2: Tensor | _float) -> _dtype:
     """Return the dtype of an arithmetic result of two tensors or numbers."""

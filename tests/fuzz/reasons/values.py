@@ -151,12 +151,6 @@ VALUES = (
         lambda c: c.kind == "not refused" and "view size is not compatible" in c.theirs and "kron(" in c.statement,
     ),
     Explained(
-        "conjugates are computed",
-        "PyTorch's conj and its kin are views of their operand, which show what is done to that (docs/design.md).",
-        lambda c: c.kind == "value" and re.search(r"(conj|\.mH|adjoint)(?s:.*)(\w_\(|\] [-+*/]?= |\.data)", f"{c.before}\n{c.statement}")
-        and "complex" in getattr(c.known.get(c.name), "dtype", ""),
-    ),
-    Explained(
         "what is left of a factor",
         "Where a matrix is not positive definite cholesky_ex leaves what its algorithm has come to.",
         lambda c: c.kind == "value" and "cholesky_ex" in c.statement and c.name.endswith("[0]") and "complex" in c.before,

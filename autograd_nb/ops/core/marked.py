@@ -1,0 +1,276 @@
+"""Views that show the conjugates, or the negatives, of what lies in memory: ``x.conj()``, ``x.mH``, ``x.conj().imag``.
+
+A `Marked` tensor has no memory of its own. It holds ``of``, an ordinary view of the memory that it looks at, and what it shows of that, its
+``mark``. Its layout is an object of its own, not an interned one, so that no plan is ever found by it: the fast paths of ops miss, and come
+to the few `overridable` functions behind which arrays are worked on. There operands that are marked are computed (see
+`autograd.marked_operands`); what is written into one is written, marked again, into what it looks at. The functions are exchanged when the first
+marked tensor is made: a program that has none pays nothing.
+
+What reads ``_data`` itself, such as printing, gets a copy that is computed anew each time.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from ...graph.modes import unrecorded
+from ...graph.node import Node
+from ...overriding import Overrides
+from ...shapes import Layout, layout_of
+from ...tensor import Tensor, _new, above, edge, fill_node, make, settled
+from .history import LeafBackward0, attach, share_view
+from .registry import OPS
+
+MARKS = Overrides()  #: what takes the place of overridable functions from the first marked tensor on
+MARKS.passes_by = True  # replays and the like go on: none of them is ever found by a layout that is not interned
+
+
+class MarkedLayout(Layout):
+    """A layout that is equal to no other: of a tensor that is not to be read as it lies."""
+
+    __slots__ = ()
+
+
+_PARTS = ("contiguous", "dtype", "extent", "ndim", "shape", "size", "sizes", "strides", "usual")
+
+
+def _apart(layout: Layout) -> MarkedLayout:
+    own = object.__new__(MarkedLayout)
+    for part in _PARTS:
+        setattr(own, part, getattr(layout, part))
+    own._dense = None
+    return own
+
+
+def _computed(mark: str, t: Tensor) -> Tensor:
+    """Return a copy that a mark stands for."""
+    return OPS["conj_physical" if mark == "conj" else "neg"].call(t)  # type: ignore[no-any-return]
+
+
+class ConjBackward0(Node):
+    """The conjugates of a view's elements."""
+
+    __slots__ = ()
+
+    def run(self, g: Any) -> tuple[Any, ...]:
+        return settled(g, _computed("conj", g))
+
+    run_graph = run
+
+
+class NegViewBackward0(Node):
+    """The negatives of a view's elements."""
+
+    __slots__ = ()
+
+    def run(self, g: Any) -> tuple[Any, ...]:
+        return settled(g, -g)
+
+    run_graph = run
+
+
+def _node_of(mark: str, end: Any) -> Node:
+    return fill_node(ConjBackward0() if mark == "conj" else NegViewBackward0(), (end,))
+
+
+class Marked(Tensor):
+    """A view ``of`` memory that shows what its ``mark`` says: "conj" or "neg"."""
+
+    __slots__ = ("_node", "_own", "_source", "mark", "of")
+    mark: str
+    of: Tensor
+    _own: bool  # whether it is a leaf that requires grad itself
+    _node: Any
+    _source: Any
+
+    # ---- what ops ask of a tensor
+    @property
+    def _data(self) -> Any:  # type: ignore[override]
+        of = self.of
+        flat = make(of._data[: of._layout.extent], layout_of((of._layout.extent,), None, of.dtype), of._version_)
+        with unrecorded():
+            return _computed(self.mark, flat)._data
+
+    @_data.setter
+    def _data(self, memory: Any) -> None:
+        self._refuse("to give other memory, as resize_() and set_() do,")
+
+    @property
+    def _version_(self) -> list[int]:  # type: ignore[override]
+        return self.of._version_
+
+    @property
+    def _view(self) -> None:  # type: ignore[override]
+        return None  # (its history is that of what it looks at)
+
+    @property
+    def _rg(self) -> bool:  # type: ignore[override]
+        return self._own or edge(self.of) is not None
+
+    @_rg.setter
+    def _rg(self, value: bool) -> None:
+        self._own = value
+        if value:
+            self._stands_before(self)
+        else:
+            self.of._edge, self.of._rg, self._source = None, False, None
+
+    @property
+    def _edge(self) -> Any:  # type: ignore[override]
+        source = edge(self.of)
+        if source is None:
+            return None
+        if source is not self._source:
+            self._node = _node_of(self.mark, source.edges[0] if source.__class__ is LeafBackward0 else source)
+            self._source = source
+        return self._node
+
+    @_edge.setter
+    def _edge(self, value: Any) -> None:
+        self._refuse("to be given another history, as by ctx.mark_dirty(),")
+
+    def _stands_before(self, end: Any) -> None:
+        """Let gradients of views of this one, which are views of what it looks at, flow through it from now on: to it as a leaf, or its node."""
+        self._node = None if end is self else end
+        self._source = self.of._edge = _node_of(self.mark, end)
+        self.of._rg = True
+
+    def retain_grad(self) -> None:
+        super().retain_grad()
+        if not self._own:
+            self._stands_before(self._edge)
+
+    def register_hook(self, hook: Any) -> Any:
+        handle = super().register_hook(hook)
+        if not self._own:
+            self._stands_before(self._edge)
+        return handle
+
+    @property
+    def _base(self) -> Tensor | None:
+        return self.of._base
+
+    def _is_view(self) -> bool:
+        return not self.is_inference()
+
+    @property
+    def data(self) -> Tensor:
+        """Return a tensor that shows the same memory, as a leaf outside the graph."""
+        return marked(self.of.data, self.mark)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self._refuse("x.data = …")
+
+    def _refuse(self, what: str) -> Any:
+        raise RuntimeError(
+            f"{what} is not supported for a view that shows conjugates or negatives of other memory (is_conj() or is_neg()). Use "
+            "x.resolve_conj().resolve_neg(), a tensor of its own."
+        )
+
+    def detach(self) -> Tensor:
+        """Return a tensor that shows the same memory, outside the graph."""
+        return marked(self.of.detach(), self.mark)
+
+    def detach_(self) -> Tensor:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Return a NumPy array of a copy where ``force`` is given. RuntimeError else, as no array shows memory otherwise than it is."""
+        if not force:
+            bit, call = ("conjugate", "resolve_conj") if self.mark == "conj" else ("negative", "resolve_neg")
+            raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{call}().numpy() instead.")
+        return resolved(self.detach()).numpy(force=True)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        a = self.numpy()
+        return a if dtype is None else a.astype(dtype)
+
+    # ---- its memory, which is that of what it looks at
+    def data_ptr(self) -> int:
+        return self.of.data_ptr()
+
+    def storage(self) -> Any:
+        return self.of.storage()
+
+    _typed_storage = storage
+
+    def untyped_storage(self) -> Any:
+        return self.of.untyped_storage()
+
+    def storage_offset(self) -> int:
+        return self.of.storage_offset()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise BufferError(f"Can't export tensors with the {'conjugate' if self.mark == 'conj' else 'negative'} bit set")
+
+    # ---- copies
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return above.reduce_tensor(resolved(self) if self._edge is not None else resolved(self.detach()).requires_grad_(self._own))
+
+    def __copy__(self) -> Tensor:
+        return self.detach().requires_grad_(self.requires_grad)
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor:
+        if id(self) not in memo:
+            if not self.is_leaf:
+                return super().__deepcopy__(memo)  # which refuses
+            memo[id(self)] = new = resolved(self.detach()).requires_grad_(self._own)
+            new._grad = deepcopy(self._grad, memo)
+        return memo[id(self)]  # type: ignore[no-any-return]
+
+
+def marked(of: Tensor, mark: str) -> Tensor:
+    """Return what shows the conjugates or the negatives of a tensor that nobody else has, a view of the memory that is shown."""
+    if not MARKS.count:
+        MARKS.enter()
+    t = _new(Marked)
+    t.of, t.mark, t._layout = of, mark, _apart(of._layout)
+    t._own, t._source, t._node, t._grad, t._leaf_hook_set = False, None, None, None, None
+    return t  # type: ignore[no-any-return]
+
+
+def shows(t: Tensor, mark: str) -> bool:
+    """Return whether a tensor has this mark, or what it looks at has it, but not both."""
+    has = False
+    while t.__class__ is Marked:
+        has ^= t.mark == mark
+        t = t.of
+    return has
+
+
+def can_be_marked(x: Tensor) -> bool:
+    """Return whether views of a tensor may be marked: it has memory of its own, and no class of the program's looks after it."""
+    return type(x)._data is Tensor._data and not hasattr(x.__class__, "of_program")
+
+
+def look_again(x: Tensor) -> Tensor:
+    """Return another view of all of the memory that ``x`` looks at, which is in the graph what ``x`` is."""
+    if x.__class__ is Marked:
+        return marked(look_again(x.of), x.mark)
+    t = make(x._data, x._layout, x._version_)
+    e = edge(x)
+    share_view(x, t)
+    if e is not None:
+        attach(t, e)
+    return t
+
+
+def resolved(x: Tensor) -> Tensor:
+    """Return the tensor that a marked one stands for, in memory of its own and with its place in the graph; any other is its own."""
+    if x.__class__ is not Marked:
+        return x
+    e = x if x._own else x._edge
+    if e is None:
+        return _computed(x.mark, x.of)
+    with unrecorded():
+        out = _computed(x.mark, x.of)
+    if e is x:
+        attach(out, e)
+    else:
+        out._edge, out._rg = e, True
+    return out
+
+
+above.plain = resolved

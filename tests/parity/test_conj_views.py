@@ -1,0 +1,268 @@
+"""Views that show conjugates or negatives, against PyTorch's: every op of its database on them, by function, method and in place: values, what lies
+in the memory that they look at, gradients."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import autograd_nb as ag  # noqa: E402
+from autograd_nb.codegen.build import compilation  # noqa: E402
+from autograd_nb.ops.core.structured import Structured  # noqa: E402
+from autograd_nb.overriding import Overrides, _every  # noqa: E402
+
+from .opdb import (  # noqa: E402
+    ERRORS,
+    RANDOM,
+    Unsupported,
+    both,
+    compare,
+    compare_gradients,
+    find,
+    grad,
+    leaves,
+    op_db,
+    ours,
+    samples_of,
+    spellings,
+)
+from .snippets import difference  # noqa: E402
+
+MOST = 3  #: samples of an op
+#: what does not agree, and why
+KNOWN = {
+    "addbmm": "a view of one element, which PyTorch gives the shape of the result, is refused",
+    "resize_": "is refused",
+    "to_sparse": "PyTorch does not differentiate it for complex numbers",
+    "geqrf": "PyTorch does not differentiate it",
+    "as_strided_scatter": "PyTorch passes gradients to what was overwritten, of other tensors too",
+    "chalf": "NumPy has no such numbers",
+    "linalg.eigh": "signs are free",
+    "linalg.eig": "signs are free",
+    "nn.functional.max_pool1d": "PyTorch reads memory as it lies",
+    "nn.functional.scaled_dot_product_attention": "PyTorch reads memory as it lies",
+    "nn.functional.multi_head_attention_forward": "PyTorch reads memory as it lies",
+    "torch.ops.aten._safe_softmax.default": "is no public function",
+    "hash_tensor": "is no public function",
+}
+
+
+def seen(value: Any, library: Any, bases: list, needs: bool) -> Any:
+    """An argument whose complex tensors are conjugate views of ``bases``, and whose others negative ones."""
+    if isinstance(value, torch.Tensor):
+        if not (value.is_complex() or value.is_floating_point()):
+            return value.detach().clone() if library is torch else ours(value.detach().clone())
+        base = value.detach().clone().conj_physical() if value.is_complex() else -value.detach()
+        base = base if library is torch else ours(base)
+        bases.append(base.requires_grad_(needs and value.requires_grad))
+        return base.conj() if value.is_complex() else base._neg_view()
+    if type(value) in (list, tuple):
+        return type(value)(seen(v, library, bases, needs) for v in value)
+    if type(value) is dict:
+        return {k: seen(v, library, bases, needs) for k, v in value.items()}
+    return value if library is torch else ours(value)
+
+
+def called(function: Any, sample: Any, library: Any, needs: bool, again: int) -> tuple[Any, list]:
+    """What the function makes of a sample, or the error, and the memory that was looked at; it is called ``again`` so often."""
+    bases: list = []
+    args, kwargs = seen(((sample.input, *sample.args), sample.kwargs), library, bases, needs)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            out = function(*args, **kwargs)
+            for _ in range(again):
+                args[0].fill_(0.5)
+                function(*args, **kwargs)
+            return out, bases
+    except ERRORS as error:
+        return error, bases
+
+
+def settled(tree: Any) -> list:
+    return [t.detach().resolve_conj().resolve_neg() for t in leaves(tree) if repr(t.layout) == "torch.strided"]
+
+
+def differ(mine: Any, theirs: Any, my_bases: list, bases: list, what: str) -> None:
+    if isinstance(mine, Exception) or isinstance(theirs, Exception):
+        assert isinstance(mine, Exception) == isinstance(theirs, Exception), f"{what}: {mine!r:.200} instead of {theirs!r:.200}"
+    else:
+        compare(settled(mine), settled(theirs), what)
+        marks = [[(t.is_conj(), t.is_neg()) for t in leaves(tree)] for tree in (mine, theirs)]
+        views = [any(t._base is b or t is b for b in bases) for t in leaves(theirs)]
+        marks = [[m for m, v in zip(some, views, strict=True) if v] for some in marks]
+        assert marks[0] == marks[1], f"{what}: {marks[0]} instead of {marks[1]}"
+    compare(settled(my_bases), settled(bases), f"{what}, memory")
+
+
+def derivatives(mine: Any, theirs: Any, my_bases: list, bases: list, what: str) -> None:
+    my_outs, outs = ([t for t in leaves(tree) if t.requires_grad] for tree in (mine, theirs))
+    assert len(my_outs) == len(outs), f"{what}: {len(my_outs)} outputs require grad instead of {len(outs)}"
+    if not outs:
+        return
+    w, t_w = both(outs, np.random.default_rng(0))
+    needed = [[b for b in some if b.requires_grad] for some in (my_bases, bases)]
+    try:
+        theirs_g = grad(outs, needed[1], t_w, False)
+    except (NotImplementedError, RuntimeError):
+        return
+    compare_gradients([g if g is None else g.resolve_conj().resolve_neg() for g in grad(my_outs, needed[0], w, False)],
+                      [g if g is None else g.resolve_conj().resolve_neg() for g in theirs_g], f"{what}, gradient")  # fmt: skip
+
+
+def differences(op: Any, dtype: Any) -> list[str]:
+    found = []
+    ways = [("function", op.op, find(op)), *[w for w in spellings(op) if w[2] is not None]]
+    for k, sample in enumerate([s for s in samples_of(op, dtype, True) if isinstance(s.input, torch.Tensor) or s.input][:MOST]):
+        for way, theirs, mine in ways:
+            if isinstance(sample.input, (list, tuple)) and way != "function":
+                continue
+            for needs in (False, True) if way == "function" else (False,):
+                what = f"{way} {k}{' with gradients' if needs else ''}"
+                again = 2 if way.startswith("in") else 0  # what is kept of a call serves the next ones
+                try:
+                    got, my_bases = called(mine, sample, ag, needs, again)
+                    expected, bases = called(theirs, sample, torch, needs, again)
+                    differ(got, expected, my_bases, bases, what)
+                    if needs and not isinstance(expected, Exception):
+                        derivatives(got, expected, my_bases, bases, what)
+                except Unsupported:
+                    continue
+                except Exception as error:
+                    found.append(f"{what}: {type(error).__name__} {str(error)[:300]}")
+    return found
+
+
+def names(dtype: Any) -> dict[str, Any]:
+    found = {f"{op.name}{op.variant_test_name and '.' + op.variant_test_name}": op for op in op_db if dtype in op.dtypes and find(op) is not None}
+    return {n: op for n, op in found.items() if n not in KNOWN and not n.startswith(("sparse.", "_")) and "bessel" not in n and not any(r in n for r in RANDOM)}
+
+
+COMPLEX, REAL = names(torch.complex128), names(torch.float64)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMPLEX)
+def test_conjugates(name):
+    assert not differences(COMPLEX[name], torch.complex128)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REAL)
+def test_negatives(name):
+    assert not differences(REAL[name], torch.float64)
+
+
+X = "x = t.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]], requires_grad={})"
+#: programs of which ``r`` and what x is afterwards agree
+PROGRAMS = {
+    "written into": "c = x.conj(); c.mul_(2); x.mH[0] = 1; x.conj()[1:].zero_(); x.H[1, 1] = 5j; t.adjoint(x).add_(1j); r = (x, c)",
+    "the base is written into": "c = x.conj(); i = c.imag; x[0, 0] = 5 + 5j; x.mul_(2j); r = (c, i, c.is_conj(), i.is_neg(), c.real, c[0].is_conj())",
+    "twice": "c = x.conj().conj(); c.zero_(); r = (x, c.is_conj(), x.conj()._base is x, x.conj()._is_view())",
+    "parts": "c = x.conj(); c.imag[0] = 5; c.real = t.ones(2, 2); c.imag.add_(t.arange(2)); c.imag.mul_(c.imag); r = x",
+    "assignments, again and again": "c = x.conj()\nfor k in range(4): c[0] = k + 1j; c[1, 0] = 2j * k; c[:, 1] = t.tensor([1j, k]); "
+    "c[t.tensor([1])] = t.tensor([[1j * k, k]]); c[t.tensor([True, False])] = k\nr = x",
+    "operators in place": "c = x.conj(); c += 1j; c *= 2; c -= x; c /= 2; r = x",
+    "indexed writes": "x.conj().scatter_(0, t.tensor([[1, 0]]), t.tensor([[5j, 6]])); x.conj().index_add_(0, t.tensor([0]), x[:1].clone()); "
+    "x.conj().masked_fill_(t.tensor([True, False]), 1j); x.conj().index_fill_(1, t.tensor([0]), 2j); x.conj().fill_diagonal_(3j); r = x",
+    "out=": "t.mul(x.clone(), 2j, out=x.conj()); r = x, t.sum(x.clone(), 0, out=x.conj()[0])",
+    "draws": "c = x.conj(); c.imag.uniform_(1, 1); i = c.real; i.fill_(7); i = c.imag; i.normal_(2, 0); i.normal_(3, 0); c.T.uniform_(1, 1); r = x",
+    "turned in place": "c = x.conj(); c.transpose_(0, 1); c.unsqueeze_(0); c[0, 0] = 7j; r = (c, x)",
+    "shapes": "c = x.conj().reshape(4); c[0] = 0; r = (x, c.is_conj(), x.conj().T.reshape(4).is_conj(), x.conj().flatten().is_conj())",
+    "iterated": "r = ([complex(v) for row in x.conj() for v in row], x.conj().tolist(), x.conj()[0, 1].item(), bool(x.conj()[0, 0] == 1 - 2j))",
+    "copies": "c = x.conj(); r = (c.contiguous() is c, c.clone().is_conj(), c.cdouble().is_conj(), c.to(t.complex64) is c, t.tensor(c), "
+    "c.numpy(force=True).tolist())",
+    "memory": "c = x.conj()[1]; r = (c.data_ptr() == x[1].data_ptr(), c.storage_offset(), c.stride(), x.mH.is_contiguous())",
+    "strided": "c = x.reshape(4).conj()[1:]; d = c.as_strided((2,), (1,), 0); d.mul_(3); r = (d, c.as_strided((2,), (1,)), "
+    "c.as_strided_scatter(t.tensor([9j, 8j]), (2,), (1,)), d.is_conj())",
+    "no NumPy array": "r = x.conj().numpy()",
+    "no NumPy array of parts": "r = np.asarray(x.conj().imag)",
+    "no capsule": "r = t.from_dlpack(x.conj())",
+    "no real numbers": "r = t.view_as_real(x.conj())",
+    "no other dtype": "r = x.conj().view(t.float32)",
+    "negatives": "v = x._neg_view(); v.add_(1); w = v.conj(); r = (x, v, w.is_neg(), w.is_conj(), w.real.is_neg(), w.imag.is_neg(), w.imag)",
+    "versions": "c = x.conj(); a = x._version; c.mul_(2); r = (a, x._version, c._version)",
+    "deepcopy": "import copy\na = copy.deepcopy(x.conj()); a.add_(1); b = copy.copy(x.conj()); b.mul_(3); r = (a, a.is_conj(), b, x)",
+    "pickle": "import pickle\nr = pickle.loads(pickle.dumps(x.conj()))",
+    "buffers": "m = nn.Module(); m.register_buffer('b', x.conj()); d = m.state_dict(); m.load_state_dict({'b': t.ones(2, 2) * 1j}); r = (m.b, d['b'], x)",
+    "texts": "r = (repr(x.conj()), str(x.conj().imag), f'{x.conj()[0, 0]}')",
+    "vmap": "r = (t.vmap(lambda a: (a.conj() * a).sum())(x), t.vmap(lambda a: a.conj())(x.conj()))",
+    "forward mode": "r = t.func.jvp(lambda x: x.conj() * x, (x,), (x.conj(),))",
+    "vjp": "y, f = t.func.vjp(lambda x: x.conj() * x, x.conj()); r = y, f(x.conj())",
+    "without grad": "x.requires_grad_()\nwith t.no_grad(): x.conj().mul_(2j)\nr = x",
+    "of a leaf": "x.requires_grad_(); r = x.conj().mul_(2)",
+    "leaf of its own": "c = x.conj().requires_grad_(); (c * c[0].conj() * 1j).sum().abs().backward(); r = (c.grad, c.is_leaf, x.requires_grad)",
+    "backward": "x.requires_grad_(); y = x * x; c = y.conj(); c.mul_(x); g, = t.autograd.grad(y.abs().square().sum(), x, create_graph=True); "
+    "r = g, t.autograd.grad(g.abs().pow(2).sum(), x)",
+    "backward, the base is written into": "x.requires_grad_(); y = x * x; c = y.conj(); y.mul_(x); "
+    "r = t.autograd.grad(c.abs().pow(2).sum() + (c * 3j).sum().abs(), x)",
+    "backward of views": "x.requires_grad_(); y = x * x; v = y[0].conj(); w = v[1:]; w.mul_(3j); v.add_(1); "
+    "r = (t.autograd.grad((y * y).sum().abs(), x), y, v, w)",
+    "retained": "x.requires_grad_(); c = x.conj(); c.retain_grad(); l = []; c.register_hook(l.append); (c * c[0]).sum().abs().backward(); "
+    "r = (c.grad, x.grad, l)",
+    "changed since it was saved": "x.requires_grad_(); y = x * 1; c = y.conj(); z = y * y; c.mul_(2); z.sum().abs().backward(); r = x.grad",
+    "a gradient given": "x.requires_grad_(); x.backward(t.ones(2, 2).mul(1j).conj()); r = x.grad",
+    "a gradient set": "x.requires_grad_(); x.grad = (t.ones(2, 2) * 1j).conj(); (x * x).sum().abs().backward(); r = x.grad",
+    "hooks": "x.requires_grad_(); x.register_hook(lambda g: g.conj()); (x * (1 + 1j)).sum().abs().backward(); x.grad.mul_(2); r = x.grad",
+    "functions": """
+class F(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.conj()
+    @staticmethod
+    def backward(ctx, g):
+        return (g * ctx.saved_tensors[0]).conj()
+x.requires_grad_()
+(F.apply(x * x) * F.apply(x.conj()) * (1 + 2j)).sum().abs().backward()
+r = x.grad""",
+    "checked": "r = [f(lambda x: x.conj() * x.mH, (x.cdouble().requires_grad_(),)) for f in (t.autograd.gradcheck, t.autograd.gradgradcheck)]",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    assert not difference(PROGRAMS[name] + "\nr = (r, x)", X.format(False))
+
+
+def test_what_is_not_written_through_is_refused():
+    with pytest.raises(ValueError, match="resolve_conj"):
+        ag.optim.SGD([(ag.ones(2) * 1j).conj().requires_grad_()], 0.1)
+    for work in ("c.resize_(8)", "c.set_(ag.ones(2) * 1j)", "c.__setattr__('data', ag.ones(2) * 1j)"):
+        with pytest.raises(RuntimeError, match="resolve_conj"):
+            eval(work, {"c": (ag.ones(2) * 1j).conj(), "ag": ag})
+
+
+@pytest.mark.skipif(compilation.disabled(), reason="nothing is compiled")
+@pytest.mark.filterwarnings("ignore:compile")
+def test_compiled():
+    def new(library: Any) -> Any:
+        return library.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]])
+
+    def within(x: Any) -> Any:
+        x.conj().mul_(2j)
+        return (x.mH @ x).imag + x.conj().real
+
+    compiled, out, given = ag.compile(within), ag.compile(lambda x: x.conj()), ag.compile(lambda x: x * 2)
+    for _ in range(3):
+        x, y = new(ag), new(torch)
+        compare([compiled(x), x], [within(y), y], "within")
+        out(x).add_(1j)
+        compare(x, y - 1j, "given out")
+        compare([given(x.conj()), given(x)], [(y - 1j).conj_physical() * 2, (y - 1j) * 2], "given in")
+    assert len(compiled.programs) == 1 and "conjugates" in repr(out) and "conjugates" in repr(given)
+
+
+def test_what_is_exchanged_can_be_exchanged_again():
+    assert (ag.ones(2) * 1j).conj().is_conj()  # the functions are exchanged from here on
+    kind = Overrides()
+    try:
+        kind.at(Structured, "__call__")(lambda inner: inner)
+        assert "autograd_nb.ops.core.structured" in kind._originals[Structured, "__call__"][0].__module__
+    finally:
+        _every.remove(kind)
