@@ -8,51 +8,60 @@ are the same. All work on a range of keys ``k`` and moves the payload ``o`` alon
 import numpy as np
 
 from ...codegen.jit import ZERO, helper
+from .sort import write_keys
 
 FEW = 16  #: elements up to which those of the top are kept in order as they are found
+BLOCK = 32  #: elements that are passed over where the least of them is none of the top
+SHORT = 32  #: rows up to this long, of which as many as that
 RUN = 16  #: ranges up to this long are left to the insertion sort
 
 
 @helper
+def _at(i):
+    """Return an index of which Numba does not ask whether it counts from the end."""
+    return np.uintp(i)
+
+
+@helper
 def _swap(k, o, i, j):
-    t = k[i]
-    k[i] = k[j]
-    k[j] = t
-    t2 = o[i]
-    o[i] = o[j]
-    o[j] = t2
+    t = k[_at(i)]
+    k[_at(i)] = k[_at(j)]
+    k[_at(j)] = t
+    t2 = o[_at(i)]
+    o[_at(i)] = o[_at(j)]
+    o[_at(j)] = t2
 
 
 @helper
 def _insertion(k, o, first, last):
     for i in range(first + 1, last):
-        key = k[i]
-        place = o[i]
+        key = k[_at(i)]
+        place = o[_at(i)]
         j = i - 1
-        while j >= first and key < k[j]:
-            k[j + 1] = k[j]
-            o[j + 1] = o[j]
+        while j >= first and key < k[_at(j)]:
+            k[_at(j + 1)] = k[_at(j)]
+            o[_at(j + 1)] = o[_at(j)]
             j -= 1
-        k[j + 1] = key
-        o[j + 1] = place
+        k[_at(j + 1)] = key
+        o[_at(j + 1)] = place
 
 
 @helper
 def _partition(k, o, first, last):
     """Partition by the median of three, which is moved to the front; return the cut."""
     a, b, c = first + 1, first + (last - first) // 2, last - 1
-    if k[a] < k[b]:
-        middle = b if k[b] < k[c] else c if k[a] < k[c] else a
+    if k[_at(a)] < k[_at(b)]:
+        middle = b if k[_at(b)] < k[_at(c)] else c if k[_at(a)] < k[_at(c)] else a
     else:
-        middle = a if k[a] < k[c] else c if k[b] < k[c] else b
+        middle = a if k[_at(a)] < k[_at(c)] else c if k[_at(b)] < k[_at(c)] else b
     _swap(k, o, first, middle)
-    pivot = k[first]
+    pivot = k[_at(first)]
     i, j = first + 1, last
     while True:
-        while k[i] < pivot:
+        while k[_at(i)] < pivot:
             i += 1
         j -= 1
-        while pivot < k[j]:
+        while pivot < k[_at(j)]:
             j -= 1
         if i >= j:
             return i
@@ -67,22 +76,22 @@ def _sift(k, o, first, hole, size, key, place):
     child = hole
     while child < (size - 1) // 2:
         child = 2 * (child + 1)
-        if k[first + child] < k[first + child - 1]:
+        if k[_at(first + child)] < k[_at(first + child - 1)]:
             child -= 1
-        k[first + hole] = k[first + child]
-        o[first + hole] = o[first + child]
+        k[_at(first + hole)] = k[_at(first + child)]
+        o[_at(first + hole)] = o[_at(first + child)]
         hole = child
     if size % 2 == 0 and child == (size - 2) // 2:
         child = 2 * (child + 1)
-        k[first + hole] = k[first + child - 1]
-        o[first + hole] = o[first + child - 1]
+        k[_at(first + hole)] = k[_at(first + child - 1)]
+        o[_at(first + hole)] = o[_at(first + child - 1)]
         hole = child - 1
-    while hole > top and k[first + (hole - 1) // 2] < key:
-        k[first + hole] = k[first + (hole - 1) // 2]
-        o[first + hole] = o[first + (hole - 1) // 2]
+    while hole > top and k[_at(first + (hole - 1) // 2)] < key:
+        k[_at(first + hole)] = k[_at(first + (hole - 1) // 2)]
+        o[_at(first + hole)] = o[_at(first + (hole - 1) // 2)]
         hole = (hole - 1) // 2
-    k[first + hole] = key
-    o[first + hole] = place
+    k[_at(first + hole)] = key
+    o[_at(first + hole)] = place
 
 
 @helper
@@ -90,12 +99,12 @@ def _heap_select(k, o, first, middle, last):
     """Make a heap of the smallest of the range in its beginning, up to ``middle``."""
     size = middle - first
     for parent in range((size - 2) // 2 if size > 1 else -1, -1, -1):
-        _sift(k, o, first, parent, size, k[first + parent], o[first + parent])
+        _sift(k, o, first, parent, size, k[_at(first + parent)], o[_at(first + parent)])
     for i in range(middle, last):
-        if k[i] < k[first]:
-            key, place = k[i], o[i]
-            k[i] = k[first]
-            o[i] = o[first]
+        if k[_at(i)] < k[_at(first)]:
+            key, place = k[_at(i)], o[_at(i)]
+            k[_at(i)] = k[_at(first)]
+            o[_at(i)] = o[_at(first)]
             _sift(k, o, first, ZERO, size, key, place)
 
 
@@ -103,9 +112,9 @@ def _heap_select(k, o, first, middle, last):
 def _sort_heap(k, o, first, last):
     while last - first > 1:
         last -= 1
-        key, place = k[last], o[last]
-        k[last] = k[first]
-        o[last] = o[first]
+        key, place = k[_at(last)], o[_at(last)]
+        k[_at(last)] = k[_at(first)]
+        o[_at(last)] = o[_at(first)]
         _sift(k, o, first, ZERO, last - first, key, place)
 
 
@@ -163,42 +172,57 @@ def _nth(k, o, nth, n):
 
 
 @helper
-def _few(key, first, n, count, k, o):
-    """Write the ``count`` smallest of ``n`` keys from ``first`` on and their places, in order; return whether they are the only such: of
-    equal ones, where they matter, the algorithm decides."""
+def _few(key, count, k, o):
+    """Write the ``count`` smallest keys and their places, in order; return whether they are the only such: of equal ones, where they
+    matter, the algorithm decides."""
     filled = ZERO
-    for i in range(n):
-        value = key[first + i]
-        if filled == count:
-            if value > k[count - 1]:
+    first = ZERO
+    while first < key.size:
+        last = min(first + BLOCK, key.size)
+        if filled == count:  # most blocks have none
+            block = key[first:last]
+            least = block[0]
+            for i in range(block.size):
+                least = min(least, block[i])
+            if least > k[count - 1]:
+                first = last
                 continue
-            if value == k[count - 1]:
+        for i in range(first, last):
+            value = np.uint64(key[i])
+            if filled == count:
+                if value > k[count - 1]:
+                    continue
+                if value == k[count - 1]:
+                    return False
+                filled -= 1
+            j = filled
+            while j > 0 and k[j - 1] > value:
+                k[j] = k[j - 1]
+                o[j] = o[j - 1]
+                j -= 1
+            if j > 0 and k[j - 1] == value:
                 return False
-            filled -= 1
-        j = filled
-        while j > 0 and k[j - 1] > value:
-            k[j] = k[j - 1]
-            o[j] = o[j - 1]
-            j -= 1
-        if j > 0 and k[j - 1] == value:
-            return False
-        k[j] = value
-        o[j] = i
-        filled += 1
+            k[j] = value
+            o[j] = i
+            filled += 1
+        first = last
     return True
 
 
-def topk(key, n, count, ordered, out):
-    """Write the places of the ``count`` smallest keys of each row of ``n``; in order, if ``ordered``."""
+def topk(bits, kind, width, infinity, flip, n, count, ordered, out):
+    """Write the places of the ``count`` smallest keys of each row of ``n`` (the greatest elements, if ``flip``); in order, if ``ordered``.
+    The elements are given as `sort.keys` takes them; keys of their own width fill vectors better than those."""
     k = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
+    key = np.empty(n, dtype=bits.dtype)
     for r in range(out.size // count):
-        if ordered and count <= FEW and _few(key, r * n, n, count, k, o):
+        write_keys(bits[r * n : r * n + n], kind, width, infinity, flip, key)
+        if ordered and count <= FEW and (n <= SHORT or count * count <= n) and _few(key, count, k, o):
             for i in range(count):
                 out[r * count + i] = o[i]
             continue
         for i in range(n):
-            k[i] = key[r * n + i]
+            k[i] = key[i]
             o[i] = i
         if count * 64 <= n:
             _heap_select(k, o, ZERO, count, n)

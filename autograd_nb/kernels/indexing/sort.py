@@ -13,26 +13,33 @@ MANY = 4  #: edges for each value, up to which it is asked whether they are sort
 SMALL = 32  #: rows up to this long are sorted by insertion
 
 
-def keys(bits, kind, width, infinity, flip, out):
-    """Write the sort keys of elements given as unsigned bits. ``kind``: 0 unsigned, 1 signed, 2 float; ``flip`` inverts the order."""
-    sign_bit = np.uint64(1) << np.uint64(width - 1)
-    top = np.uint64(infinity)
-    ones = sign_bit | (sign_bit - np.uint64(1))
-    for i in range(out.size):
-        u = np.uint64(bits[i])
+@helper
+def write_keys(bits, kind, width, infinity, flip, out):
+    """Do what `keys` does, into unsigned integers of the elements' width or more."""
+    T = out.dtype.type
+    sign = T(np.uint64(1) << np.uint64(width - 1))
+    rest, top = T(sign - T(1)), T(infinity)
+    ones = T(sign | rest)
+    turn = T(ones if flip else T(0))
+    if kind == 2:
+        for i in range(out.size):
+            u = T(bits[i])
+            size = T(u & rest)
+            key = T(u | sign) if u < sign else T(ones ^ u)
+            key = sign if size == T(0) else key
+            key = ones if size > top else key
+            out[i] = T(key ^ turn)
+    else:
         if kind == 1:
-            u ^= sign_bit
-        elif kind == 2:
-            size = u & (sign_bit - np.uint64(1))
-            if size > top:
-                u = ones
-            elif size == np.uint64(0):
-                u = sign_bit
-            elif u & sign_bit:
-                u = ones ^ u
-            else:
-                u |= sign_bit
-        out[i] = ones ^ u if flip else u
+            turn = T(turn ^ sign)
+        for i in range(out.size):
+            out[i] = T(T(bits[i]) ^ turn)
+
+
+def keys(bits, kind, width, infinity, flip, out):
+    """Write the sort keys of elements given as unsigned bits. ``kind``: 0 unsigned, 1 signed, 2 float, whose infinity has the bits
+    ``infinity``; ``flip`` inverts the order."""
+    write_keys(bits, kind, width, infinity, flip, out)
 
 
 @helper

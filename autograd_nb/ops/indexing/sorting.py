@@ -175,30 +175,43 @@ def _topk(x, d, k, largest, ordered):
     rows, n = _rows(x, d)
     index = new_empty([*rows.shape[:-1], k], dtypes.int64)
     if index._layout.size:
-        _find(_top, _sort_keys(dense(rows), x.dtype, largest), n, k, ordered, index._data)
+        args = (dense(rows).view(f"u{x.dtype.itemsize}"), *_key_numbers(x.dtype), largest, n, k, ordered, index._data)
+        if threads.alone(FOUND * rows._layout.size) or rows._layout.size == n:
+            _top(x.dtype.itemsize, *args)
+        else:
+            _top.split(x.dtype.itemsize, args, _top_parts)
     return [_back(take_along(rows, index, x.ndim - 1), d), _back(index, d)]
 
 
+def _top_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    bits, *numbers, n, k, ordered, out = args
+    rows = threads.pieces(out.size // k, FOUND * bits.size)
+    return [(bits[i * n : j * n], *numbers, n, k, ordered, out[i * k : j * k]) for i, j in rows]
+
+
 class _Chosen:
-    """A call that finds places along the last dim, by three kernels: keys of the elements, their places, the values there."""
+    """A call that finds places along the last dim, by a kernel that reads the elements' bits or their ``keys``, and takes the values there."""
 
     __slots__ = ("args", "bits", "carrier", "count", "find", "index", "keys", "numbers", "of_keys", "op", "size", "sizes", "take", "values")
 
-    def __init__(self, op: Any, args: tuple[Any, ...], layout: Layout, k: int, flip: bool, kernels: tuple[Any, ...], numbers: tuple[Any, ...]):
-        self.op, self.args = op, args
+    def __init__(self, op: Any, args: tuple[Any, ...], layout: Layout, k: int, find: Any, numbers: tuple[Any, ...], keys: Any = None, flip: bool = False):
+        self.op, self.args, self.find, self.numbers, self.keys = op, args, find, numbers, keys
         n, d = layout.shape[-1], layout.dtype
         shape = (*layout.shape[:-1], k)
         self.values, self.index = layout_of(shape, None, d), layout_of(shape, None, dtypes.int64)
-        self.count, self.size, self.carrier = layout.size, self.values.size, d.carrier
-        self.of_keys, self.numbers, self.sizes = (*_key_numbers(d), flip), numbers, (layout.size // n, n, 1, k)
-        self.keys, self.find, self.take = kernels
-        self.bits = f"u{d.itemsize}" if compilation.disabled() else ""
+        self.count, self.size, self.carrier, self.of_keys = layout.size, self.values.size, d.carrier, (*_key_numbers(d), flip)
+        self.sizes, self.take = (layout.size // n, n, 1, k), TAKE.entry(d.carrier)
+        self.bits = f"u{d.itemsize}" if compilation.disabled() else ""  # (kernels read them, whatever they are said to be)
 
     def __call__(self, x: Tensor, maker: Any) -> Any:
-        data, key = x._data, launch.empty(self.count, _KEY)
+        data = x._data
         places, chosen = launch.empty(self.size, _INT), launch.empty(self.size, self.carrier)
-        self.keys(data.view(self.bits) if self.bits else data, *self.of_keys, key)  # (which reads their bits, whatever they are said to be)
-        self.find(key, *self.numbers, places)
+        read = data.view(self.bits) if self.bits else data
+        if self.keys is not None:
+            key = launch.empty(self.count, _KEY)
+            self.keys(read, *self.of_keys, key)
+            read = key
+        self.find(read, *self.numbers, places)
         self.take(*self.sizes, data, places, chosen)
         values, index = make(chosen, self.values, [0, 0]), make(places, self.index, [0, 0])
         if state.grad:
@@ -215,25 +228,31 @@ def _last(layout: Layout, dim: Any) -> bool:
     return bool(dim.__class__ is int and layout.ndim and dim in (-1, layout.ndim - 1) and layout.contiguous and layout.size)
 
 
-def _chosen(op: Any, args: tuple[Any, ...], layout: Layout, k: int, flip: bool, find: Kernel, numbers: tuple[int, ...]) -> _Chosen | None:
-    """Return the call, once all of its kernels are there."""
-    kernels = _keys.entry(layout.dtype.itemsize), find.entry(0), TAKE.entry(layout.dtype.carrier)
-    return None if None in kernels else _Chosen(op, args, layout, k, flip, kernels, numbers)
+def _ready(plan: _Chosen) -> _Chosen | None:
+    """Return the plan, if the kernel that takes values is there."""
+    return None if plan.take is None else plan
 
 
 def _plan_sort(checked: bool, input: Any, dim: Any, descending: Any) -> _Chosen | None:
     layout = input._layout
     if not checked or not _last(layout, dim) or not threads.alone(FOUND * layout.size):
         return None
-    d, n = layout.ndim - 1, layout.shape[-1]
-    return _chosen(_sort, (d, descending), layout, n, descending, *_ordering(layout))
+    kernel, numbers = _ordering(layout)
+    keys, find = _keys.entry(layout.dtype.itemsize), kernel.entry(0)
+    if keys is None or find is None:
+        return None
+    return _ready(_Chosen(_sort, (layout.ndim - 1, descending), layout, layout.shape[-1], find, numbers, keys, descending))
 
 
 def _plan_topk(checked: bool, input: Any, k: Any, dim: Any, largest: Any, sorted: Any) -> _Chosen | None:
     layout = input._layout
     if not checked or not _last(layout, dim) or k.__class__ is not int or not k or not threads.alone(FOUND * layout.size):
         return None
-    return _chosen(_topk, (layout.ndim - 1, k, largest, sorted), layout, k, largest, _top, (layout.shape[-1], k, sorted))
+    d, find = layout.dtype, _top.entry(layout.dtype.itemsize)
+    if find is None:
+        return None
+    numbers = (*_key_numbers(d), largest, layout.shape[-1], k, sorted)
+    return _ready(_Chosen(_topk, (layout.ndim - 1, k, largest, sorted), layout, k, find, numbers))
 
 
 def _pair(maker: Any, values: Tensor, indices: Tensor, out: Any, name: str, reads: tuple[Tensor, ...] = ()) -> Any:
