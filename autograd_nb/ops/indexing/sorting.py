@@ -193,6 +193,7 @@ class _Chosen:
     """A call that finds places along the last dim, by a kernel that reads the elements' bits or their ``keys``, and takes the values there."""
 
     __slots__ = ("args", "bits", "carrier", "count", "find", "index", "keys", "numbers", "of_keys", "op", "size", "sizes", "take", "values")
+    keys: Any
 
     def __init__(self, op: Any, args: tuple[Any, ...], layout: Layout, k: int, find: Any, numbers: tuple[Any, ...], keys: Any = None, flip: bool = False):
         self.op, self.args, self.find, self.numbers, self.keys = op, args, find, numbers, keys
