@@ -194,6 +194,7 @@ class _Chosen:
 
     __slots__ = ("args", "bits", "carrier", "count", "find", "index", "keys", "numbers", "of_keys", "op", "size", "sizes", "take", "values")
     keys: Any
+    take: Any
 
     def __init__(self, op: Any, args: tuple[Any, ...], layout: Layout, k: int, find: Any, numbers: tuple[Any, ...], keys: Any = None, flip: bool = False):
         self.op, self.args, self.find, self.numbers, self.keys = op, args, find, numbers, keys
