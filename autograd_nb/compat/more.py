@@ -61,12 +61,14 @@ MORE: dict[str, Absent] = {
         **each(Value(False), "suppress_errors verbose capture_scalar_outputs capture_dynamic_output_shape_ops force_parameter_static_shapes"),
         **each(Value(False), "optimize_ddp inline_inbuilt_nn_modules allow_unspec_int_on_nn_module dynamic_shapes"),
         "assume_static_by_default": Value(True), "automatic_dynamic_shapes": Value(True), "cache_size_limit": Value(8), "recompile_limit": Value(8),
+        "patch": Sets(),
     }),
     "_dynamo.external_utils": Absent("What programs ask while they are compiled.", {"is_compiling": _NO}),
     "_dynamo.eval_frame": Absent("The part of PyTorch's compiler that reads frames.", {"OptimizedModule": NoClass(_lacks("OptimizedModule"))}),
     "_inductor": Absent("The code generator of PyTorch, for programs that set it up.", {"list_options": Says([])}, submodules=("config",)),
     "_inductor.config": Absent("Switches of PyTorch's code generator: they can be set, and have no effect.", {
         **each(Value(False), "coordinate_descent_tuning epilogue_fusion fallback_random fx_graph_cache max_autotune cpp_wrapper freezing"),
+        "patch": Sets(),
     }),
     "_logging": Absent("What PyTorch logs of itself.", {"set_logs": _NONE}),
     "export": Absent("Exported programs, which this library does not write.", {

@@ -43,3 +43,10 @@ def test_a_context_that_is_not_here_says_so():
 
     with pytest.raises(NotImplementedError), Counter():
         pass
+
+
+@pytest.mark.parametrize("home", ["_dynamo.config", "_inductor.config"])
+def test_switches_of_compilers_are_patched_for_a_while(home):
+    config = importlib.import_module(f"autograd_nb.{home}")
+    with config.patch(verbose=True):
+        assert config.patch({"verbose": True})(abs)(-1) == 1
