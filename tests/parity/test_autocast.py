@@ -135,7 +135,12 @@ def test_modules_and_their_gradients(name, criterion):
     for library, module in ((torch, theirs), (ag, mine)):
         x = (rows.clone() if library is torch else ag.from_numpy(rows.numpy().copy())).requires_grad_()
         with library.autocast("cpu"):
-            y = module(x)
+            try:
+                y = module(x)
+            except RuntimeError as error:
+                if library is torch and "could not create a primitive" in str(error):
+                    pytest.skip("PyTorch has no such layer in bfloat16 on this processor")
+                raise
             loss = CRITERIA[criterion](library.nn.functional, y, library)
         loss.backward()
         found.append([y.detach(), loss.detach(), x.grad, *(p.grad for p in module.parameters())])
