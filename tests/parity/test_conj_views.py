@@ -49,6 +49,8 @@ KNOWN = {
     "nn.functional.multi_head_attention_forward": "PyTorch reads memory as it lies",
     "torch.ops.aten._safe_softmax.default": "is no public function",
     "hash_tensor": "is no public function",
+    "native_batch_norm": "PyTorch loses what it writes to running statistics",
+    "nn.functional.batch_norm": "PyTorch loses what it writes to running statistics",
 }
 
 
@@ -139,8 +141,16 @@ def differences(op: Any, dtype: Any) -> list[str]:
 
 
 def names(dtype: Any) -> dict[str, Any]:
-    found = {f"{op.name}{op.variant_test_name and '.' + op.variant_test_name}": op for op in op_db if dtype in op.dtypes and find(op) is not None}
-    return {n: op for n, op in found.items() if n not in KNOWN and not n.startswith(("sparse.", "_")) and "bessel" not in n and not any(r in n for r in RANDOM)}
+    found = {
+        f"{op.name}{op.variant_test_name and '.' + op.variant_test_name}": op
+        for op in op_db
+        if dtype in op.dtypes and find(op) is not None
+    }
+    return {
+        n: op
+        for n, op in found.items()
+        if n not in KNOWN and not n.startswith(("sparse.", "_")) and "bessel" not in n and not any(r in n for r in RANDOM)
+    }
 
 
 COMPLEX, REAL = names(torch.complex128), names(torch.float64)
