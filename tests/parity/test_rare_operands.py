@@ -103,3 +103,17 @@ def test_what_a_star_imports():
         "[n for n in m.__all__ if not hasattr(m, n)]"
         for name in ("special", "signal.windows", "nn.init") for expected in [set(importlib.import_module(f"torch.{name}").__all__)]
     })  # fmt: skip
+
+
+@pytest.mark.parametrize("draw", [
+    "t.randn(3, generator=g)", "t.rand(3, generator=g) + x", "t.randint(0, 1000, (3,), generator=g)", "t.ones(50).bernoulli_(0.5, generator=g)",
+    "t.randperm(50, generator=g)", "t.multinomial(t.ones(500), 3, generator=g)", "x + t.normal(0.0, 1.0, (3,), generator=g)",
+    "t.randn(3) + t.rand(3, generator=g)",
+])  # fmt: skip
+def test_samples_of_a_vmap_draw_the_same_numbers_from_any_generator(draw):
+    program = (
+        "g = t.Generator().manual_seed(5); t.manual_seed(3)\ndef f(x): return {0}, {0}\n"
+        "a, b = t.vmap(f, randomness='same', chunk_size={1})(t.zeros(5, 3)); g.manual_seed(5); t.manual_seed(3); c, d = f(t.zeros(3))\n"
+        "r = [(y == y[0]).all() for y in (a, b)], (a[0] == c).all(), (b[0] == d).all(), (a != b).any()"
+    )
+    check({f"chunks of {size}": program.format(draw, size) for size in (None, 2, 1)})

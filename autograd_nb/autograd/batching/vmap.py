@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
+from ...graph.modes import PerThread
 from ...ops.core.registry import OPS
 from ...ops.random.generator import Generator, default_generator
 from ...overriding import whole
@@ -36,6 +37,29 @@ def _random_error() -> RuntimeError:
     )
 
 
+class _Drawn(PerThread):
+    """The generators that have drawn, and where they stood before, for each vmap that draws the same numbers for all samples."""
+
+    def __init__(self) -> None:
+        self.noted: list[dict[Generator, Any]] = []
+
+
+_drawn = _Drawn()
+
+
+@contextmanager
+@whole
+def _noting() -> Any:
+    """Give the generators that draw within the block, and where they stood before they did."""
+    places: dict[Generator, Any] = {}
+    _drawn.noted.append(places)
+    try:
+        with active():
+            yield places
+    finally:
+        _drawn.noted.pop()
+
+
 @OVERRIDES.at(Generator, "_next")
 def _next(inner: Callable[..., Any]) -> Callable[..., Any]:
     """Refuse random numbers inside a vmap, or have them drawn sample by sample."""
@@ -45,6 +69,8 @@ def _next(inner: Callable[..., Any]) -> Callable[..., Any]:
             if level.randomness == "error":
                 raise _random_error()
             raise Unbatched(level.number)
+        for places in _drawn.noted:
+            places.setdefault(self, self._place)
         return inner(self)
 
     return draw
@@ -231,10 +257,15 @@ def _one_by_one(
     columns: list[list[Any]] = []
     out_spec: Any = None
     for i in range(size):
-        if randomness == "same":
-            default_generator.set_state(state)
         samples = [leaf if d is None else leaf.select(d, i) for leaf, d in zip(leaves, dims, strict=True)]
-        values, out_spec = _flatten(func(*tree_unflatten(samples, spec), **kwargs))
+        if randomness == "same":
+            with _noting() as places:
+                values, out_spec = _flatten(func(*tree_unflatten(samples, spec), **kwargs))
+            if i < size - 1:
+                for generator, before in places.items():
+                    generator._place = before
+        else:
+            values, out_spec = _flatten(func(*tree_unflatten(samples, spec), **kwargs))
         if randomness == "error" and default_generator._place != place:
             default_generator.set_state(state)
             raise _random_error()
@@ -308,7 +339,7 @@ def _in_chunks(
     columns: list[list[Any]] = []
     out_spec: Any = None
     for start in range(0, size, chunk):
-        if randomness == "same":
+        if randomness == "same":  # (of other generators each chunk has its own numbers, as in PyTorch)
             default_generator._place = state
         n = min(chunk, size - start)
         part = [leaf if d is None else leaf.narrow(d, start, n) for leaf, d in zip(leaves, dims, strict=True)]
