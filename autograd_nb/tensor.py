@@ -43,6 +43,7 @@ class Above:
     without_view: Callable[..., Tensor]
     lone_base: Callable[[Tensor], Tensor]
     plain: Callable[[Tensor], Tensor]
+    conjugate: Callable[[Tensor], Tensor]
     subclassed: Callable[[type], None]
     lone_views = False  #: whether a compiled function has ever returned a view that is `ALONE`
 

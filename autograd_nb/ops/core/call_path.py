@@ -33,6 +33,7 @@ from ...shapes import Size
 from ...tensor import Tensor, blank, refresh
 from .foreign import asked, foreign_among
 from .history import rewrite_history
+from .marked import Marked, resolved
 from .memo import Memo, ordinary
 from .numbers import bool_argument
 from .recording import fitting, mark_inference, refuse_inference, store
@@ -281,7 +282,8 @@ class _Known:
 
     public: Callable[..., Any]  #: as users know it
 
-    def __init__(self, function: Any, key: str, plan: Callable[..., Any], takes: Sequence[str]):
+    def __init__(self, function: Any, key: str, plan: Callable[..., Any], takes: Sequence[str], reads: bool):
+        self.reads = reads
         self.long, self.memo, self.plan, self.key = repeated(numpy_names(function, everywhere=True)), Memo(), plan, key
         assert not hasattr(function, "__wrapped__")
         code = function.__code__
@@ -315,6 +317,8 @@ class _Known:
                 return None, asked.redefined(self.public, *self.sent(self.read, args))
         except TypeError:  # what is no key
             pass
+        if not usual and self.reads and any(a.__class__ is Marked for a in args):
+            return None, self.public(*[resolved(a) for a in args])
         if usual:
             made = self.plan(False, *args)
             if made is not None:
@@ -366,7 +370,7 @@ class _Known:
 
 def known(
     key: str, plan: Callable[..., Any], run: Callable[..., Any] | Sequence[str], *, takes: Sequence[str] = (),
-    public: Callable[..., Any] | None = None, **space: Any,
+    public: Callable[..., Any] | None = None, reads: bool = False, **space: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of a public function: a call whose like was seen runs its plan, and the function itself is not called.
 
@@ -377,11 +381,12 @@ def known(
     - run: from (plan, *arguments) to the result, or the lines of text that do so.
     - takes: the arguments that key, plan and run know, by default all that can be given by position. With others the function itself is called.
     - public: what other classes' ``__torch_function__`` is asked for, if not the function itself: that of an operator.
+    - reads: whether all arguments are by place, and operands that are read only: those that show conjugates are computed before all else.
     - space: what the text refers to.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = _Known(function, key, plan, takes)
+        made = _Known(function, key, plan, takes, reads)
         call = made.call(run, space)
         made.public = public or call
         return call

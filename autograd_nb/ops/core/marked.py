@@ -32,20 +32,17 @@ class MarkedLayout(Layout):
     __slots__ = ()
 
 
-_PARTS = ("contiguous", "dtype", "extent", "ndim", "shape", "size", "sizes", "strides", "usual")
-
-
 def _apart(layout: Layout) -> MarkedLayout:
-    own = object.__new__(MarkedLayout)
-    for part in _PARTS:
-        setattr(own, part, getattr(layout, part))
+    own = object.__new__(MarkedLayout)  # of the parts that another has worked out
+    own.contiguous, own.dtype, own.extent, own.ndim = layout.contiguous, layout.dtype, layout.extent, layout.ndim
+    own.shape, own.size, own.sizes, own.strides, own.usual = layout.shape, layout.size, layout.sizes, layout.strides, layout.usual
     own._dense = None
     return own
 
 
 def _computed(mark: str, t: Tensor) -> Tensor:
     """Return a copy that a mark stands for."""
-    return OPS["conj_physical" if mark == "conj" else "neg"].call(t)  # type: ignore[no-any-return]
+    return above.conjugate(t) if mark == "conj" else OPS["neg"].call(t)  # type: ignore[no-any-return]
 
 
 class ConjBackward0(Node):

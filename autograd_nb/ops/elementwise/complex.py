@@ -16,7 +16,7 @@ from typing import Any
 from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...shapes import layout_of
-from ...tensor import Tensor, _storage, make
+from ...tensor import Tensor, _storage, above, make
 from ..core.inplace import counted
 from ..core.marked import Marked, can_be_marked, look_again, marked, resolved, shows
 from ..core.pointwise import pointwise
@@ -40,15 +40,18 @@ def _conj_physical(x):
     return m.conj(x)
 
 
+above.conjugate = _conj_physical
+
+
 @public()
 def conj(input):
     """Return the complex conjugate, a view; a real tensor is its own. The gradient is conj(g); conj([1 + 2j]) = [1.-2.j]."""
-    x = tensor_argument(input, "conj")
-    if not x.dtype.is_complex:
+    x = input if input.__class__ is Tensor else tensor_argument(input, "conj")
+    if not x._layout.dtype.is_complex:
         return x
     if x.__class__ is Marked and x.mark == "conj":
         return look_again(x.of)
-    return marked(look_again(x), "conj") if can_be_marked(x) or x.__class__ is Marked else _conj(x)
+    return marked(look_again(x), "conj") if x.__class__ is Tensor or can_be_marked(x) or x.__class__ is Marked else _conj(x)
 
 
 @public()

@@ -259,7 +259,7 @@ def known_product(
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         a, b, *_ = parameters_of(function)
         run = result_lines(f"plan.entry(*plan.numbers, False, {a}._data, {b}._data, data)", recorded_lines([a, b], f"{a}, {b}", "plan.op"))
-        return known(f"{a}._layout, {b}._layout", plan, run, takes=(a, b), public=public)(function)
+        return known(f"{a}._layout, {b}._layout", plan, run, takes=(a, b), public=public, reads=True)(function)
 
     return decorate
 
