@@ -48,6 +48,7 @@ def outcome(library: Any, function: Any, args: Any, kwargs: Any, lower: str | No
             return error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", PICKED, ids=lambda op: f"{op.name}-{op.variant_test_name}".rstrip("-"))
 def test_results_have_pytorchs_precision(op):
     """Where PyTorch computes at all (what it has no kernels for may be computed here), and regions make a difference, here or there."""

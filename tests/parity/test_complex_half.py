@@ -124,6 +124,7 @@ NAMES = {f"{op.name}{op.variant_test_name and '.' + op.variant_test_name}": op f
 NAMES = {name: op for name, op in NAMES.items() if name not in KNOWN and not name.startswith("sparse.")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_ops(name):
     assert not differences(NAMES[name])
