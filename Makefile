@@ -119,7 +119,7 @@ $(VENV)/oldest/made: pyproject.toml $(VENV)/made
 	@touch $@
 
 parity: $(VENV)/has-parity ## compare with PyTorch 2.13.0
-	@$(BIN)/python -m pytest -q -n $(JOBS) tests/parity tests/fuzz $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal tests/parity tests/fuzz $(ARGS)
 
 # how long to search for programs that differ from PyTorch's, and where to begin; ARGS=--compiled for compiled functions
 SECONDS ?= 600
