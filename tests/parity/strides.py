@@ -260,7 +260,6 @@ def differing_cases() -> Iterator[str]:
 _GAPPED = ("stepped", "stepped and transposed", "expanded")
 #: entries whose results lie otherwise than PyTorch's -> why, and in which of `VARIANTS`
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("conj", "H", "mH"), ("conj computes, there are no tensors that are conjugated when they are read", _GAPPED)),
     "nn.functional.conv_transpose3d": ("PyTorch's order depends on which of its kernels runs", ("channels last",)),
 }  # fmt: skip
 
