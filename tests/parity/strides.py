@@ -257,7 +257,6 @@ def differing_cases() -> Iterator[str]:
             yield f"{name}: {[x[1:] for x in found[0]]} instead of {[x[1:] for x in found[1]]}"
 
 
-_GAPPED = ("stepped", "stepped and transposed", "expanded")
 #: entries whose results lie otherwise than PyTorch's -> why, and in which of `VARIANTS`
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "nn.functional.conv_transpose3d": ("PyTorch's order depends on which of its kernels runs", ("channels last",)),
