@@ -38,6 +38,6 @@ def test_a_draw_ends(name):
     )
     if name in ("binomial", "poisson"):  # compared with the mean: PyTorch's own draws of 10¹⁸ trials and more stray
         mean = numbers[:13] if name == "poisson" else numbers.outer(chances).flatten()
-        near = ((mine - mean).abs() <= 40 * (1 + mean.sqrt())) | (mine == mean)
+        near = ((mine - mean).abs() <= 40 * (1 + mean.sqrt()) + 1e-15 * mean) | (mine == mean) | mean.isnan()  # (∞ trials of chance 0)
         assert near[known].all(), (mine, mean)
     assert (mine.isinf() == theirs.isinf())[known].all()
