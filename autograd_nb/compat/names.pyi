@@ -652,6 +652,8 @@ class _dynamo:
         automatic_dynamic_shapes: bool
         cache_size_limit: int
         recompile_limit: int
+        @staticmethod
+        def patch(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
     class external_utils:
         """What programs ask while they are compiled."""
         @staticmethod
@@ -705,6 +707,8 @@ class _inductor:
         max_autotune: bool
         cpp_wrapper: bool
         freezing: bool
+        @staticmethod
+        def patch(*args: Any, **kwargs: Any) -> AbstractContextManager[None]: ...
     @staticmethod
     def list_options(*args: Any, **kwargs: Any) -> list[Any]: ...
 

@@ -147,6 +147,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     Euclidean distances of more than 25 rows of more than 8 numbers are found by a matrix product (``compute_mode`` forces either way). The gradient of
     a distance of 0 is 0.
 
+    Derivative: dx1[i] = Σⱼ g[i, j]·sgn(d)·|d|ᵖ⁻¹/y[i, j]ᵖ⁻¹ for d = x1[i] − x2[j], dx2 the same with the other sign.
+
     Example:
         >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.], [0., 1.]]))
         tensor([[5., 1.]])
