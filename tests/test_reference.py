@@ -121,7 +121,7 @@ TAKES_ANYTHING = {
     "distributions.identity_transform", "distributions.transform_to", "errors.guess", "errors.keywords_of", "errors.shorten",
     "errors.unexpected", "errors.warn_user", "errors.with_guess",
     "func.replace_all_batch_norm_modules_", "is_storage", "is_tensor", "nn.Identity",
-    "nn.UninitializedBuffer", "nn.UninitializedParameter", "nn.init.new_empty", "nn.init.new_full", "nn.init.ones_", "nn.init.show_examples",
+    "nn.UninitializedBuffer", "nn.UninitializedParameter", "nn.init.ones_",
     "nn.init.zeros_", "nn.parallel.data_parallel", "nn.utils.parameters_to_vector", "nn.utils.parametrize.is_parametrized",
     "nn.utils.parametrize.transfer_parametrizations_and_params", "nn.utils.parametrize.type_before_parametrizations",
     "nn.utils.rnn.invert_permutation", "nn.utils.weight_norm", "profiler.tensorboard_trace_handler", "random.fork_rng", "save",
