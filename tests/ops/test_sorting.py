@@ -150,3 +150,24 @@ def test_calls_that_come_again_give_the_same_as_along_another_dim(name, dtype):
             torch.testing.assert_close(g, torch.zeros(4, 5).scatter(1, indices, 1.0), rtol=0, atol=0)
         with torch.inference_mode():
             assert all(t.is_inference() for t in call(x, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_topk_of_rows_of_every_length(dtype, threads):
+    """Rows are gone through in blocks, and those of equal elements another way; against NumPy, with and without what is equal."""
+    before, r = torch.get_num_threads(), np.random.default_rng(3)
+    torch.set_num_threads(threads)
+    try:
+        for n in (1, 31, 32, 33, 64, 100, 700):
+            for spread in (3, 10**6):
+                a = np.clip(r.normal(size=(300, n)) * spread, *((-120, 120) if dtype == "int8" else (None, None))).astype(dtype)
+                for k in {1, min(3, n), min(16, n), n}:
+                    for largest in (True, False):
+                        values, indices = torch.tensor(a).topk(k, 1, largest)
+                        expected = np.sort(a, 1)[:, ::-1][:, :k] if largest else np.sort(a, 1)[:, :k]
+                        assert np.array_equal(values.numpy(), expected), (n, k, largest)
+                        assert np.array_equal(np.take_along_axis(a, indices.numpy(), 1), expected)
+                        assert all(len({*row}) == k for row in indices.tolist())
+    finally:
+        torch.set_num_threads(before)
