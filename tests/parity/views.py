@@ -30,20 +30,8 @@ _WIDER = (
     "PyTorch's result is a view of a wider one that nobody has; here it is computed itself, so that a change of it copies nothing",
     {("its own", "a view of what nobody has"), ("the op's node", "a view's node")},
 )
-_CONJ = (
-    "conj computes, there are no tensors that are conjugated when they are read",
-    {
-        ("its own", "a view of operand 0"),
-        ("its own", "a view of the base of operand 0"),
-        ("its own", "a view of operand 0, in the memory of operand 0"),
-        ("its own", "a view of the base of operand 0, in the memory of operand 0"),
-        ("the op's node", "operand 0, a view's node"),
-        *_WIDER[1],
-    },
-)
 #: entries whose differences are known: why, and what they are (what we have, what PyTorch has)
 KNOWN: dict[str, tuple[str, set[tuple[str, str]]]] = {
-    **dict.fromkeys(("conj", "H", "mH", "svd", "svd_lowrank", "pca_lowrank"), _CONJ),
     **dict.fromkeys(
         (
             "nn.functional.adaptive_avg_pool1d", "nn.functional.adaptive_max_pool1d", "nn.functional.avg_pool1d", "nn.functional.max_pool1d",
@@ -51,7 +39,7 @@ KNOWN: dict[str, tuple[str, set[tuple[str, str]]]] = {
             "nn.functional.instance_norm", "nn.functional.linear_cross_entropy (chunked)", "nn.functional.linear_cross_entropy (chunked_none)",
             "nn.functional.conv1d", "nn.functional.conv2d", "nn.functional.conv3d", "nn.functional.conv_transpose1d",
             "nn.functional.conv_transpose2d", "nn.functional.conv_transpose3d", "einsum", "repeat_interleave", "linalg.cond",
-            "fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn",
+            "svd", "svd_lowrank", "pca_lowrank", "fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn",
         ),
         _WIDER,
     ),

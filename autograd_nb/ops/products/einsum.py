@@ -332,15 +332,19 @@ class _Step:
 _step = planned(_Step)
 
 
-def _strategy() -> str | None:
-    return einsum_order.strategy if einsum_order.enabled else None
+def _strategy(operands: tuple[Tensor, ...]) -> str | None:
+    """Return how the order of the products is looked for; operands of several dtypes: which are refused hangs on PyTorch's order."""
+    if len(operands) < 3 or not einsum_order.enabled:
+        return None
+    kind = operands[0].dtype
+    return einsum_order.strategy if all(x.dtype is kind for x in operands) or einsum_order.is_available() else None
 
 
 def contract(
     terms: tuple[Labels, ...], output: Labels | None, operands: tuple[Tensor, ...], lower: Callable[[Tensor], Tensor] | None = None
 ) -> Tensor:
     """Sum of the products of the operands over the labels that the output lacks; ``lower``: what autocast does to operands of matrix products."""
-    plan = _planned(terms, output, tuple([x._layout.shape for x in operands]), _strategy() if len(operands) > 2 else None)
+    plan = _planned(terms, output, tuple([x._layout.shape for x in operands]), _strategy(operands))
     work = [_diagonalised(x, t) for x, t in zip(operands, plan.terms, strict=True)]
     for (i, j), keep in zip(plan.order, plan.keeps, strict=True):
         z, b = work.pop(max(i, j))
