@@ -546,7 +546,7 @@ def refresh(view: Tensor, always: bool = False, offset: int | None = None) -> No
 
 def refuse_view(view: Tensor, done: str = "is") -> None:
     """Raise RuntimeError for a view of which nobody can say what its history is, where what ``done`` names is changed in place."""
-    kind, node = view._view_kind, view._edge.node if view._edge.__class__ is Output else view._edge
+    kind, node = view._view_kind, view._edge.node if view._edge.__class__ is Output else getattr(view._edge, "behind", view._edge)
     several, (made, now, block) = kind.startswith("multi:"), UNTRACKED.get(kind, ("", "", ""))
     if not several and not made:
         return

@@ -31,7 +31,7 @@ from .gained import gains, restored
 from .interpreters import Wrapped, WrappedLayout, active, depth, innermost
 from .own_tangents import OTHER_SIZE, changed_inputs, moved_by, tuple_of
 from .pytree import tree_flatten, tree_unflatten
-from .tangents import lying_as
+from .tangents import lie_alike, lying_as
 from .transforms import by_duals, pushed
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -131,6 +131,11 @@ class Dual(Wrapped):
     __str__: Callable[..., str] = __repr__
 
     # ---- what interpreters answer
+    holds = "primal"
+
+    def viewed(self, view: Callable[[Any], Any]) -> Any:
+        return dual(view(self.primal), view(self.tangent), self.level)
+
     def pointwise(self, op: Any, args: Sequence[Any]) -> Any:
         primals, tangents = _taken_apart(args, self.level)
         out = op.run(primals)
@@ -154,7 +159,7 @@ class Dual(Wrapped):
         primals, tangents = _taken_apart(args, self.level)
         if not (op.rules or op.every):
             return op(*primals)
-        if op.linear == "jointly" or (op.linear == "lying" and _lie_alike(primals, tangents)):
+        if op.linear == "jointly" or (op.linear == "lying" and lie_alike(primals, tangents)):
             out = op(*primals)
             moved = op(*[_tangent_or_zero(p, t) for p, t in zip(primals, tangents, strict=True)])
             if isinstance(out, (tuple, list)):
@@ -260,7 +265,6 @@ def _lose_tangent(t: Dual) -> None:
         if living is not None:
             living[id(t)] = t
         return
-    t.__class__ = Tensor  # type: ignore[assignment]
     restored(p, t)
 
 
@@ -284,10 +288,6 @@ def _taken_apart(args: Sequence[Any], level: int) -> tuple[list[Any], list[Any]]
         primals.append(p)
         tangents.append(t)
     return primals, tangents
-
-
-def _lie_alike(primals: Sequence[Any], tangents: Sequence[Any]) -> bool:
-    return all(t is None or t._layout.strides == p._layout.strides for p, t in zip(primals, tangents, strict=True))
 
 
 def _tangent_or_zero(primal: Any, tangent: Any) -> Any:

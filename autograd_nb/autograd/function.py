@@ -17,7 +17,7 @@ from ..graph.node import Node, Output, consumed_error, finish, modified_error, s
 from ..graph.ownership import handed
 from ..ops.core.foreign import asked
 from ..ops.core.history import attach, check_inplace, rewrite_history, share_view
-from ..ops.core.marked import Marked, resolved
+from ..ops.core.marked import Marked, look_again
 from ..ops.core.pointwise_backward import raw_saved
 from ..ops.core.recording import refuse_inference, tensor_type
 from ..ops.creation.create import new_full
@@ -319,7 +319,7 @@ class Function:
         # the function has a derivative, whatever its forward does; one with a jvp of its own is run by that in forward mode
         state.switched = switched + (cls.jvp is not Function.jvp)
         single = not isinstance(output, tuple)
-        outs = [o if o.__class__ is not Marked or any(o is t for t in node._dirty) else resolved(o) for o in ((output,) if single else output)]
+        outs = [output] if single else list(output)
         for t in node._dirty:
             if not any(t is o for o in outs):
                 raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output.")
@@ -348,9 +348,17 @@ class Function:
 
 def _mark_view(out: Tensor, kind: str) -> Tensor:
     """Let what a function returned be known as such, where it is a view: changes in place would pass its backward function by."""
-    if out._view is not None:
-        out._view_kind = kind
+    shown = _shown(out)
+    if shown._view is not None:
+        shown._view_kind = kind
     return out
+
+
+def _shown(t: Tensor) -> Tensor:
+    """Return the view of memory below one that shows conjugates or negatives of it; any other tensor is its own."""
+    while t.__class__ is Marked:
+        t = t.of  # type: ignore[attr-defined]
+    return t
 
 
 def _refuse_kept_inputs(node: FunctionNode, args: tuple[Any, ...], outs: list[Any]) -> None:
@@ -378,6 +386,8 @@ def _has_gradient(node: FunctionNode, out: Tensor) -> bool:
 @users
 def _view_of_itself(t: Tensor) -> Tensor:
     """Return what stands for an input that forward returned as it is; a subclass's `__torch_function__` is asked for it."""
+    if t.__class__ is Marked:
+        return look_again(t)
     if not hasattr(type(t), "of_program"):
         return share_view(t, make(t._data, t._layout, t._version_))
     with no_grad():
@@ -394,7 +404,7 @@ def _unrecorded(node: FunctionNode, out: Any, args: tuple[Any, ...]) -> Any:
     if out._rg:
         if given:
             return out.detach()
-        if out._view is None:
+        if _shown(out)._view is None:
             out._edge, out._rg = None, False
     elif given and not changed:
         out = _view_of_itself(out)
@@ -406,12 +416,15 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind:
     if not isinstance(out, Tensor):
         node._layouts.append((None, None))
         return out
-    node._layouts.append((out._layout, out._data))
+    node._layouts.append((out._layout, _shown(out)._data))
     if not _has_gradient(node, out):
         return _unrecorded(node, out, args)
     if any(out is t for t in node._dirty):
         out._version_[0] += 1
-        rewrite_history(out, Output(node, k))
+        if out.__class__ is Marked:
+            out.rewrite_history(Output(node, k))  # type: ignore[attr-defined]
+        else:
+            rewrite_history(out, Output(node, k))
         return out
     earlier = out._edge
     if earlier.__class__ is Output and earlier.node is node:  # returned twice: one tensor, the gradient of the last
@@ -420,6 +433,8 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind:
     o = out
     if any(out is a for a in args):  # an input returned as it is: the output is a view of it
         o = _view_of_itself(out)
+    elif out.__class__ is Marked:
+        o = look_again(out)
     elif out._rg or out._edge is not None:
         o = out.detach()
     o._edge, o._rg = Output(node, k), True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 
+from ..ops.core.marked import Marked, marked
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
 from ..shapes import overlaps_itself
@@ -29,6 +30,7 @@ def gains(target: Tensor, become: Callable[[Tensor, Tensor, Tensor], None]) -> b
         return False  # (its gradient is kept by the tensor itself)
     memory = new_full((base._layout.extent,), 0, base._layout.dtype)
     places = [offset_in(t, base) for t in views]
+    shown = [(m, view) for view in views for m in _that_show(view)]
     plain = _copied(base)
     plain.__dict__["stands_for"] = base
     become(base, plain, _seen(memory, plain, 0))
@@ -36,7 +38,19 @@ def gains(target: Tensor, become: Callable[[Tensor, Tensor, Tensor], None]) -> b
         primal = _copied(view)
         primal._view = plain
         become(view, primal, _seen(memory, primal, place))
+    for m, view in shown:
+        mark = m.mark
+        m.__dict__.clear()
+        become(m, marked(view.held, mark), marked(view.tangent, mark))  # type: ignore[attr-defined]
     return True
+
+
+def _that_show(view: Tensor) -> list[Marked]:
+    """Return the tensors that show conjugates or negatives of a view."""
+    holders = gc.get_referrers(view)
+    dicts = [h for h in holders if h.__class__ is dict and h.get("of") is view]
+    holders += [owner for d in dicts for owner in gc.get_referrers(d)]
+    return [h for h in {id(h): h for h in holders}.values() if h.__class__ is Marked and h.of is view]
 
 
 def _copied(t: Tensor) -> Tensor:
@@ -55,6 +69,12 @@ def _seen(memory: Tensor, primal: Tensor, place: int) -> Tensor:
 
 def restored(primal: Tensor, t: Tensor) -> None:
     """Make ``t``, which had a tangent, what its primal is; a view's base is again the tensor that had gained a tangent."""
+    t.__class__ = Marked if primal.__class__ is Marked else Tensor  # type: ignore[assignment]
+    if primal.__class__ is Marked:
+        t._layout, t._grad, t._leaf_hook_set = primal._layout, primal._grad, primal._leaf_hook_set
+        t.__dict__.update(primal.__dict__)
+        while primal.__class__ is Marked:
+            t = primal = primal.of  # type: ignore[attr-defined]
     for name in KEPT:
         if hasattr(primal, name):
             setattr(t, name, getattr(primal, name))

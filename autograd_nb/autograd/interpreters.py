@@ -19,6 +19,7 @@ from ..graph.modes import PerThread
 from ..graph.node import _internal, user_frame
 from ..graph.ownership import share
 from ..ops.core import inplace, mutation
+from ..ops.core.marked import Marked
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.pointwise_backward import PointwiseNode
 from ..ops.core.reduction import Reduction
@@ -50,6 +51,16 @@ class Wrapped(Tensor):
 
     __slots__ = ()  # (``level`` and the like stand in its dict: a tensor can become a plain one)
     level: int
+    holds = ""  # the name of the tensor that tells how it lies
+
+    @property
+    def held(self) -> Tensor:
+        """Return the tensor that tells how it lies, and what it shows of its memory."""
+        return getattr(self, self.holds)  # type: ignore[no-any-return]
+
+    def viewed(self, view: Callable[[Any], Any]) -> Any:
+        """Return a view: what ``view``, which is linear, makes of all that is held."""
+        raise NotImplementedError
 
     def pointwise(self, op: Pointwise, args: Sequence[Any]) -> Any:
         """Return ``op.run(args)``, this tensor having the highest level among the operands."""
@@ -115,12 +126,17 @@ active = OVERRIDES.active  #: the overrides stand while any such context is open
 
 
 def _asked(method: str) -> Callable[..., Any]:
-    """Return the factory of an override of ``op(operands, *rest)``: the operand of the highest level is asked by its ``method``."""
+    """Return the factory of an override of ``op(operands, *rest)``: the operand of the highest level is asked by its ``method``.
+
+    What is written into a plain view of conjugates is written into a copy first (see `marked_operands`), which is asked about then.
+    """
 
     def factory(inner: Callable[..., Any]) -> Callable[..., Any]:
         def call(op: Any, args: Sequence[Any], *rest: Any, **options: Any) -> Any:
             top = innermost(args)
-            return (inner if top is None else getattr(top, method))(op, args, *rest, **options)
+            if top is None or (method == "pointwise_inplace" and args[0].__class__ is Marked):
+                return inner(op, args, *rest, **options)
+            return getattr(top, method)(op, args, *rest, **options)
 
         return call
 
@@ -181,7 +197,9 @@ def _pass_add(inner: Callable[..., Any]) -> Callable[..., Any]:
 def _in_place(inner: Callable[..., Any]) -> Callable[..., Any]:
     def in_place(name: str, compute: Callable[..., Any], target: Any, *args: Any, **kw: Any) -> Any:
         top = innermost((target, *args, *kw.values()))
-        return inner(name, compute, target, *args, **kw) if top is None else top.in_place(name, compute, target, args, kw)
+        if top is None or target.__class__ is Marked:
+            return inner(name, compute, target, *args, **kw)
+        return top.in_place(name, compute, target, args, kw)
 
     return in_place
 
@@ -190,7 +208,9 @@ def _in_place(inner: Callable[..., Any]) -> Callable[..., Any]:
 def _write(inner: Callable[..., Any]) -> Callable[..., Any]:
     def write_inplace(op: Structured, write: Callable[..., Any], target: Any, *args: Any, **options: Any) -> Any:
         top = innermost((target, *args))
-        return inner(op, write, target, *args, **options) if top is None else top.write_inplace(op, write, target, args)
+        if top is None or target.__class__ is Marked:
+            return inner(op, write, target, *args, **options)
+        return top.write_inplace(op, write, target, args)
 
     return write_inplace
 

@@ -37,16 +37,22 @@ def _resolved(value: Any) -> Any:
     return kind([_resolved(v) for v in value]) if kind is tuple or kind is list else value
 
 
-def _on_operands(inner: Callable[..., Any]) -> Callable[..., Any]:
-    def call(op: Any, args: Sequence[Any], *rest: Any, **options: Any) -> Any:
-        return inner(op, [_resolved(a) for a in args] if _among(args) else args, *rest, **options)
+def _on_operands(owner: type, name: str) -> None:
+    """Let a method of ops be given its operands computed. It begins anew with them, as what is computed of one may have a tangent."""
 
-    return call
+    @MARKS.at(owner, name)
+    def factory(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def call(op: Any, args: Sequence[Any], *rest: Any, **options: Any) -> Any:
+            if _among(args):
+                return getattr(owner, name)(op, [_resolved(a) for a in args], *rest, **options)
+            return inner(op, args, *rest, **options)
+
+        return call
 
 
-MARKS.at(Pointwise, "run")(_on_operands)
-MARKS.at(Reduced, "__call__")(_on_operands)
-MARKS.at(Reduction, "__call__")(_on_operands)
+_on_operands(Pointwise, "run")
+_on_operands(Reduced, "__call__")
+_on_operands(Reduction, "__call__")
 
 
 def _by_ops(rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,7 +94,7 @@ def _structured(inner: Callable[..., Any]) -> Callable[..., Any]:
             return inner(self, *args)
         first = args[0]
         if not self.view or first.__class__ is not Marked:
-            return inner(self, *[_resolved(a) for a in args])
+            return self(*[_resolved(a) for a in args])  # (anew, as above)
         out = self(first.of, *args[1:])
         return type(out)([_again(first, t) for t in out]) if isinstance(out, (tuple, list)) else _again(first, out)
 
@@ -125,14 +131,15 @@ def _pointwise_inplace(inner: Callable[..., Any]) -> Callable[..., Any]:
             return inner(self, args)
         target, *others = args
         others = [_resolved(a) for a in others]
-        return written(target, lambda t: inner(self, [t, *others])) if target.__class__ is Marked else inner(self, [target, *others])
+        return written(target, lambda t: self.inplace([t, *others])) if target.__class__ is Marked else self.inplace([target, *others])
 
     return call
 
 
-def _on_target(place: int) -> Callable[..., Any]:
-    """Return the factory of an override of a function that writes over the argument at this place."""
+def _on_target(function: Callable[..., Any], place: int) -> None:
+    """Let a function that writes over the argument at this place know what is marked."""
 
+    @MARKS.at(function)
     def factory(inner: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
             if not (_among(args) or _among(options.values())):
@@ -140,16 +147,14 @@ def _on_target(place: int) -> Callable[..., Any]:
             given, target = [_resolved(a) if i != place else a for i, a in enumerate(args)], args[place]
             named = {k: _resolved(v) for k, v in options.items()}
             if target.__class__ is Marked:
-                return written(target, lambda t: inner(*given[:place], t, *given[place + 1 :], **named))
-            return inner(*given, **named)
+                return written(target, lambda t: function(*given[:place], t, *given[place + 1 :], **named))
+            return function(*given, **named)
 
         return call
 
-    return factory
 
-
-MARKS.at(inplace.in_place)(_on_target(2))
-MARKS.at(inplace.write_inplace)(_on_target(2))
+_on_target(inplace.in_place, 2)
+_on_target(inplace.write_inplace, 2)
 
 
 @MARKS.at(mutation.seen_otherwise)

@@ -120,6 +120,8 @@ def _neg_view(self: Tensor) -> Tensor:
     """Return a view that shows the negatives."""
     if self.__class__ is Marked and self.mark == "neg":
         return look_again(self.of)
+    if hasattr(self.__class__, "viewed"):
+        return self.viewed(_neg_view)
     return marked(look_again(self), "neg") if can_be_marked(self) or self.__class__ is Marked else -self
 
 

@@ -125,7 +125,8 @@ class _Trace:
         if not leaf.is_leaf:
             return leaf
         t = leaf.detach()
-        t._version_ = leaf._version_  # (of an inference tensor's it has another)
+        if leaf.is_inference():
+            t._version_ = leaf._version_  # (it has another)
         attach(t, leaf)
         return t
 

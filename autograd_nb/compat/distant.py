@@ -108,6 +108,8 @@ DISTANT: dict[str, Absent] = {
     "_guards": _module("What a graph holds for.", {**each(Says(None), "detect_fake_mode active_fake_mode"), **each(NoClass(_GRAPHS), "Source TracingContext")}),
     "_subclasses.meta_utils": _module("Tensors without values.", each(NoClass(_GRAPHS), "MetaConverter")),
     "_subclasses.functional_tensor": _module("Tensors of graphs.", {"FunctionalTensor": NoClass(_GRAPHS), "mb_unwrap_functional_tensor": _ITSELF}),
+    "optim._multi_tensor": _module("Optimizers that work on lists, as all do here.", {
+        name: At(f"optim:{name}") for name in ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD")}),
     "utils._contextlib": _module("Contexts that decorate.", {
         **{name: At(f"graph.modes:{own}") for name, own in (("_DecoratorContextManager", "_Mode"), ("_NoParamDecoratorContextManager", "_GradMode"))}}),
     "utils._sympy": _module("Numbers of graphs.", {}, "value_ranges", "numbers"),

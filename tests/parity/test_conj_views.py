@@ -231,6 +231,76 @@ class F(t.autograd.Function):
 x.requires_grad_()
 (F.apply(x * x) * F.apply(x.conj()) * (1 + 2j)).sum().abs().backward()
 r = x.grad""",
+    "vmap, written into": """
+def f(a):
+    c = a.conj(); c.mul_(2j); c[0] = a[1] * 2; c.masked_fill_(t.tensor([False, True]), 3j)
+    c.scatter_(0, t.tensor([0]), a[1:].clone()); c.index_add_(0, t.tensor([1]), a[:1].clone())
+    return a, c, c.clone(), c.abs(), c @ a, t.stack([c, a])
+y = t.vmap(f)(x), t.vmap(f, in_dims=1, out_dims=1)(x), t.vmap(f)(x.conj())
+r = y, t.vmap(lambda a: t.vmap(lambda b: b.conj().add_(1j))(a))(x), y[0][1].is_conj(), y[2][1].is_conj()""",
+    "vmap, the base is written into": "def f(a):\n    c = a.conj(); a[0] = 7j; a.mul_(2j); return c, c[0], c.resolve_conj()\nr = t.vmap(f)(x)",
+    "vmap, sample by sample": "def f(a):\n    c = a.conj(); c.mul_(3j); return c, t.linalg.eigvals(t.diag(c)).abs().sum()\nr = t.vmap(f)(x)",
+    "vmap, gradients": "x.requires_grad_(); z = x * x\ndef f(a):\n    c = a.conj(); c.mul_(2j); return (a * c * a).abs().sum()\n"
+    "r = t.autograd.grad(t.vmap(f)(z).sum(), x)",
+    "forward mode, written into": """
+def f(a):
+    a = a * 1; b = a.conj(); b.mul_(2j); b[0] = a[1] * a[0]; b.imag.mul_(b.real); b.real.add_(b.imag)
+    return a, b, b.imag * b.imag, b.mH @ a
+r = t.func.jvp(f, (x,), (x * 1j,))
+r = r, [(p.is_conj(), p.is_neg()) for p in r[0]]""",
+    "forward mode, the base is written into": "def f(a):\n    a = a * 1; c = a.conj(); a.mul_(2j); a[0] = 3j; return c, c.imag\n"
+    "r = t.func.jvp(f, (x,), (x * 1j,))",
+    "duals": """
+fw = t.autograd.forward_ad
+with fw.dual_level():
+    d = fw.make_dual(x, x * 1j); c = d.conj(); c.mul_(d.clone()); e = fw.make_dual(x.conj(), (x * 2).conj()); e.mul_(2j); e[0] = e[1] * e[1]
+    r = [tuple(fw.unpack_dual(q)) for q in (d, c, c.imag, c.T, e, e.conj(), e.imag)]
+c.add_(1); e.mul_(2)
+r = r, c, e, c.is_conj(), e.is_conj()""",
+    "tangents gained": """
+fw = t.autograd.forward_ad
+z = x * 1; c = z.conj(); w = x * 2; v = w.conj()
+with fw.dual_level():
+    z.copy_(fw.make_dual(x, x * 1j)); v.copy_(z)
+    r = [tuple(fw.unpack_dual(q)) for q in (z, z.conj() * z, c * 2, c.clone(), c, c[0], c.imag, w, v)]
+c.add_(1); v.add_(1)
+r = r, z, c, w, v, c._base is z""",
+    "functions, views": """
+class F(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x.conj(), x.conj().imag, x * 2
+    @staticmethod
+    def backward(ctx, g, h, i): return g.conj() + h * 1j + i
+y = F.apply(x); y[0].mul_(2j); marks = [(p.is_conj(), p.is_neg(), p.requires_grad) for p in y]
+z = x.clone().requires_grad_()
+a, b, c = F.apply(z * 1); a.retain_grad(); l = []; a.register_hook(l.append)
+((a * a).abs().sum() + (b * b).sum() + c.abs().sum()).backward()
+r = y, marks, a, b, c, a.is_conj(), b.is_neg(), a[0].is_conj(), z.grad, a.grad, l""",
+    "functions, inputs as they are": """
+class F(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x
+    @staticmethod
+    def backward(ctx, g): return g * 3
+c = x.conj(); y = F.apply(c); y.mul_(2j); z = x.clone().requires_grad_(); d = (z * 1).conj(); e = F.apply(d)
+r = y.is_conj(), y is c, c, e.is_conj(), t.autograd.grad((e * e).abs().sum(), z)""",
+    "functions, changed inputs": """
+class F(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): x.mul_(2j); ctx.mark_dirty(x); return x
+    @staticmethod
+    def backward(ctx, g): return g * -2j
+y = F.apply(x.conj()); z = x.clone().requires_grad_(); w = z * 1; c = w.conj(); d = F.apply(c)
+r = y, d is c, w, d, t.autograd.grad((w * w).abs().sum() + (c * 1j).abs().sum(), z)""",
+    "functions, a view is written into": """
+class F(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x.conj()
+    @staticmethod
+    def backward(ctx, g): return g.conj()
+r = F.apply(x.requires_grad_() * 1).mul_(2)""",
+    "both marks": "c = x._neg_view().conj().requires_grad_(); (c * c[0]).sum().abs().backward(); z = x.clone().requires_grad_(); w = z * 1; "
+    "d = w._neg_view().conj(); d.mul_(2j); d[0] = w[1]; r = c.grad, c.is_neg(), c.is_conj(), w, d, t.autograd.grad((w * w).abs().sum() + d.imag.sum(), z)",
     "checked": "r = [f(lambda x: x.conj() * x.mH, (x.cdouble().requires_grad_(),)) for f in (t.autograd.gradcheck, t.autograd.gradgradcheck)]",
 }
 

@@ -133,3 +133,18 @@ def test_operands_without_dims(d):
 def test_widths_that_are_tensors():
     check({f"{name} {dx}": f"r = t.{name}(t.ones(3), dx={dx})" for name in ("trapezoid", "cumulative_trapezoid")
            for dx in ("t.tensor(0.5, requires_grad=True)", "t.tensor([0.5])", "t.tensor(2)", "0.5", "'2'")})  # fmt: skip
+
+
+KINDS = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128"]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("default", ("float32", "float64"))
+def test_what_two_operands_become(default):
+    operands = [f"t.zeros({shape}, dtype=t.{d})" for shape in ("(2,)", "()") for d in KINDS] + ["True", "1", "1.0", "1j"]
+    codes = {
+        "result_type": f"t.set_default_dtype(t.{default}); q = [{', '.join(operands)}]; r = [t.result_type(a, b) for a in q for b in q]",
+        "promote_types": f"q = [{', '.join('t.' + d for d in KINDS)}]; r = [t.promote_types(a, b) for a in q for b in q]",
+        "can_cast": f"q = [{', '.join('t.' + d for d in KINDS)}]; r = [t.can_cast(a, b) for a in q for b in q]",
+    }
+    check({name: f"try:\n    {code}\nfinally:\n    t.set_default_dtype(t.float32)" for name, code in codes.items()})

@@ -13,6 +13,7 @@ from typing import Any
 from ...graph.modes import PerThread, no_grad
 from ...graph.versions import same_storage
 from ...ops.core import mutation
+from ...ops.core.marked import Marked
 from ...ops.core.recording import check_result
 from ...ops.core.registry import OPS
 from ...ops.core.structured import SHIFTED, Structured
@@ -48,6 +49,8 @@ class Level:
 
     def keep(self, value: Tensor) -> None:
         """Keep what is to be written over, if it is memory of a tensor that is mapped."""
+        while value.__class__ is Marked:
+            value = value.of  # type: ignore[attr-defined]
         if any(same_storage(t._version_, value._version_) for t in self.mapped):
             with no_grad():
                 of_own = () if isinstance(value, Wrapped) else [(n, getattr(value, n)) for n in ("_data", "_layout", "_edge", "_rg")]
@@ -199,6 +202,11 @@ class Batched(Wrapped):
         return repr(self)
 
     # ---- what interpreters answer
+    holds = "value"
+
+    def viewed(self, view: Callable[[Any], Any]) -> Any:
+        return batch(view(self.value), self.level, self.place)
+
     def pointwise(self, op: Any, args: Sequence[Any]) -> Any:
         layouts = [a._layout if isinstance(a, Tensor) else a.__class__ for a in args]
         _, d = op.result_dtypes(layouts)

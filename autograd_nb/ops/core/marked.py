@@ -19,7 +19,7 @@ from ...graph.node import Node
 from ...overriding import Overrides
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, _new, above, edge, fill_node, make, settled
-from .history import LeafBackward0, attach, share_view
+from .history import LeafBackward0, attach, rewrite_history, share_view
 from .registry import OPS
 
 MARKS = Overrides()  #: what takes the place of overridable functions from the first marked tensor on
@@ -74,7 +74,7 @@ def _node_of(mark: str, end: Any) -> Node:
 class Marked(Tensor):
     """A view ``of`` memory that shows what its ``mark`` says: "conj" or "neg"."""
 
-    __slots__ = ("_node", "_own", "_source", "mark", "of")
+    __slots__ = ()  # (what it holds stands in its dict: a tensor that had a tangent can become one)
     mark: str
     of: Tensor
     _own: bool  # whether it is a leaf that requires grad itself
@@ -107,11 +107,12 @@ class Marked(Tensor):
 
     @_rg.setter
     def _rg(self, value: bool) -> None:
-        self._own = value
-        if value:
+        if not value:
+            self._own, self._source = False, None
+            self.of._edge, self.of._rg = None, False
+        elif self._edge is None:
+            self._own = True
             self._stands_before(self)
-        else:
-            self.of._edge, self.of._rg, self._source = None, False, None
 
     @property
     def _edge(self) -> Any:  # type: ignore[override]
@@ -125,13 +126,22 @@ class Marked(Tensor):
 
     @_edge.setter
     def _edge(self, value: Any) -> None:
-        self._refuse("to be given another history, as by ctx.mark_dirty(),")
+        if value is None:
+            self._rg = False
+        else:
+            self._stands_before(value)
 
     def _stands_before(self, end: Any) -> None:
         """Let gradients of views of this one, which are views of what it looks at, flow through it from now on: to it as a leaf, or its node."""
         self._node = None if end is self else end
-        self._source = self.of._edge = _node_of(self.mark, end)
+        self.of._edge = node = _node_of(self.mark, end)
+        node.__dict__["behind"] = getattr(end, "node", end)  # as errors name it
         self.of._rg = True
+        self._source = edge(self.of)
+
+    def rewrite_history(self, end: Any) -> None:
+        """Rewrite the history of what is looked at, whose memory was changed through this view by the op behind ``end``."""
+        rewrite_history(self.of, _node_of(self.mark, end))
 
     def retain_grad(self) -> None:
         super().retain_grad()
@@ -231,10 +241,14 @@ def marked(of: Tensor, mark: str) -> Tensor:
 def shows(t: Tensor, mark: str) -> bool:
     """Return whether a tensor has this mark, or what it looks at has it, but not both."""
     has = False
-    while t.__class__ is Marked:
-        has ^= t.mark == mark
-        t = t.of
-    return has
+    while True:
+        if t.__class__ is Marked:
+            has ^= t.mark == mark
+            t = t.of
+        elif hasattr(t.__class__, "viewed"):
+            t = t.held
+        else:
+            return has
 
 
 def can_be_marked(x: Tensor) -> bool:
@@ -257,7 +271,7 @@ def look_again(x: Tensor) -> Tensor:
 def resolved(x: Tensor) -> Tensor:
     """Return the tensor that a marked one stands for, in memory of its own and with its place in the graph; any other is its own."""
     if x.__class__ is not Marked:
-        return x
+        return x.viewed(resolved) if hasattr(x.__class__, "viewed") else x
     e = x if x._own else x._edge
     if e is None:
         return _computed(x.mark, x.of)

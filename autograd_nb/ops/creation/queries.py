@@ -78,7 +78,7 @@ def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> dtypes.dtyp
             if best is None:
                 best = d
             elif d.category == 3 and category == 2:
-                best = dtypes.complex128 if best is dtypes.float64 else dtypes.complex64
+                best = best.to_complex()
             else:
                 best = dtypes.promote_types(best, d) if rank else d
             category = d.category

@@ -51,6 +51,8 @@ def conj(input):
         return x
     if x.__class__ is Marked and x.mark == "conj":
         return look_again(x.of)
+    if hasattr(x.__class__, "viewed"):
+        return x.viewed(conj)
     return marked(look_again(x), "conj") if x.__class__ is Tensor or can_be_marked(x) or x.__class__ is Marked else _conj(x)
 
 
@@ -208,6 +210,8 @@ def real(input):
         return x
     if x.__class__ is Marked:
         return real(x.of) if x.mark == "conj" else marked(real(x.of), "neg")
+    if hasattr(x.__class__, "viewed"):
+        return x.viewed(real)
     return _view_as_real(x).select(-1, 0)
 
 
@@ -219,6 +223,8 @@ def imag(input):
         raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
     if x.__class__ is Marked:
         return marked(imag(x.of), "neg")
+    if hasattr(x.__class__, "viewed"):
+        return x.viewed(imag)
     return _view_as_real(x).select(-1, 1)
 
 
