@@ -16,7 +16,7 @@ from ..errors import GradcheckError, warn_user
 from ..graph.modes import recorded
 from ..ops.creation.create import new_full
 from ..ops.creation.data import from_numpy
-from ..ops.elementwise.complex import view_as_complex, view_as_real
+from ..ops.elementwise.complex import resolve_conj, view_as_complex, view_as_real
 from ..shapes import is_expanded
 from ..tensor import Tensor, ndarray
 from .api import grad
@@ -34,7 +34,7 @@ def _outputs(value: Any) -> list[Tensor]:
     """Return the differentiable outputs; complex ones as pairs of real numbers."""
     values = value if isinstance(value, (tuple, list)) else (value,)
     found = [v for v in values if isinstance(v, Tensor) and (v.dtype.is_floating_point or v.dtype.is_complex)]
-    return [view_as_real(v) if v.dtype.is_complex else v for v in found]
+    return [view_as_real(resolve_conj(v)) if v.dtype.is_complex else v for v in found]
 
 
 def _of_reals(func: Callable[..., Any], args: tuple[Any, ...], wanted: list[int]) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -301,7 +301,8 @@ class F(t.autograd.Function):
 r = F.apply(x.requires_grad_() * 1).mul_(2)""",
     "both marks": "c = x._neg_view().conj().requires_grad_(); (c * c[0]).sum().abs().backward(); z = x.clone().requires_grad_(); w = z * 1; "
     "d = w._neg_view().conj(); d.mul_(2j); d[0] = w[1]; r = c.grad, c.is_neg(), c.is_conj(), w, d, t.autograd.grad((w * w).abs().sum() + d.imag.sum(), z)",
-    "checked": "r = [f(lambda x: x.conj() * x.mH, (x.cdouble().requires_grad_(),)) for f in (t.autograd.gradcheck, t.autograd.gradgradcheck)]",
+    "checked": "r = [f(g, (x.cdouble().requires_grad_(),)) for f in (t.autograd.gradcheck, t.autograd.gradgradcheck) "
+    "for g in (lambda x: x.conj() * x.mH, lambda x: x.conj(), lambda x: (x * x).mH, lambda x: (x * x).conj().imag, lambda x: (x.conj(), x * x))]",
 }
 
 
