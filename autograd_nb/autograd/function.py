@@ -17,7 +17,7 @@ from ..graph.node import Node, Output, consumed_error, finish, modified_error, s
 from ..graph.ownership import handed
 from ..ops.core.foreign import asked
 from ..ops.core.history import attach, check_inplace, rewrite_history, share_view
-from ..ops.core.marked import Marked, look_again
+from ..ops.core.marked import MARKED, look_again
 from ..ops.core.pointwise_backward import raw_saved
 from ..ops.core.recording import refuse_inference, tensor_type
 from ..ops.creation.create import new_full
@@ -356,7 +356,7 @@ def _mark_view(out: Tensor, kind: str) -> Tensor:
 
 def _shown(t: Tensor) -> Tensor:
     """Return the view of memory below one that shows conjugates or negatives of it; any other tensor is its own."""
-    while t.__class__ is Marked:
+    while t.__class__ in MARKED:
         t = t.of  # type: ignore[attr-defined]
     return t
 
@@ -386,7 +386,7 @@ def _has_gradient(node: FunctionNode, out: Tensor) -> bool:
 @users
 def _view_of_itself(t: Tensor) -> Tensor:
     """Return what stands for an input that forward returned as it is; a subclass's `__torch_function__` is asked for it."""
-    if t.__class__ is Marked:
+    if t.__class__ in MARKED:
         return look_again(t)
     if not hasattr(type(t), "of_program"):
         return share_view(t, make(t._data, t._layout, t._version_))
@@ -421,7 +421,7 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind:
         return _unrecorded(node, out, args)
     if any(out is t for t in node._dirty):
         out._version_[0] += 1
-        if out.__class__ is Marked:
+        if out.__class__ in MARKED:
             out.rewrite_history(Output(node, k))  # type: ignore[attr-defined]
         else:
             rewrite_history(out, Output(node, k))
@@ -433,7 +433,7 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind:
     o = out
     if any(out is a for a in args):  # an input returned as it is: the output is a view of it
         o = _view_of_itself(out)
-    elif out.__class__ is Marked:
+    elif out.__class__ in MARKED:
         o = look_again(out)
     elif out._rg or out._edge is not None:
         o = out.detach()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 
-from ..ops.core.marked import Marked, marked
+from ..ops.core.marked import MARKED, Marked, marked
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
 from ..shapes import overlaps_itself
@@ -50,7 +50,7 @@ def _that_show(view: Tensor) -> list[Marked]:
     holders = gc.get_referrers(view)
     dicts = [h for h in holders if h.__class__ is dict and h.get("of") is view]
     holders += [owner for d in dicts for owner in gc.get_referrers(d)]
-    return [h for h in {id(h): h for h in holders}.values() if h.__class__ is Marked and h.of is view]
+    return [h for h in {id(h): h for h in holders}.values() if h.__class__ in MARKED and h.of is view]
 
 
 def _copied(t: Tensor) -> Tensor:
@@ -69,11 +69,11 @@ def _seen(memory: Tensor, primal: Tensor, place: int) -> Tensor:
 
 def restored(primal: Tensor, t: Tensor) -> None:
     """Make ``t``, which had a tangent, what its primal is; a view's base is again the tensor that had gained a tangent."""
-    t.__class__ = Marked if primal.__class__ is Marked else Tensor  # type: ignore[assignment]
-    if primal.__class__ is Marked:
+    t.__class__ = primal.__class__ if primal.__class__ in MARKED else Tensor  # type: ignore[assignment]
+    if primal.__class__ in MARKED:
         t._layout, t._grad, t._leaf_hook_set = primal._layout, primal._grad, primal._leaf_hook_set
         t.__dict__.update(primal.__dict__)
-        while primal.__class__ is Marked:
+        while primal.__class__ in MARKED:
             t = primal = primal.of  # type: ignore[attr-defined]
     for name in KEPT:
         if hasattr(primal, name):

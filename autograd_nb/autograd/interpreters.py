@@ -19,7 +19,7 @@ from ..graph.modes import PerThread
 from ..graph.node import _internal, user_frame
 from ..graph.ownership import share
 from ..ops.core import inplace, mutation
-from ..ops.core.marked import Marked
+from ..ops.core.marked import MARKED
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.pointwise_backward import PointwiseNode
 from ..ops.core.reduction import Reduction
@@ -134,7 +134,7 @@ def _asked(method: str) -> Callable[..., Any]:
     def factory(inner: Callable[..., Any]) -> Callable[..., Any]:
         def call(op: Any, args: Sequence[Any], *rest: Any, **options: Any) -> Any:
             top = innermost(args)
-            if top is None or (method == "pointwise_inplace" and args[0].__class__ is Marked):
+            if top is None or (method == "pointwise_inplace" and args[0].__class__ in MARKED):
                 return inner(op, args, *rest, **options)
             return getattr(top, method)(op, args, *rest, **options)
 
@@ -197,7 +197,7 @@ def _pass_add(inner: Callable[..., Any]) -> Callable[..., Any]:
 def _in_place(inner: Callable[..., Any]) -> Callable[..., Any]:
     def in_place(name: str, compute: Callable[..., Any], target: Any, *args: Any, **kw: Any) -> Any:
         top = innermost((target, *args, *kw.values()))
-        if top is None or target.__class__ is Marked:
+        if top is None or target.__class__ in MARKED:
             return inner(name, compute, target, *args, **kw)
         return top.in_place(name, compute, target, args, kw)
 
@@ -208,7 +208,7 @@ def _in_place(inner: Callable[..., Any]) -> Callable[..., Any]:
 def _write(inner: Callable[..., Any]) -> Callable[..., Any]:
     def write_inplace(op: Structured, write: Callable[..., Any], target: Any, *args: Any, **options: Any) -> Any:
         top = innermost((target, *args))
-        if top is None or target.__class__ is Marked:
+        if top is None or target.__class__ in MARKED:
             return inner(op, write, target, *args, **options)
         return top.write_inplace(op, write, target, args)
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..graph import engine
 from ..ops.core import inplace, mutation
 from ..ops.core.history import check_inplace
-from ..ops.core.marked import MARKS, Marked, _computed, marked, resolved
+from ..ops.core.marked import MARKED, MARKS, Marked, _computed, marked, resolved
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.reduction import Reduction
 from ..ops.core.structured import Structured
@@ -25,14 +25,14 @@ from ..tensor import Tensor
 def _among(args: Any) -> bool:
     for a in args:
         kind = a.__class__
-        if kind is Marked or ((kind is tuple or kind is list) and a and _among(a)):
+        if kind in MARKED or ((kind is tuple or kind is list) and a and _among(a)):
             return True
     return False
 
 
 def _resolved(value: Any) -> Any:
     kind = value.__class__
-    if kind is Marked:
+    if kind in MARKED:
         return resolved(value)
     return kind([_resolved(v) for v in value]) if kind is tuple or kind is list else value
 
@@ -72,7 +72,7 @@ for _function, _rule in DECOMPOSED.items():
 @MARKS.at(strided.look_strided)
 def _look_strided(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(x: Any, *where: Any) -> Any:
-        return marked(_look_strided(inner)(x.of, *where), x.mark) if x.__class__ is Marked else inner(x, *where)
+        return marked(_look_strided(inner)(x.of, *where), x.mark) if x.__class__ in MARKED else inner(x, *where)
 
     return call
 
@@ -80,7 +80,7 @@ def _look_strided(inner: Callable[..., Any]) -> Callable[..., Any]:
 @MARKS.at(strided.scatter_strided)
 def _scatter_strided(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(x: Any, src: Any, *where: Any) -> Any:
-        if x.__class__ is not Marked:
+        if x.__class__ not in MARKED:
             return inner(x, resolved(src), *where)
         return _computed(x.mark, _scatter_strided(inner)(x.of, _computed(x.mark, resolved(src)), *where))
 
@@ -93,7 +93,7 @@ def _structured(inner: Callable[..., Any]) -> Callable[..., Any]:
         if not _among(args):
             return inner(self, *args)
         first = args[0]
-        if not self.view or first.__class__ is not Marked:
+        if not self.view or first.__class__ not in MARKED:
             return self(*[_resolved(a) for a in args])  # (anew, as above)
         out = self(first.of, *args[1:])
         return type(out)([_again(first, t) for t in out]) if isinstance(out, (tuple, list)) else _again(first, out)
@@ -131,7 +131,7 @@ def _pointwise_inplace(inner: Callable[..., Any]) -> Callable[..., Any]:
             return inner(self, args)
         target, *others = args
         others = [_resolved(a) for a in others]
-        return written(target, lambda t: self.inplace([t, *others])) if target.__class__ is Marked else self.inplace([target, *others])
+        return written(target, lambda t: self.inplace([t, *others])) if target.__class__ in MARKED else self.inplace([target, *others])
 
     return call
 
@@ -146,7 +146,7 @@ def _on_target(function: Callable[..., Any], place: int) -> None:
                 return inner(*args, **options)
             given, target = [_resolved(a) if i != place else a for i, a in enumerate(args)], args[place]
             named = {k: _resolved(v) for k, v in options.items()}
-            if target.__class__ is Marked:
+            if target.__class__ in MARKED:
                 return written(target, lambda t: function(*given[:place], t, *given[place + 1 :], **named))
             return function(*given, **named)
 
@@ -160,7 +160,7 @@ _on_target(inplace.write_inplace, 2)
 @MARKS.at(mutation.seen_otherwise)
 def _seen_otherwise(inner: Callable[..., Any]) -> Callable[..., Any]:
     def seen_otherwise(x: Any, view: Callable[[Any], Any]) -> Any:
-        if x.__class__ is not Marked:
+        if x.__class__ not in MARKED:
             return inner(x, view)
         seen_otherwise(x.of, view)
         x._layout = marked(x.of, x.mark)._layout

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import dtype as _dtype
 from ..errors import DeviceError, warn_user
-from ..ops.core.marked import Marked, can_be_marked, look_again, marked
+from ..ops.core.marked import MARKED, can_be_marked, look_again, marked
 from ..strides import formatted
 from ..tensor import Tensor, wrap
 
@@ -118,11 +118,11 @@ def _some(self: Tensor) -> Tensor:
 
 def _neg_view(self: Tensor) -> Tensor:
     """Return a view that shows the negatives."""
-    if self.__class__ is Marked and self.mark == "neg":
+    if self.__class__ in MARKED and self.mark == "neg":
         return look_again(self.of)
     if hasattr(self.__class__, "viewed"):
         return self.viewed(_neg_view)
-    return marked(look_again(self), "neg") if can_be_marked(self) or self.__class__ is Marked else -self
+    return marked(look_again(self), "neg") if can_be_marked(self) or self.__class__ in MARKED else -self
 
 
 def _fix_weakref(self: Tensor) -> None:

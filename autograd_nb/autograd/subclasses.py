@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from ..ops.core.foreign import asked
+from ..ops.core.marked import MARKED, marked_as
 from ..ops.shape.shape import alias_view
 from ..tensor import Tensor, TensorMeta, above, adopt, set_requires_grad
 
@@ -48,6 +49,13 @@ class Redefining:
         return iter(machinery().called(Tensor.unbind, (self,), {}))
 
 
+def of_class(cls: type, t: Tensor) -> Any:
+    """Return the tensor as an object of ``cls``, sharing everything."""
+    if t.__class__ not in MARKED or not (cls is Tensor or hasattr(cls, "of_program")):
+        return adopt(cls, t)
+    return marked_as(cls, t)
+
+
 def _mro(cls: type) -> list[type]:
     order = type.mro(cls)
     if cls.__dict__.get("__module__", "").partition(".")[0] == _PACKAGE or Redefining in order or Tensor not in order:
@@ -77,7 +85,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     """
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         raise TypeError(f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
-    new = adopt(cls, alias_view(self))
+    new = of_class(cls, alias_view(self))
     return new if new is not self else alias_view(self)
 
 
@@ -85,7 +93,7 @@ def _make_subclass(cls: type, data: Any, require_grad: bool = False, **kwargs: A
     """Return a tensor of class ``cls`` with the memory of ``data``, outside its graph."""
     if not isinstance(data, Tensor):
         raise TypeError(f"_make_subclass(): argument 'data' must be Tensor, not {type(data).__name__}")
-    new = adopt(cls, machinery().undisturbed(Tensor.detach, data))
+    new = of_class(cls, machinery().undisturbed(Tensor.detach, data))
     if require_grad:
         set_requires_grad(new, True)
     return new

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import launch
-from ..ops.core.marked import Marked
+from ..ops.core.marked import MARKED
 from ..ops.core.recording import fresh
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
@@ -26,7 +26,7 @@ def lying_as(primal: Tensor, tangent: Tensor) -> Tensor:
     """Return a tangent as it is kept: if it does not lie in its storage as the primal does in its own, it is copied, in the primal's dtype."""
     if isinstance(primal, Wrapped) or isinstance(tangent, Wrapped):
         return tangent
-    (whole, own), (other, at) = _storage(primal.of if primal.__class__ is Marked else primal), _storage(tangent)  # type: ignore[attr-defined]
+    (whole, own), (other, at) = _storage(primal.of if primal.__class__ in MARKED else primal), _storage(tangent)  # type: ignore[attr-defined]
     if whole.size != primal._layout.extent or other.size != tangent._layout.extent:
         launch.escapes("forward mode with a part of a tensor")
     steps = zip(primal._layout.strides, tangent._layout.strides, primal.shape, strict=True)

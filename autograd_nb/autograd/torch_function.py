@@ -24,8 +24,8 @@ from ..graph import casting
 from ..graph.modes import PerThread
 from ..ops.core.registry import OPS, USERS
 from ..overriding import overridable
-from ..tensor import Tensor, adopt
-from .subclasses import Redefining, _disabled_torch_function_impl, as_subclass
+from ..tensor import Tensor
+from .subclasses import Redefining, _disabled_torch_function_impl, as_subclass, of_class
 
 #: layers of this package whose calls are taken over too: PyTorch's are written in Python
 _PYTHON = ("nn", "optim", "distributions", "utils", "compat", "masked.py", "__init__.py")
@@ -81,16 +81,22 @@ def redefines(cls: type) -> bool:
     return True
 
 
-def _add(found: list[Any], value: Any) -> None:
+def class_of(value: Any) -> type:
+    """Return a value's class, for a view of conjugates that of what it looks at."""
     cls = type(value)
+    return getattr(cls, "_shown_class", cls)
+
+
+def _add(found: list[Any], value: Any) -> None:
+    cls = class_of(value)
     if not redefines(cls):
         return
     method = cls.__torch_function__
     if getattr(method, "__module__", "") == "torch._tensor" or getattr(method, "__name__", "") == "_disabled_torch_function_impl":
         # PyTorch's own methods would call the function again, which would ask again
         raise TypeError(f"a tensor of PyTorch's class {cls.__name__} is no operand here: make one of its numbers, tensor(t.detach().numpy())")
-    if not any(type(other) is cls for other in found):
-        found.insert(next((i for i, other in enumerate(found) if issubclass(cls, type(other))), len(found)), value)
+    if not any(class_of(other) is cls for other in found):
+        found.insert(next((i for i, other in enumerate(found) if issubclass(cls, class_of(other))), len(found)), value)
 
 
 def overloaded(values: Iterable[Any]) -> list[Any]:
@@ -115,7 +121,7 @@ def _name(function: Any) -> str:
 
 def ask(function: Any, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what the innermost mode, or else the first argument that does not decline, makes of a call. TypeError if all do."""
-    types = tuple([type(value) for value in found])
+    types = tuple([class_of(value) for value in found])
     if len(args) == 2 and isinstance(args[1], (list, tuple)) and getattr(function, "__name__", "") == "einsum":
         args = (args[0], *args[1])  # PyTorch takes operands out of their list before it asks
     if state.modes and state.disabled < 2:
@@ -128,7 +134,7 @@ def ask(function: Any, found: list[Any], args: tuple[Any, ...], kwargs: dict[str
         if result is not NotImplemented:
             return result
     for value in found:
-        result = value.__torch_function__(function, types, args, kwargs)
+        result = getattr(value, "_shown_class", value).__torch_function__(function, types, args, kwargs)
         if result is not NotImplemented:
             return result
     raise TypeError(
@@ -214,7 +220,7 @@ def _of_class(result: Any, cls: type, args: tuple[Any, ...]) -> Any:
             return result
         if any(result is a for a in args):  # it goes on being what it is
             return undisturbed(as_subclass, result, cls)
-        return adopt(cls, result)
+        return of_class(cls, result)
     if isinstance(result, (tuple, list)):
         made = [_of_class(r, cls, args) for r in result]
         return type(result)._make(made) if hasattr(result, "_make") else type(result)(made)  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.core.marked import Marked
+from ..ops.core.marked import MARKED
 from ..tensor import Tensor
 from .capture.effects import watching, watching_passes
 from .capture.recorder import Capture, Problem, in_order
@@ -87,7 +87,7 @@ class Session:
         places = [k for k, _ in self.overwritten] + [k for k, old in self.given if k.get() is not old]
         values = [k.get() for k in places]
         found = tensors_in((result, values))
-        if any(t.__class__ is Marked for t in found):
+        if any(t.__class__ in MARKED for t in found):
             raise Problem("its result holds a view that shows conjugates or negatives; return its resolve_conj().resolve_neg()")
         if any(map(is_sparse, found)):
             raise Problem("its result holds a sparse tensor; make it dense (to_dense())")

@@ -13,7 +13,7 @@ from ..errors import AutogradError
 from ..graph import casting
 from ..graph.modes import state
 from ..graph.node import sequence
-from ..ops.core.marked import Marked
+from ..ops.core.marked import MARKED
 from ..shapes import Layout
 from ..tensor import Tensor, edge
 from .capture.recorder import Capture, Problem
@@ -127,7 +127,7 @@ def _shares(leaves: list[Tensor], reached: set[int], fixed: set[int]) -> list[Sh
     first: dict[int, int] = {}  # id of an array that owns memory -> the first argument that lies in it
     shares: list[Sharing] = []
     for i, t in enumerate(leaves):
-        if t.__class__ is Marked:
+        if t.__class__ in MARKED:
             raise TooMuch(f"argument {i} is a view that shows conjugates or negatives; pass what it looks at, or resolve_conj().resolve_neg() of it")
         if is_sparse(t):
             raise TooMuch(f"argument {i} is a sparse tensor; pass its values, or make it dense (to_dense())")

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import launch
 from ..dtypes import bfloat16, dtype
-from ..ops.core.marked import Marked
+from ..ops.core.marked import MARKED
 from ..tensor import Tensor, ndarray
 from .reduce_op import RedOpType, ReduceOp
 
@@ -85,7 +85,7 @@ def room(elements: int, d: dtype) -> np.ndarray:
 
 def memory(tensor: Tensor) -> np.ndarray:
     """Return an array that shares a tensor's memory: bfloat16 by its bits, as uint16. RuntimeError for views that show conjugates."""
-    if tensor.__class__ is Marked:
+    if tensor.__class__ in MARKED:
         raise RuntimeError("a collective doesn't work on unresolved conjugated tensors, nor on negative views: give it x.resolve_conj().resolve_neg()")
     if tensor.dtype is not bfloat16:
         return ndarray(tensor)

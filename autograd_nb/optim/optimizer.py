@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar, overload
 from .. import dtypes, launch
 from ..errors import check_keywords, shorten, warn_user
 from ..graph.hooks import RemovableHandle, check_callable
-from ..ops.core.marked import Marked
+from ..ops.core.marked import MARKED
 from ..ops.core.numbers import scalar_tensor
 from ..ops.core.recording import tensor_type
 from ..ops.creation.create import new_full
@@ -309,7 +309,7 @@ class Optimizer:
         for i, p in enumerate(params):
             if not isinstance(p, Tensor):
                 raise TypeError("optimizer can only optimize Tensors, but one of the params is " + _typename(p))
-            if p.__class__ is Marked:
+            if p.__class__ in MARKED:
                 raise ValueError(f"can't optimize a view that shows conjugates or negatives (params[{i}]): give its resolve_conj().resolve_neg()")
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError(f"can't optimize a non-leaf Tensor (params[{i}] was made by {p.grad_fn.name()}: give what it was computed from)")

@@ -17,7 +17,7 @@ import numpy as np
 from ..codegen.build.files import archiving, replacing
 from ..dtypes import dtype
 from ..nn.parameter import Parameter
-from ..ops.core.marked import Marked, shows
+from ..ops.core.marked import MARKED, Marked, shows
 from ..ops.creation.device import device as Device
 from ..ops.creation.storages import LEGACY, StorageBase, UntypedStorage
 from ..shapes import Size
@@ -115,7 +115,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
             rebuild = _REBUILD_BAREBONE if obj.dtype.is_limited else _REBUILD_TENSOR
             if type(obj) is Tensor and not obj.__dict__:
                 return (rebuild, self._tensor(obj))
-            if type(obj) is Marked:
+            if type(obj) in MARKED:
                 marks, of = {mark: True for mark in ("conj", "neg") if shows(obj, mark)}, obj.of
                 while isinstance(of, Marked):
                     of = of.of

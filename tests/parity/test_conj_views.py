@@ -299,6 +299,23 @@ class F(t.autograd.Function):
     @staticmethod
     def backward(ctx, g): return g.conj()
 r = F.apply(x.requires_grad_() * 1).mul_(2)""",
+    "classes of programs": """
+class S(t.Tensor): pass
+class T(S): pass
+x = x.as_subclass(S); c = x.conj(); c.mul_(2j); c[0] = 1j; c.imag = t.ones(2, 2); d = x.as_subclass(t.Tensor).conj().as_subclass(T); d.add_(1)
+r = [(type(q).__name__, isinstance(q, S), q.is_conj(), q.is_neg(), q.as_subclass(t.Tensor)) for q in (
+    c, d, c * 2, c[0], c.imag, c.real, c.conj(), c.mH, c.T.reshape(4), c.detach(), c.data, c.clone(), c.resolve_conj(), t.stack([c, x]), c * d, d * c)]
+r = r, c._base is x, [q for q in c][0].is_conj(), c.tolist(), t.vmap(lambda a: a.conj().mul_(2))(x).as_subclass(t.Tensor)
+x = x.as_subclass(t.Tensor)""",
+    "classes that take over": """
+log = []
+class S(t.Tensor):
+    @classmethod
+    def __torch_function__(cls, f, types, args=(), kwargs=None):
+        log.append((f.__name__, cls is S, all(k is S for k in types)))
+        return super().__torch_function__(f, types, args, kwargs or {})
+c = x.as_subclass(S).conj(); c.mul_(2); d = c * x; c[0]; c.shape; t.add(c, 1)
+r = log, d.as_subclass(t.Tensor)""",
     "both marks": "c = x._neg_view().conj().requires_grad_(); (c * c[0]).sum().abs().backward(); z = x.clone().requires_grad_(); w = z * 1; "
     "d = w._neg_view().conj(); d.mul_(2j); d[0] = w[1]; r = c.grad, c.is_neg(), c.is_conj(), w, d, t.autograd.grad((w * w).abs().sum() + d.imag.sum(), z)",
     "checked": "r = [f(g, (x.cdouble().requires_grad_(),)) for f in (t.autograd.gradcheck, t.autograd.gradgradcheck) "

@@ -13,7 +13,7 @@ from typing import Any
 from ...graph.modes import PerThread, no_grad
 from ...graph.versions import same_storage
 from ...ops.core import mutation
-from ...ops.core.marked import Marked
+from ...ops.core.marked import MARKED
 from ...ops.core.recording import check_result
 from ...ops.core.registry import OPS
 from ...ops.core.structured import SHIFTED, Structured
@@ -49,7 +49,7 @@ class Level:
 
     def keep(self, value: Tensor) -> None:
         """Keep what is to be written over, if it is memory of a tensor that is mapped."""
-        while value.__class__ is Marked:
+        while value.__class__ in MARKED:
             value = value.of  # type: ignore[attr-defined]
         if any(same_storage(t._version_, value._version_) for t in self.mapped):
             with no_grad():

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ... import config
-from ...ops.core.marked import Marked
+from ...ops.core.marked import MARKED
 from ...tensor import Tensor
 from ..nested import is_plain, is_sparse
 from . import bytecode
@@ -162,7 +162,7 @@ class Reach:
     def _tensor(self, path: str, t: Tensor) -> None:
         if id(t) in self.tensors:
             return
-        if t.__class__ is Marked:
+        if t.__class__ in MARKED:
             raise TooMuch(f"it reaches a view that shows conjugates or negatives ({path}); keep its resolve_conj().resolve_neg() there")
         if is_sparse(t):
             raise TooMuch(f"it reaches a sparse tensor ({path}); pass its values, or make it dense (to_dense())")

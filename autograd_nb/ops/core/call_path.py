@@ -33,7 +33,7 @@ from ...shapes import Size
 from ...tensor import Tensor, blank, refresh
 from .foreign import asked, foreign_among
 from .history import rewrite_history
-from .marked import Marked, resolved
+from .marked import MARKED, resolved
 from .memo import Memo, ordinary
 from .numbers import bool_argument
 from .recording import fitting, mark_inference, refuse_inference, store
@@ -317,7 +317,7 @@ class _Known:
                 return None, asked.redefined(self.public, *self.sent(self.read, args))
         except TypeError:  # what is no key
             pass
-        if not usual and self.reads and any(a.__class__ is Marked for a in args):
+        if not usual and self.reads and any(a.__class__ in MARKED for a in args):
             return None, self.public(*[resolved(a) for a in args])
         if usual:
             made = self.plan(False, *args)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ...graph.modes import unrecorded
 from ...graph.node import Node
@@ -164,7 +165,7 @@ class Marked(Tensor):
     @property
     def data(self) -> Tensor:
         """Return a tensor that shows the same memory, as a leaf outside the graph."""
-        return marked(self.of.data, self.mark)
+        return self._like(marked(self.of.data, self.mark))
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -178,7 +179,11 @@ class Marked(Tensor):
 
     def detach(self) -> Tensor:
         """Return a tensor that shows the same memory, outside the graph."""
-        return marked(self.of.detach(), self.mark)
+        return self._like(marked(self.of.detach(), self.mark))
+
+    def _like(self, t: Marked) -> Marked:
+        """Return a marked tensor as one of this one's class."""
+        return t if self.__class__ is Marked else marked_as(self._shown_class, t)  # type: ignore[attr-defined]
 
     def detach_(self) -> Tensor:
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
@@ -228,21 +233,41 @@ class Marked(Tensor):
         return memo[id(self)]  # type: ignore[no-any-return]
 
 
-def marked(of: Tensor, mark: str) -> Tensor:
+#: `Marked`, and its subclasses for the classes of programs of which there are views
+MARKED: Any = {Marked}
+_kinds: WeakKeyDictionary[type, Any] = WeakKeyDictionary()
+
+
+def marked_as(cls: type, t: Any) -> Any:
+    """Return a marked tensor as one of a program's subclass of `Tensor`: of a class below both, which is that one to the program."""
+    kind = Marked if cls is Tensor else _kinds.get(cls)
+    if kind is None:
+        names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__slots__": (), "_shown_class": cls}
+        kind = _kinds[cls] = type(cls)(cls.__name__, (Marked, cls), names)
+        MARKED.add(kind)
+    new = _new(kind)
+    new.__dict__.update(t.__dict__)
+    new._layout, new._grad, new._leaf_hook_set = t._layout, t._grad, t._leaf_hook_set
+    if kind is not Marked:
+        above.subclassed(cls)
+    return new
+
+
+def marked(of: Tensor, mark: str) -> Any:
     """Return what shows the conjugates or the negatives of a tensor that nobody else has, a view of the memory that is shown."""
     if not MARKS.count:
         MARKS.enter()
     t = _new(Marked)
     t.of, t.mark, t._layout = of, mark, _apart(of._layout)
     t._own, t._source, t._node, t._grad, t._leaf_hook_set = False, None, None, None, None
-    return t  # type: ignore[no-any-return]
+    return t
 
 
 def shows(t: Tensor, mark: str) -> bool:
     """Return whether a tensor has this mark, or what it looks at has it, but not both."""
     has = False
     while True:
-        if t.__class__ is Marked:
+        if t.__class__ in MARKED:
             has ^= t.mark == mark
             t = t.of
         elif hasattr(t.__class__, "viewed"):
@@ -252,13 +277,13 @@ def shows(t: Tensor, mark: str) -> bool:
 
 
 def can_be_marked(x: Tensor) -> bool:
-    """Return whether views of a tensor may be marked: it has memory of its own, and no class of the program's looks after it."""
-    return type(x)._data is Tensor._data and not hasattr(x.__class__, "of_program")
+    """Return whether views of a tensor may be marked: it has memory of its own."""
+    return type(x)._data is Tensor._data
 
 
 def look_again(x: Tensor) -> Tensor:
     """Return another view of all of the memory that ``x`` looks at, which is in the graph what ``x`` is."""
-    if x.__class__ is Marked:
+    if x.__class__ in MARKED:
         return marked(look_again(x.of), x.mark)
     t = make(x._data, x._layout, x._version_)
     e = edge(x)
@@ -270,7 +295,7 @@ def look_again(x: Tensor) -> Tensor:
 
 def resolved(x: Tensor) -> Tensor:
     """Return the tensor that a marked one stands for, in memory of its own and with its place in the graph; any other is its own."""
-    if x.__class__ is not Marked:
+    if x.__class__ not in MARKED:
         return x.viewed(resolved) if hasattr(x.__class__, "viewed") else x
     e = x if x._own else x._edge
     if e is None:

@@ -18,7 +18,7 @@ from ...codegen.formula.namespace import m
 from ...shapes import layout_of
 from ...tensor import Tensor, _storage, above, make
 from ..core.inplace import counted
-from ..core.marked import Marked, can_be_marked, look_again, marked, resolved, shows
+from ..core.marked import MARKED, can_be_marked, look_again, marked, resolved, shows
 from ..core.pointwise import pointwise
 from ..core.recording import not_for_limited, pushed, scalar_type, store
 from ..core.registry import OPS, public
@@ -49,11 +49,11 @@ def conj(input):
     x = input if input.__class__ is Tensor else tensor_argument(input, "conj")
     if not x._layout.dtype.is_complex:
         return x
-    if x.__class__ is Marked and x.mark == "conj":
+    if x.__class__ in MARKED and x.mark == "conj":
         return look_again(x.of)
     if hasattr(x.__class__, "viewed"):
         return x.viewed(conj)
-    return marked(look_again(x), "conj") if x.__class__ is Tensor or can_be_marked(x) or x.__class__ is Marked else _conj(x)
+    return marked(look_again(x), "conj") if x.__class__ is Tensor or can_be_marked(x) or x.__class__ in MARKED else _conj(x)
 
 
 @public()
@@ -208,7 +208,7 @@ def real(input):
     x = tensor_argument(input, "real")
     if not x.dtype.is_complex:
         return x
-    if x.__class__ is Marked:
+    if x.__class__ in MARKED:
         return real(x.of) if x.mark == "conj" else marked(real(x.of), "neg")
     if hasattr(x.__class__, "viewed"):
         return x.viewed(real)
@@ -221,7 +221,7 @@ def imag(input):
     x = tensor_argument(input, "imag")
     if not x.dtype.is_complex:
         raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
-    if x.__class__ is Marked:
+    if x.__class__ in MARKED:
         return marked(imag(x.of), "neg")
     if hasattr(x.__class__, "viewed"):
         return x.viewed(imag)

@@ -17,7 +17,7 @@ from ...tensor import Tensor, offset_in
 from ..core.call_path import shortcut
 from ..core.history import check_inplace, hooked, rewrite_part
 from ..core.inplace import write_inplace
-from ..core.marked import Marked
+from ..core.marked import MARKED
 from ..core.memo import Memo
 from ..core.numbers import SINGLE, limits, number_as, plain_number
 from ..core.recording import fresh, guarded, not_for_barebone, refuse_overlap, warn_of_expanded
@@ -82,7 +82,7 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
             view.copy_(_value_tensor(self, number))  # which refuses
         else:
             view.copy_(_stripped(value, view._layout.shape))
-        if key is not None and self.__class__ is not Marked and not is_expanded(view._layout):
+        if key is not None and self.__class__ not in MARKED and not is_expanded(view._layout):
             _remember(key, self, view, value)
         return
     check_inplace(view)

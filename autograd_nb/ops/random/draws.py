@@ -27,7 +27,7 @@ from ...shapes import Layout, as_shape, check_sizes, is_expanded
 from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut, written_lines
 from ..core.history import check_inplace
-from ..core.marked import Marked
+from ..core.marked import MARKED
 from ..core.memo import Memo, ordinary
 from ..core.numbers import float_argument
 from ..core.recording import made_in, not_for_limited, store_new, tensor_type
@@ -332,12 +332,12 @@ def _fill(name: str, target: Any, law: Callable[..., Any], generator: Any, *oper
     recorded = x._rg and state.grad
     if recorded:
         OPS["zero_"].call(x)
-    if layout.contiguous and x.__class__ is not Marked:
+    if layout.contiguous and x.__class__ not in MARKED:
         law(key, x._data[: layout.size], layout.dtype, *operands)
     else:
         t = new_empty(layout.shape, layout.dtype)
         law(key, t._data, layout.dtype, *operands)
-        if x.__class__ is Marked:
+        if x.__class__ in MARKED:
             x.detach().copy_(t)
             return x
         make(x._data, layout, [0, 0]).copy_(t)
@@ -386,7 +386,7 @@ def _filling(a: str, b: str, law_of: Callable[[Any, Any], tuple[Any, ...]]) -> C
 
         def miss(x, a, b, generator):
             slow(x, a, b, generator=generator)
-            if x._layout.contiguous and x.__class__ is not Marked and _PLAIN.issuperset((a.__class__, b.__class__)):
+            if x._layout.contiguous and x.__class__ not in MARKED and _PLAIN.issuperset((a.__class__, b.__class__)):
                 _keep_drawing(memo, (x._layout, a, b), x._layout, *law_of(float(a), float(b)))
             return x
 
@@ -422,7 +422,7 @@ def uniform_(self, from_: float = 0, to: float = 1, *, generator=None, **kw):
         refuse_keywords("uniform_", kw, ("from", "to", "generator"))
     low, high = _number("uniform_", "from", kw.get("from", from_)), _number("uniform_", "to", to)
     if tensor_argument(self, "uniform_", "self").dtype.is_complex:
-        shown = new_empty(self.shape, self.dtype) if self.__class__ is Marked else self
+        shown = new_empty(self.shape, self.dtype) if self.__class__ in MARKED else self
         OPS["view_as_real"].call(shown).uniform_(low, high, generator=generator)
         return self if shown is self else self.copy_(shown)
     _floats("uniform_", self, "check_uniform_bounds")

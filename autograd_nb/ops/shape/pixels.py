@@ -7,7 +7,7 @@ from typing import Any
 from ... import strides
 from ...shapes import as_int
 from ...tensor import Tensor
-from ..core.marked import Marked
+from ..core.marked import MARKED
 from ..core.recording import not_for_limited
 from ..core.registry import public
 from ..core.structured import tensor_argument
@@ -21,7 +21,7 @@ def _own(y: Tensor, x: Tensor) -> Tensor:
     name = strides.suggested(x._layout)
     if name != "contiguous_format":
         return _clones[name](y)
-    return y if y._view is None and y.__class__ is not Marked and strides.is_in(y._layout, name) else _clones[name](y)
+    return y if y._view is None and y.__class__ not in MARKED and strides.is_in(y._layout, name) else _clones[name](y)
 
 
 def _image(input: Any, factor: Any, name: str, factor_name: str) -> tuple[Tensor, int]:

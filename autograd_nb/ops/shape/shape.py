@@ -20,7 +20,7 @@ from ...shapes import (
     wrap_dims,
 )
 from ...tensor import Tensor, _storage, make
-from ..core.marked import Marked
+from ..core.marked import MARKED
 from ..core.numbers import several_argument
 from ..core.registry import public
 from ..core.structured import none_given, structured, tensor_argument, tensors_argument
@@ -78,7 +78,7 @@ def view(input, *shape, dtype=None, size=None):
     if dtype is None and len(shape) == 1 and isinstance(shape[0], (dtypes.dtype, type)):
         dtype = shape[0]
     if dtype is not None:
-        if x.__class__ is Marked and dtypes.as_dtype(dtype) is not x.dtype:
+        if x.__class__ in MARKED and dtypes.as_dtype(dtype) is not x.dtype:
             raise RuntimeError(
                 f"torch.Tensor.view is not supported for {'conjugate' if x.mark == 'conj' else 'negative'} view tensors when converting to a different "
                 f"dtype ({x.dtype} to {dtype}; use x.resolve_conj().resolve_neg(), a copy)"
