@@ -17,7 +17,7 @@ from ..graph.node import Node, Output, consumed_error, finish, modified_error, s
 from ..graph.ownership import handed
 from ..ops.core.foreign import asked
 from ..ops.core.history import attach, check_inplace, rewrite_history, share_view
-from ..ops.core.marked import MARKED, look_again
+from ..ops.core.marked import MARKED, look_again, returned
 from ..ops.core.pointwise_backward import raw_saved
 from ..ops.core.recording import refuse_inference, tensor_type
 from ..ops.creation.create import new_full
@@ -421,11 +421,10 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind:
         return _unrecorded(node, out, args)
     if any(out is t for t in node._dirty):
         out._version_[0] += 1
-        if out.__class__ in MARKED:
-            out.rewrite_history(Output(node, k))  # type: ignore[attr-defined]
-        else:
-            rewrite_history(out, Output(node, k))
+        rewrite_history(out, Output(node, k))
         return out
+    if out.__class__ in MARKED:
+        return returned(out, Output(node, k), kind)
     earlier = out._edge
     if earlier.__class__ is Output and earlier.node is node:  # returned twice: one tensor, the gradient of the last
         out._edge = Output(node, k)
@@ -433,8 +432,6 @@ def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...], kind:
     o = out
     if any(out is a for a in args):  # an input returned as it is: the output is a view of it
         o = _view_of_itself(out)
-    elif out.__class__ in MARKED:
-        o = look_again(out)
     elif out._rg or out._edge is not None:
         o = out.detach()
     o._edge, o._rg = Output(node, k), True

@@ -12,7 +12,7 @@ from typing import Any
 from ..graph import engine
 from ..ops.core import inplace, mutation
 from ..ops.core.history import check_inplace
-from ..ops.core.marked import MARKED, MARKS, Marked, _computed, marked, resolved
+from ..ops.core.marked import MARKED, MARKS, Marked, _computed, looked_at, marked, resolved
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.reduction import Reduction
 from ..ops.core.structured import Structured
@@ -72,7 +72,7 @@ for _function, _rule in DECOMPOSED.items():
 @MARKS.at(strided.look_strided)
 def _look_strided(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(x: Any, *where: Any) -> Any:
-        return marked(_look_strided(inner)(x.of, *where), x.mark) if x.__class__ in MARKED else inner(x, *where)
+        return marked(_look_strided(inner)(looked_at(x), *where), x.mark) if x.__class__ in MARKED else inner(x, *where)
 
     return call
 
@@ -95,7 +95,7 @@ def _structured(inner: Callable[..., Any]) -> Callable[..., Any]:
         first = args[0]
         if not self.view or first.__class__ not in MARKED:
             return self(*[_resolved(a) for a in args])  # (anew, as above)
-        out = self(first.of, *args[1:])
+        out = self(looked_at(first), *args[1:])
         return type(out)([_again(first, t) for t in out]) if isinstance(out, (tuple, list)) else _again(first, out)
 
     return call
@@ -117,7 +117,6 @@ def _again(x: Marked, view: Tensor) -> Tensor:
 def written(target: Marked, work: Callable[[Tensor], Any]) -> Tensor:
     """Return a marked tensor after the ``work`` in place on what it shows."""
     check_inplace(target)
-    check_inplace(target.of)
     shown = resolved(target)
     work(shown)
     target.of.copy_(_computed(target.mark, shown))

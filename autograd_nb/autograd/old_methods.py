@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import dtype as _dtype
 from ..errors import DeviceError, warn_user
-from ..ops.core.marked import MARKED, can_be_marked, look_again, marked
+from ..ops.core.marked import MARKED, can_be_marked, look_again, looked_at, marked
 from ..strides import formatted
 from ..tensor import Tensor, wrap
 
@@ -119,7 +119,7 @@ def _some(self: Tensor) -> Tensor:
 def _neg_view(self: Tensor) -> Tensor:
     """Return a view that shows the negatives."""
     if self.__class__ in MARKED and self.mark == "neg":
-        return look_again(self.of)
+        return look_again(looked_at(self))
     if hasattr(self.__class__, "viewed"):
         return self.viewed(_neg_view)
     return marked(look_again(self), "neg") if can_be_marked(self) or self.__class__ in MARKED else -self

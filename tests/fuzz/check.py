@@ -101,7 +101,7 @@ def rounded_before(program: Program, mine: list[Step], where: int) -> bool:
     moved = False
     for name, seen in mine[where - 1].state.items():
         t = space.get(name)
-        if is_tensor(t) and isinstance(seen, Seen) and t.is_floating_point() and array_of(t).tobytes() != seen.values.tobytes():
+        if is_tensor(t) and isinstance(seen, Seen) and (t.is_floating_point() or t.is_complex()) and array_of(t).tobytes() != seen.values.tobytes():
             try:
                 t.data.copy_(torch.from_numpy(seen.values))
             except RuntimeError:  # several elements share memory

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from .reasons.case import Case, Explained
+from .reasons.conjugates import CONJUGATES
 from .reasons.graph import GRAPH
 from .reasons.nothing import NOTHING
 from .reasons.transforms import TRANSFORMS
@@ -17,7 +18,7 @@ from .reasons.values import VALUES
 
 EXPLAINED = (
     Explained("trifles", "`reasons.trifling` says of each what it is.", lambda case: any(holds(case) for holds in TRIFLING)),
-    *GRAPH, *TRANSFORMS, *NOTHING, *VALUES,
+    *GRAPH, *TRANSFORMS, *NOTHING, *VALUES, *CONJUGATES,
 )  # fmt: skip
 COPIED = ("exchanged data", "what nodes keep", "saved on the CPU")  #: which `check.by_copies` looks at more closely
 #: found without a statement to test

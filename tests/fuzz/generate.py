@@ -13,7 +13,7 @@ import torch
 from .functions import AFTER, BETWEEN, BODY, EAGER, FORMS, MORE, PASSES, SETUP, THIRD
 from .indices import index
 from .program import Call, Calls, Program, is_tensor, names_of, new_space, run, unheard
-from .statements import COMPILED, FAMILIES
+from .statements import COMPILED, COMPLEX, FAMILIES
 
 SHAPES = [
     "(3, 4)",
@@ -59,6 +59,7 @@ class Draw:
         self.float32 = self.rng.random() < 0.3
         self.mixed = families is None and self.rng.random() < 0.3
         self.extreme = families is None and self.rng.random() < 0.1  # whether infinities and nan take part
+        self.complex = self.rng.random() < 0.15  # whether complex numbers, and views of their conjugates, are drawn where others are
         self.statements: list[str] = []
         self.count = 0
         self.space = new_space(torch)
@@ -66,11 +67,17 @@ class Draw:
         self.weights = {k: w * self.rng.choice([0, 0.3, 1, 1, 3]) for k, (w, _) in self.families.items()}
         if self.extreme:
             self.weights["extreme"] = self.rng.choice([3, 6, 12])
+        if self.complex:
+            self.weights = {k: w * (0.1 if k not in COMPLEX else 3 if k.startswith("conjugate") else 1) for k, w in self.weights.items()}
 
     # ---------------------------------------------------------------------------------------- holes
 
     def tensors(self, fits: Any = lambda t: True) -> list[str]:
         return [n for n in names_of(self.space) if is_tensor(self.space[n]) and fits(self.space[n])]
+
+    def numbers(self, t: torch.Tensor) -> bool:
+        """Whether a tensor is one of those that floating holes are filled with."""
+        return t.is_floating_point() or (self.complex and t.is_complex())
 
     def pick(self, names: list[str]) -> str:
         if not names:
@@ -80,14 +87,14 @@ class Draw:
 
     def tensor(self, letter: str, first: str | None) -> str:
         """A tensor for a hole: of the kind that its letter says, seldom another one where dtypes are mixed."""
-        floating = self.tensors(lambda t: t.is_floating_point())
+        floating = self.tensors(torch.is_complex if letter in "zw" else self.numbers)
         if self.mixed and letter in "abc" and self.rng.random() < 0.15:
             floating = self.tensors()
-        if letter in "bc":
+        if letter in "bcw":
             shape = self.space[first].shape if first else torch.Size()
             fitting = [n for n in floating if _broadcast(self.space[n].shape, shape)]
             return self.pick(fitting if fitting and self.rng.random() < 0.9 else floating)
-        if letter == "a":
+        if letter in "az":
             return self.pick(floating)
         if letter in "pq":
             leaves = [n for n in floating if self.space[n].requires_grad and _leaf(self.space[n])]
@@ -97,21 +104,25 @@ class Draw:
         kinds = {"i": lambda t: t.dtype is torch.int64, "m": lambda t: t.dtype is torch.bool, "t": lambda t: True}
         return self.pick(self.tensors(kinds[letter]))
 
-    def operand(self, shape: tuple[int, ...]) -> str:
+    def operand(self, shape: tuple[int, ...], letter: str = "a") -> str:
         """A tensor of a shape: one of the program that has it or is fitted to it, or a new one."""
         rng = self.rng
         if rng.random() < 0.04:
             shape = _altered(shape, rng)
-        fitting = self.tensors(lambda t: t.is_floating_point() and tuple(t.shape) == shape)
+        fits = torch.is_complex if letter in "zw" else self.numbers
+        fitting = self.tensors(lambda t: fits(t) and tuple(t.shape) == shape)
         if fitting and rng.random() < 0.7:
             return self.pick(fitting)
         if rng.random() < 0.2:
-            return self.fill(f"make({{s}}, {shape}, {{dtype}})")
-        return f"fit({self.tensor('a', None)}, {shape})"
+            dtype = "'complex128'" if letter in "zw" else "{dtype}"
+            return self.fill(f"make({{s}}, {shape}, {dtype})")
+        return f"fit({self.tensor('z' if letter in 'zw' else 'a', None)}, {shape})"
 
     def dtype(self) -> str:
         if self.mixed and self.rng.random() < 0.3:
             return repr(self.rng.choice(MIXED))
+        if self.complex and self.rng.random() < 0.75:
+            return '"complex64"' if self.rng.random() < 0.2 else '"complex128"'
         return '"float32"' if (self.float32 and self.rng.random() < 0.8) or self.rng.random() < 0.05 else '"float64"'
 
     def fill(self, template: str) -> str:
@@ -142,7 +153,7 @@ class Draw:
             nonlocal first
             letter = match[1]
             if match[2]:
-                return self.operand(ast.literal_eval(match[2][1:]))
+                return self.operand(ast.literal_eval(match[2][1:]), letter)
             if letter in plain:
                 return plain[letter]()
             if letter in chosen:
@@ -150,7 +161,7 @@ class Draw:
             name = value(letter)
             if letter not in ("i", "m", "t", "idx"):
                 chosen[letter] = name
-            if letter in ("a", "r", "p", "q", "i", "m", "t") and first is None:
+            if letter in ("a", "r", "p", "q", "i", "m", "t", "z") and first is None:
                 first = name
             return name
 
@@ -162,7 +173,7 @@ class Draw:
         name = self.rng.choices(list(self.weights), [w + 1e-6 for w in self.weights.values()])[0]
         template = self.rng.choice(self.families[name][1])
         text = self.fill(template if isinstance(template, str) else self.rng.choice(template))
-        if name in ("in place", "index", "hook") and any(_overlaps(self.space.get(n)) for n in re.findall(r"v\d+", text)):
+        if name in ("in place", "index", "hook", "conjugate in place") and any(_overlaps(self.space.get(n)) for n in re.findall(r"v\d+", text)):
             raise Void  # what PyTorch writes depends on the width of its vectors
         if "register_" in text and any(unheard(self.space.get(n)) for n in re.findall(r"v\d+", text)):
             raise Void  # PyTorch crashes
@@ -251,7 +262,7 @@ def _tame(t: torch.Tensor, extreme: bool) -> bool:
         return False
     if t.numel() > ELEMENTS or t.dim() > 5:
         return False
-    return not t.is_floating_point() or t.numel() == 0 or bool(((t.abs() < LARGEST) | (~t.isfinite() if extreme else False)).all())
+    return not (t.is_floating_point() or t.is_complex()) or t.numel() == 0 or bool(((t.abs() < LARGEST) | (~t.isfinite() if extreme else False)).all())
 
 
 def program(seed: str, length: int | None = None) -> Program:

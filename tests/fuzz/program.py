@@ -53,7 +53,7 @@ def fit(t, shape):
         t = t.repeat(-(-n // t.numel()))[:n]
         moved = torch.linspace(0, 0.37, n, dtype=torch.float64)
         moved = moved + (moved * 1e4).sin() * 1e3 * JITTER * (1 if t.dtype == torch.float64 else 1e5)
-        t = t + moved.to(t.dtype) if t.is_floating_point() else t
+        t = t + moved.to(t.dtype) if t.is_floating_point() or t.is_complex() else t
     return t[:n].reshape(shape)
 
 
@@ -203,6 +203,7 @@ class Seen:
     history: bool
     grad: Seen | None = None
     version: int = 0
+    marks: tuple = ()  #: whether it shows conjugates, and whether negatives; of a view also whether those of its base
 
 
 UNREADABLE = "a view of what has been changed since, of which autograd knows no history"
@@ -231,7 +232,13 @@ def look(t: Any, deep: bool = True) -> Any:
     return Seen(
         data, str(t.dtype).rsplit(".", 1)[-1], tuple(t.shape), tuple(t.stride()), t.requires_grad,
         leaf, history, look(grad, False) if grad is not None else None, _version(t),
+        _marks(t),
     )  # fmt: skip
+
+
+def _marks(t: Any) -> tuple:
+    own, base = (t.is_conj(), t.is_neg()), t._base
+    return own if base is None else (*own, t.is_conj() is not base.is_conj(), t.is_neg() is not base.is_neg())
 
 
 def _version(t: Any) -> int:
@@ -351,6 +358,8 @@ def sharing(space: dict[str, Any]) -> tuple[str, ...]:
 
     def plain(t: Any) -> np.ndarray:
         """Its memory, as numbers of a width that NumPy has."""
+        t = t.conj() if t.is_conj() else t
+        t = t._neg_view() if t.is_neg() else t
         alike = {"bfloat16": "int16", "complex32": "int32"}.get(str(t.dtype).rsplit(".", 1)[-1])
         return (t.detach().view(getattr(space["torch"], alike)) if alike else t.detach()).numpy()
 

@@ -1,9 +1,10 @@
 """The statements that programs are drawn from, as text with holes.
 
 Holes: {a} {b} {c} floating tensors (b and c preferably of a's shape or one that goes with it), {p} {q} leaves that require grad, {r} a
-tensor that requires grad, {i} an integer tensor, {m} a boolean one, {t} any tensor; {a:(3, 4)} a floating tensor fitted to a shape; {u} a
-tuple of tensors; {o} an optimizer; {f} a module; {x} an array; {d} {e} dims of a; {idx} an index for it; {v} a number; {n} a small
-count; {s} a seed; {new} {new2} new names. A hole that nothing fits makes the draw void.
+tensor that requires grad, {i} an integer tensor, {m} a boolean one, {z} {w} complex ones, {t} any tensor; {a:(3, 4)} a floating tensor
+fitted to a shape; {u} a tuple of tensors; {o} an optimizer; {f} a module; {x} an array; {d} {e} dims of a; {idx} an index for it; {v} a
+number; {n} a small count; {s} a seed; {new} {new2} new names. A hole that nothing fits makes the draw void. In some programs complex
+numbers are drawn as floating ones are.
 """
 
 from __future__ import annotations
@@ -469,4 +470,8 @@ FAMILIES["op"] = 14, [[f"{{new}} = {t}" for t in found] for _, found in ops.temp
 FAMILIES["module"] = 4, MODULE
 FAMILIES["optimizer"] = 3, OPTIMIZER
 #: families that a function that is compiled is drawn from
-COMPILED = ("unary", "binary", "view", "shuffle", "reduction", "product", "neural", "in place", "backward", "gradient", "tie", "function", "graph", "out")
+COMPILED = ("unary", "binary", "view", "shuffle", "reduction", "product", "neural", "in place", "backward", "gradient", "tie", "function", "graph", "out",
+            "conjugate", "conjugate in place", "conjugate backward")  # fmt: skip
+#: families that a program of complex numbers mostly is
+COMPLEX = ("unary", "binary", "view", "shuffle", "reduction", "product", "in place", "backward", "gradient", "index", "layout", "op", "complex",
+           "conjugate", "conjugate in place", "conjugate backward")  # fmt: skip

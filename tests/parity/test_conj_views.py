@@ -203,6 +203,24 @@ PROGRAMS = {
     "texts": "r = (repr(x.conj()), str(x.conj().imag), f'{x.conj()[0, 0]}')",
     "vmap": "r = (t.vmap(lambda a: (a.conj() * a).sum())(x), t.vmap(lambda a: a.conj())(x.conj()))",
     "forward mode": "r = t.func.jvp(lambda x: x.conj() * x, (x,), (x.conj(),))",
+    "forward mode of a conjugate": """
+r = []
+class F(t.autograd.Function):
+    generate_vmap_rule = True
+    @staticmethod
+    def forward(x):
+        return x.exp()
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output); ctx.save_for_forward(output)
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].conj()
+    @staticmethod
+    def jvp(ctx, u):
+        return u * ctx.saved_tensors[0]
+for f in (lambda u: u * u, lambda u: u.exp(), lambda u: F.apply(u), lambda u: (u * 1).mul_(2j)):
+    c = x.conj(); r += [t.func.jvp(f, (c,), (c.cos(),)), t.func.jvp(f, (x.clone(),), (c,)), t.vmap(lambda v: t.func.jvp(f, (v,), (v,))[1])(c[None])]""",
     "vjp": "y, f = t.func.vjp(lambda x: x.conj() * x, x.conj()); r = y, f(x.conj())",
     "without grad": "x.requires_grad_()\nwith t.no_grad(): x.conj().mul_(2j)\nr = x",
     "of a leaf": "x.requires_grad_(); r = x.conj().mul_(2)",
@@ -318,6 +336,71 @@ c = x.as_subclass(S).conj(); c.mul_(2); d = c * x; c[0]; c.shape; t.add(c, 1)
 r = log, d.as_subclass(t.Tensor)""",
     "both marks": "c = x._neg_view().conj().requires_grad_(); (c * c[0]).sum().abs().backward(); z = x.clone().requires_grad_(); w = z * 1; "
     "d = w._neg_view().conj(); d.mul_(2j); d[0] = w[1]; r = c.grad, c.is_neg(), c.is_conj(), w, d, t.autograd.grad((w * w).abs().sum() + d.imag.sum(), z)",
+    "functions of the user's": """
+class F(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, how):
+        if how == 2:
+            ctx.mark_dirty(x)
+        return (x.view_as(x), x, x.mul_(2j))[how]
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2, None
+r = []
+for how in (0, 1, 2):
+    y = x.clone(); c = y.conj(); z = F.apply(c, how); z.mul_(1j); r += [y, z, z is c, z.is_conj(), z._base is y]
+    for loss in (lambda y, z: (y * z).imag, lambda y, z: (y * y).imag, lambda y, z: (z * z).imag):
+        w = x.clone().requires_grad_(); y = w * 1; z = F.apply(y.conj(), how); loss(y, z).sum().backward(); r += [w.grad, y, z]
+try:
+    F.apply((w * 1).conj(), 0).conj().mul_(2)
+except RuntimeError as error:
+    r.append('custom Function' in str(error))""",
+    "gradients of what views are made of": """
+views = (lambda v: v.conj(), lambda v: v.imag, lambda v: v.real, lambda v: v[0], lambda v: v.mH, lambda v: v._neg_view(), lambda v: v.T.conj().imag[1],
+         lambda v: v.conj()._neg_view().conj(), lambda v: v.reshape(4), lambda v: v.unbind(0)[1], lambda v: v.diagonal(), lambda v: v.detach() * v)
+made = (lambda x: (x * 1j).conj(), lambda x: x.conj(), lambda x: (x * 1j).conj()._neg_view(), lambda x: x.detach().conj().requires_grad_(),
+        lambda x: x.conj().detach().requires_grad_(), lambda x: x.detach().conj()._neg_view().detach().requires_grad_())
+r = []
+for make in made:
+    for view in views:
+        y = x.clone().requires_grad_(); c = make(y)
+        r.append(t.autograd.grad((view(c) * (1 + 2j)).abs().sum(), [c, y], allow_unused=True, retain_graph=True))
+        r.append(t.func.vjp(lambda u: view(u) * (1 + 2j), c)[1](view(c).detach() * 1j))
+        l = []; c.register_hook(l.append); view(c).sum().abs().backward(retain_graph=True); r.append((l, c.is_leaf, y.grad))""",
+    "leaves whose memory changes": """
+r = []
+for make in (lambda x: x.conj(), lambda x: x.conj().detach(), lambda x: x.conj()._neg_view().detach(), lambda x: x.imag._neg_view()):
+    y = x.clone(); c = make(y).requires_grad_(); u = c[:1]
+    y.mul_(2)
+    with t.no_grad(): c.add_(1); w = c[:1]
+    r += [c.is_leaf, c.requires_grad, c.grad_fn, w.requires_grad, c._is_view(), c, y]
+    (c * c).sum().abs().backward(); r.append(c.grad)
+    for change in (lambda: c.mul_(2), lambda: c.conj().mul_(2), lambda: c[0].add_(1), lambda: c.t_(), lambda: c.real.zero_()):
+        try:
+            change(); r.append('changed')
+        except RuntimeError:
+            r.append('refused')
+    r.append(c.requires_grad_(False).conj().requires_grad)""",
+    "modes": """
+r = []
+for mode in (t.no_grad, t.inference_mode):
+    y = x.clone().requires_grad_()
+    with mode(): c = y.conj(); i = c.imag
+    r += [(v.is_leaf, v.requires_grad, v.grad_fn, v.is_inference()) for v in (c, i)]
+    with mode(): y.sub_(c)
+    r.append(-1 in c)
+    try:
+        c * 2; r.append('computed')
+    except RuntimeError:
+        r.append('refused')
+c, i = x.conj(), x.conj().imag; x.requires_grad_(); r += [(v.is_leaf, v.requires_grad, v.grad_fn) for v in (c, i)]; x.requires_grad_(False)""",
+    "kept gradients": "x.requires_grad_(); y = x * 1; c = y.conj(); c.retain_grad(); c.abs().sum().backward(retain_graph=True); g = c.grad * 1; "
+    "y.conj().imag.mul_(2); a = c.retains_grad; (c * c).imag.sum().backward(); r = g, a, c.grad, x.grad; x.requires_grad_(False)",
+    "copied into": "x.requires_grad_(); r = []\nfor s in (x.detach().conj(), x.conj()): y = x * x; y.copy_(s); z = x * x; z[0] = s[0]; w = (x * x).conj(); "
+    "w.copy_(s); r += [v.requires_grad for v in (y, z, w)]; (y * z * w).sum().abs().backward(); r.append(x.grad)\nx.requires_grad_(False)",
+    "kept marks": "import copy, pickle\nr = [(v.is_conj(), v.is_neg(), v.stride(), v.requires_grad, v._is_view(), v) for c in (x.mH, "
+    "x.conj().requires_grad_(), x.imag._neg_view(), x.conj()._neg_view()) for v in (pickle.loads(pickle.dumps(c)), copy.copy(c), c.detach(), c.data)]",
+    "several operands of one memory": "x.conj().scatter_(0, t.zeros(2, 2, dtype=t.int64), x.conj()._neg_view()); r = x",
     "checked": "r = [f(g, (x.cdouble().requires_grad_(),)) for f in (t.autograd.gradcheck, t.autograd.gradgradcheck) "
     "for g in (lambda x: x.conj() * x.mH, lambda x: x.conj(), lambda x: (x * x).mH, lambda x: (x * x).conj().imag, lambda x: (x.conj(), x * x))]",
 }

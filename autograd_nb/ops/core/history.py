@@ -55,6 +55,8 @@ def check_inplace(t: Tensor, *sources: Any) -> None:
                 "a leaf Variable that requires grad is being used in an in-place operation. Update it inside "
                 "`with torch.no_grad():`, or compute a new tensor instead."
             )
+        if t._layout.__class__ is not Layout and hasattr(t, "rewrite"):  # it shows conjugates of what it looks at
+            check_inplace(t.of, *sources)  # type: ignore[attr-defined]
         return
     refresh(t)
     kind = t._view_kind
@@ -63,7 +65,8 @@ def check_inplace(t: Tensor, *sources: Any) -> None:
             refuse_view(t)
     if (t._rg or base._rg) if kind.startswith("multi:") or (t._edge is not None and kind) else base._rg and kind:
         refuse_view(t)
-    if (base._edge is None and (t._rg or base._rg)) or (t._rg and (t._edge is None or t._edge.__class__ is Nowhere)):
+    of_leaf = base._edge is None or (base._edge.__class__ is not Output and "of_leaf" in base._edge.__dict__)
+    if (of_leaf and (t._rg or base._rg)) or (t._rg and (t._edge is None or t._edge.__class__ is Nowhere)):
         raise AutogradError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside "
             "`with torch.no_grad():`, or clone() the leaf first."
@@ -89,6 +92,9 @@ class CopySlices(Node):
 def rewrite_history(t: Tensor, new_edge: Any) -> None:
     """Rewrite the history of ``t``, whose memory was changed by the op behind ``new_edge`` (None: the new contents need no gradient)."""
     base = t._view
+    if t._layout.__class__ is not Layout and hasattr(t, "rewrite"):
+        t.rewrite(new_edge)  # type: ignore[attr-defined]
+        return
     if base is None:
         had, old = t._rg, t._edge
         t._edge, t._rg = new_edge, new_edge is not None

@@ -15,11 +15,11 @@ from copy import deepcopy
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ...graph.modes import unrecorded
-from ...graph.node import Node
+from ...graph.modes import state, unrecorded
+from ...graph.node import Node, Nowhere
 from ...overriding import Overrides
 from ...shapes import Layout, layout_of
-from ...tensor import Tensor, _new, above, edge, fill_node, make, settled
+from ...tensor import Tensor, _new, above, edge, fill_node, look_as, make, move_retained, settled
 from .history import LeafBackward0, attach, rewrite_history, share_view
 from .registry import OPS
 
@@ -79,8 +79,9 @@ class Marked(Tensor):
     mark: str
     of: Tensor
     _own: bool  # whether it is a leaf that requires grad itself
-    _node: Any
-    _source: Any
+    _node: Any  # where its gradient goes
+    _source: Any  # where that of what it looks at went when the node was made
+    _back: Any  # the node by which the gradients of views of what it looks at come to it, once there are any
 
     # ---- what ops ask of a tensor
     @property
@@ -98,51 +99,67 @@ class Marked(Tensor):
     def _version_(self) -> list[int]:  # type: ignore[override]
         return self.of._version_
 
+    @_version_.setter
+    def _version_(self, value: list[int]) -> None:
+        self.of._version_ = value
+
     @property
     def _view(self) -> None:  # type: ignore[override]
         return None  # (its history is that of what it looks at)
 
     @property
     def _rg(self) -> bool:  # type: ignore[override]
-        return self._own or edge(self.of) is not None
+        return self._own or self.of.requires_grad
 
     @_rg.setter
     def _rg(self, value: bool) -> None:
-        if not value:
-            self._own, self._source = False, None
-            self.of._edge, self.of._rg = None, False
-        elif self._edge is None:
-            self._own = True
-            self._stands_before(self)
+        had = not self._own and (self.of.__class__ in MARKED or self.of._edge is not None)
+        if value and had and (e := self._edge) is not None and e.__class__ is not Nowhere:
+            return  # it has a history
+        self._own, self._back = value, _node_of(self.mark, self) if value else None
+        lowest = _lowest(self)
+        if had or lowest._view is None:
+            lowest._edge, lowest._rg = None, False
+        if value and lowest._view is None:  # then it is the base of its views
+            _lead(self.of, self._back)
+            lowest._edge.__dict__["of_leaf"] = True  # (see `check_inplace`)
 
     @property
     def _edge(self) -> Any:  # type: ignore[override]
-        source = edge(self.of)
+        source = None if self._own else edge(self.of)
         if source is None:
-            return None
+            return None if self._own else self.of._edge  # (that leads nowhere)
         if source is not self._source:
-            self._node = _node_of(self.mark, source.edges[0] if source.__class__ is LeafBackward0 else source)
+            before, self._node = self._node, _node_of(self.mark, source.edges[0] if source.__class__ is LeafBackward0 else source)
             self._source = source
+            if before is not None:
+                move_retained(self, before, self._node)
         return self._node
 
     @_edge.setter
     def _edge(self, value: Any) -> None:
         if value is None:
-            self._rg = False
+            self._rg = self._edge.__class__ is Nowhere  # of what led nowhere a leaf is made
         else:
             self._stands_before(value)
 
-    def _stands_before(self, end: Any) -> None:
-        """Let gradients of views of this one, which are views of what it looks at, flow through it from now on: to it as a leaf, or its node."""
-        self._node = None if end is self else end
-        self.of._edge = node = _node_of(self.mark, end)
-        node.__dict__["behind"] = getattr(end, "node", end)  # as errors name it
-        self.of._rg = True
-        self._source = edge(self.of)
+    def rewrite(self, new_edge: Any) -> None:
+        """Rewrite the history of what it looks at, whose memory was changed (see `rewrite_history`)."""
+        _lowest(self)._seen = None  # (it may have been looked at since)
+        rewrite_history(self.of, None if new_edge is None else _node_of(self.mark, new_edge))
 
-    def rewrite_history(self, end: Any) -> None:
-        """Rewrite the history of what is looked at, whose memory was changed through this view by the op behind ``end``."""
-        rewrite_history(self.of, _node_of(self.mark, end))
+    def _read_grad(self) -> Tensor | None:
+        """Return the gradient; nothing is refused, as none is of other views of which nobody can say what their history is."""
+        return self._grad if _unclear(_lowest(self)) else Tensor.grad.fget(self)  # type: ignore[attr-defined,no-any-return]
+
+    grad = property(_read_grad, Tensor.grad.fset, Tensor.grad.fdel)  # type: ignore[assignment,attr-defined]
+
+    def _stands_before(self, end: Any) -> None:
+        """Let gradients of views of this one, which are views of what it looks at, flow through its node from now on."""
+        self._node = end
+        self._source = self._back = _node_of(self.mark, end)
+        self._back.__dict__["behind"] = getattr(end, "node", end)  # as errors name it
+        _lead(self.of, self._back)
 
     def retain_grad(self) -> None:
         super().retain_grad()
@@ -160,7 +177,7 @@ class Marked(Tensor):
         return self.of._base
 
     def _is_view(self) -> bool:
-        return not self.is_inference()
+        return self._base is not None
 
     @property
     def data(self) -> Tensor:
@@ -186,7 +203,10 @@ class Marked(Tensor):
         return t if self.__class__ is Marked else marked_as(self._shown_class, t)  # type: ignore[attr-defined]
 
     def detach_(self) -> Tensor:
-        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        if self._is_view():
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        self._rg = False
+        return self
 
     def numpy(self, *, force: bool = False) -> Any:
         """Return a NumPy array of a copy where ``force`` is given. RuntimeError else, as no array shows memory otherwise than it is."""
@@ -219,7 +239,9 @@ class Marked(Tensor):
 
     # ---- copies
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return above.reduce_tensor(resolved(self) if self._edge is not None else resolved(self.detach()).requires_grad_(self._own))
+        if not self.is_leaf:
+            return above.reduce_tensor(resolved(self))
+        return _shown, (self.of.detach(), self.mark, self.requires_grad)
 
     def __copy__(self) -> Tensor:
         return self.detach().requires_grad_(self.requires_grad)
@@ -259,7 +281,52 @@ def marked(of: Tensor, mark: str) -> Any:
         MARKS.enter()
     t = _new(Marked)
     t.of, t.mark, t._layout = of, mark, _apart(of._layout)
-    t._own, t._source, t._node, t._grad, t._leaf_hook_set = False, None, None, None, None
+    t._own, t._source, t._node, t._back, t._grad, t._leaf_hook_set = False, None, None, None, None, None
+    return t
+
+
+def _shown(of: Tensor, mark: str, requires_grad: bool) -> Tensor:
+    """Return what pickle has made again."""
+    return marked(of, mark).requires_grad_(requires_grad)
+
+
+def _unclear(t: Tensor) -> bool:
+    """Return whether nobody can say what the history of a view is."""
+    return t._view is not None and bool(t._view_kind) and t._seen != t._version_[0] >= 0 and t._view._rg
+
+
+def _lowest(t: Tensor) -> Tensor:
+    """Return the ordinary view below all marks."""
+    while t.__class__ in MARKED:
+        t = t.of
+    return t
+
+
+def _lead(of: Tensor, end: Any) -> None:
+    """Let the gradient of what a marked tensor looks at go to ``end``."""
+    if of.__class__ in MARKED:
+        of._stands_before(end)
+    else:
+        of._edge, of._rg = end, True
+
+
+def looked_at(x: Any) -> Any:
+    """Return what ``x`` looks at, to make a view of it: gradients of that come by ``x``, which may be asked for its own."""
+    if not state.grad:
+        return x.of
+    if x._own:
+        return x.of if _lowest(x)._view is None else _seen_by(x.of, x._back)
+    if (e := x._edge) is not None and e.__class__ is not Nowhere and x._source is not x._back:
+        x._stands_before(e)
+    return x.of
+
+
+def _seen_by(of: Tensor, end: Any) -> Tensor:
+    """Return another view of the same memory, whose gradient goes to ``end``."""
+    if of.__class__ in MARKED:
+        return marked(_seen_by(of.of, _node_of(of.mark, end)), of.mark)
+    t = share_view(of, make(of._data, of._layout, of._version_))
+    t._edge, t._rg = end, True
     return t
 
 
@@ -281,15 +348,27 @@ def can_be_marked(x: Tensor) -> bool:
     return type(x)._data is Tensor._data
 
 
+def returned(x: Any, end: Any, kind: str) -> Tensor:
+    """Return a view of the same memory whose gradient goes to ``end``, an output of the user's function, which is not to be passed by."""
+    t = marked(_seen_by(x.of, None), x.mark)
+    t._edge = end
+    lowest = _lowest(t)
+    lowest._view_kind, lowest._seen = kind, lowest._version_[0]
+    return t
+
+
 def look_again(x: Tensor) -> Tensor:
     """Return another view of all of the memory that ``x`` looks at, which is in the graph what ``x`` is."""
     if x.__class__ in MARKED:
-        return marked(look_again(x.of), x.mark)
+        return marked(look_again(looked_at(x)), x.mark)
     t = make(x._data, x._layout, x._version_)
     e = edge(x)
     share_view(x, t)
-    if e is not None:
-        attach(t, e)
+    if state.grad and (e is not None or x._edge.__class__ is Nowhere):
+        if e is None:  # from there it has a history, which leads nowhere
+            t._edge, t._rg = fill_node(LeafBackward0(), (x._edge,)), True
+        else:
+            attach(t, e)
     return t
 
 
@@ -297,8 +376,15 @@ def resolved(x: Tensor) -> Tensor:
     """Return the tensor that a marked one stands for, in memory of its own and with its place in the graph; any other is its own."""
     if x.__class__ not in MARKED:
         return x.viewed(resolved) if hasattr(x.__class__, "viewed") else x
+    lowest = _lowest(x)
+    if _unclear(lowest):
+        with unrecorded():
+            out = _computed(x.mark, x.of)
+        look_as(lowest, out)  # what differentiates it is refused, as for any such view
+        out._version_, out._edge, out._rg = lowest._version_, lowest._edge, lowest._rg
+        return out
     e = x if x._own else x._edge
-    if e is None:
+    if e is None or e.__class__ is Nowhere:
         return _computed(x.mark, x.of)
     with unrecorded():
         out = _computed(x.mark, x.of)

@@ -17,6 +17,7 @@ from ...tensor import Tensor, make
 from ..core.calls import inplace_call, unary_call
 from ..core.foreign import asked, foreign_among
 from ..core.inplace import counted, is_same_memory
+from ..core.marked import MARKED, resolved
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.pointwise import Pointwise
 from ..core.registry import numpy_names, parameters_of, public, register
@@ -263,6 +264,8 @@ def copy_(input, src, non_blocking=False):
         keeps = getattr(input, "_rg", False) and input._view is None
         return (_copy_keeping if keeps else _copy)(input, src)
     tensor_argument(input, "copy_")
+    if src.__class__ in MARKED:
+        return copy_(input, resolved(src))
     if isinstance(src, Tensor):
         return _copy(input, src)
     if not isinstance(src, (bool, int, float, complex)):

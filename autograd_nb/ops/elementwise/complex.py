@@ -18,7 +18,7 @@ from ...codegen.formula.namespace import m
 from ...shapes import layout_of
 from ...tensor import Tensor, _storage, above, make
 from ..core.inplace import counted
-from ..core.marked import MARKED, can_be_marked, look_again, marked, resolved, shows
+from ..core.marked import MARKED, can_be_marked, look_again, looked_at, marked, resolved, shows
 from ..core.pointwise import pointwise
 from ..core.recording import not_for_limited, pushed, scalar_type, store
 from ..core.registry import OPS, public
@@ -50,7 +50,7 @@ def conj(input):
     if not x._layout.dtype.is_complex:
         return x
     if x.__class__ in MARKED and x.mark == "conj":
-        return look_again(x.of)
+        return look_again(looked_at(x))
     if hasattr(x.__class__, "viewed"):
         return x.viewed(conj)
     return marked(look_again(x), "conj") if x.__class__ is Tensor or can_be_marked(x) or x.__class__ in MARKED else _conj(x)
@@ -209,7 +209,7 @@ def real(input):
     if not x.dtype.is_complex:
         return x
     if x.__class__ in MARKED:
-        return real(x.of) if x.mark == "conj" else marked(real(x.of), "neg")
+        return real(looked_at(x)) if x.mark == "conj" else marked(real(looked_at(x)), "neg")
     if hasattr(x.__class__, "viewed"):
         return x.viewed(real)
     return _view_as_real(x).select(-1, 0)
@@ -222,7 +222,7 @@ def imag(input):
     if not x.dtype.is_complex:
         raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
     if x.__class__ in MARKED:
-        return marked(imag(x.of), "neg")
+        return marked(imag(looked_at(x)), "neg")
     if hasattr(x.__class__, "viewed"):
         return x.viewed(imag)
     return _view_as_real(x).select(-1, 1)

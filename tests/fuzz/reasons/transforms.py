@@ -50,9 +50,10 @@ TRANSFORMS = (
     ),
     Explained(
         "indices of batches",
-        "PyTorch's index_select of a batch is a gather, which names an index out of range otherwise.",
-        lambda c: c.kind == "error type" and "vmap(" in c.statement and "index_select" in c.statement and "out of bounds for dimension" in c.theirs
-        and "IndexError" in c.mine,
+        "PyTorch's index_select of a batch is a gather, which names an index out of range otherwise, and numbers that index_add takes are rows of one.",
+        lambda c: c.kind == "error type" and "vmap(" in c.statement and "IndexError" in c.mine and (
+            ("index_select" in c.statement and "out of bounds for dimension" in c.theirs)
+            or ("index_add" in c.statement and "Number of indices" in c.theirs and "tensor has no dimensions" in c.mine)),
     ),
     Explained(
         "changes without changes",
