@@ -244,7 +244,7 @@ def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
 
 
 def _format(self: Tensor, spec: str) -> str:
-    if self.ndim == 0:
+    if self.ndim == 0 and (spec or not hasattr(type(self), "of_program")):
         return format(numbers_of(self).item(), spec)
     if spec:
         raise TypeError(

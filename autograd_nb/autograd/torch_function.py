@@ -25,6 +25,7 @@ from ..graph.modes import PerThread
 from ..ops.core.registry import OPS, USERS
 from ..overriding import overridable
 from ..tensor import Tensor
+from .api import backward, grad
 from .subclasses import Redefining, _disabled_torch_function_impl, as_subclass, of_class
 
 #: layers of this package whose calls are taken over too: PyTorch's are written in Python
@@ -245,7 +246,8 @@ def functions() -> dict[Any, Any]:
 @overridable
 def look_for_functions() -> dict[Any, Any]:
     """Return `functions`, looked for anew."""
-    found = {info.call: info.call for info in OPS.values() if isinstance(info.call, FunctionType)}
+    found: dict[Any, Any] = {info.call: info.call for info in OPS.values() if isinstance(info.call, FunctionType)}
+    found.update({backward: backward, grad: grad})
     for name, value in vars(Tensor).items():
         if isinstance(value, FunctionType) and (name[0] != "_" or name.endswith("__")) and value not in found:
             found[value] = vars(Tensor).get(HANDED_ON.get(name, ""), value)

@@ -37,7 +37,9 @@ F.mse_loss(x, p); F.cross_entropy(x, torch.tensor([0, 1])); F.pad(x, (1, 1)); F.
 F.one_hot(x.long(), 3); F.interpolate(x[None], 6); F.cosine_similarity(x, p); nn.ReLU()(x); nn.LayerNorm(3)(x); nn.MSELoss()(x, p); nn.Dropout(0.0)(x)
 nn.Flatten()(x); nn.Softmax(-1)(x); nn.Identity()(x); nn.Sequential(nn.ReLU(), nn.Tanh())(x); repr(x); copy.copy(x); pickle.loads(pickle.dumps(x))
 isinstance(x, torch.Tensor); isinstance(x, nn.Parameter); x.as_subclass(torch.Tensor); p.as_subclass(type(x))
-(x.clone().requires_grad_() * 2).sum().backward(); type(x)([1.0, 2.0]); type(x)(p); torch.Tensor._make_subclass(type(x), p, True)
+(x.clone().requires_grad_() * 2).sum().backward(); torch.autograd.backward([(x.clone().requires_grad_() * 2).sum()])
+torch.autograd.grad(x.requires_grad_().mul(2).sum(), x); torch.autograd.grad(p.requires_grad_().mul(x).sum(), [p]); "{}".format(x[0, 0])
+type(x)([1.0, 2.0]); type(x)(p); torch.Tensor._make_subclass(type(x), p, True)
 """
 
 #: names by which the two libraries hand on the same thing

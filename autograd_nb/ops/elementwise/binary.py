@@ -149,9 +149,12 @@ def heaviside_(input, values):
 
 
 def _same_dtype(a: Any, b: Any) -> None:
-    if tensor_argument(a, "heaviside").dtype is not tensor_argument(b, "heaviside", "values").dtype:
+    d, e = tensor_argument(a, "heaviside").dtype, tensor_argument(b, "heaviside", "values").dtype
+    if d.is_complex or e.is_complex:
+        raise RuntimeError(f"heaviside is not yet implemented for complex tensors. (input {d}, values {e}: take their real parts)")
+    if d is not e:
         raise RuntimeError(
-            f"heaviside is not yet implemented for tensors with different dtypes (input {a.dtype}, values {b.dtype})"
+            f"heaviside is not yet implemented for tensors with different dtypes (input {d}, values {e})"
         )
 
 
