@@ -136,7 +136,7 @@ def heaviside(input, values, *, out=None):
     >>> torch.heaviside(torch.tensor([-1., 0., 2.]), torch.tensor([0.5]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    _same_dtype(input, values)
+    _same_dtype(input, values, out)
     y = _heaviside(input, values)
     return y if out is None else store(out, y, "heaviside", (), (input, values))
 
@@ -148,9 +148,9 @@ def heaviside_(input, values):
     return _heaviside.inplace(input, values)
 
 
-def _same_dtype(a: Any, b: Any) -> None:
+def _same_dtype(a: Any, b: Any, out: Any = None) -> None:
     d, e = tensor_argument(a, "heaviside").dtype, tensor_argument(b, "heaviside", "values").dtype
-    if d.is_complex or e.is_complex:
+    if d.is_complex or e.is_complex or (isinstance(out, Tensor) and out.dtype.is_complex):
         raise RuntimeError(f"heaviside is not yet implemented for complex tensors. (input {d}, values {e}: take their real parts)")
     if d is not e:
         raise RuntimeError(

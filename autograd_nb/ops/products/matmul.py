@@ -142,13 +142,13 @@ def dot(input, tensor, *, out=None):
     a, b = tensor_argument(input, "dot"), tensor_argument(tensor, "dot", "tensor")
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {a.dtype} and {b.dtype}")
     if a.shape != b.shape:
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, "
             f"but got {a.shape[0]} and {b.shape[0]} elements respectively"
         )
-    if a.dtype is not b.dtype:
-        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {a.dtype} and {b.dtype}")
     need_numbers("dot", (a,))
     y = _dot(a, b)
     return y if out is None else store(out, y, "dot")
