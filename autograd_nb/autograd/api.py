@@ -13,7 +13,7 @@ from ..graph.node import AccumulateGrad, Nowhere, Output
 from ..ops.core.foreign import asked
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full, seed
-from ..tensor import Tensor, edge
+from ..tensor import Tensor, above, edge
 
 _TensorOrTensors = Any
 
@@ -105,7 +105,7 @@ def _roots(outputs: tuple[Any, ...], gradients: Any, create_graph: bool, functio
                 f"{function}(): output {i} is a tensor inside of vmap, which stands for a whole batch. Use func.grad or func.vjp there."
             )
         target = out._edge
-        if out.__class__ is not GradientEdge and (target is None or out._view is not None):
+        if out.__class__ is not GradientEdge and (target is None or target.__class__ is Nowhere or out._view is not None):
             target = edge(out)
         if target is None:
             raise AutogradError(
@@ -140,6 +140,8 @@ def _roots(outputs: tuple[Any, ...], gradients: Any, create_graph: bool, functio
                 )
             if g.dtype is not layout.dtype:
                 g = g.to(layout.dtype)
+            if hasattr(g, "mark"):  # it shows conjugates, which rules do not know of
+                g = above.plain(g)
         edges.append(target)
         grads.append(g)
     return edges, grads

@@ -36,6 +36,10 @@ SHRUNK = {
             "held = torch.autograd.grad(parts(found)[1].sum(), [w])",
         ),
     ),
+    "data of another shape": Calls(
+        ("buf = make(36, (3, 4), 'float64')",), ("x.data = buf",), ("x",),
+        same_calls(3, "squares(found).backward()", given=("make(15, (5, 4), 'float64').requires_grad_() * 1.5", X, "0.5")),
+    ),
     "hooks of independent results": Calls(
         (W, "log = []"), ("v1 = x * w", "v2 = w.exp()", "v3 = w.sin()"), ("v2", "v1", "v3"),
         same_calls(

@@ -235,6 +235,8 @@ for f in (lambda u: u * u, lambda u: u.exp(), lambda u: F.apply(u), lambda u: (u
     "r = (c.grad, x.grad, l)",
     "changed since it was saved": "x.requires_grad_(); y = x * 1; c = y.conj(); z = y * y; c.mul_(2); z.sum().abs().backward(); r = x.grad",
     "a gradient given": "x.requires_grad_(); x.backward(t.ones(2, 2).mul(1j).conj()); r = x.grad",
+    "a gradient given to a view": "x.requires_grad_(); z = t.view_as_complex(t.view_as_real(x) * 2); z.backward(x.detach().conj()); r = x.grad * 1; "
+    "x.requires_grad_(False)",
     "a gradient set": "x.requires_grad_(); x.grad = (t.ones(2, 2) * 1j).conj(); (x * x).sum().abs().backward(); r = x.grad",
     "hooks": "x.requires_grad_(); x.register_hook(lambda g: g.conj()); (x * (1 + 1j)).sum().abs().backward(); x.grad.mul_(2); r = x.grad",
     "functions": """
@@ -389,6 +391,10 @@ for mode in (t.no_grad, t.inference_mode):
     r += [(v.is_leaf, v.requires_grad, v.grad_fn, v.is_inference()) for v in (c, i)]
     with mode(): y.sub_(c)
     r.append(-1 in c)
+    try:
+        c.backward(x)
+    except RuntimeError:
+        r.append('refused')
     try:
         c * 2; r.append('computed')
     except RuntimeError:

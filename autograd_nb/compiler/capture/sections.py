@@ -323,7 +323,7 @@ class Standing:
 
 
 def _rehang(node: Node, before: Any) -> None:
-    """Move the hooks that were put on a node that stood before a tensor's own there."""
+    """Move the hooks that were put on a node that stood before a tensor's own there, and what its gradient must fit."""
     if node.hooks is None:
         return
     target, index = _key(before)
@@ -333,6 +333,8 @@ def _rehang(node: Node, before: Any) -> None:
     own.post.update(mine.post)
     if 0 in mine.retained:
         own.retained[index] = mine.retained[0]
+    if 0 in mine.expected:
+        own.expected.setdefault(index, mine.expected[0])
     node.hooks = None
 
 

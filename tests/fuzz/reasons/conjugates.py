@@ -6,10 +6,13 @@ import re
 
 from .case import Case, Explained
 
+#: what makes results that are not views and show conjugates in PyTorch
+_COMPUTED = re.compile(r"(?:(?:vdot|fft\w*)\(|\.grad\b)")
+
 
 def _given_to_data(c: Case) -> bool:
     """Whether a tensor takes part that was given the data of such a view."""
-    found = re.findall(r"\bv\d+\.data = (v\d+)", c.before)
+    found = re.findall(r"\bv\d+\.data = (\w+)", c.before)
     return "value" in c.kind and any(any(getattr(c.known.get(name), "marks", ())[:2]) for name in found)
 
 
@@ -41,6 +44,7 @@ CONJUGATES = (
         "gradients that are views of conjugates",
         "A gradient has memory of its own here. In PyTorch it may show the conjugates of what a pass or x.grad was given, and changes with that.",
         lambda c: ("value" in c.kind and _kept_as_views(c)) or (c.kind in ("value", "requires_grad", "history", "leaf") and _handed_on(c))
+        or (c.kind == "marks" and re.search(r"\.grad\.", c.statement))
         or (c.kind == "grad strides" and re.search(r"\.grad = |backward\(", c.statement) and _shown(c)),
     ),
     Explained(
@@ -56,9 +60,10 @@ CONJUGATES = (
     Explained(
         "conjugates that are not computed yet",
         "Which results other than views show conjugates is PyTorch's own business: those of vdot, of its FFTs, gradients.",
-        lambda c: c.kind == "value" and (re.search(r"\.is_(conj|neg)\(\)", c.statement) or (
+        lambda c: (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _COMPUTED.search(c.before))
+        or (c.kind == "value" and (re.search(r"\.is_(conj|neg)\(\)|_base is", c.statement) or (
             (of := re.search(r"(v\d+)\.resolve_(?:conj|neg)\(", c.before))
-            and re.search(rf"^{of[1]}\b.* = (?:.*(?:vdot|fft\w*)\(|.*\.grad\b)", c.before, re.M))),
+            and re.search(rf"^{of[1]}\b.* = .*{_COMPUTED.pattern}", c.before, re.M)))),
     ),
     Explained(
         "two faults of complex operands",

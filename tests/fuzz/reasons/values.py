@@ -215,6 +215,16 @@ VALUES = (
         and re.search(r"backward|grad\(|jvp\(", c.statement) and re.search(r"(?i)huber_?loss\(", c.before + c.statement),
     ),
     Explained(
+        "slopes of activations at nan and infinity",
+        "PyTorch's kernels for whole vectors make 0 or nan of a gradient at nan, those for the rest of a tensor pass it on, as is done here; its softsign, "
+        "a quotient, has a gradient of nan at infinities, where the slope is 0.",
+        lambda c: "value" in c.kind and re.search(r"backward|grad\(|jvp\(|jac|hess", c.statement)
+        and (
+            (re.search(r"(?i)shrink|hardtanh|relu6|hardswish|[^r]elu\b", c.before + c.statement) and re.search("extreme|nan", c.before + c.statement))
+            or (re.search(r"(?i)softsign", c.before + c.statement) and "nan" in c.their_values)
+        ),
+    ),
+    Explained(
         "two faults of a norm",
         "Where operands differ in dtype and the input is complex, PyTorch may name the one and this library the other.",
         lambda c: c.kind == "error type" and "mixed dtype (CPU)" in c.mine and "not implemented for 'Complex" in c.theirs,
