@@ -159,8 +159,8 @@ def test_a_distance_of_0_has_gradient_0(p):
         assert h is None or not h.isnan().any()
 
 
-@pytest.mark.parametrize("width", [0, 1, 3, 8, 9])
-@pytest.mark.parametrize("rows", [(5, 7), (40, 30), (3, 4500)])  # beyond what is compared together, of one column too
+@pytest.mark.parametrize("width", [0, 1, 2, 3, 8, 9])
+@pytest.mark.parametrize("rows", [(5, 7), (40, 30), (3, 4500), (4500, 3)])  # beyond what is compared together, of one column too
 def test_euclidean_distances_of_rows_of_every_width(rows, width):
     """Short rows have kernels of their own, which take rows of the other operand as columns; against the definition, with batches."""
     a, b = leaf(2, 1, rows[0], width), leaf(3, rows[1], width)

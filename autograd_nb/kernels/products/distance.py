@@ -102,25 +102,38 @@ def _turn(rows, count, width, columns):
             columns[k * count + s] = rows[s * width + k]
 
 
-def between_narrow(batch, n, m, width, a, b, out):
-    """Do what `between` does in mode 2, for rows so short that vectors are better filled with several of b than with one's numbers."""
+def between_narrow(batch, n, m, width, step_r, step_s, a, b, out):
+    """Do what `between` does in mode 2, for rows so short that vectors are better filled with several of b than with one's numbers.
+
+    ``step_r``, ``step_s``: the steps of rows of a and of b in ``out``.
+    """
     together = min(m, max(16, _BLOCK // width))
-    columns = np.empty(together * width, b.dtype)
+    columns, squares = np.empty(together * width, b.dtype), np.empty(together, b.dtype)
     for i in range(batch):
         for first in range(0, m, together):
             count = min(together, m - first)
             _turn(b[(i * m + first) * width :], count, width, columns)
-            for r in range(i * n, (i + 1) * n):
-                place = out[r * m + first : r * m + first + count]
+            for r in range(n):
+                row = a[(i * n + r) * width : (i * n + r + 1) * width]
                 for s in range(count):
-                    place[s] = 0
-                for k in range(width):
-                    x = a[r * width + k]
-                    column = columns[k * count : (k + 1) * count]
+                    squares[s] = (row[0] - columns[s]) * (row[0] - columns[s])
+                for k in range(1, width - 1, 2):  # two at a time, as the squares are read and written each time
+                    x, z, xs, zs = row[k], row[k + 1], columns[k * count :], columns[(k + 1) * count :]
                     for s in range(count):
-                        place[s] += (x - column[s]) * (x - column[s])
-                for s in range(count):
-                    place[s] = math.sqrt(place[s])
+                        squares[s] += (x - xs[s]) * (x - xs[s]) + (z - zs[s]) * (z - zs[s])
+                if width % 2 == 0:
+                    x, xs = row[width - 1], columns[(width - 1) * count :]
+                    for s in range(count):
+                        squares[s] += (x - xs[s]) * (x - xs[s])
+                place = out[i * n * m + r * step_r + first * step_s :]
+                if step_s == 1:
+                    for s in range(count):
+                        place[s] = math.sqrt(squares[s])
+                else:
+                    for s in range(count):  # a loop of its own has vectors
+                        squares[s] = math.sqrt(squares[s])
+                    for s in range(count):
+                        place[s * step_s] = squares[s]
 
 
 def between_narrow_backward(batch, n, m, width, g_r, g_s, a, b, g, y, out):

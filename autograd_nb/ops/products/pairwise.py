@@ -28,6 +28,7 @@ _WITHIN_BACKWARD = launch.Kernel("products.distance", "within_backward")
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 _MANY, _FEW = 25, 8  #: rows and columns beyond which a matrix product is the faster way to Euclidean distances
+_ROWS = 64  #: rows that vectors are filled with where the other operand has more
 
 
 def _mode(p: float) -> int:
@@ -96,13 +97,17 @@ def _between_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, produc
     dtypes="float", samples="torch.cdist(x(3, 4), x(2, 4))",
 )
 def _between(a, b, p, products):
-    (*batch, n, width), m = a._layout.shape, b._layout.shape[-2]
+    (*lead, n, width), m = a._layout.shape, b._layout.shape[-2]
     if products:  # ‖a − b‖² = ‖a‖² + ‖b‖² − 2a·b, which rounding may take below 0
         square = (a * a).sum(-1, True) + (b * b).sum(-1, True).mT - 2 * OPS["matmul"].call(a, b.mT)
         return square.clamp(min=0.0).sqrt()
-    y = _new((*batch, n, m), a.dtype)
+    y = _new((*lead, n, m), a.dtype)
     if y._layout.size and p == 2 and 0 < width <= _FEW:
-        _NARROW(a.dtype, y._layout.size // (n * m), n, m, width, dense(a), dense(b), y._data)
+        batch = y._layout.size // (n * m)
+        if m < min(n, _ROWS):
+            _NARROW(a.dtype, batch, m, n, width, 1, m, dense(b), dense(a), y._data)
+        else:
+            _NARROW(a.dtype, batch, n, m, width, m, 1, dense(a), dense(b), y._data)
     elif y._layout.size:
         _BETWEEN(a.dtype, y._layout.size // (n * m), n, m, width, _between_mode(p), p, dense(a), dense(b), y._data)
     return y
