@@ -173,6 +173,17 @@ from autograd_nb.ops.linalg.least_squares import pca_lowrank as _pca_lowrank_
 from autograd_nb.ops.linalg.least_squares import svd_lowrank as _svd_lowrank_
 from autograd_nb.ops.random.generator import Generator as _Generator_
 from autograd_nb.optim.optimizer import _group_tensors_by_device_and_dtype as __group_tensors_by_device_and_dtype_
+from autograd_nb.optim import ASGD as _ASGD_
+from autograd_nb.optim import Adadelta as _Adadelta_
+from autograd_nb.optim import Adagrad as _Adagrad_
+from autograd_nb.optim import Adam as _Adam_
+from autograd_nb.optim import AdamW as _AdamW_
+from autograd_nb.optim import Adamax as _Adamax_
+from autograd_nb.optim import NAdam as _NAdam_
+from autograd_nb.optim import RAdam as _RAdam_
+from autograd_nb.optim import RMSprop as _RMSprop_
+from autograd_nb.optim import Rprop as _Rprop_
+from autograd_nb.optim import SGD as _SGD_
 from autograd_nb.serialization.onnx.exporting import ONNXProgram as _ONNXProgram_
 from autograd_nb.serialization.onnx.exporting import export as _export_
 from autograd_nb.serialization.onnx.graph import ExportError as _ExportError_
