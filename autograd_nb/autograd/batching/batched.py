@@ -209,12 +209,15 @@ class Batched(Wrapped):
 
     def pointwise(self, op: Any, args: Sequence[Any]) -> Any:
         layouts = [a._layout if isinstance(a, Tensor) else a.__class__ for a in args]
-        _, d = op.result_dtypes(layouts)
+        one = self._layout.dtype
+        alike = all(k.__class__ is type or k.dtype is one for k in layouts)
         if len(args) == 1 and self.place and not packed(self.value._layout):  # the order of the result's dims follows from where they stand
             return batch(op.run([self.value.movedim(0, self.place)]).movedim(self.place, 0), self.level, self.place)
         out = op.run(align(args, self.level))
-        if out.dtype is not d:  # a batch of numbers has a dim where a number has none, and so more say in promotion
-            out = OPS["to"].call(out, d)
+        if not alike:  # a batch of numbers has a dim where a number has none, and so more say in promotion
+            d = op.result_dtypes(layouts)[1]
+            if out.dtype is not d:
+                out = OPS["to"].call(out, d)
         return batch(out, self.level)
 
     def pointwise_inplace(self, op: Any, args: Sequence[Any]) -> Any:
@@ -331,13 +334,16 @@ def materialize(a: Any, level: int, size: int) -> Tensor:
 def align(args: Sequence[Any], level: int, rank: int | None = None) -> list[Any]:
     """Return operands that broadcast as the samples do: dims of size 1 between the batch and a sample of fewer dims."""
     if rank is None:
-        rank = max(a.ndim for a in args if isinstance(a, Tensor))
+        rank = max([a._layout.ndim for a in args if isinstance(a, Tensor)])
     out = []
     for a in args:
-        value, batched = value_of(a, level)
-        if batched and a.ndim < rank:
-            value = value.reshape(value.shape[0], *(1,) * (rank - a.ndim), *a.shape)
-        out.append(value)
+        if a.__class__ is Batched and a.level == level:
+            value, own = a.value, a._layout
+            if own.ndim < rank:
+                value = value.reshape(value.shape[0], *(1,) * (rank - own.ndim), *own.sizes)
+            out.append(value)
+        else:
+            out.append(a)
     return out
 
 
