@@ -399,6 +399,13 @@ for mode in (t.no_grad, t.inference_mode):
         c * 2; r.append('computed')
     except RuntimeError:
         r.append('refused')
+with t.inference_mode(): c = (x * 1).conj()
+w = x.clone().requires_grad_()
+for f in (lambda: w * c[0], lambda: w + c, lambda: c * 2, lambda: c.resolve_conj() * w, lambda: c.clone() * w, lambda: w @ c):
+    try:
+        y = f(); r.append((y.is_inference(), y.requires_grad, y))
+    except RuntimeError:
+        r.append('refused')
 c, i = x.conj(), x.conj().imag; x.requires_grad_(); r += [(v.is_leaf, v.requires_grad, v.grad_fn) for v in (c, i)]; x.requires_grad_(False)""",
     "kept gradients": "x.requires_grad_(); y = x * 1; c = y.conj(); c.retain_grad(); c.abs().sum().backward(retain_graph=True); g = c.grad * 1; "
     "y.conj().imag.mul_(2); a = c.retains_grad; (c * c).imag.sum().backward(); r = g, a, c.grad, x.grad; x.requires_grad_(False)",

@@ -385,13 +385,24 @@ def resolved(x: Tensor) -> Tensor:
         return out
     e = x if x._own else x._edge
     if e is None or e.__class__ is Nowhere:
-        return _computed(x.mark, x.of)
+        out = _computed(x.mark, x.of)
+        if lowest._version_[0] < 0:  # no node may keep an inference tensor
+            out._version_ = [lowest._version_[0], 0]
+        return out
     with unrecorded():
         out = _computed(x.mark, x.of)
     if e is x:
         attach(out, e)
     else:
         out._edge, out._rg = e, True
+    return out
+
+
+def copied(x: Tensor) -> Tensor:
+    """Return the same as a tensor that a user gets: outside of inference mode it is an ordinary one."""
+    out = resolved(x)
+    if out._version_[0] < 0 and not state.inference and not hasattr(out.__class__, "viewed"):
+        out._version_ = [0, 0]
     return out
 
 

@@ -18,7 +18,7 @@ from ...codegen.formula.namespace import m
 from ...shapes import layout_of
 from ...tensor import Tensor, _storage, above, make
 from ..core.inplace import counted
-from ..core.marked import MARKED, can_be_marked, look_again, looked_at, marked, resolved, shows
+from ..core.marked import MARKED, can_be_marked, copied, look_again, looked_at, marked, shows
 from ..core.pointwise import pointwise
 from ..core.recording import not_for_limited, pushed, scalar_type, store
 from ..core.registry import OPS, public
@@ -75,14 +75,14 @@ def conj_physical_(input):
 def resolve_conj(input):
     """Return the tensor itself, or a copy of a view that shows conjugates; resolve_conj([1 + 2j]) = [1.+2.j]."""
     x = tensor_argument(input, "resolve_conj")
-    return resolved(x) if shows(x, "conj") else x
+    return copied(x) if shows(x, "conj") else x
 
 
 @public()
 def resolve_neg(input):
     """Return the tensor itself, or a copy of a view that shows negatives; resolve_neg([1., 2.]) = [1., 2.]."""
     x = tensor_argument(input, "resolve_neg")
-    return resolved(x) if shows(x, "neg") else x
+    return copied(x) if shows(x, "neg") else x
 
 
 @public()

@@ -21,6 +21,12 @@ def _kept_as_views(c: Case) -> bool:
     return any(any(getattr(getattr(seen, "grad", None), "marks", ())[:2]) for seen in c.known.values())
 
 
+def _of_gradient(c: Case) -> bool:
+    """Whether a gradient takes part that a transform or a pass has returned."""
+    return any(re.search(rf"^{name}\b.* = .*(?:func\.(?:vjp|grad|jac\w+)\(|autograd\.grad\(|\.grad\b)", c.before, re.M)
+               for name in re.findall(r"v\d+", c.statement)[1:])
+
+
 def _shown(c: Case) -> bool:
     """Whether such a view takes part."""
     named = (c.known.get(n) for n in re.findall(r"v\d+", c.statement))
@@ -44,13 +50,18 @@ CONJUGATES = (
         "gradients that are views of conjugates",
         "A gradient has memory of its own here. In PyTorch it may show the conjugates of what a pass or x.grad was given, and changes with that.",
         lambda c: ("value" in c.kind and _kept_as_views(c)) or (c.kind in ("value", "requires_grad", "history", "leaf") and _handed_on(c))
-        or (c.kind == "marks" and re.search(r"\.grad\.", c.statement))
+        or (c.kind == "marks" and (re.search(r"\.grad\.", c.statement) or _of_gradient(c)))
         or (c.kind == "grad strides" and re.search(r"\.grad = |backward\(", c.statement) and _shown(c)),
     ),
     Explained(
         "parts of gradients that are views of conjugates",
         "PyTorch's Adam and its like do not take a gradient of complex numbers that is such a view.",
         lambda c: c.kind == "not refused" and "view_as_real doesn't work on unresolved conjugated tensors" in c.theirs and "step()" in c.statement,
+    ),
+    Explained(
+        "lists with views of conjugates",
+        "PyTorch does not change tensors of a list in place where one of them is such a view.",
+        lambda c: c.kind == "not refused" and "fallback doesn't currently support mutable TensorLists with conjugate inputs" in c.theirs,
     ),
     Explained(
         "derivatives of parts that are set",
