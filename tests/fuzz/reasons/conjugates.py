@@ -12,19 +12,25 @@ _COMPUTED = re.compile(r"(?:(?:vdot|fft\w*)\(|\.grad\b)")
 
 def _given_to_data(c: Case) -> bool:
     """Whether a tensor takes part that was given the data of such a view."""
-    found = re.findall(r"\bv\d+\.data = (\w+)", c.before)
-    return "value" in c.kind and any(any(getattr(c.known.get(name), "marks", ())[:2]) for name in found)
+    found = re.findall(r"\bv\d+\.data = (\w+)", f"{c.before}\n{c.statement}")
+    return ("value" in c.kind or c.kind == "marks") and any(any(getattr(c.known.get(name), "marks", ())[:2]) for name in found)
 
 
 def _kept_as_views(c: Case) -> bool:
     """Whether a gradient is such a view in PyTorch."""
-    return any(any(getattr(getattr(seen, "grad", None), "marks", ())[:2]) for seen in c.known.values())
+    given = re.search(r"\.grad = .*(?:conj\(|mH|_neg_view)", c.before)  # (to what is no leaf, of which it is not seen)
+    return given is not None or any(any(getattr(getattr(seen, "grad", None), "marks", ())[:2]) for seen in c.known.values())
 
 
 def _of_gradient(c: Case) -> bool:
     """Whether a gradient takes part that a transform or a pass has returned."""
     return any(re.search(rf"^{name}\b.* = .*(?:func\.(?:vjp|grad|jac\w+)\(|autograd\.grad\(|\.grad\b)", c.before, re.M)
                for name in re.findall(r"v\d+", c.statement)[1:])
+
+
+def _of_product(c: Case) -> bool:
+    """Whether the result of a vdot or an FFT takes part."""
+    return any(re.search(rf"^{name} = .*(?:vdot|fft\w*)\(", c.before, re.M) for name in re.findall(r"v\d+", c.statement)[1:])
 
 
 def _shown(c: Case) -> bool:
@@ -71,7 +77,8 @@ CONJUGATES = (
     Explained(
         "conjugates that are not computed yet",
         "Which results other than views show conjugates is PyTorch's own business: those of vdot, of its FFTs, gradients.",
-        lambda c: (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _COMPUTED.search(c.before))
+        lambda c: (c.kind == "marks" and _of_product(c))
+        or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _COMPUTED.search(c.before))
         or (c.kind == "value" and (re.search(r"\.is_(conj|neg)\(\)|_base is", c.statement) or (
             (of := re.search(r"(v\d+)\.resolve_(?:conj|neg)\(", c.before))
             and re.search(rf"^{of[1]}\b.* = .*{_COMPUTED.pattern}", c.before, re.M)))),
