@@ -194,6 +194,8 @@ def test_tensors_over_the_memory_of_objects():
         "shares a buffer": f"{before}r = t.asarray(b, dtype=t.uint8); b[0] = 77",
         "shares an array": f"{before}r = t.asarray(a, copy=False); a[0] = 77",
         "shares a capsule": "z = t.zeros(2); r = t.from_dlpack(t.to_dlpack(z)); z[0] = 77",
+        "writes into a capsule": "r = t.zeros(2); z = t.from_dlpack(t.to_dlpack(r)); z[0] = z[1] + 7; z.numpy()[1] = 8",
+        **{f"stream {s}": f"r = t.ones(2).__dlpack__(stream={s}) is None" for s in ("object()", "1", "0", "-1", "True", "'a'", "None")},
         "shares a tensor": f"{before}r = t.asarray(x) is x, t.asarray(x, requires_grad=True) is x",
         "copies": f"{before}r = t.asarray(a, copy=True), t.asarray(b, dtype=t.uint8, copy=True); a[0] = b[0] = 77",
     }, kinds=True)  # fmt: skip

@@ -69,6 +69,14 @@ class _Owner:
         return (1, 0)
 
 
+class _Writable:
+    """The memory of an array as one that may be written to, which capsules without a version do not tell."""
+
+    def __init__(self, array: np.ndarray):
+        self._array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
+
+
 def _as_capsule(array: np.ndarray, **options: Any) -> Any:
     if np.lib.NumpyVersion(np.__version__) < "2.1.0":  # which knows no options
         options = {}
@@ -76,9 +84,9 @@ def _as_capsule(array: np.ndarray, **options: Any) -> Any:
 
 
 def dlpack(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
-    """Return a capsule with the tensor's memory; ``stream`` is for devices, and has no meaning here.
+    """Return a capsule with the tensor's memory; ``stream`` is for devices, and is None (or -1) here.
 
-    Errors: BufferError for tensors that require gradients, and for other devices.
+    Errors: BufferError for tensors that require gradients, and for other devices; TypeError and AssertionError for streams.
     """
     if self.is_meta:
         raise BufferError("Cannot pack tensors on meta: a tensor of the device 'meta' has no memory to hand out")
@@ -86,6 +94,10 @@ def dlpack(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_devi
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if dl_device is not None and tuple(dl_device) != (1, 0):
         raise BufferError(f"__dlpack__(): dl_device={shorten(dl_device)}; tensors are in the CPU's memory, (1, 0)")
+    if stream is not None and type(stream) is not int:
+        raise TypeError(f"stream must be ``int`` or ``none``, not {shorten(stream)}")
+    if stream is not None and stream != -1:
+        raise AssertionError(f"stream should be None on cpu. (__dlpack__(): stream={stream})")
     options = {"max_version": max_version, "copy": copy}
     if self.dtype.in_numpy:
         return _as_capsule(ndarray(self), **options)
@@ -144,7 +156,9 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None):
     coded = next((d for d, (code, bits, _) in _CODED.items() if (kind.code, kind.bits, kind.lanes) == (code, bits, 1)), None)
     if coded is not None:
         kind.code = _INTEGER
-    found = wrap(np.from_dlpack(_Owner(capsule)))  # type: ignore[arg-type]
+    told = _is_valid(capsule, b"dltensor_versioned")
+    array = np.from_dlpack(_Owner(capsule))  # type: ignore[arg-type]
+    found = wrap(array if told else np.asarray(_Writable(array)))
     fix(found._version_)
     found = found if coded is None else found.view(coded)
     return OPS["clone"].call(found) if copy else found
