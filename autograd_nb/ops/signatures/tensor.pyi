@@ -58,7 +58,7 @@ class TensorMethods:
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None
     ) -> Any:
-        """Return a capsule with the tensor's memory; ``stream`` is for devices, and has no meaning here."""
+        """Return a capsule with the tensor's memory; ``stream`` is for devices, and is None (or -1) here."""
 
     def __dlpack_device__(self) -> tuple[_int, _int]:
         """Return DLPack's number of the CPU; ValueError for a tensor of the device 'meta', which has no memory."""
