@@ -124,6 +124,7 @@ def test_one_result_of_several_may_be_changed_as_in_pytorch(k):
 
 
 @pytest.mark.parity
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_values_changed_behind_the_graphs_back_give_pytorchs_gradients(part):
     assert compared("exchanged", part, "changes") > 100

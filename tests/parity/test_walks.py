@@ -15,21 +15,24 @@ import pytest
 pytest.importorskip("torch")
 
 WALKS = [
-    "argument_dtypes", "argument_kinds --every 10", "argument_things --every 3", "equal_keys --part 0/40", "loss_arguments", "norm_shapes", "number_arguments",
-    "mutants outs", "mutants wanted --every 12",
+    "equal_keys --part 0/40", "loss_arguments", "norm_shapes", "number_arguments", "recorded --part 0 2", "recorded --part 1 2",
+    "refused modules --every 30", "refused optimizers --every 10", "second_pass", "second_pass compiled", "views --part 0 2",
+    "views --part 1 2",
+]  # fmt: skip
+#: those of half a minute and more on a slow machine, which has no time for them
+LONG = [
+    "argument_dtypes", "argument_kinds --every 10", "argument_things --every 3", "mutants outs", "mutants wanted --every 12",
     "mutants mixed --every 25", "mutants shapes --every 60", "mutants overlapping --every 6",
     (
         "mutants numbers add sub clamp masked_fill tril triu addcmul addcdiv linalg.vector_norm "
         "polygamma dist renorm roll nn.functional.leaky_relu nn.functional.elu"
     ),
     "overlapping", "shared_memory",
-    "recorded --part 0 2", "recorded --part 1 2", "refused modules --every 30", "refused optimizers --every 10",
-    "second_pass", "second_pass compiled", "views --part 0 2", "views --part 1 2",
 ]  # fmt: skip
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("walk", WALKS)
+@pytest.mark.parametrize("walk", [*WALKS, *[pytest.param(walk, marks=pytest.mark.slow) for walk in LONG]])
 def test_walk(walk):
     run = subprocess.run(
         [sys.executable, "-m", *f"tests.parity.{walk}".split()],
