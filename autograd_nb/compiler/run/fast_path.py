@@ -127,6 +127,7 @@ class _Gradients:
 
     def take(self, variant: Any) -> None:
         """Let each be a tensor that nobody has."""
+        self.mine = bool  # what was watched may be gone by the time that this is broken off
         found = [variant._fresh_gradient(g) and held_alone(g) for g in self._held]
         self._watch = Watch([], [r for records in found for r in records]) if all(found) else None
         self.mine = bool if self._watch is None else self._watch.same

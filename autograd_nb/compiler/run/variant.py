@@ -325,9 +325,10 @@ class Variant:
             return True
         there = g.leaf._grad is g.tensor
         if g.tensor is None or g.tensor._rg or g.tensor._layout is not g.layout or g.tensor._data is not g.memory or not alone(g, there):
+            g.tensor = None  # until the program writes into the new memory: what is broken off here begins anew
             g.memory = launch.empty(g.size, g.carrier)
-            g.tensor = make(g.memory, g.layout, [g.version, 0])
             self.program.bind(g.buffer, g.memory)
+            g.tensor = make(g.memory, g.layout, [g.version, 0])
             return False
         g.tensor._version_[0] = g.version
         return there

@@ -457,7 +457,7 @@ def _numbers(call: Call) -> int:
 _LIKE = {"view_as": "view", "reshape_as": "reshape", "expand_as": "expand"}
 SPECIAL: dict[str, Callable[[Call], Any]] = {
     "size": _size, "stride": _stride, "numel": _numbers, "nelement": _numbers, **dict.fromkeys(("dim", "ndimension"), lambda call: len(call.first.whole)),
-    "backward": lambda call: call.func(*call.args, **call.kwargs), "register_hook": _hooked,
+    **dict.fromkeys(("backward", "grad"), lambda call: call.func(*call.args, **call.kwargs)), "register_hook": _hooked,
     "__len__": lambda call: len(call.args[0]._layout.shape) and call.first.whole[0], "register_post_accumulate_grad_hook": lambda call: call.raw(),
     "view_as_real": _pairs, "view_as_complex": _pairs, "is_same_size": lambda call: call.whole(call.args[0]) == call.whole(call.args[1]),
 }  # fmt: skip
