@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 import autograd_nb as torch
@@ -20,6 +22,8 @@ from autograd_nb.func import (
 )
 from autograd_nb.nn import functional as F
 from autograd_nb.ops.core.pointwise import Pointwise
+from autograd_nb.ops.core.registry import OPS
+from autograd_nb.shapes import layout_of
 
 x = torch.tensor([0.5, -1.0, 2.0])
 X = torch.linspace(-1, 1, 12).reshape(4, 3)
@@ -274,3 +278,30 @@ def test_functional_call():
         functional_call(model, {"weight": own}, X, strict=True)
     with pytest.raises(ValueError, match="appeared in multiple dictionaries"):
         functional_call(model, (zero, zero), X)
+
+
+SHARED = [info.rule for info in OPS.values() if isinstance(info.rule, Pointwise) and len(info.rule.params) > 1]
+
+
+@pytest.mark.parametrize("op", SHARED, ids=lambda op: op.name)
+def test_a_batch_of_one_dtype_is_promoted_as_its_samples_are(op):
+    """A batch of numbers has a dim, which counts among different dtypes only: its result need not be asked for otherwise."""
+
+    def promoted(operands):
+        try:
+            return op.result_dtypes(operands)
+        except Exception as error:
+            return type(error)
+
+    seen = 0
+    for d in (torch.bool, torch.uint8, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128):
+        sizes = {"number": (), "vector": (3,)}
+        kinds = [*sizes, bool, int, float, complex]
+        for drawn in product(kinds, repeat=len(op.params)):
+            if any(kind in sizes for kind in drawn):
+                sample, batch = [
+                    tuple(layout_of((*lead, *sizes[kind]), None, d) if kind in sizes else kind for kind in drawn) for lead in ((), (2,))
+                ]
+                assert promoted(sample) == promoted(batch), (d, drawn)
+                seen += not isinstance(promoted(sample), type)
+    assert seen

@@ -337,13 +337,10 @@ def align(args: Sequence[Any], level: int, rank: int | None = None) -> list[Any]
         rank = max([a._layout.ndim for a in args if isinstance(a, Tensor)])
     out = []
     for a in args:
-        if a.__class__ is Batched and a.level == level:
-            value, own = a.value, a._layout
-            if own.ndim < rank:
-                value = value.reshape(value.shape[0], *(1,) * (rank - own.ndim), *own.sizes)
-            out.append(value)
-        else:
-            out.append(a)
+        value, batched = value_of(a, level)
+        if batched and a._layout.ndim < rank:
+            value = value.reshape(value.shape[0], *(1,) * (rank - a._layout.ndim), *a._layout.sizes)
+        out.append(value)
     return out
 
 
