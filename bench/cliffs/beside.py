@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,7 +16,7 @@ from bench.cliffs.__main__ import measured
 from bench.run import confine
 
 WORST = 1.2
-SETTLED = 100  #: calls before the first that counts
+SETTLED, SETTLING = 100, 0.1  #: calls before the first that counts, of short steps; seconds that they take of long ones
 
 Step = Callable[[], Any]
 Case = tuple[str, str, list[Step]]  #: name, kind, steps
@@ -34,6 +35,16 @@ def main(text: str | None, cases: Callable[[list[str]], Iterable[Case]], passes_
     report(cases(options.words), options.all, passes_over)
 
 
+def settle(steps: list[Step]) -> None:
+    """Call the steps until plans are made."""
+    end = time.perf_counter() + SETTLING
+    for number in range(SETTLED):
+        for step in steps:
+            step()
+        if number > 2 and time.perf_counter() > end:
+            return
+
+
 def report(cases: Iterable[Case], every: bool, passes_over: tuple[type[Exception], ...]) -> None:
     """Print the cases (name, kind, steps) that take more than `WORST` of PyTorch's time, or ``every`` one, and the geometric means by kind.
 
@@ -43,9 +54,7 @@ def report(cases: Iterable[Case], every: bool, passes_over: tuple[type[Exception
     print(f"{'µs':<90} {'here':>9} {'PyTorch':>9} {'ratio':>7}")
     for name, kind, steps in cases:
         try:
-            for _ in range(SETTLED):
-                for step in steps:
-                    step()
+            settle(steps)
             mine, theirs = measured(steps, 0.0)
         except passes_over:
             continue
