@@ -301,7 +301,7 @@ def _grad_of_rows(
                 f"{g.shape} and output[{i}] has a shape of {out.shape}."
             )
     retain = True if retain_graph is None else retain_graph
-    if asked.moving is not None and asked.moving_among((*roots, *given)):  # tangents of gradients are found one by one
+    if asked.moving is not None and asked.moving_among((*roots, *given)) is not None:  # tangents of gradients are found one by one
         each_row = zip(*[g.unbind(0) for g in given], strict=True)
         found = [grad(outputs, inputs, row, retain, create_graph, **options) for row in each_row]
         return tuple([None if gs[0] is None else OPS["stack"].call(gs) for gs in zip(*found, strict=True)])

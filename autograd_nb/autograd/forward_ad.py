@@ -22,7 +22,7 @@ from ..ops.core.registry import OPS
 from ..ops.creation.cast import cast
 from ..ops.creation.create import new_full
 from ..shapes import overlaps_itself
-from ..tensor import Tensor, _new
+from ..tensor import Tensor, _new, edge
 from .api import grad
 from .carried import Carrier
 from .forward_over_reverse import tangents_of_gradients
@@ -41,7 +41,7 @@ class _Levels(PerThread):
     def __init__(self) -> None:
         self.stack: list[tuple[int, Any]] = []
         self.living: dict[int, Any] = {}  # level -> its tensors, by their ids
-        self.given: dict[int, list[tuple[Tensor, Tensor, int]]] = {}  # level -> (primal, tangent, its version) of `make_dual`
+        self.given: dict[int, list[Any]] = {}  # level -> the edges of tangents of `make_dual`
 
 
 _levels = _Levels()
@@ -146,11 +146,11 @@ class Dual(Wrapped):
         target = args[0]
         _check_target(target, self.level, op.name + "_")
         primals, tangents = _taken_apart(args, self.level)
-        needs = any(t is not None and r is not None for t, r in zip(tangents, op.rules, strict=True))
+        needs = isinstance(target, Dual) and any(t is not None and r is not None for t, r in zip(tangents, op.rules, strict=True))
         new = None
         if needs:
-            old = [OPS["clone"].call(primals[0]), *primals[1:]]
-            new = _pointwise_tangent(op, old, tangents, op.run(old), self.level)
+            old, moving = ([OPS["clone"].call(first), *others] for first, *others in (primals, tangents))
+            new = _pointwise_tangent(op, old, moving, op.run(old), self.level)
         op.inplace(primals)
         _set_tangent(target, new)
         return target
@@ -402,7 +402,7 @@ def enter_dual_level() -> int:
     context.__enter__()
     _levels.stack.append((depth.now, context))
     _levels.living[depth.now], _levels.given[depth.now] = weakref.WeakValueDictionary(), []
-    asked.moving, asked.moving_among = _moving_gradients, _has_tangents
+    asked.moving, asked.moving_among = _moving_gradients, _level_among
     return len(_levels.stack) - 1
 
 
@@ -482,7 +482,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(f"Setting a forward grad that itself has a forward gradient at the same level {at} is not supported.")
     out = dual(OPS["view_as"].call(tensor, tensor), lying_as(tensor, tangent), number)
     if isinstance(out, Dual):
-        _levels.given[number].append((out.primal, out.tangent, out.tangent._version_[0]))
+        _levels.given[number].append(edge(out.tangent))
     return out
 
 
@@ -495,8 +495,8 @@ def _moving_gradients(roots: Sequence[Any], targets: Sequence[Any], seeds: Any) 
         return seeds, None
     level = max(t.level for t in moving)
     pairs = [None if s is None else _parts(s, level) for s in given]
-    inner = [_parts(t, level)[0] for t in targets]
-    tangents = tangents_of_gradients(grad, [_parts(r, level)[0] for r in roots], inner, pairs, _levels.given.get(level, ()))
+    starts, ends = ([_parts(t, level) for t in tensors] for tensors in (roots, targets))
+    tangents = tangents_of_gradients(grad, starts, ends, pairs, _levels.given.get(level, ()))
     if tangents is None:
         return seeds, None
 
@@ -547,13 +547,13 @@ def _moving(value: Any) -> Dual | None:
     return value if isinstance(value, Dual) else None
 
 
-def _has_tangents(values: Iterable[Any]) -> bool:
-    return bool(_levels.stack) and any(_moving(v) is not None for v in values)
+def _level_among(values: Iterable[Any]) -> int | None:
+    return max([d.level for d in map(_moving, values) if d is not None], default=None) if _levels.stack else None
 
 
 def _joined(primal: Any, tangent: Any, level: int) -> Tensor:
     """Return a tensor with a tangent of a level around the vmaps whose samples these are."""
-    if isinstance(primal, Wrapped) and not isinstance(primal, Dual):
+    if isinstance(primal, Wrapped) and not isinstance(primal, Dual) and primal.level > level:
         from .batching.batched import batch
 
         beside = tangent if isinstance(tangent, Wrapped) and tangent.level == primal.level else primal._beside(tangent)
@@ -562,14 +562,11 @@ def _joined(primal: Any, tangent: Any, level: int) -> Tensor:
 
 
 def _carried(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of a transform that goes backwards; see `carried`."""
-    if not _levels.stack:
-        return function(*args, **kwargs)
+    """Return the result of a transform that goes forward; see `carried`."""
     flat, spec = tree_flatten((args, kwargs))
-    moving = [d for d in map(_moving, flat) if d is not None]
-    if not moving:
+    level, whole = _level_among(flat), []  # type: ignore[var-annotated]
+    if level is None:
         return function(*args, **kwargs)
-    level, whole = max(d.level for d in moving), []
 
     def tensors(*values: Any) -> tuple[Tensor, ...]:
         given, named = tree_unflatten(list(values), spec)
@@ -590,7 +587,8 @@ def _carried(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     return tree_unflatten([next(found) if isinstance(t, Tensor) else t for t in whole[0]], whole[1])
 
 
-Carrier.call, Carrier.among = staticmethod(_carried), staticmethod(_has_tangents)
+Carrier.call, Carrier.level = staticmethod(_carried), staticmethod(_level_among)
+Carrier.split, Carrier.joined = staticmethod(_split), staticmethod(_joined)
 
 
 @contextmanager

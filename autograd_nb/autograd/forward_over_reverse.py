@@ -1,63 +1,70 @@
 """Tangents of gradients: `grad` of what has a tangent, inside a dual level.
 
-A node keeps what it was given without tangents. So the derivative of a gradient g(p), in the direction t of the tensors p that were given
-tangents, is found by two more passes: gᵀ's h(u) = Σ uᵢ dgᵢ/dp is linear in u, and Σ dh/du · t is what is wanted.
+The tangent of a result is recorded like its value: it is Σ dy/dx · t, computed from the same leaves. So the tangent of the gradient g(x) in the
+direction t is the gradient of that sum, the tangents t held fixed: those that were given, and that of x itself where x was computed. Passes do
+not go on behind them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from ..ops.creation.create import new_full
-from ..tensor import Tensor
+from ..graph.node import Output
+from ..ops.core.registry import OPS
+from ..tensor import Tensor, edge
 
 __all__ = ["tangents_of_gradients"]
 
-_UNKNOWN = (
-    "grad(): the tangent of a gradient is not known where a tensor without requires_grad was given a tangent: let the tensors of make_dual "
-    "require grad, or use func.jvp of func.grad."
-)
-_CHANGED = "grad(): the tangent of a gradient is not known where a tensor that was given a tangent has been changed in place since."
-
 
 def tangents_of_gradients(
-    grad: Callable[..., Any], roots: Sequence[Tensor], targets: Sequence[Any], seeds: Sequence[Any], leaves: Sequence[tuple[Tensor, Tensor, int]]
+    grad: Callable[..., Any], roots: Sequence[Any], targets: Sequence[Any], seeds: Sequence[Any], fixed: Sequence[Any]
 ) -> list[Any] | None:
     """Return the tangents of the gradients of the ``roots``, or None where nothing is known to have any.
 
-    ``roots`` and ``targets`` have no tangents of their own level; ``seeds`` are (primal, tangent) or None for each root; ``leaves`` (primal,
-    tangent, version of the tangent) of what was given tangents.
+    Roots, targets and seeds are (primal, tangent or None); a seed may be None itself. ``fixed`` are the edges of tangents that were given.
     """
-    given, directions, starts = [], [], []
-    for seed in seeds:
-        if seed is None or seed[1] is None:
-            starts.append(seed and seed[0])
-            continue
-        start = seed[0] if seed[0].requires_grad else seed[0].detach().requires_grad_()
-        given.append(start)
-        directions.append(seed[1])
-        starts.append(start)
-    own = {id(seed[0]) for seed in seeds if seed is not None}
-    known = [leaf for leaf in leaves if id(leaf[0]) not in own]
-    if not given and not known:
+    ways = []
+    for (value, moved), seed in zip(roots, seeds, strict=True):
+        start, direction = seed or (None, None)
+        if moved is not None and moved.requires_grad:
+            ways.append((moved, start))
+        if direction is not None:
+            ways.append((value, direction))
+    if not ways:
         return None
-    if not all(p.requires_grad for p, _, _ in known):
-        raise NotImplementedError(_UNKNOWN)
-    if any(t._version_[0] != version for _, t, version in known):
-        raise NotImplementedError(_CHANGED)
-    given += [p for p, _, _ in known]
-    directions += [t for _, t, _ in known]
-    options = {"create_graph": True, "allow_unused": True}
-    found = grad(roots, targets, starts, **options)
-    moving = [i for i, g in enumerate(found) if g is not None and g.requires_grad]
-    factors = [new_full(found[i].shape, 0, found[i].dtype).requires_grad_() for i in moving]
-    tangents: list[Any] = [None] * len(found)
-    if not moving:
-        return tangents
-    pulled = grad([found[i] for i in moving], given, factors, **options)
-    pairs = [(h, t) for h, t in zip(pulled, directions, strict=True) if h is not None and h.requires_grad]
-    if pairs:
-        for i, t in zip(moving, grad([h for h, _ in pairs], factors, [t for _, t in pairs], **options), strict=True):
-            tangents[i] = t
-    return tangents
+    found: list[Any] = [None] * len(targets)
+    cuts = [None if t is None else _computed(edge(t)) for _, t in targets]
+    for group in [[i for i, cut in enumerate(cuts) if cut is None], *([i] for i, cut in enumerate(cuts) if cut is not None)]:
+        if group:
+            with _ending([*fixed, *(cuts[i] for i in group)]):
+                parts = grad(
+                    [r for r, _ in ways], [targets[i][0] for i in group], [s for _, s in ways], create_graph=True, retain_graph=True, allow_unused=True
+                )
+            for i, part in zip(group, parts, strict=True):
+                found[i] = part
+    return found
+
+
+def _computed(e: Any) -> Any:
+    """Return the edge of what was computed, None for that of a leaf or a constant."""
+    return None if e is None or isinstance(e, Tensor) else e
+
+
+@contextmanager
+def _ending(edges: Sequence[Any]) -> Iterator[None]:
+    """Let no gradient go on behind these edges."""
+    handles = [_ended(*((e.node, e.index) if isinstance(e, Output) else (e, 0))) for e in edges if _computed(e) is not None]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _ended(node: Any, index: int) -> Any:
+    def zeros(gradients: Any) -> Any:
+        return tuple([OPS["zeros_like"].call(g) if k == index and g is not None else g for k, g in enumerate(gradients)])
+
+    return node.register_prehook(zeros)

@@ -25,7 +25,7 @@ from ..tensor import Tensor, edge
 from .api import grad as backward_pass
 from .batching.batched import Batched, Level, batch, levels, materialize
 from .batching.vmap import vmap
-from .carried import Carrier, carrying, pulled_back, refuse_captured
+from .carried import Carrier, all_parts, carrying, detached, pulled, refuse_captured, taken_off
 from .pytree import tree_flatten, tree_map, tree_unflatten
 from .returned import apart, tensors_of
 from .tangents import lying_as, need_like
@@ -83,12 +83,14 @@ class _Trace:
                 raise RuntimeError(f"{name}: Expected the inputs to only contain Tensors, got {type(t)}")
         forward = name.startswith(("jvp", "jacfwd", "linearize"))
         with recorded():
-            self.leaves = []
+            self.leaves, moving = [], []
             connected = False
             for t in flat:
                 if forward and t.dtype.category < 2:
                     raise ValueError(f"Expected primal to be floating point or complex, but got: {t.dtype} ({name})")
-                plain = _peel(t, self.base)
+                whole, again = (t, None) if forward else taken_off(t)
+                moving.append(again)
+                plain = _peel(whole, self.base)
                 if plain.requires_grad and recording:
                     connected = True
                     self.leaves.append(OPS["view_as"].call(plain, plain))
@@ -101,7 +103,8 @@ class _Trace:
                     leaf.__dict__["_call"] = call
                     self.leaves.append(leaf)
             self.given = [self._changeable(t) for t in self.leaves] if forward else self.leaves
-            new = tree_unflatten([_wrap(t, self.base) for t in self.given], self.spec)
+            wrapped = [_wrap(t, self.base) for t in self.given]
+            new = tree_unflatten([t if again is None else again(t) for t, again in zip(wrapped, moving, strict=True)], self.spec)
             outer, switched = running.only, state.switched
             try:
                 running.only = self._moved_alone(outer) if forward else None
@@ -114,10 +117,11 @@ class _Trace:
         self.result, self.aux = apart(result, has_aux, name)
         outputs, self.out_spec = tensors_of(self.result, name, forward)
         self.outputs = [_peel(t, self.base) for t in outputs]
-        if not forward:
+        if forward:
             refuse_captured(outputs, name)
         self.like = outputs
-        self.outside = recording and (connected or reaches([edge(t) for t in self.outputs], set(self.leaves)))
+        recorded_parts = [edge(_peel(part, self.base)) for t in outputs for part in all_parts(t)]
+        self.outside = recording and (connected or reaches(recorded_parts, set(self.leaves)))
 
     @staticmethod
     def _changeable(leaf: Tensor) -> Tensor:
@@ -155,33 +159,28 @@ class _Trace:
     def released(self, tree: Any) -> Any:
         if self.outside:
             return tree
-        return tree_map(lambda t: t.detach() if isinstance(t, Tensor) and t.requires_grad else t, tree)
+        return tree_map(lambda t: detached(t) if isinstance(t, Tensor) else t, tree)
 
-    def pull(self, cotangents: Sequence[Tensor], create_graph: bool = False, retain: bool = True) -> list[Tensor | None]:
-        """Return Σ vᵀJ for each leaf, with the batches as dims in front; None for what does not matter."""
-        kept = [(o, _peel(c, self.base)) for o, c in zip(self.outputs, cotangents, strict=True) if o.requires_grad]
+    def pull(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], retain: bool) -> list[Tensor | None]:
+        """Return Σ vᵀJ for each leaf; None for what does not matter."""
+        kept = [(o, _peel(c, self.base)) for o, c in zip([_peel(t, self.base) for t in outputs], cotangents, strict=True) if o.requires_grad]
         if not kept:
             return [None] * len(self.leaves)
-        graph = create_graph or self.outside or (state.grad and any(c.requires_grad for _, c in kept))
-        return list(
-            backward_pass(
-                [o for o, _ in kept],
-                self.leaves,
-                [c for _, c in kept],
-                create_graph=graph,
-                retain_graph=retain or graph,
-                allow_unused=True,
-            )
+        graph = self.outside or (state.grad and any(c.requires_grad for _, c in kept))
+        found = backward_pass(
+            [o for o, _ in kept], self.leaves, [c for _, c in kept], create_graph=graph, retain_graph=retain or graph, allow_unused=True
         )
+        if self.outside:  # some are constants to those who differentiate by what is outside
+            own = set(self.leaves)
+            found = tuple([g.detach() if g is not None and g.requires_grad and not reaches([edge(g)], own) else g for g in found])
+        return [None if g is None else _wrap(g, self.base) for g in found]
 
     def gradients(self, cotangents: Sequence[Tensor], retain: bool = True) -> Any:
         """Return the same as the caller sees them, zeros where nothing depends."""
-        found = self.pull(cotangents, retain=retain)
-        filled = [new_full(t.shape, 0, t.dtype) if g is None else g for g, t in zip(found, self.leaves, strict=True)]
-        if self.outside:  # some are constants to those who differentiate by what is outside
-            own = set(self.leaves)
-            filled = [g.detach() if g.requires_grad and not reaches([edge(g)], own) else g for g in filled]
-        return tree_unflatten([_wrap(g, self.base) for g in filled], self.spec)
+        moving = Carrier.level((*self.like, *cotangents)) is not None
+        found = pulled(functools.partial(self.pull, retain=retain or moving), self.like, cotangents)
+        filled = [_wrap(new_full(t.shape, 0, t.dtype), self.base) if g is None else g for g, t in zip(found, self.leaves, strict=True)]
+        return tree_unflatten(filled, self.spec)
 
     def pusher(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:
         """Return tangents -> J · tangents for each output."""
@@ -284,7 +283,6 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     """
 
     @functools.wraps(func)
-    @carrying
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
         trace = _Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "grad_and_value(f)(*args)")
@@ -337,8 +335,6 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     >>> torch.func.vjp(lambda x: x * x, torch.tensor([1., 2.]))[1](torch.ones(2))
     (tensor([2., 4.]),)
     """
-    if Carrier.among(tree_flatten(list(primals))[0]):
-        return pulled_back(vjp, func, primals, has_aux)
     trace = _Trace(func, primals, has_aux, "vjp(f, *primals)")
     for t in trace.like:
         if t.dtype.category < 2:
@@ -346,7 +342,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
                 f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {t.dtype}"
             )
 
-    def pulled(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+    def pullback(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         tree = cotangents[0] if len(cotangents) == 1 else cotangents
         flat, spec = tree_flatten(tree)
         if spec != trace.out_spec and len(flat) == len(trace.outputs) == 1 and isinstance(cotangents[0], Tensor):
@@ -360,7 +356,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
         return tuple(found if state.grad else [t.detach() if t.__class__ is Tensor else t for t in found])
 
     value = trace.value()
-    return (value, pulled, trace.released(trace.aux)) if has_aux else (value, pulled)
+    return (value, pullback, trace.released(trace.aux)) if has_aux else (value, pullback)
 
 
 def _jvp_inputs(primals: Any, tangents: Any) -> tuple[list[Any], Any]:
@@ -464,7 +460,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """
     primals = tree_map(lambda t: t.clone() if isinstance(t, Tensor) else t, tuple(primals))  # whoever changes one later does not change what is linear
     primals_flat, structure = tree_flatten(primals)
-    if Carrier.among(primals_flat):
+    if Carrier.level(primals_flat) is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment (linearize(f, *primals) of a primal with a tangent: use jvp)")
     trace = _Trace(func, primals, False, "linearize(f, *primals)")
     push = _pusher(trace, func, primals, False)
@@ -514,7 +510,6 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
-    @carrying
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
         _only_real(args, "jacrev", "inputs")

@@ -31,6 +31,16 @@ GRADIENTS = {
     for options in ("create_graph=False", "create_graph=True")
 }  # fmt: skip
 
+#: gradients by a tensor and by what was computed from it, where what has a tangent requires no grad
+OF_CONSTANTS = {
+    f"{function}; {wanted}; {seed}; {options}": f"with fw.dual_level():\n    d = fw.make_dual(X, {tangent})\n    h = (w @ d).exp() * 0.01; y = {function}\n"
+    f"    r = parts(t.autograd.grad(y, {wanted}, {seed}, allow_unused=True, {options}))"
+    for function in ("(h * h).sum() * d.prod()", "(w * d).sin().sum()", "(h.log() / d).norm()", "h.clone().mul_(d).square().sum()", "(w.exp() @ X).sum()")
+    for wanted in ("[w]", "[h]", "[h, w]", "[w, v]")
+    for tangent, seed in (("V", "None"), ("v * 2", "None"), ("w[0]", "t.tensor(3., dtype=D)"), ("V", "d.sum()"))
+    for options in ("create_graph=False", "create_graph=True")
+}  # fmt: skip
+
 #: hooks, in-place changes, intermediate results, complex numbers, tangents with a history
 OTHERS = {
     "by what was computed": "with fw.dual_level():\n    h = fw.make_dual(x, V) * 2; r = parts(t.autograd.grad((h ** 3).sum(), [h]))",
@@ -85,7 +95,7 @@ WATCHED = {
 
 @pytest.mark.parity
 def test_tangents_of_gradients():
-    check({**GRADIENTS, **OTHERS}, BEFORE)
+    check({**GRADIENTS, **OF_CONSTANTS, **OTHERS}, BEFORE)
 
 
 @pytest.mark.parity

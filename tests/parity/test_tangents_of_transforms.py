@@ -78,10 +78,71 @@ def test_inside_of_jvp(name):
         np.testing.assert_allclose(b, a, rtol=1e-10)
 
 
-def test_what_is_captured_is_refused():
-    fw = ag.autograd.forward_ad
-    with fw.dual_level():
-        d = fw.make_dual(ag.tensor(X), ag.tensor(V))
-        with pytest.raises(NotImplementedError, match="not among its arguments"):
-            ag.func.grad(lambda t: (t * d).sum())(ag.tensor(X))
-        assert ag.func.grad(lambda t: (t * 2).sum())(ag.tensor(X)).tolist() == [2.0, 2.0, 2.0]
+#: what a transform is of: a function of ``t``, which is differentiated, and of ``d``, either of which may have a tangent
+FUNCTIONS = {
+    "linear": lambda lib, t, d: (t * d).sum(),
+    "a product": lambda lib, t, d: (t * t * d.exp()).sum(),
+    "of itself": lambda lib, t, d: (d * d * t.sin()).cumsum(-1).sum(),
+    "reductions": lambda lib, t, d: (t * d).std() + lib.logsumexp(t + d, -1),
+    "in place": lambda lib, t, d: t.clone().mul_(d).add_(t).sin_().sum(),
+    "written into": lambda lib, t, d: lib.cat([t, d]).index_add(0, lib.tensor([1, 0, 2]), t * d).prod(),
+    "a part under no_grad": lambda lib, t, d: _constant(lib, t * d) * (t * d.exp()).sum(),
+    "only the other": lambda lib, t, d: (d * 3).sum(),
+    "a gradient within": lambda lib, t, d: lib.autograd.grad((t**3 * d).sum(), t, create_graph=True)[0].sum(),
+}
+
+
+def _constant(lib, t):
+    with lib.no_grad():
+        return t.sum()
+
+
+CAPTURING = {
+    "grad": lambda lib, f, x, d: lib.func.grad(lambda t: f(lib, t, d))(x),
+    "grad_and_value": lambda lib, f, x, d: lib.func.grad_and_value(lambda t: f(lib, t, d))(x),
+    "aux": lambda lib, f, x, d: lib.func.grad(lambda t: (f(lib, t, d), t * d), has_aux=True)(x),
+    "grad of grad": lambda lib, f, x, d: lib.func.grad(lambda u: lib.func.grad(lambda t: f(lib, t, d))(u).sin().sum())(x),
+    "vjp": lambda lib, f, x, d: lib.func.vjp(lambda t: f(lib, t, d) * t, x)[1](lib.ones(3, dtype=lib.float64))[0],
+    "vjp of a seed that moves": lambda lib, f, x, d: lib.func.vjp(lambda t: f(lib, t, d) * t, x)[1](d)[0],
+    "value of vjp": lambda lib, f, x, d: lib.func.vjp(lambda t: f(lib, t, d), x)[0],
+    "jacrev": lambda lib, f, x, d: lib.func.jacrev(lambda t: f(lib, t, d) * t.sin())(x),
+    "vmap of grad": lambda lib, f, x, d: lib.func.vmap(lambda s: lib.func.grad(lambda t: f(lib, t * s, d))(x))(lib.tensor(V)),
+    "vmap of both": lambda lib, f, x, d: lib.func.vmap(lambda u, e: lib.func.grad(lambda t: f(lib, t, e))(u))(lib.stack([x, x * 2]), lib.stack([d, d.exp()])),
+    "vmap": lambda lib, f, x, d: lib.func.vmap(lambda t: f(lib, t, d))(lib.stack([x, x * 2])),
+    "grad of vmap": lambda lib, f, x, d: lib.func.grad(lambda u: lib.func.vmap(lambda t: f(lib, t, d))(u).sum())(lib.stack([x, x * 2])),
+    "jacrev of grad": lambda lib, f, x, d: lib.func.jacrev(lib.func.grad(lambda t: f(lib, t, d)))(x),
+}
+
+
+@pytest.mark.parametrize("moves", ["captured", "argument", "both"])
+@pytest.mark.parametrize(  # (PyTorch has no autograd.grad inside of vmap)
+    ("name", "transform"), [(f, t) for f in FUNCTIONS for t in CAPTURING if f != "a gradient within" or "vmap" not in t]
+)
+def test_what_is_captured(name, transform, moves):
+    found = []
+    for lib in (torch, ag):
+        fw = lib.autograd.forward_ad
+        with fw.dual_level():
+            x, d = lib.tensor(X), lib.tensor(V + 2)
+            x = x if moves == "captured" else fw.make_dual(x, lib.tensor(V))
+            d = d if moves == "argument" else fw.make_dual(d, lib.tensor(W[1]))
+            out = CAPTURING[transform](lib, FUNCTIONS[name], x, d)
+            found.append([(p.detach().numpy(), np.zeros(p.shape) if t is None else t.detach().numpy()) for p, t in parts(lib, out)])
+    for (p, t), (q, u) in zip(*found, strict=True):
+        np.testing.assert_allclose(q, p, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(u, t, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("transform", ["jvp", "jacfwd", "linearize"])
+def test_what_a_transform_that_goes_forward_captures_is_refused(transform):
+    for lib in (torch, ag):
+        fw = lib.autograd.forward_ad
+        with fw.dual_level():
+            x, d = lib.tensor(X), fw.make_dual(lib.tensor(X), lib.tensor(V))
+            f = {
+                "jvp": lambda f, lib=lib, x=x: lib.func.jvp(f, (x,), (x,)),
+                "jacfwd": lambda f, lib=lib, x=x: lib.func.jacfwd(f)(x),
+                "linearize": lambda f, lib=lib, x=x: lib.func.linearize(f, x),
+            }
+            with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"):
+                f[transform](lambda t, d=d: (t * d).sum())

@@ -24,7 +24,7 @@ class Asked:
     roots: Any = None  #: gives the gradients from which a backward pass begins, for tensors in parts
     gradients: Any = None  #: lets gradients of tensors in parts be known as such
     moving: Any = None  #: finds the tangents of gradients; None before a program has entered a dual level
-    moving_among: Callable[[Iterable[Any]], bool]  #: whether any of these has a tangent
+    moving_among: Callable[[Iterable[Any]], int | None]  #: the innermost dual level in which one of these has a tangent
     sparse_zeros: Callable[..., Any]  #: a sparse tensor without values, of a shape, dtype and layout
     embedding: Callable[..., Any]  #: rows of a table whose gradient is sparse
 
