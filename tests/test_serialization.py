@@ -367,7 +367,7 @@ def test_refusals_say_what_to_do(path):
             torch.load(path)
         assert type(torch.load(path, weights_only=False)) is type(obj)
     torch.save(torch.ones(1), path)
-    with pytest.raises(RuntimeError, match="Attempting to deserialize object on cuda"):
+    with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"):
         torch.load(path, map_location="cuda")
     for place in ("cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, location: storage):
         assert torch.load(path, map_location=place).item() == 1

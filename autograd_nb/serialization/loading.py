@@ -14,10 +14,9 @@ from ..codegen.build.files import reading
 from ..dtypes import dtype
 from ..errors import warn_user
 from ..graph.modes import state
-from ..ops.creation.cast import stand_in
 from ..ops.creation.device import device as Device
 from .older import read_older
-from .unpickling import _Unpickler, finder_of, storage_array
+from .unpickling import Elsewhere, _Unpickler, finder_of, need_place, storage_array
 
 
 def _name_of(f: Any) -> str:
@@ -32,7 +31,8 @@ def load(
 
     weights_only: False reads any object, and can run anything that the file's author liked: only for files you trust. So does naming a
     pickle_module, and TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 in the environment where nothing is said; TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 forbids it.
-    map_location: None, the CPU, or a function or dict, which end there too. mmap is accepted; everything is read into memory.
+    map_location: the CPU, or a function or dict, which end there too; None for what was saved there. mmap is accepted; everything is read
+    into memory.
 
     Errors: FileNotFoundError; RuntimeError that names the file when it is truncated, damaged or of another format;
     pickle.UnpicklingError when it holds objects of other classes.
@@ -59,7 +59,7 @@ def load(
             )
         encoding = pickle_load_args.get("encoding", "utf-8")
         if _is_older(file):
-            return read_older(file, name, trusting, encoding)
+            return read_older(file, name, trusting, encoding, map_location)
         try:
             archive = zipfile.ZipFile(file)
         except Exception as error:  # zipfile raises a variety
@@ -68,7 +68,7 @@ def load(
                 f"({_other_format(file) or error})"
             ) from None
         with archive:
-            return _read_archive(archive, name, trusting, encoding)
+            return _read_archive(archive, name, trusting, encoding, map_location)
 
 
 def _set(variable: str) -> bool:
@@ -121,11 +121,8 @@ def _check_location(map_location: Any) -> None:
     if not (map_location is None or isinstance(map_location, (str, Device)) or callable(map_location)):
         kind = type(map_location).__name__
         raise TypeError(f"load(): '{kind}' object is not callable: map_location is a device, a function or a dict (map_location={map_location!r:.60})")
-    if isinstance(map_location, (str, Device)) and Device(map_location).type != "cpu" and not stand_in.gpus:
-        raise RuntimeError(
-            f"Attempting to deserialize object on {map_location}, but there is no such device: this library computes on the CPU. Please use "
-            "load with map_location='cpu'"
-        )
+    if isinstance(map_location, (str, Device)):
+        need_place(Device(map_location), "cpu")
 
 
 def _is_older(file: Any) -> bool:
@@ -162,7 +159,7 @@ class _Damaged(RuntimeError):
 _ENTRY, _FACTOR = 1 << 26, 100
 
 
-def _read_archive(archive: zipfile.ZipFile, name: str, trusting: Any, encoding: str) -> Any:
+def _read_archive(archive: zipfile.ZipFile, name: str, trusting: Any, encoding: str, map_location: Any) -> Any:
     entries = archive.namelist()
     pickles = [e for e in entries if e.endswith("/data.pkl") and e.count("/") == 1]
     if not pickles:
@@ -186,11 +183,13 @@ def _read_archive(archive: zipfile.ZipFile, name: str, trusting: Any, encoding: 
 
     previous, state.grad = state.grad, True
     try:
-        return _Unpickler(_read_entry(archive, name, pickles[0]), storage, trusting, encoding).load()
+        return _Unpickler(_read_entry(archive, name, pickles[0]), storage, trusting, encoding, map_location).load()
     except pickle.UnpicklingError as error:
         raise pickle.UnpicklingError(f"{name!r}: {error}") from None
     except _Damaged as error:
         raise RuntimeError(str(error)) from None
+    except Elsewhere:
+        raise
     except Exception as error:
         if trusting and not isinstance(error, (EOFError, IndexError, KeyError, struct.error, UnicodeDecodeError)):
             raise

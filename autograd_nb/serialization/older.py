@@ -12,14 +12,14 @@ from ..dtypes import dtype
 from ..graph.modes import state
 from ..ops.creation.storages import TypedStorage
 from .saving import MAGIC, VERSION
-from .unpickling import _Unpickler, storage_array
+from .unpickling import Elsewhere, _Unpickler, storage_array
 
 
 class _Reader(_Unpickler):
     """Reads one pickle after the other; storages are filled when all are read, as their bytes stand behind the last."""
 
-    def __init__(self, data: bytes, trusting: Any, encoding: str):
-        super().__init__(data, self._made, trusting, encoding)
+    def __init__(self, data: bytes, trusting: Any, encoding: str, map_location: Any):
+        super().__init__(data, self._made, trusting, encoding, map_location)
         self.arrays: dict[str, tuple[np.ndarray, dtype]] = {}
         self._left = len(data)
 
@@ -46,13 +46,13 @@ class _Reader(_Unpickler):
         return TypedStorage._over(whole._array[part[1] : part[1] + part[2]], whole.dtype, [0, 0])
 
 
-def read_older(file: Any, name: str, trusting: Any, encoding: str) -> Any:
+def read_older(file: Any, name: str, trusting: Any, encoding: str, map_location: Any) -> Any:
     """Return the object that begins where a file stands, which is at its end then. RuntimeError where it is damaged, UnpicklingError for other classes."""
     previous, state.grad = state.grad, True
     try:
         start = file.tell()
         data = file.read()
-        reader = _Reader(data, trusting, encoding)
+        reader = _Reader(data, trusting, encoding, map_location)
         if reader.load() != MAGIC or reader.load() != VERSION:
             raise EOFError("another version of the format")
         reader.load()  # what the machine was like: numbers are written as on most
@@ -61,6 +61,8 @@ def read_older(file: Any, name: str, trusting: Any, encoding: str) -> Any:
         return found
     except pickle.UnpicklingError as error:
         raise pickle.UnpicklingError(f"{name!r}: {error}") from None
+    except Elsewhere:
+        raise
     except Exception as error:
         if trusting and not isinstance(error, (EOFError, IndexError, KeyError, ValueError, struct.error, UnicodeDecodeError)):
             raise

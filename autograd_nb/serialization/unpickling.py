@@ -17,6 +17,7 @@ from .. import dtypes
 from ..dtypes import dtype
 from ..nn.parameter import Buffer, Parameter
 from ..ops.core.marked import marked
+from ..ops.creation.cast import stand_in
 from ..ops.creation.device import device as Device
 from ..ops.creation.storages import TypedStorage
 from ..shapes import Size, layout_of
@@ -129,6 +130,32 @@ def _encode(text: str, encoding: str) -> bytes:
     return text.encode(encoding)
 
 
+class Elsewhere(RuntimeError):
+    """A storage is to be where this library has no memory."""
+
+
+def need_place(map_location: Any, location: str, storage: Any = None) -> None:
+    """Raise where a storage that was saved at ``location`` would not end on the CPU: as ``map_location`` says, else where it was."""
+    if isinstance(map_location, dict):
+        location = map_location.get(location, location)
+    elif isinstance(map_location, (str, Device)):
+        location = str(map_location)
+    elif callable(map_location) and map_location(storage.untyped(), location) is not None:
+        return
+    kind = str(location).partition(":")[0]
+    if kind == "cpu" or stand_in.gpus:
+        return
+    if kind == "cuda":
+        raise Elsewhere(
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a CPU-only machine, "
+            f"please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU. (location={location!r})"
+        )
+    raise Elsewhere(
+        f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location}): this library computes on the CPU, so "
+        "load with map_location='cpu'"
+    )
+
+
 class _StorageType:
     """The type of a storage, as it stands in a file."""
 
@@ -214,10 +241,10 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
 
     dispatch = pickle._Unpickler.dispatch.copy()  # type: ignore[attr-defined]
 
-    def __init__(self, data: bytes, storage: Callable[[str, dtype, int], tuple[Any, ...]], trusting: Any, encoding: str):
+    def __init__(self, data: bytes, storage: Callable[[str, dtype, int], tuple[Any, ...]], trusting: Any, encoding: str, map_location: Any):
         self.file = io.BytesIO(data)
         super().__init__(self.file, encoding=encoding)
-        self._storage, self._trusting = storage, trusting
+        self._storage, self._trusting, self._map_location = storage, trusting, map_location
 
     def find_class(self, module: str, name: str) -> Any:
         found = _find(module, name)
@@ -238,7 +265,9 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
         if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage" or not isinstance(pid[1], _StorageType):
             raise pickle.UnpicklingError(f"unknown reference {pid!r:.80}")
         array, d = self._storage(str(pid[2]), pid[1].dtype, int(pid[4]))
-        return TypedStorage._over(array, d, [0, 0])
+        whole = TypedStorage._over(array, d, [0, 0])
+        need_place(self._map_location, str(pid[3]), whole)
+        return whole
 
     def load_build(self) -> None:
         """Set state, only on what may have some: an OrderedDict's attributes, or objects of trusted classes."""

@@ -271,3 +271,33 @@ def test_places_that_are_not_there(tmp_path, place):
     for library in (ours, torch):
         with pytest.raises(TypeError if place == 3 else RuntimeError):
             library.load(tmp_path / "z.pt", map_location=place)
+
+
+#: where a file's storages were, and where they are to be
+PLACES = {
+    "as saved": {},
+    "the CPU": {"map_location": "cpu"},
+    "a device": {"map_location": "device"},
+    "the GPU": {"map_location": "cuda:0"},
+    "that one to the CPU": {"map_location": {"cuda:0": "cpu"}},
+    "another one to the CPU": {"map_location": {"cuda:1": "cpu"}},
+    "a function": {"map_location": lambda storage, location: storage},
+    "a function that leaves it": {"map_location": lambda storage, location: None},
+    "a function that looks": {"map_location": lambda storage, location: storage if location == "cuda:0" else None},
+}
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("location", ["cpu", "cuda:0", "cuda:1", "xla:0"])
+@pytest.mark.parametrize("place", PLACES)
+def test_places_of_storages(tmp_path, monkeypatch, place, location, zipped):
+    monkeypatch.setattr(torch.serialization, "location_tag", lambda storage: location)
+    torch.save({"a": [torch.ones(2), torch.arange(3)]}, tmp_path / "z.pt", _use_new_zipfile_serialization=zipped)
+    found = []
+    for library in (ours, torch):
+        options = {k: library.device("cpu") if v == "device" else v for k, v in PLACES[place].items()}
+        try:
+            found.append([t.tolist() for t in library.load(tmp_path / "z.pt", **options)["a"]])
+        except RuntimeError as error:
+            found.append(str(error)[:50])
+    assert found[0] == found[1]
