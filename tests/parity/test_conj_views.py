@@ -383,6 +383,24 @@ for make in (lambda x: x.conj(), lambda x: x.conj().detach(), lambda x: x.conj()
         except RuntimeError:
             r.append('refused')
     r.append(c.requires_grad_(False).conj().requires_grad)""",
+    "reads of views that were made under no_grad, before a change": """
+r = []
+views = (lambda x: x.conj(), lambda x: x._neg_view(), lambda x: x.conj().imag, lambda x: x.conj()[:1], lambda x: x.conj()._neg_view(), lambda x: x.real)
+reads = (lambda c: c.tolist(), lambda c: c.resolve_conj(), lambda c: c.resolve_neg(), lambda c: c.clone(), lambda c: c[0].tolist(), lambda c: c.sum(),
+         lambda c: c.to(t.complex128), lambda c: c.detach(), lambda c: c.data.tolist(), lambda c: c.contiguous(), lambda c: list(c.unbind()),
+         lambda c: c._version, lambda c: c.resolve_conj().resolve_neg().detach().numpy().tolist(), lambda c: t.stack([c]),
+         lambda c: c == c, lambda c: str(c)[:0], lambda c: c[0].item())
+for view in views:
+    for of in (lambda y: y, lambda y: y * 1):
+        for change in (lambda y, c: y.sub_(c), lambda y, c: y.mul_(2), lambda y, c: c.add_(1)):
+            for read in reads:
+                for reading in (t.no_grad, t.enable_grad):
+                    y = of(x.clone().requires_grad_())
+                    with t.no_grad(): c = view(y); change(y, c)
+                    try:
+                        with reading(): r.append(read(c))
+                    except RuntimeError:
+                        r.append('refused')""",
     "modes": """
 r = []
 for mode in (t.no_grad, t.inference_mode):

@@ -398,9 +398,16 @@ def resolved(x: Tensor) -> Tensor:
     return out
 
 
+def need_known_history(x: Tensor) -> None:
+    """Raise AutogradError where a marked tensor is to be read of which nobody can say what its history is: reading computes, as PyTorch has it."""
+    if state.grad and x.__class__ in MARKED:
+        edge(_lowest(x))
+
+
 def copied(x: Tensor) -> Tensor:
     """Return the same as a tensor that a user gets: outside of inference mode it is an ordinary one."""
-    out = resolved(x)
+    need_known_history(x)
+    out = resolved(x.detach() if not state.grad and x.__class__ in MARKED and _unclear(_lowest(x)) else x)
     if out._version_[0] < 0 and not state.inference and not hasattr(out.__class__, "viewed"):
         out._version_ = [0, 0]
     return out

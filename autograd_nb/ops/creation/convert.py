@@ -15,6 +15,7 @@ from ...graph.modes import state
 from ...graph.versions import fix
 from ...shapes import wrap_dim
 from ...tensor import Tensor, _storage, ndarray
+from ..core.marked import need_known_history
 from ..core.numbers import numbers_of
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -58,6 +59,7 @@ def tolist(input) -> Any:
     >>> torch.tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
+    need_known_history(input)
     layout = input._layout
     if layout.contiguous and layout.dtype.carrier is layout.dtype.np and not launch._observing:
         data = input._data
