@@ -40,9 +40,28 @@ def block_of(geometry, channels, size):
 
 
 @helper(shared=True)
-def lay_lines(x, source, step, out, target, pitch, width, low, high, begin, end, lines, count, far, apart):
-    """Do `copy_lines` at stride 1, which several places share."""
-    copy_lines(1, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart)
+def lay_lines(stride, x, source, step, out, target, pitch, width, low, high, begin, end, lines, count, far, apart):
+    """Do `copy_lines` at any stride, which several places share."""
+    if stride == 1:
+        copy_lines(1, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart)
+    elif stride == 2:
+        copy_lines(2, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart)
+    else:
+        for k in range(count):
+            for i in range(lines):
+                line, first, last = target + k * apart + i * pitch, width, width
+                if begin <= i < end and low < high:
+                    first, last = low, high
+                for j in range(first):
+                    rolled()
+                    out[np.uintp(line + j)] = 0
+                start = source + k * far + (i - begin) * step
+                for j in range(first, last):
+                    rolled()
+                    out[np.uintp(line + j)] = x[np.uintp(start + j * stride)]
+                for j in range(last, width):
+                    rolled()
+                    out[np.uintp(line + j)] = 0
 
 
 @helper
@@ -85,21 +104,10 @@ def widen(x, at, geometry, channels, z, first, tall, wide, target, pitch):
                 source = at + (deep * hi + (first + begin) * sh - top) * wi + shift
                 into = target + ((a * kw + e) * remainders + remainder) * per * pitch
                 size, apart = di * hi * wi, kd * kw * tall * pitch
-                if sw == 1:
-                    lay_lines(x, source, sh * wi, wide, into, pitch, wo, low, high, begin, last, per, channels, size, apart)
-                    continue
-                if sw == 2:
-                    copy_lines(2, x, wide, source, sh * wi, into, pitch, wo, low, high, begin, last, per, channels, size, apart)
-                    continue
-                for c in range(channels):
-                    for line in range(per):
-                        here = source + c * size + (line - begin) * sh * wi
-                        for i in range(wo):
-                            rolled()
-                            value = wide.dtype.type(0)
-                            if begin <= line < last and low <= i < high:
-                                value = x[np.uintp(here + i * sw)]
-                            wide[np.uintp(into + c * apart + line * pitch + i)] = value
+                if wi == 1 and pitch == 1:  # a signal: its column is a line
+                    lay_lines(sh, x, source - begin * sh, ONE, wide, into, per, per, begin, last, ZERO, ONE, ONE, channels, size, apart)
+                else:
+                    lay_lines(sw, x, source, sh * wi, wide, into, pitch, wo, low, high, begin, last, per, channels, size, apart)
 
 
 @helper
@@ -232,7 +240,7 @@ def correlate(images, groups, inputs, outputs, begin, end, geometry, flipped, x,
                     )  # fmt: skip
                     for j in range(some):
                         rolled()
-                        lay_lines(memory, side + j * wo, pitch, y, place, wo, wo, ZERO, wo, ZERO, ho, ho, here, ld, n_out)
+                        lay_lines(ONE, memory, side + j * wo, pitch, y, place, wo, wo, ZERO, wo, ZERO, ho, ho, here, ld, n_out)
                         place += groups * outputs * n_out
 
 
@@ -302,7 +310,7 @@ def by_weight(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
                         for j in range(here):
                             rolled()
                             place = start + j * step
-                            lay_lines(g, place, wo, side, j * wo, pitch, wo, ZERO, wo, ZERO, ho, ho, kept, n_out, ld)
+                            lay_lines(ONE, g, place, wo, side, j * wo, pitch, wo, ZERO, wo, ZERO, ho, ho, kept, n_out, ld)
                         n = lines * pitch
                         add_dots(
                             side, wide, lefts, rights, sums, own[c * taps :], kept, some * taps, per, ZERO, n, ZERO, ZERO, ONE
@@ -332,7 +340,7 @@ def by_weight_few(images, groups, inputs, outputs, begin, end, geometry, g, x, o
         for j in range(images):
             rolled()
             start = ((j * groups + k) * outputs + begin) * n_out
-            lay_lines(g, start, wo, side, j * wo, pitch, wo, ZERO, wo, ZERO, ho, ho, kept, n_out, count)
+            lay_lines(ONE, g, start, wo, side, j * wo, pitch, wo, ZERO, wo, ZERO, ho, ho, kept, n_out, count)
         for c in range(0, inputs, channels):
             some = min(channels, inputs - c)
             for j in range(images):

@@ -20,12 +20,14 @@ from ..core.structured import optional_tensor, structured, tensor_argument
 from ..creation.cast import cast, dense, images, in_float32
 from ..creation.create import new_empty
 from ..elementwise.complex import complex as complex_
+from ..products.matmul import matmul
 from ..reduce.sums import sum as sum_
 from ..shape.parts import _slice
 
 _CORRELATE = launch.Kernel("nn.conv", "correlate")
 _BY_WEIGHT = launch.Kernel("nn.conv", "by_weight")
 _BY_WEIGHT_FEW = launch.Kernel("nn.conv", "by_weight_few")
+FOLD = launch.Kernel("nn.fold", "fold")
 _PLANES = launch.Kernel("nn.depthwise", "forward")
 _PLANES_BY_INPUT = launch.Kernel("nn.depthwise", "by_input")
 _PLANES_BY_WEIGHT = launch.Kernel("nn.depthwise", "by_weight")
@@ -46,6 +48,15 @@ def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[
     )  # fmt: skip
 
 
+@planned
+def _upright(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[int], how: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the geometry for kernels to which columns are shifts: a long signal is an image of one column there."""
+    found = _geometry(x_shape, w_shape, y_shape, how)
+    if len(x_shape) > 3 or y_shape[2] < LENGTHY:
+        return found
+    return tuple(v for k in range(0, 18, 3) for v in (found[k], found[k + 2], found[k + 1]))
+
+
 def _spatial(x_shape: Sequence[int], w_shape: Sequence[int], how: tuple[Any, ...]) -> list[int]:
     stride, padding, dilation, _ = how
     return [
@@ -54,7 +65,9 @@ def _spatial(x_shape: Sequence[int], w_shape: Sequence[int], how: tuple[Any, ...
     ]
 
 
+LENGTHY = 64  #: outputs of a signal that are no longer laid beside those of other signals
 LARGE = 1 << 21  #: multiplications from which a convolution pays for being shared by threads
+FEW, STEPS, COLUMNS = 8, 32, 1 << 24  #: channels; steps of strides; and values of all windows, up to which those are added up
 MANY = 1024  #: output positions from which part of a weight's gradient pays for being summed by itself
 
 
@@ -129,14 +142,29 @@ def _plan(x_shape: tuple[Any, ...], y_shape: tuple[Any, ...], w_shape: tuple[Any
             weights = (..., *(slice(t.start, t.stop, t.step) for t in taps))
             inputs = (..., *(slice(f, None, s) for f, s in zip(firsts, stride, strict=True)))
             shape, own = (*x_shape[:2], *sizes), (*w_shape[:2], *map(len, taps))
-            geometry = _geometry(y_shape, own, shape, ((1,) * len(taps), paddings, dilations, groups))
+            geometry = _upright(y_shape, own, shape, ((1,) * len(taps), paddings, dilations, groups))
             found.append((weights, inputs, shape, geometry))
     return len(found) < len(steps), found
 
 
+def _by_columns(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ...]) -> Tensor:
+    """Return the gradient by the input: what the window of each output gets of it, which is a product with the weights, added up."""
+    images, groups, per = x_shape[0], how[3], numel(w.shape[1:])
+    taps = w.reshape(1, groups, w.shape[0] // groups, per).transpose(2, 3)
+    columns = matmul(taps, y.reshape(images, groups, y.shape[1] // groups, numel(y.shape[2:])))
+    sizes, each = (x_shape[1], _geometry(x_shape, w.shape, y.shape, how)), numel(columns.shape[1:])
+    return _by_images(FOLD, images, sizes, (dense(columns),), (each,), images * each, x_shape, y.dtype)
+
+
 def _by_steps(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ...]) -> Tensor:
-    """Return the gradient by the input: convolutions at stride 1 with the weights turned around, one for each step of the strides."""
+    """Return the gradient by the input: convolutions at stride 1 with the weights turned around, one for each step of the strides.
+
+    Tiles of few channels would be too empty for that, and many steps too short.
+    """
     rest, steps = _plan(tuple(x_shape), tuple(y.shape), tuple(w.shape), how)
+    columns = x_shape[0] * how[3] * numel(w.shape[1:]) * numel(y.shape[2:])
+    if len(steps) > 1 and (w.shape[1] < FEW or len(steps) > STEPS) and 0 < columns < COLUMNS:
+        return _by_columns(y, w, tuple(x_shape), how)
     if all(s == 1 for s in how[0]) and steps:
         return _correlate(y, w, None, how[3], steps[0][3], True, x_shape)
     out = new_empty(x_shape, y.dtype)
@@ -161,11 +189,11 @@ def _by_steps(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ..
 def _conv(x, w, bias, how, spatial):
     """Return the convolution with outputs of the sizes ``spatial``; as a gradient of a transposed convolution they may be fewer than would fit."""
     y_shape = (x.shape[0], w.shape[0], *spatial)
-    groups, geometry = how[3], _geometry(x.shape, w.shape, y_shape, how)
+    groups = how[3]
     if not _by_planes(w.shape, groups):
-        return _correlate(x, w, bias, groups, geometry, False, y_shape)
+        return _correlate(x, w, bias, groups, _upright(x.shape, w.shape, y_shape, how), False, y_shape)
     return _by_images(
-        _PLANES, x.shape[0], (groups, 1, w.shape[0] // groups, geometry), (dense(x), dense(w), dense(w)[:0] if bias is None else dense(bias)),
+        _PLANES, x.shape[0], (groups, 1, w.shape[0] // groups, _geometry(x.shape, w.shape, y_shape, how)), (dense(x), dense(w), dense(w)[:0] if bias is None else dense(bias)),
         (numel(x.shape[1:]), 0, 0), numel(w.shape) * x.shape[0] * numel(spatial), y_shape, x.dtype,
     )  # fmt: skip
 
@@ -236,9 +264,10 @@ def _conv_by_weight(y, x, w_shape, how):
     if y.dtype.is_half:
         return in_float32(_conv_by_weight.forward, y, x, w_shape, how)
     d, images, places, size = y.dtype, x.shape[0], numel(y.shape[2:]), numel(w_shape)
-    sizes = (how[3], w_shape[1], w_shape[0] // how[3], _geometry(x.shape, w_shape, y.shape, how))
+    planes = _by_planes(w_shape, how[3])
+    sizes = (how[3], w_shape[1], w_shape[0] // how[3], (_geometry if planes else _upright)(x.shape, w_shape, y.shape, how))
     gs, xs = dense(y), dense(x)
-    if not _by_planes(w_shape, how[3]):
+    if not planes:
         layout = layout_of(w_shape, None, d)
         out = make(launch.empty(layout.size, d.carrier), layout, [0, 0])
         args = (images, *sizes[:3], 0, sizes[2], sizes[3], gs, xs, out._data)

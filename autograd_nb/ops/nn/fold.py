@@ -15,10 +15,9 @@ from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense, in_float32
 from ..creation.create import new_empty
-from .conv import tuple_of
+from .conv import FOLD, tuple_of
 
 _UNFOLD = Kernel("nn.fold", "unfold")
-_FOLD = Kernel("nn.fold", "fold")
 
 
 def _geometry(image: tuple[int, ...], blocks: tuple[int, ...], how: tuple[Any, ...]) -> tuple[int, ...]:
@@ -47,7 +46,7 @@ def _fold(x, image, blocks, how):
     if x.dtype.is_half:
         return in_float32(_fold.forward, x, image, blocks, how)
     y = new_empty((x.shape[0], x.shape[1] // numel(how[0]), *image), x.dtype)
-    _FOLD(x.dtype, x.shape[0], y.shape[1], _geometry(image, blocks, how), dense(x), y._data)
+    FOLD(x.dtype, x.shape[0], y.shape[1], _geometry(image, blocks, how), dense(x), y._data)
     return y
 
 
