@@ -15,7 +15,8 @@ from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense, in_float32
 from ..creation.create import new_empty
-from .conv import FOLD, tuple_of
+from .conv import tuple_of
+from .conv_ways import FOLD
 
 _UNFOLD = Kernel("nn.fold", "unfold")
 
