@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..graph import engine
+from ..graph.modes import state
 from ..ops.core import inplace, mutation
 from ..ops.core.history import check_inplace
-from ..ops.core.marked import MARKED, MARKS, Marked, _computed, looked_at, marked, resolved
+from ..ops.core.marked import MARKED, MARKS, Marked, _computed, computed_operand, looked_at, marked, resolved
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.reduction import Reduction
 from ..ops.core.structured import Structured
@@ -33,7 +34,7 @@ def _among(args: Any) -> bool:
 def _resolved(value: Any) -> Any:
     kind = value.__class__
     if kind in MARKED:
-        return resolved(value)
+        return computed_operand(value)
     return kind([_resolved(v) for v in value]) if kind is tuple or kind is list else value
 
 
@@ -120,6 +121,8 @@ def written(target: Marked, work: Callable[[Tensor], Any]) -> Tensor:
     shown = resolved(target)
     work(shown)
     target.of.copy_(_computed(target.mark, shown))
+    if state.grad:
+        inplace.answers_for(shown, target)
     return target
 
 
@@ -174,6 +177,6 @@ def _seen_otherwise(inner: Callable[..., Any]) -> Callable[..., Any]:
 @MARKS.at(engine.Pass, "add")
 def _pass_add(inner: Callable[..., Any]) -> Callable[..., Any]:
     def add(self: engine.Pass, e: Any, g: Any) -> None:
-        inner(self, e, _resolved(g))
+        inner(self, e, resolved(g) if g.__class__ in MARKED else g)
 
     return add

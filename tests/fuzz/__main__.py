@@ -30,6 +30,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", default="0")
+    parser.add_argument("--family", help="draw mostly from families whose names begin so (of `statements.FAMILIES`), as from conjugate")
     parser.add_argument("--programs", type=int, help="at most so many programs")
     parser.add_argument("--skip", default="", help="numbers of programs to leave out, with commas")
     parser.add_argument("--only", help="one program, by what was told with its failure")
@@ -44,7 +45,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--corpus", action="store_true", help="run the programs of corpus.txt instead of drawn ones")
     parser.add_argument("--coverage", action="store_true", help="draw --programs, run none, and tell which share of all ops they call")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.family:
+        options.seed = f"{options.family}+{options.seed}"  # as it is told with a failure
+    return options
 
 
 def alike(text: str) -> str:

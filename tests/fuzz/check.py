@@ -161,18 +161,25 @@ def single_use(program: Program, where: int) -> bool:
 
 
 def of_loose(program: Program, found: Difference) -> bool:
-    """Whether what differs is the history of a derivative by a loose view, or a refused pass where there is such a view, behind which nothing is."""
+    """Whether what differs is the history of a derivative by a loose view or by what was made of one, behind which nothing is.
+
+    Or a pass, or what would keep an inference tensor for one, that PyTorch refuses where there is such a view.
+    """
     statement = program.statements[found.where]
     space = new_space(torch)
-    there = False  # (a view whose base is changed later says no more of itself)
+    behind: set[str] = set()  # (a view whose base is changed later says no more of itself)
     for s in program.statements[: found.where]:
+        made_of = not behind.isdisjoint(re.findall(r"v\d+", s))
         run(s, space)
-        there = there or loose(space)
+        behind |= {n for n in names_of(space) if unheard(space[n]) or any(map(unheard, space["parts"](space[n])))}
+        behind |= set(re.findall(r"\bv\d+\b(?=[^=;(]* = )", s)) if made_of else set()
+    if found.kind == "not refused" and "Inference tensors cannot be saved for backward" in found.what:
+        return not behind.isdisjoint(re.findall(r"v\d+", statement))
     if found.kind == "not refused":
         changed = "has been modified by an inplace operation" in found.what or "its base or another view of its base has been modified" in found.what
-        return changed and re.search(r"backward\(", statement) is not None and there
-    named = [space.get(n) for n in re.findall(r"v\d+", statement)]
-    return found.kind in ("requires_grad", "leaf", "history") and DERIVATIVE.search(statement) is not None and any(map(unheard, named))
+        return changed and re.search(r"backward\(", statement) is not None and bool(behind)
+    return (found.kind in ("requires_grad", "leaf", "history") and DERIVATIVE.search(statement) is not None
+            and not behind.isdisjoint(re.findall(r"v\d+", statement)))  # fmt: skip
 
 
 def freed(program: Program, theirs: list[Step], where: int) -> bool:

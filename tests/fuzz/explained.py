@@ -37,8 +37,8 @@ def read_first(statement: str) -> str:
     head, colon, inner = statement.rpartition(":\n    ")  # in a mode
     if colon and head.startswith("with ") and "\n" not in head + inner:
         return head + colon + read_first(inner)
-    target = r"(?:v\d+ = )?(?:v\d+[^=(]*|fit\(v\d+, [^)]*\)\))\.\w+_\("
-    found = re.match(rf"({target}|v\d+(?:\[.*\])? (?:[-+*/%]|//|\*\*)?= )(.*)", statement, re.S)
+    target = r"(?:v\d+ = )?(?:v\d+(?:\.\w+\(\))*[^=(]*|fit\(v\d+, [^)]*\)\))\.\w+_\("
+    found = re.match(rf"({target}|v\d+(?:\.\w+(?:\(\))?)*(?:\[.*\])? (?:[-+*/%]|//|\*\*)?= )(.*)", statement, re.S)
     if found is None or re.match(r"v\d+ = $", found[1]):
         return statement
     return found[1] + re.sub(r"\bv\d+\b", r"\g<0>.clone()", found[2])

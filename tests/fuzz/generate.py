@@ -59,7 +59,9 @@ class Draw:
         self.float32 = self.rng.random() < 0.3
         self.mixed = families is None and self.rng.random() < 0.3
         self.extreme = families is None and self.rng.random() < 0.1  # whether infinities and nan take part
-        self.complex = self.rng.random() < 0.15  # whether complex numbers, and views of their conjugates, are drawn where others are
+        dwelt = seed.rpartition("+")[0]  # how the names of families begin that this program is mostly drawn from
+        # whether complex numbers, and views of their conjugates, are drawn where others are
+        self.complex = self.rng.random() < 0.15 or dwelt in ("complex", "conjugate")
         self.statements: list[str] = []
         self.count = 0
         self.space = new_space(torch)
@@ -67,6 +69,8 @@ class Draw:
         self.weights = {k: w * self.rng.choice([0, 0.3, 1, 1, 3]) for k, (w, _) in self.families.items()}
         if self.extreme:
             self.weights["extreme"] = self.rng.choice([3, 6, 12])
+        if dwelt:
+            self.weights |= {k: w * 6 for k, (w, _) in self.families.items() if k.startswith(dwelt)}
         if self.complex:
             self.weights = {k: w * (0.1 if k not in COMPLEX else 3 if k.startswith("conjugate") else 1) for k, w in self.weights.items()}
 

@@ -3,6 +3,7 @@
 ``python -m tests.parity.saved [name…]`` prints each pair (op and sample; operand or result) in which they differ, and how many
 pairs were compared; ``--part K N`` walks one of N parts of the databases of ops and modules. The table is made live from PyTorch:
 an op is called once, the version of one tensor is moved on as an in-place op would do it, and a backward pass either raises or not.
+With ``--shown`` operands are views that show conjugates, or negatives, and only ops are walked.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ ALONE = 4  #: samples of which each operand is also the only one that requires g
 MOST = 6  #: samples of an op in a walk over all; of those that take long without a compiler `SLOW` gives the number
 SLOW = {"nn.functional.grid_sample": 1, "grid_sampler_2d": 1, "grid_sampler_3d": 0, "nn.functional.embedding_bag": 3,
         "nn.functional.multi_head_attention_forward": 2, "nn.functional.ctc_loss": 3}  # fmt: skip
+SHOWN: list[bool] = []  #: holds something where operands are views that show conjugates or negatives
 #: calls that PyTorch has and we have not
 MISSING = {"nn.functional.silu (complex)": "takes no complex numbers here"}
 #: entries of which something is known to differ: why, and what (as patterns, each of which has to be found)
@@ -39,6 +41,18 @@ KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
         "PyTorch's computes its gradients in the forward pass and keeps only those",
         ("#*: operand ? wrongly refused", "#* (grad of ?): operand ? wrongly refused"),
     ),
+}
+#: the same where operands are views that show conjugates or negatives
+KNOWN_SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "nn.functional.cross_entropy": ("the loss of such a view is made of ops, which keep another index", ("#*: operand 1 wrongly allowed",)),
+    "nn.functional.linear_cross_entropy (chunked)": (*KNOWN["nn.functional.linear_cross_entropy (chunked)"],),
+    **dict.fromkeys(("nn.functional.layer_norm", "native_layer_norm"), (
+        "the norm of such a view is made of ops, which keep copies of it", ("#*: operand ? wrongly allowed",),
+    )),
+    "put": ("what is put into such a view is copied before", ("*in place*: operand 2 wrongly allowed",)),
+    **{f"nn.functional.conv{kind}{n}d": (
+        "PyTorch computes those of complex numbers by parts, which are copies of such views", ("complex #*: operand ? wrongly refused",),
+    ) for kind in ("", "_transpose") for n in (1, 2, 3)},
 }
 
 
@@ -78,6 +92,8 @@ def grown(tree: Any, mask: Callable[[int], bool], count: list[int]) -> tuple[Any
             if mask(count[0] - 1):
                 leaf.requires_grad_()
         t = leaf.clone()
+        if SHOWN and (t.is_complex() or t.is_floating_point()):
+            t = t.conj() if t.is_complex() else t._neg_view()
         return t, [t], [leaf] if leaf.requires_grad else []
     if isinstance(tree, (list, tuple)):
         found = [grown(v, mask, count) for v in tree]
@@ -280,6 +296,9 @@ def report(
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--shown"]:
+        SHOWN.append(True)
+        return report(arguments[1:], lambda op: check(op, SLOW.get(op.name, 1)), KNOWN_SHOWN, "pairs")
     return report(
         arguments, lambda op: check(op, None if arguments[:1] not in ([], ["--part"]) else SLOW.get(op.name, MOST)),
         KNOWN, "pairs", modules,

@@ -18,9 +18,9 @@ import autograd_nb as ag  # noqa: E402
 PARTS = 8
 
 
-def compared(walk, part, things):
+def compared(walk, part, things, *options):
     """How many things a part of a walk over all ops compared, none of which differs from PyTorch's."""
-    command = [sys.executable, "-m", f"tests.parity.{walk}", "--part", str(part), str(PARTS)]
+    command = [sys.executable, "-m", f"tests.parity.{walk}", *options, "--part", str(part), str(PARTS)]
     run = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=1500)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
     return int(run.stdout.split(f" {things} of ")[0].rsplit(None, 1)[-1])
@@ -30,6 +30,12 @@ def compared(walk, part, things):
 @pytest.mark.parametrize("part", range(PARTS))
 def test_in_place_changes_are_refused_where_pytorch_refuses_them(part):
     assert compared("saved", part, "pairs") > 500
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("part", range(PARTS))
+def test_changes_of_what_conjugates_are_shown_of_are_refused_where_pytorch_refuses_them(part):
+    assert compared("saved", part, "pairs", "--shown") > 500
 
 
 def over_changed(x):

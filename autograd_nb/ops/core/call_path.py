@@ -33,7 +33,7 @@ from ...shapes import Size
 from ...tensor import Tensor, blank, refresh
 from .foreign import asked, foreign_among
 from .history import rewrite_history
-from .marked import MARKED, resolved
+from .marked import MARKED, computed_operand
 from .memo import Memo, ordinary
 from .numbers import bool_argument
 from .recording import fitting, mark_inference, refuse_inference, store
@@ -318,7 +318,7 @@ class _Known:
         except TypeError:  # what is no key
             pass
         if not usual and self.reads and any(a.__class__ in MARKED for a in args):
-            return None, self.public(*[resolved(a) for a in args])
+            return None, self.public(*[computed_operand(a) for a in args])
         if usual:
             made = self.plan(False, *args)
             if made is not None:

@@ -15,7 +15,7 @@ from ...overriding import whole
 from ...tensor import Tensor, make, wrap
 from .call_path import generated, indented, look_up_lines, node_lines, saving_lines, unrecorded_lines  # fmt: skip
 from .foreign import asked, foreign_among, is_foreign
-from .marked import MARKED, resolved
+from .marked import MARKED, computed_operand
 from .numbers import number_argument, number_as
 from .registry import OPS
 from .scalars_first import legacy_options, scalars_first
@@ -326,7 +326,7 @@ def unary_call(op: Pointwise) -> Callable[..., Any]:
             if is_foreign(input) and op.name in OPS:
                 return asked.redefined(OPS[op.name].call, (input,), {})
             only_tensors(op.name, input, None)
-        return op.slow((input,)) if input.__class__ not in MARKED else call(resolved(input))
+        return op.slow((input,)) if input.__class__ not in MARKED else call(computed_operand(input))
 
     call = _pointwise_call(op, first)
     return call
@@ -355,7 +355,7 @@ def binary_call(op: Pointwise, operator: bool = False, arrays: bool = False) -> 
             taken = of_array(other, input, op.name == "div") if arrays else other
             return NotImplemented if taken is other else op.slow((input, taken))
         if input.__class__ in MARKED or other.__class__ in MARKED:
-            return call(resolved(input), resolved(other))
+            return call(computed_operand(input), computed_operand(other))
         only_tensors(op.name, input, other, "second" if operator else op.numbers)
         return op.slow((input, other))
 

@@ -25,13 +25,13 @@ def assign_inplace(target: Tensor, result: Tensor) -> Tensor:
     target._version_[0] += 1
     if state.grad:
         new = edge(result) if result.dtype is target.dtype else edge(result.to(target.dtype))
-        _answers_for(result, target)
+        answers_for(result, target)
         if new is not None or target._rg:
             rewrite_history(target, new)
     return target
 
 
-def _answers_for(result: Tensor, target: Tensor) -> None:
+def answers_for(result: Tensor, target: Tensor) -> None:
     """Let a node that kept its own result keep the target from now on: changing it again is refused."""
     node = getattr(result._edge, "node", result._edge)
     if node is None or node.is_leaf_edge:

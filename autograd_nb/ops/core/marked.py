@@ -19,7 +19,7 @@ from ...graph.modes import state, unrecorded
 from ...graph.node import Node, Nowhere
 from ...overriding import Overrides
 from ...shapes import Layout, layout_of
-from ...tensor import Tensor, _new, above, edge, fill_node, look_as, make, move_retained, settled
+from ...tensor import Tensor, _new, above, edge, fill_node, look_as, make, move_retained, set_requires_grad, settled
 from .history import LeafBackward0, attach, rewrite_history, share_view
 from .registry import OPS
 
@@ -78,7 +78,7 @@ class Marked(Tensor):
     __slots__ = ()  # (what it holds stands in its dict: a tensor that had a tangent can become one)
     mark: str
     of: Tensor
-    _own: bool  # whether it is a leaf that requires grad itself
+    _leaf: bool  # whether it was made a leaf that requires grad itself
     _node: Any  # where its gradient goes
     _source: Any  # where that of what it looks at went when the node was made
     _back: Any  # the node by which the gradients of views of what it looks at come to it, once there are any
@@ -108,6 +108,13 @@ class Marked(Tensor):
         return None  # (its history is that of what it looks at)
 
     @property
+    def _own(self) -> bool:
+        """Whether it is a leaf that requires grad itself; it is none from a change on of a base that requires grad, as of any view."""
+        if self._leaf and (lowest := _lowest(self))._view is not None and lowest._view._rg and lowest._seen != lowest._version_[0] >= 0:
+            self._leaf, self._back = False, None
+        return self._leaf
+
+    @property
     def _rg(self) -> bool:  # type: ignore[override]
         return self._own or self.of.requires_grad
 
@@ -116,7 +123,7 @@ class Marked(Tensor):
         had = not self._own and (self.of.__class__ in MARKED or self.of._edge is not None)
         if value and had and (e := self._edge) is not None and e.__class__ is not Nowhere:
             return  # it has a history
-        self._own, self._back = value, _node_of(self.mark, self) if value else None
+        self._leaf, self._back = value, _node_of(self.mark, self) if value else None
         lowest = _lowest(self)
         if had or lowest._view is None:
             lowest._edge, lowest._rg = None, False
@@ -154,6 +161,19 @@ class Marked(Tensor):
 
     grad = property(_read_grad, Tensor.grad.fset, Tensor.grad.fdel)  # type: ignore[assignment,attr-defined]
 
+    def _seems_leaf(self) -> bool:
+        """Return whether nobody can say what its history is, and it had none: then it is taken for a leaf, as any such view."""
+        return _unclear(lowest := _lowest(self)) and (lowest._edge is None or lowest._edge.__class__ is Nowhere)
+
+    def _require_grad(self, value: bool) -> None:
+        if not self._seems_leaf():
+            set_requires_grad(self, value)
+
+    requires_grad = property(Tensor.requires_grad.fget, _require_grad)  # type: ignore[assignment,attr-defined]
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        return self if self._seems_leaf() else super().requires_grad_(requires_grad)
+
     def _stands_before(self, end: Any) -> None:
         """Let gradients of views of this one, which are views of what it looks at, flow through its node from now on."""
         self._node = end
@@ -162,6 +182,8 @@ class Marked(Tensor):
         _lead(self.of, self._back)
 
     def retain_grad(self) -> None:
+        if self._seems_leaf():
+            return
         super().retain_grad()
         if not self._own:
             self._stands_before(self._edge)
@@ -244,7 +266,10 @@ class Marked(Tensor):
         return _shown, (self.of.detach(), self.mark, self.requires_grad)
 
     def __copy__(self) -> Tensor:
-        return self.detach().requires_grad_(self.requires_grad)
+        new = self.data
+        if new._version_[0] < 0 and not state.inference:
+            new._version_ = [0, 0]
+        return new.requires_grad_(self.requires_grad)
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor:
         if id(self) not in memo:
@@ -281,7 +306,7 @@ def marked(of: Tensor, mark: str) -> Any:
         MARKS.enter()
     t = _new(Marked)
     t.of, t.mark, t._layout = of, mark, _apart(of._layout)
-    t._own, t._source, t._node, t._back, t._grad, t._leaf_hook_set = False, None, None, None, None, None
+    t._leaf, t._source, t._node, t._back, t._grad, t._leaf_hook_set = False, None, None, None, None, None
     return t
 
 
@@ -402,6 +427,14 @@ def need_known_history(x: Tensor) -> None:
     """Raise AutogradError where a marked tensor is to be read of which nobody can say what its history is: reading computes, as PyTorch has it."""
     if state.grad and x.__class__ in MARKED:
         edge(_lowest(x))
+
+
+def computed_operand(x: Any) -> Tensor:
+    """Return what an op reads of a tensor. Where a node keeps it, a change of the memory that a marked one shows is refused, as of any view."""
+    out = resolved(x)
+    if state.grad and x.__class__ in MARKED and not hasattr(out.__class__, "viewed"):
+        out._version_ = x._version_
+    return out
 
 
 def copied(x: Tensor) -> Tensor:

@@ -410,7 +410,6 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
         if t.ndim > 1 and x.shape[0] == t.shape[0]:
             remedy = "; use target.squeeze(1)" if t.ndim == 2 and t.shape[1] == 1 else ""
             raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)}{remedy})")
-        t = t.reshape(1) if t.ndim == 0 else t
     if t.ndim == 0 or x.shape[0] != t.shape[0]:
         raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({t.shape[0] if t.ndim else 0}).")
     if tuple(t.shape) != (x.shape[0], *x.shape[2:]):

@@ -4,39 +4,58 @@ from __future__ import annotations
 
 import re
 
+from ..program import UNREADABLE
 from .case import Case, Explained
+from .graph import descended
 
 #: what makes results that are not views and show conjugates in PyTorch
-_COMPUTED = re.compile(r"(?:(?:vdot|fft\w*)\(|\.grad\b)")
+_COMPUTED = re.compile(r"(?:(?:vdot|fft\w*|func\.(?:vjp|grad|jac\w+))\(|\.grad\b)")
+#: what is refused of such views
+_REFUSED = re.compile(r"(view_as_real doesn't work on unresolved conjugated|view is not supported for conjugate view) tensors")
 
 
 def _given_to_data(c: Case) -> bool:
     """Whether a tensor takes part that was given the data of such a view."""
-    found = re.findall(r"\bv\d+\.data = (\w+)", f"{c.before}\n{c.statement}")
-    return ("value" in c.kind or c.kind == "marks") and any(any(getattr(c.known.get(name), "marks", ())[:2]) for name in found)
+    found = re.findall(r"\b\w+\.data = (\w+)|vector_to_parameters\((\w+), ", f"{c.before}\n{c.statement}")
+    return ("value" in c.kind or c.kind == "marks") and any(any(getattr(c.known.get(a or b), "marks", ())[:2]) for a, b in found)
 
 
 def _kept_as_views(c: Case) -> bool:
     """Whether a gradient is such a view in PyTorch."""
+    if _shown(c) and not {c.name, *descended([c.name], c.before)}.isdisjoint(re.findall(r"\.backward\((v\d+)", c.before)):
+        return True
     given = re.search(r"\.grad = .*(?:conj\(|mH|_neg_view)", c.before)  # (to what is no leaf, of which it is not seen)
     return given is not None or any(any(getattr(getattr(seen, "grad", None), "marks", ())[:2]) for seen in c.known.values())
 
 
 def _of_gradient(c: Case) -> bool:
-    """Whether a gradient takes part that a transform or a pass has returned."""
-    return any(re.search(rf"^{name}\b.* = .*(?:func\.(?:vjp|grad|jac\w+)\(|autograd\.grad\(|\.grad\b)", c.before, re.M)
-               for name in re.findall(r"v\d+", c.statement)[1:])
+    """Whether a gradient takes part that a transform or a pass has returned, or what was made of one."""
+    gradients = re.findall(r"\b(v\d+)\b[^;\n]* = [^;\n]*(?:func\.(?:vjp|grad|jac\w+)\(|autograd\.grad\(|\.grad\b)", c.before)
+    return not {*gradients, *descended(gradients, c.before)}.isdisjoint(re.findall(r"v\d+", c.statement))
 
 
 def _of_product(c: Case) -> bool:
-    """Whether the result of a vdot or an FFT takes part."""
-    return any(re.search(rf"^{name} = .*(?:vdot|fft\w*)\(", c.before, re.M) for name in re.findall(r"v\d+", c.statement)[1:])
+    """Whether the result of a vdot or an FFT takes part, or what was made of one."""
+    products = re.findall(r"\b(v\d+)\b[^;\n]* = [^;\n]*(?:vdot|fft\w*)\(", c.before)
+    return not {*products, *descended(products, c.before)}.isdisjoint(re.findall(r"v\d+", c.statement))
 
 
 def _shown(c: Case) -> bool:
     """Whether such a view takes part."""
     named = (c.known.get(n) for n in re.findall(r"v\d+", c.statement))
     return re.search("conj|_neg_view|mH", c.statement) is not None or any(any(getattr(seen, "marks", ())[:2]) for seen in named)
+
+
+def _compared(c: Case) -> bool:
+    """Whether an operator compares what is no such view with one that is."""
+    found = re.search(r"^v\d+ = (v\d+) (?:[=!]=|[<>]=?) (v\d+)$", c.statement)
+    return found is not None and any(getattr(c.known.get(found[2]), "marks", ())[:2])
+
+
+def _broken(c: Case) -> bool:
+    """Whether what differs, or what takes part, could not be asked for anything before, and could be after that."""
+    return (c.kind in ("requires_grad", "leaf", "history") and re.search("conj|_neg_view|mH", c.before) is not None
+            and any(c.known.get(n) is UNREADABLE for n in (c.name, *re.findall(r"v\d+", c.statement))))  # fmt: skip
 
 
 def _handed_on(c: Case) -> bool:
@@ -56,7 +75,8 @@ CONJUGATES = (
         "gradients that are views of conjugates",
         "A gradient has memory of its own here. In PyTorch it may show the conjugates of what a pass or x.grad was given, and changes with that.",
         lambda c: ("value" in c.kind and _kept_as_views(c)) or (c.kind in ("value", "requires_grad", "history", "leaf") and _handed_on(c))
-        or (c.kind == "marks" and (re.search(r"\.grad\.", c.statement) or _of_gradient(c)))
+        or (c.kind == "marks" and (re.search(r"\.grad\.|autograd\.grad\(", c.statement) or _of_gradient(c)))
+        or (c.kind == "raised" and "does not require grad" in c.mine and _of_gradient(c))
         or (c.kind == "grad strides" and re.search(r"\.grad = |backward\(", c.statement) and _shown(c)),
     ),
     Explained(
@@ -78,10 +98,23 @@ CONJUGATES = (
         "conjugates that are not computed yet",
         "Which results other than views show conjugates is PyTorch's own business: those of vdot, of its FFTs, gradients.",
         lambda c: (c.kind == "marks" and _of_product(c))
+        or (c.kind in ("raised", "not refused") and _REFUSED.search(c.mine + c.theirs) and _COMPUTED.search(c.before + c.statement))
         or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _COMPUTED.search(c.before))
         or (c.kind == "value" and (re.search(r"\.is_(conj|neg)\(\)|_base is", c.statement) or (
             (of := re.search(r"(v\d+)\.resolve_(?:conj|neg)\(", c.before))
-            and re.search(rf"^{of[1]}\b.* = .*{_COMPUTED.pattern}", c.before, re.M)))),
+            and re.search(rf"\b{of[1]}\b[^;\n]* = [^;\n]*{_COMPUTED.pattern}", c.before))))
+        or (c.kind in ("requires_grad", "leaf", "history") and (of := re.search(rf"\b{c.name} = (v\d+)\.resolve_(?:conj|neg)\(", c.before))
+            and re.search(rf"\b{of[1]}\b[^;\n]* = [^;\n]*{_COMPUTED.pattern}", c.before)),
+    ),
+    Explained(
+        "views of conjugates of what requires no grad any more",
+        "An internal assertion fails in PyTorch where such a view is asked for anything after its base was changed; then it says that it requires none.",
+        _broken,
+    ),
+    Explained(
+        "comparisons with views of conjugates",
+        "Such a view is of a subclass, which Python asks first where an operator compares: the result lies as the second operand does.",
+        lambda c: c.kind == "strides" and _compared(c),
     ),
     Explained(
         "two faults of complex operands",

@@ -34,6 +34,16 @@ def _made_by(call: re.Pattern[str], before: str) -> set[str]:
     return made
 
 
+def descended(names: list[str], text: str) -> set[str]:
+    """The names of what was made of some, by lines of a program, and of what was made of that."""
+    made: set[str] = set()
+    for part in re.split(r"\n|; ", text):
+        target, equals, given = part.partition(" = ")
+        if equals and not {*names, *made}.isdisjoint(re.findall(r"\bv\d+\b", given)):
+            made |= set(re.findall(r"\bv\d+\b", target))
+    return made
+
+
 def _view_of_retained(case: Case) -> Any:
     """Whether a gradient is missing there of what a view was made of, through which it was changed since."""
     name = case.name
@@ -187,6 +197,13 @@ GRAPH = (
              or re.search(r"\b(\w+)\[[^\]\n]*\] [-+*/]?= (?s:.*)\n\s*\1(\.\w+_\(|\[[^\]\n]*\] [-+*/]?= )", f"{c.before}\n{c.statement}")),
     ),
     Explained(
+        "views that nothing is differentiated by",
+        "PyTorch refuses a view of which nobody can say what its history is also where it is only counted, or compared by what is made of its "
+        "difference; here where something could be recorded.",
+        lambda c: c.kind == "not refused" and re.search("its base or another view of its base has been modified", c.theirs)
+        and re.search(r"\b(isfinite|isclose|unique(_consecutive)?|histogram|matrix_rank)\(", c.statement),
+    ),
+    Explained(
         "gradients that are views",
         "What autograd.grad returns has memory of its own here; in PyTorch it may be a view that was made where nothing is recorded, which "
         "says so, and which what is recorded may not change.",
@@ -282,10 +299,12 @@ GRAPH = (
     ),
     Explained(
         "versions of results",
-        "PyTorch writes some results piece by piece, or computes within them, which counts as changes of what nobody has changed yet.",
+        "PyTorch writes some results piece by piece, or computes within them, which counts as changes of what nobody has changed yet. A copy of a "
+        "tensor over the same memory begins with one.",
         lambda c: c.kind == "value"
         and (name := re.search(r" (v\d+)\._version", c.statement))
-        and not re.search(rf"\b{name[1]}(\.\w+_\(|\[.*\] [-+*/%]?= | [-+*/%]= |\.data)|out=.*\b{name[1]}\b", c.before),
+        and (re.search(rf"\b{name[1]} = .*\.copy\(", c.before)
+             or not re.search(rf"\b{name[1]}(\.\w+_\(|\[.*\] [-+*/%]?= | [-+*/%]= |\.data)|out=.*\b{name[1]}\b", c.before)),
     ),
     Explained(
         "two faults of a change in inference mode",

@@ -149,10 +149,11 @@ def _singular_but_for_rounding(case: Any) -> Any:
     factored = re.search(r"lu_factor\((fit\(v\d+, \([\d, ]+\)\)|spd\(make\([^()]*\([^()]*\)[^()]*\)\))", case.statement)
     if case.kind in ("raised", "not refused") and factored and "is zero and using it on lu_solve" in case.mine + case.theirs:
         return is_singular(factored[1], case.known)
-    given = re.search(r"(?:solve|inv|inverse)\(fit\((v\d+), \(", case.statement)
-    told = case.kind in ("raised", "not refused") and "singular" in case.mine + case.theirs
-    shape = getattr(case.known.get(given[1]), "shape", None) if given else None
-    return told and shape is not None and math.prod(shape) < 2
+    given = re.search(r"(tensor)?(?:solve|inv|inverse)\((fit\(v\d+, \(([\d, ]+)\)\))", case.statement)
+    if not given or case.kind not in ("raised", "not refused") or "singular" not in case.mine + case.theirs:
+        return False
+    side = math.isqrt(math.prod(map(int, re.findall(r"\d+", given[3]))))
+    return is_singular(f"{given[2]}.reshape({side}, {side})" if given[1] else given[2], case.known)
 
 
 def _versions_of_copies(case: Any) -> Any:
