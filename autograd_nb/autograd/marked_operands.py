@@ -115,10 +115,15 @@ def _again(x: Marked, view: Tensor) -> Tensor:
 # ---------------------------------------------------------------------------------------------------- in place
 
 
+def _before(t: Tensor) -> Tensor:
+    """Return what a marked tensor stands for before it is overwritten, with the history of its base: hooks on it belong to what it was."""
+    return _computed(t.mark, _before(t.of)) if t.__class__ in MARKED else inplace.before(t)  # type: ignore[attr-defined]
+
+
 def written(target: Marked, work: Callable[[Tensor], Any]) -> Tensor:
     """Return a marked tensor after the ``work`` in place on what it shows."""
     check_inplace(target)
-    shown = resolved(target)
+    shown = _before(target) if state.grad else resolved(target)
     work(shown)
     target.of.copy_(_computed(target.mark, shown))
     if state.grad:

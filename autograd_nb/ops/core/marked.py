@@ -109,7 +109,7 @@ class Marked(Tensor):
 
     @property
     def _own(self) -> bool:
-        """Whether it is a leaf that requires grad itself; it is none from a change on of a base that requires grad, as of any view."""
+        """Return whether it is a leaf that requires grad itself; it is none from a change on of a base that requires grad, as of any view."""
         if self._leaf and (lowest := _lowest(self))._view is not None and lowest._view._rg and lowest._seen != lowest._version_[0] >= 0:
             self._leaf, self._back = False, None
         return self._leaf

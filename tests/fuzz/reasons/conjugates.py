@@ -99,6 +99,7 @@ CONJUGATES = (
         "Which results other than views show conjugates is PyTorch's own business: those of vdot, of its FFTs, gradients.",
         lambda c: (c.kind == "marks" and _of_product(c))
         or (c.kind in ("raised", "not refused") and _REFUSED.search(c.mine + c.theirs) and _COMPUTED.search(c.before + c.statement))
+        or (c.kind in ("raised", "not refused") and "Can't detach views in-place" in c.mine + c.theirs and _of_product(c))
         or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _COMPUTED.search(c.before))
         or (c.kind == "value" and (re.search(r"\.is_(conj|neg)\(\)|_base is", c.statement) or (
             (of := re.search(r"(v\d+)\.resolve_(?:conj|neg)\(", c.before))
