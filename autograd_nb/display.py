@@ -22,7 +22,7 @@ from . import dtypes
 from .errors import AutogradError
 from .graph import markup
 from .graph.node import line_of, place
-from .ops.core.numbers import numbers_of
+from .ops.core.numbers import MOST_DIMS, numbers_of
 from .ops.core.registry import public
 from .tensor import Tensor
 
@@ -199,6 +199,13 @@ def contents(a: np.ndarray, indent: int) -> str:
     return _nested(a, indent, summarize, _ComplexFormat(shown) if a.dtype.kind == "c" else _Format(shown))
 
 
+def _numbers(t: Tensor, indent: int) -> str:
+    """Return `contents` of a tensor, which may have more dims than an array can."""
+    if t.ndim <= MOST_DIMS or not t._layout.size:
+        return contents(numbers_of(t if t._layout.size else t.flatten()), indent)
+    return "[" + ("," + "\n" * (t.ndim - 1) + " " * (indent + 1)).join([_numbers(part, indent + 1) for part in t]) + "]"
+
+
 def _joined(text: str, suffixes: list[str], indent: int) -> str:
     """Return the suffixes behind the contents, on new lines where they do not fit."""
     length = len(text) - text.rfind("\n") + 1
@@ -228,7 +235,7 @@ def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
         show_dtype = d not in (default, default.to_complex(), dtypes.int64, dtypes.bool_)
     if show_dtype:
         suffixes.append(f"dtype={d!r}")
-    shown = contents(numbers_of(self), indent) if tensor_contents is None else tensor_contents
+    shown = _numbers(self.detach() if self.ndim > MOST_DIMS else self, indent) if tensor_contents is None else tensor_contents
     try:
         node = self.grad_fn
         name = node and type(node).__name__

@@ -112,6 +112,16 @@ def test_errors(net, call, kind, text):
         call(net)
 
 
+def test_what_is_no_hook_is_refused_at_once():
+    """Whatever registers a hook refuses an object that cannot be called, and leaves the module as it was."""
+    m = nn.Linear(1, 1)
+    for name in sorted(n for n in dir(m) if n.startswith(("register_", "_register_")) and "hook" in n):
+        before = {k: v.copy() if isinstance(v, dict) else v for k, v in vars(m).items()}
+        with pytest.raises(TypeError, match="must be callable"):
+            getattr(m, name)(object())
+        assert vars(m) == before
+
+
 def test_before_init():
     class NoInit(nn.Module):
         def __init__(self, value):

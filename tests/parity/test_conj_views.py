@@ -383,6 +383,14 @@ for make in (lambda x: x.conj(), lambda x: x.conj().detach(), lambda x: x.conj()
         except RuntimeError:
             r.append('refused')
     r.append(c.requires_grad_(False).conj().requires_grad)""",
+    "views of another dtype": """
+r = []
+for view in (lambda x: x.conj(), lambda x: x._neg_view(), lambda x: x.conj().imag):
+    for dtype in (t.float64, t.int32, t.complex64, t.float32, t.int64, t.uint8, t.complex128):
+        try:
+            r.append(view(x).view(dtype))
+        except RuntimeError as e:
+            r.append(str(e)[:80])""",
     "reads of views that were made under no_grad, before a change": """
 r = []
 views = (lambda x: x.conj(), lambda x: x._neg_view(), lambda x: x.conj().imag, lambda x: x.conj()[:1], lambda x: x.conj()._neg_view(), lambda x: x.real)

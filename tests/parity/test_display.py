@@ -106,3 +106,11 @@ def test_format(spec):
             format(torch.tensor([1.0, 2.0]), spec)
         with pytest.raises(TypeError):
             format(ag.tensor([1.0, 2.0]), spec)
+
+
+@pytest.mark.parametrize("shape", [(1,) * 65, (2, 1, *(1,) * 68, 3), (*(1,) * 40, 2, *(1,) * 30), (0, *(1,) * 70), (1,) * 64])
+def test_more_dims_than_an_array_can_have(shape):
+    a, b = (lib.arange(int(np.prod(shape, dtype=int)), dtype=lib.float32).reshape(shape) for lib in (torch, ag))
+    assert str(a) == str(b) and a.tolist() == b.tolist()
+    c, d = (lib.arange(6.0).expand(*(1,) * 70, 6)[..., 1:3] * 2 for lib in (torch, ag))
+    assert str(c) == str(d) and c.tolist() == d.tolist()

@@ -404,21 +404,20 @@ class Module(Tree, StateDict):
 
         Inputs and outputs must not be changed in place then. RuntimeError beside `register_backward_hook`.
         """
-        if self._is_full_backward_hook is False:
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
-            )
-        self._is_full_backward_hook = True
-        return add_hook(self._backward_hooks, hook, (), prepend)
+        return self._backward_hook(hook, True, prepend)
 
     def register_backward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> Handle:
         """Register by the old form of `register_full_backward_hook`, which sees the last op of the module only."""
-        if self._is_full_backward_hook is True:
+        return self._backward_hook(hook, False)
+
+    def _backward_hook(self, hook: Callable[[Any, Any, Any], Any], full: bool, prepend: bool = False) -> Handle:
+        if self._is_full_backward_hook is (not full):
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
             )
-        self._is_full_backward_hook = False
-        return add_hook(self._backward_hooks, hook)
+        handle = add_hook(self._backward_hooks, hook, (), prepend)
+        self._is_full_backward_hook = full
+        return handle
 
     # -------------------------------------------------------------------------------------------------- changes
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ...errors import warn_user
+from ...graph.hooks import check_callable
 from ...graph.modes import no_grad
 from ...tensor import Tensor
 from ..parameter import Parameter, is_lazy
@@ -64,7 +65,7 @@ class StateDict:
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` after collecting; it may change the dict in place."""
-        hook._from_public_api = True  # type: ignore[attr-defined]
+        check_callable(hook)._from_public_api = True  # type: ignore[attr-defined]
         return add_hook(self._state_dict_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
@@ -72,7 +73,7 @@ class StateDict:
         return add_hook(self._state_dict_pre_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> Handle:
-        return add_hook(self._load_state_dict_pre_hooks, _WithModule(hook, self) if with_module else hook)
+        return add_hook(self._load_state_dict_pre_hooks, _WithModule(check_callable(hook), self) if with_module else hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``

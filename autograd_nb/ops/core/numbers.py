@@ -177,6 +177,9 @@ def _overflow(value: Any, d: dtype, name: str) -> RuntimeError:
     return RuntimeError(f"value cannot be converted to type {_C_NAMES.get(d.name, d.name)} without overflow: {shorten(value)} ({name}())")
 
 
+MOST_DIMS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  #: of an array
+
+
 def numbers_of(t: Tensor) -> np.ndarray:
     """Return the elements for Python to read: `ndarray`, but for bfloat16 a copy in float32, for complex32 one in complex64."""
     layout = t._layout

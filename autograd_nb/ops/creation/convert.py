@@ -16,7 +16,7 @@ from ...graph.versions import fix
 from ...shapes import wrap_dim
 from ...tensor import Tensor, _storage, ndarray
 from ..core.marked import need_known_history
-from ..core.numbers import numbers_of
+from ..core.numbers import MOST_DIMS, numbers_of
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from .cast import format_name
@@ -61,11 +61,13 @@ def tolist(input) -> Any:
     """
     need_known_history(input)
     layout = input._layout
-    if layout.contiguous and layout.dtype.carrier is layout.dtype.np and not launch._observing:
+    if layout.contiguous and layout.ndim <= MOST_DIMS and layout.dtype.carrier is layout.dtype.np and not launch._observing:
         data = input._data
         if data.size != layout.size:
             data = data[: layout.size]
         return data.tolist() if layout.ndim == 1 else data.reshape(layout.sizes).tolist()
+    if layout.ndim > MOST_DIMS:
+        return [part.tolist() for part in input.detach()]
     return numbers_of(input).tolist()
 
 

@@ -78,10 +78,11 @@ def view(input, *shape, dtype=None, size=None):
     if dtype is None and len(shape) == 1 and isinstance(shape[0], (dtypes.dtype, type)):
         dtype = shape[0]
     if dtype is not None:
-        if x.__class__ in MARKED and dtypes.as_dtype(dtype) is not x.dtype:
+        if x.__class__ in MARKED:
+            which = "conjugate view tensors" if x.mark == "conj" else "tensors with negative bit set"
             raise RuntimeError(
-                f"torch.Tensor.view is not supported for {'conjugate' if x.mark == 'conj' else 'negative'} view tensors when converting to a different "
-                f"dtype ({x.dtype} to {dtype}; use x.resolve_conj().resolve_neg(), a copy)"
+                f"torch.Tensor.view is not supported for {which} when converting to a different dtype ({x.dtype} to {dtype}; use "
+                "x.resolve_conj().resolve_neg(), a copy)"
             )
         return _view_dtype(x, dtypes.as_dtype(dtype))
     sizes = infer_shape(as_shape(shape if size is None else (size,), op="view"), x._layout.size)
