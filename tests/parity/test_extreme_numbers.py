@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -115,3 +116,36 @@ def test_infinite_complex_numbers_in_sums_of_exponentials():
         **{f"from {i}": f"{x}r = t.view_as_real(t.logcumsumexp(x.roll({i}), 0))" for i in range(len(numbers))},
         **{f"{a}, {b}": f"r = t.view_as_real(t.logcumsumexp(t.tensor([{a}, {b}, 1], dtype=t.complex64), 0))" for a in numbers for b in numbers},
     })  # fmt: skip
+
+
+#: functions of one tensor with kinks or quotients, whose slopes at infinities and nan are a matter of how they are written
+SLOPES = {
+    **{name: f"F.{name}(x)" for name in (
+        "softshrink", "hardshrink", "tanhshrink", "hardtanh", "relu6", "hardswish", "hardsigmoid", "elu", "selu", "celu", "softsign", "relu", "leaky_relu",
+        "silu", "mish", "softplus", "logsigmoid",
+    )},
+    **{name: f"F.{name}(x, t.zeros_like(x), reduction='none')" for name in ("huber_loss", "smooth_l1_loss", "mse_loss", "l1_loss")},
+    "threshold": "F.threshold(x, 0.1, 0.2)", "prelu": "F.prelu(x, t.tensor([0.25], dtype=x.dtype))", "clamp": "x.clamp(-1, 1)", "tanh": "x.tanh()",
+    "huber_loss, wide": "F.huber_loss(x, t.ones_like(x), reduction='none', delta=4.0)", "hinge": "F.hinge_embedding_loss(x, t.ones_like(x), reduction='none')",
+    "logits": "F.binary_cross_entropy_with_logits(x, t.ones_like(x), reduction='none')", "sigmoid": "x.sigmoid()", "abs": "x.abs()",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes_at_infinities_and_nan(name, dtype):
+    found = []
+    for lib in (torch, ag):
+        values = []
+        for number in (np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0, 0.5, -3.0, 6.0):
+            x = lib.tensor([number], dtype=getattr(lib, dtype), requires_grad=True)
+            y = eval(SLOPES[name], {"F": lib.nn.functional, "t": lib, "x": x})
+            g = lib.full_like(y, 0.75).requires_grad_()
+            (slope,) = lib.autograd.grad(y, x, g, create_graph=True)
+            values += [y.item(), slope.item()]
+            # PyTorch lacks the one's second derivative; that of the other takes another slope at 0 than its first one
+            if name != "hardsigmoid" and (name, number) != ("prelu", 0):
+                more = lib.autograd.grad(slope, (x, g), lib.ones_like(slope), allow_unused=True)
+                values += [0.0 if m is None else m.item() for m in more]
+        found.append(values)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-7)

@@ -146,7 +146,7 @@ def _l1_loss(d):
 
 def _smooth_slope(g, a, b, beta):
     d = a - b
-    return m.where(d <= -beta, -g, m.where(d >= beta, g, g * (d / beta)))
+    return m.where(d <= -beta, -g, m.where(d >= beta, g, m.where(d == d, g * (d / beta), g * math.nan)))  # (at nan its own slope is 0)
 
 
 @loss(_smooth_slope, lambda g, a, b, beta: _smooth_slope(g, b, a, beta), None)
@@ -157,7 +157,7 @@ def _smooth_l1_loss(a, b, beta):
 
 def _huber_slope(g, a, b, delta):
     d = a - b
-    return m.where(d <= -delta, -(g * delta), m.where(d >= delta, g * delta, g * d))
+    return m.where(d <= -delta, -(g * delta), m.where(d >= delta, g * delta, m.where(d == d, g * d, g * math.nan)))
 
 
 @loss(_huber_slope, lambda g, a, b, delta: _huber_slope(g, b, a, delta), None)

@@ -215,14 +215,13 @@ VALUES = (
         and re.search(r"backward|grad\(|jvp\(", c.statement) and re.search(r"(?i)huber_?loss\(", c.before + c.statement),
     ),
     Explained(
-        "slopes of activations at nan and infinity",
-        "PyTorch's kernels for whole vectors make 0 or nan of a gradient at nan, those for the rest of a tensor pass it on, as is done here; its softsign, "
-        "a quotient, has a gradient of nan at infinities, where the slope is 0.",
+        "slopes of activations at nan",
+        "PyTorch's kernels for whole vectors, of 8 elements and more, make 0 or nan of a gradient at nan, those for the rest of a tensor pass it on, as is "
+        "done here.",
         lambda c: "value" in c.kind and re.search(r"backward|grad\(|jvp\(|jac|hess", c.statement)
-        and (
-            (re.search(r"(?i)shrink|hardtanh|relu6|hardswish|[^r]elu\b", c.before + c.statement) and re.search("extreme|nan", c.before + c.statement))
-            or (re.search(r"(?i)softsign", c.before + c.statement) and "nan" in c.their_values)
-        ),
+        and re.search(r"(?i)(soft|hard)shrink|hardtanh|relu6|hardswish|(?<![rg])elu\b|selu|celu", c.before + c.statement)
+        and re.search("extreme|nan", c.before + c.statement)
+        and any(np.size(getattr(s, "values", 0)) >= 8 for s in c.known.values()),
     ),
     Explained(
         "two faults of a norm",
