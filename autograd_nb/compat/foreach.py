@@ -21,7 +21,7 @@ _NAMED = {"maximum": "clamp_min", "minimum": "clamp_max"}
 #: what PyTorch keeps of operands, and of results
 _OPERANDS = frozenset([
     *("abs", "acos", "asin", "atan", "cos", "cosh", "erf", "erfc", "lgamma", "log", "log10", "log1p", "log2", "norm", "sin", "sinh"),
-    *("add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "clamp_max", "pow", "addcmul", "addcdiv", "lerp"),
+    *("add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "clamp_max", "pow", "addcmul", "addcdiv", "lerp", "mm", "powsum"),
 ])  # fmt: skip
 _RESULTS = frozenset(["exp", "expm1", "norm", "reciprocal", "rsqrt", "sigmoid", "sqrt", "tan", "tanh"])
 
@@ -89,6 +89,8 @@ def _call(op: str, inplace: bool, t: Tensor, args: list[Any], kwargs: dict[str, 
         op = _NAMED[op]
     if op == "norm":
         return OPS["linalg.vector_norm"].call(t, *args, **kwargs)
+    if op == "powsum":
+        return (t.abs() ** args[0]).sum()
     if inplace and op in ("maximum", "minimum"):
         return t.copy_(OPS[op].call(t, *args))
     if op == "pow" and not isinstance(t, Tensor):

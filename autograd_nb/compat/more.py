@@ -231,7 +231,7 @@ _UNARY = (
     "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "neg",
     "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 )  # fmt: skip
-_FOREACH = (*(op + end for op in (*_BINARY, *_UNARY) for end in ("", "_")), "copy_", "zero_", "norm", "max")
+_FOREACH = (*(op + end for op in (*_BINARY, *_UNARY) for end in ("", "_")), "copy_", "zero_", "norm", "max", "clone", "mm", "powsum")
 
 for _name, _names in ADDED.items():
     MODULES[_name] = replace(MODULES[_name], names={**MODULES[_name].names, **_names})

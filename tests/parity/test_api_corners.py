@@ -394,7 +394,9 @@ def test_functions_of_lists():
     check({f"{op} of a leaf": f"a = [t.ones(2), t.ones(2) * 2]; b = [t.ones(2), t.ones(2).requires_grad_()]\ntry: t._foreach_{op}(b, a)\n"
            "except RuntimeError: r = b" for op in ("add_", "mul_", "copy_", "maximum_")}, kinds=True)  # fmt: skip
     check({"norm": f"{LISTS}r = t._foreach_norm(a), t._foreach_norm(a, 1)", "max": f"{LISTS}r = t._foreach_max(a)",
-        "copy_": f"{LISTS}t._foreach_copy_(a, b); r = a"})
+        "copy_": f"{LISTS}t._foreach_copy_(a, b); r = a", "clone": f"{LISTS}r = t._foreach_clone(a), [x is y for x, y in zip(a, t._foreach_clone(a))]",
+        "mm": "a = [t.ones(2, 3), t.ones(1, 3)]; r = t._foreach_mm(a, [x.t() * 2 for x in a])",
+        "powsum": f"{LISTS}r = t._foreach_powsum(a, 3), t._foreach_powsum(a, 1), t._foreach_powsum(a, 2.5)"})
     check({"groups": "from importlib import import_module as i\nf = i(t.__name__ + '.utils._foreach_utils')._group_tensors_by_device_and_dtype\n"
            "x = [t.ones(1), t.ones(2).double(), t.ones(3)]\n"
            "r = sorted((str(k[1]), [len(l) for l in v[0]], v[1]) for k, v in f([x, x], True).items())"})  # fmt: skip
