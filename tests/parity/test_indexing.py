@@ -360,3 +360,29 @@ def test_scatters_of_nothing_give_the_source_zeros(name):
                 found.append([None if t.grad is None else t.grad.tolist() for t in (x, src)])
             else:
                 assert found[0] == found[1], (index, source)
+
+
+@pytest.mark.parametrize("expanded", [False, True])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (2, 0, 4, 1, 3)])
+def test_dims_that_lie_apart(order, expanded):
+    """Index tensors of any two or more dims, beside one another or not, in any order of memory: read, differentiated, written, added to."""
+
+    def run(lib, dims):
+        rng = np.random.default_rng(1)
+        x = lib.from_numpy(np.arange(4 * 5 * 3 * 6 * 2, dtype="f").reshape(4, 5, 3, 6, 2)).permute(*order)
+        x = (x[:, :1].expand(-1, 3, -1, -1, -1) if expanded else x).detach().requires_grad_()
+        index = tuple(lib.from_numpy(rng.integers(-n, n, (3, 2))) if d in dims else slice(None) for d, n in enumerate(x.shape))
+        y = x[index]
+        g = lib.from_numpy(rng.normal(size=tuple(y.shape)).astype("f"))
+        results = [y, *lib.autograd.grad(y, x, g)]
+        for write in ("z[index] = 7.0", "z[index] += 1.0", "z[index] = g"):
+            z = x.detach().permute(4, 3, 2, 1, 0).clone().permute(4, 3, 2, 1, 0)
+            exec(write, {"z": z, "index": index, "g": g})
+            results.append(z)
+        return results
+
+    for count in (2, 3, 4, 5):
+        for dims in itertools.combinations(range(5), count):
+            for mine, theirs in zip(run(ag, dims), run(torch, dims), strict=True):
+                np.testing.assert_array_equal(mine.detach().numpy(), theirs.detach().numpy(), str(dims))
+                assert mine.stride() == theirs.stride(), dims

@@ -46,6 +46,16 @@ def combine(outer, inner, n, out):
         out[i] = outer[i] * n + inner[i]
 
 
+def place(index, dims, out):
+    """out = how many elements after the first stands what a combined index of four dims means, whose sizes and strides are ``dims``."""
+    _, n1, n2, n3, s0, s1, s2, s3 = dims
+    for i in range(out.size):
+        rest, last = divmod(index[i], n3)
+        rest, third = divmod(rest, n2)
+        first, second = divmod(rest, n1)
+        out[i] = first * s0 + second * s1 + third * s2 + last * s3
+
+
 def pick(dims, x, index, out):
     """out[b, i, a] = x[b, index[i], a]."""
     n0, n1, m0, m1, s0, s1, step, t0, t1 = dims

@@ -220,22 +220,17 @@ def cummax(outer, n, inner, largest, x, out, index):
             place = index[start : start + n]
             b = row[0]
             k = 0
-            if largest:  # (no comparison with nan holds, so that a nan stays)
-                for j in range(row.size):
-                    v = row[j]
-                    if (v >= b) | (v != v):
-                        b = v
-                        k = j
-                    line[j] = b
-                    place[j] = k
-            else:
-                for j in range(row.size):
-                    v = row[j]
-                    if (v <= b) | (v != v):
-                        b = v
-                        k = j
-                    line[j] = b
-                    place[j] = k
+            for j in range(row.size):  # (no comparison with nan holds, so that a nan stays)
+                v = row[j]
+                if ((v >= b) if largest else (v <= b)) | (v != v):
+                    for i in range(k, j):  # not one by one: where no extreme follows, nothing waits for the one before
+                        line[i] = b
+                        place[i] = k
+                    b = v
+                    k = j
+            for i in range(k, row.size):
+                line[i] = b
+                place[i] = k
             continue
         for i in range(inner):
             out[start + i] = x[start + i]

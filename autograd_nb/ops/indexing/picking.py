@@ -28,6 +28,7 @@ from .along_index import NARROW
 _bounds = Kernel("indexing.index", "bounds")
 _wrap = Kernel("indexing.index", "wrap")
 _combine = Kernel("indexing.index", "combine")
+_place = Kernel("indexing.index", "place")
 _pick = Kernel("indexing.index", "pick")
 _pick_within = Kernel("indexing.index", "pick_within")
 _fill_within = Kernel("indexing.index", "fill_within")
@@ -138,12 +139,18 @@ def filling(value: Any, d: dtypes.dtype, name: str) -> Any:
 # -------------------------------------------------------------------------------------------- reading and writing
 
 
+APART = 4  #: dims that lie apart in memory and are indexed together without a copy
+
+
 class Places:
     """The way in which a tensor of one layout is read as (B0, B1, K, A0, A1): the loops of the kernels in `kernels.indexing.index`.
 
-    ``order``: the dims of the tensor as before, indexed, after. ``loops``: the nine numbers of ``dims``, or None where the
-    memory must be copied first (in that order, and then ``dense`` says how to read the copy).
+    ``order``: the dims of the tensor as before, indexed, after. ``loops``: the nine numbers of ``dims``. ``apart``: sizes and strides
+    of indexed dims that are no single dim in memory, by which an index becomes one of elements. Where neither can be, the memory must
+    be copied first (in that order, and then ``copied`` says how to read the copy).
     """
+
+    apart: tuple[int, ...] | None
 
     kept: list[Any]
 
@@ -151,11 +158,12 @@ class Places:
     order: tuple[int, ...]
     size: int
 
-    __slots__ = ("copied", "count", "kept", "loops", "order", "size")
+    __slots__ = ("apart", "copied", "count", "kept", "loops", "order", "size")
 
     def __init__(self, layout: Layout, dims: tuple[int, ...], pos: int):
         sizes = layout.sizes
         self.copied: Any = None
+        self.apart = None
         self.loops: tuple[Any, ...] | None
         if len(dims) == 1 and dims[0] == pos and layout.usual and layout.size:  # the commonest
             before, n, behind = sizes[:pos], sizes[pos], sizes[pos + 1 :]
@@ -172,6 +180,10 @@ class Places:
         self.loops = None
         if all(s >= 0 for s in layout.strides):
             self.loops = _loops(sizes, layout.strides, rest[:pos], dims, rest[pos:], layout.dtype)
+            if self.loops is None and len(dims) <= APART:
+                self.loops = _loops(sizes, layout.strides, rest[:pos], (), rest[pos:], layout.dtype)
+                more = APART - len(dims)
+                self.apart = (*[1] * more, *[sizes[d] for d in dims], *[0] * more, *[layout.strides[d] for d in dims])
         if self.loops is None:
             shape = [layout.shape[d] for d in self.order]
             strides = contiguous_strides(shape)
@@ -182,7 +194,9 @@ class Places:
 
 
 def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, last: Any, d: Any) -> tuple[Any, ...] | None:
-    if len(dims) == 1:
+    if not dims:
+        step = 1
+    elif len(dims) == 1:
         step = strides[dims[0]]
     else:
         inner = layout_of([shape[k] for k in dims], [strides[k] for k in dims], d)
@@ -211,6 +225,15 @@ def _reading(layout: Layout, index: Layout, dims: tuple[int, ...], pos: int) -> 
     """Return how a pick reads, and the layout of what it gives."""
     p = places(layout, dims, pos)
     return p, layout_of([*p.kept[:pos], *index.shape, *p.kept[pos:]], None, layout.dtype)
+
+
+def _pointing(index: Tensor, p: Places) -> np.ndarray:
+    """Return the combined index as the kernels read it: counting the elements between places where its dims lie apart."""
+    if p.apart is None or p.copied is not None:
+        return dense(index)
+    found = new_empty(index._layout.shape, dtypes.int64)
+    _place(0, dense(index), p.apart, found._data)
+    return found._data
 
 
 def _readable(x: Tensor, p: Places) -> np.ndarray:
@@ -245,7 +268,7 @@ def picked(x: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> Tensor:
     p, layout = _reading(x._layout, index._layout, dims, pos)
     data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
-        args = (p.loops, _readable(x, p), dense(index), data)
+        args = (p.loops, _readable(x, p), _pointing(index, p), data)
         if threads.alone(threads.PICKED * layout.size):
             _pick(layout.dtype.carrier, *args)
         else:
@@ -456,7 +479,7 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         _, n1, m0, m1 = p.loops[:4]
         row = m0 * m1
         strides = (layout.size * row * n1, layout.size * row, row, m1, 1)
-    args = ((*p.loops, *strides, 0, 1), mode, data, dense(index), x._data)
+    args = ((*p.loops, *strides, 0, 1), mode, data, _pointing(index, p), x._data)
     if threads.alone(threads.PICKED * size) or not threads.writes_apart([x._layout]):
         _put(d.carrier, *args)
     else:
