@@ -9,9 +9,10 @@ def same(x, y, out):
     begin = 0
     while begin < n:
         end = min(begin + STEP, n)
-        differ = 0
-        for i in range(begin, end):
-            differ += x[i] != y[i]
+        a, b = x[begin:end], y[begin:end]
+        differ = False
+        for i in range(a.size):
+            differ = differ | (a[i] != b[i])
         if differ:
             break
         begin = end
