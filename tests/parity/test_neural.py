@@ -1,5 +1,6 @@
 """Resizing, sampling, attention, CTC and bags against PyTorch, over drawn shapes and options."""
 
+import math
 import random
 import warnings
 
@@ -234,6 +235,30 @@ def test_fractional_max_pool(n):
         out = tuple(random.randint(1, s - w) for s, w in zip(sizes, k, strict=True))
         kw = {"output_size": out, "_random_samples": torch.rand(2, 2, n, dtype=D)}
         agree(f"fractional_max_pool{n}d", [leaf(2, 2, *sizes), k], kw)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_pools_of_narrow_and_wide_rows(n):
+    """With ties, nan and infinities; windows with gaps, over whole rows, and in the padding."""
+    for turn in range(40):
+        sizes = [random.choice((1, 2, 3, 5, 9, 16, 34) if n == 3 else (1, 2, 5, 9, 14, 30, 70)) for _ in range(n)]
+        k, stride, dilation, parts = ([random.randint(1, m) for _ in range(n)] for m in (4, 4, 2, 6))
+        padding, flag = [random.randint(0, v // 2) for v in k], random.random() < 0.5
+        x = torch.randn(2, 2, *sizes, dtype=D)
+        if turn % 3 == 0:
+            x = x.round()
+        if turn % 5 == 0:
+            x[torch.rand_like(x) < 0.4] = -math.inf
+        if all(v + 2 * p >= m * (w - 1) + 1 for v, p, m, w in zip(sizes, padding, dilation, k, strict=True)):
+            agree(f"max_pool{n}d", [x.requires_grad_(turn % 5 != 0), k, stride, padding, dilation, flag], {"return_indices": True})
+        agree(f"adaptive_max_pool{n}d", [x.detach(), parts], {"return_indices": True})
+        if n > 1 and all(v > p + w for v, p, w in zip(sizes, parts, k, strict=True)):
+            kw = {"output_size": parts, "_random_samples": torch.rand(2, 2, n, dtype=D), "return_indices": True}
+            agree(f"fractional_max_pool{n}d", [x.detach(), k], kw)
+        agree(f"adaptive_avg_pool{n}d", [leaf(2, 2, *sizes), parts], {})
+        if all(v + 2 * p >= w for v, p, w in zip(sizes, padding, k, strict=True)):
+            agree(f"avg_pool{n}d", [leaf(2, 2, *sizes), k, stride, padding, flag, turn % 2 == 0], {})
 
 
 @pytest.mark.parity

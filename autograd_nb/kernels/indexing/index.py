@@ -403,6 +403,15 @@ def roll(outer, n, inner, shift, x, out):
     """out[o, (i + shift) mod n, :] = x[o, i, :], for 0 ≤ shift < n."""
     size = n * inner
     at = shift * inner
+    less = min(at, size - at)
+    if 4 * less <= size:  # all in one piece, then what comes round at the end of each row
+        on, back, to, of = (at, 0, 0, size - at) if less == at else (0, less, at, 0)
+        copy(row(out, on, out.size - less, 1), row(x, back, out.size - less, 1), out.size - less)
+        for o in range(outer):
+            for j in range(less):
+                rolled()
+                out[np.uintp(o * size + to + j)] = x[np.uintp(o * size + of + j)]
+        return
     for o in range(outer):
         p = o * size
         a = out[p + at : p + size]

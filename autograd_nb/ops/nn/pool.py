@@ -206,6 +206,11 @@ def _average_back(x, shape, how, n, include, divisor):
 
 def _avg(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, ceil: bool, include: bool, divisor: Any) -> Tensor:
     x, how, y = _prepare(op, n, input, kernel, stride, padding, 1, ceil)
+    if n == 3 and any(size < k for size, k in zip(x.shape[-3:], how[0], strict=True)):
+        size, window = (" ".join(f"{name}: {v}" for name, v in zip(names, values, strict=True)) for names, values in (
+            (("T", "H", "W"), x.shape[-3:]), (("kT", "kH", "kW"), how[0])
+        ))
+        raise RuntimeError(f"{op}(): input image ({size}) smaller than kernel size ({window})")
     if divisor is not None and as_int(divisor, "divisor_override") == 0:
         raise RuntimeError("divisor must be not zero")
     include, divisor = bool_argument(include, op, "count_include_pad"), 0 if divisor is None else divisor

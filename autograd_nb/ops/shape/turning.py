@@ -22,14 +22,14 @@ _roll_kernel = Kernel("indexing.index", "roll")
 
 
 @planned
-def _sizes(layout: Layout, d: int) -> tuple[tuple[int, int, int], Layout]:
-    """Return what lies before, along and behind ``d``, and the layout of the result."""
+def _sizes(layout: Layout, d: int, end: int) -> tuple[tuple[int, int, int], Layout]:
+    """Return what lies before, along and behind the dims from ``d`` to ``end``, and the layout of the result."""
     shape = layout.shape
-    return (numel(shape[:d]), shape[d], numel(shape[d + 1 :])), layout_of(shape, None, layout.dtype)
+    return (numel(shape[:d]), numel(shape[d:end]), numel(shape[end:])), layout_of(shape, None, layout.dtype)
 
 
-def _along(kernel: Kernel, parts: Callable[..., Any], x: Tensor, d: int, *more: Any) -> Tensor:
-    sizes, layout = _sizes(x._layout, d)
+def _along(kernel: Kernel, parts: Callable[..., Any], x: Tensor, d: int, end: int, *more: Any) -> Tensor:
+    sizes, layout = _sizes(x._layout, d, end)
     carrier = layout.dtype.carrier
     data = empty(layout.size, carrier)
     if layout.size:
@@ -62,8 +62,12 @@ def _roll_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 @structured(x=lambda g, dims: _flip(g, dims), node="FlipBackward0", linear="jointly", batch="shift", samples="x(3, 4).flip(1)")
 def _flip(x, dims):
     y, order = in_memory_order(x)
-    for d in dims:
-        y = _along(_flip_kernel, _flip_parts, y, d if order is None else order.index(d))
+    places = sorted(d if order is None else order.index(d) for d in dims)
+    while places:  # neighbours are reversed as one
+        d = end = places.pop(0)
+        while places and places[0] == end + 1:
+            end = places.pop(0)
+        y = _along(_flip_kernel, _flip_parts, y, d, end + 1)
     return in_order_again(y, order) if dims else copied(x)
 
 
@@ -103,7 +107,7 @@ def flipud(input):
 @images(4, 5)
 def _roll(x, shifts, dims):
     for s, d in zip(shifts, dims, strict=True):
-        x = _along(_roll_kernel, _roll_parts, x, d, s % x.shape[d] if x.shape[d] else 0)
+        x = _along(_roll_kernel, _roll_parts, x, d, d + 1, s % x.shape[d] if x.shape[d] else 0)
     return x
 
 
@@ -112,7 +116,7 @@ def _roll(x, shifts, dims):
 )
 def _roll_flat(x, shift):
     """Return all elements in C order, moved (no view of a flat result, as it would be by `reshape`)."""
-    flat = _along(_roll_kernel, _roll_parts, reshape(x, -1), 0, shift % x._layout.size if x._layout.size else 0)
+    flat = _along(_roll_kernel, _roll_parts, reshape(x, -1), 0, 1, shift % x._layout.size if x._layout.size else 0)
     return make(dense(flat), layout_of(x.shape, None, x.dtype), [0, 0])
 
 
