@@ -304,12 +304,12 @@ def _check_forward_batched(func: Any, args: tuple[Any, ...], wanted: list[int]) 
 
     rng = np.random.default_rng(1)
     for i in wanted:
-        x = args[i].detach()
+        x, plain = args[i].detach(), [a.detach() if k in wanted else a for k, a in enumerate(args)]
         batch = from_numpy(rng.standard_normal((2, *x.shape))).to(x.dtype)
 
-        def tangents(t: Tensor, i: int = i, x: Tensor = x) -> tuple[Tensor, ...]:
+        def tangents(t: Tensor, i: int = i, x: Tensor = x, plain: list[Any] = plain) -> tuple[Tensor, ...]:
             with dual_level():
-                found = [unpack_dual(o) for o in _outputs(func(*args[:i], make_dual(x, t), *args[i + 1 :]))]
+                found = [unpack_dual(o) for o in _outputs(func(*plain[:i], make_dual(x, t), *plain[i + 1 :]))]
                 return tuple(p * 0 if v is None else v for p, v in found)
 
         whole, rows = vmap(tangents)(batch), [tangents(t) for t in batch]

@@ -245,7 +245,7 @@ class SavedTensor:
     def __init__(self, *args: Any) -> None:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden")
 
-    def register_hooks(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+    def register_hooks(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor] | None = None) -> None:
         """Keep ``pack_hook(tensor)`` in its place, from which ``unpack_hook`` makes it again; as `saved_tensors_hooks` for this one.
 
         Errors: RuntimeError for a second pair of hooks, where nothing is kept, or no longer; TypeError for what cannot be called.

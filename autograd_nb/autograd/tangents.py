@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import launch
-from ..ops.core.marked import MARKED
+from ..ops.core.marked import MARKED, shows
 from ..ops.core.recording import fresh
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
@@ -30,7 +30,8 @@ def lying_as(primal: Tensor, tangent: Tensor) -> Tensor:
     if whole.size != primal._layout.extent or other.size != tangent._layout.extent:
         launch.escapes("forward mode with a part of a tensor")
     steps = zip(primal._layout.strides, tangent._layout.strides, primal.shape, strict=True)
-    alike = whole.size == other.size and own == at and (not primal._layout.size or all(s == t for s, t, n in steps if n > 1))
+    alike = all(shows(primal, mark) == shows(tangent, mark) for mark in ("conj", "neg"))
+    alike = alike and whole.size == other.size and own == at and (not primal._layout.size or all(s == t for s, t, n in steps if n > 1))
     if alike or overlaps_itself(primal._layout):
         return tangent
     if tangent.dtype.is_complex and not primal.dtype.is_complex:
