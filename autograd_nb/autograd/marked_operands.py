@@ -56,18 +56,27 @@ _on_operands(Reduced, "__call__")
 _on_operands(Reduction, "__call__")
 
 
-def _by_ops(rule: Callable[..., Any]) -> Callable[..., Any]:
+def _on_function(function: Callable[..., Any], rule: Callable[..., Any]) -> None:
+    """Let a function that launches kernels of its own be given its operands computed, anew as above.
+
+    A pair is one of running statistics, which are written: by the ops of the ``rule`` where they are marked.
+    """
+
+    @MARKS.at(function)
     def factory(inner: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
-            return (rule if _among(args) or _among(options.values()) else inner)(*args, **options)
+            given = (*args, *options.values())
+            if not _among(given):
+                return inner(*args, **options)
+            if any(a.__class__ is tuple and _among(a) for a in given):
+                return rule(*args, **options)
+            return function(*[_resolved(a) for a in args], **{k: _resolved(v) for k, v in options.items()})
 
         return call
 
-    return factory
-
 
 for _function, _rule in DECOMPOSED.items():
-    MARKS.at(_function)(_by_ops(_rule))
+    _on_function(_function, _rule)
 
 
 @MARKS.at(strided.look_strided)

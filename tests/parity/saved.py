@@ -44,11 +44,7 @@ KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 #: the same where operands are views that show conjugates or negatives
 KNOWN_SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "nn.functional.cross_entropy": ("the loss of such a view is made of ops, which keep another index", ("#*: operand 1 wrongly allowed",)),
     "nn.functional.linear_cross_entropy (chunked)": (*KNOWN["nn.functional.linear_cross_entropy (chunked)"],),
-    **dict.fromkeys(("nn.functional.layer_norm", "native_layer_norm"), (
-        "the norm of such a view is made of ops, which keep copies of it", ("#*: operand ? wrongly allowed",),
-    )),
     "put": ("what is put into such a view is copied before", ("*in place*: operand 2 wrongly allowed",)),
     **{f"nn.functional.conv{kind}{n}d": (
         "PyTorch computes those of complex numbers by parts, which are copies of such views", ("complex #*: operand ? wrongly refused",),

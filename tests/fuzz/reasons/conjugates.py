@@ -20,9 +20,15 @@ def _given_to_data(c: Case) -> bool:
     return ("value" in c.kind or c.kind == "marks") and any(any(getattr(c.known.get(a or b), "marks", ())[:2]) for a, b in found)
 
 
+def _of_one(name: str, other: str, text: str) -> bool:
+    """Whether two names stand for what was made of one tensor, by lines of a program."""
+    sources = [n for n in set(re.findall(r"\bv\d+\b", text)) if n == other or other in descended([n], text)]
+    return name in sources or name in descended(sources, text)
+
+
 def _kept_as_views(c: Case) -> bool:
     """Whether a gradient is such a view in PyTorch."""
-    if _shown(c) and not {c.name, *descended([c.name], c.before)}.isdisjoint(re.findall(r"\.backward\((v\d+)", c.before)):
+    if _shown(c) and any(_of_one(c.name, given, c.before) for given in re.findall(r"\.backward\((v\d+)", c.before)):
         return True
     given = re.search(r"\.grad = .*(?:conj\(|mH|_neg_view)", c.before)  # (to what is no leaf, of which it is not seen)
     return given is not None or any(any(getattr(getattr(seen, "grad", None), "marks", ())[:2]) for seen in c.known.values())
@@ -77,6 +83,7 @@ CONJUGATES = (
         lambda c: ("value" in c.kind and _kept_as_views(c)) or (c.kind in ("value", "requires_grad", "history", "leaf") and _handed_on(c))
         or (c.kind == "marks" and (re.search(r"\.grad\.|autograd\.grad\(", c.statement) or _of_gradient(c)))
         or (c.kind == "raised" and "does not require grad" in c.mine and _of_gradient(c))
+        or (c.kind == "not refused" and "returned an invalid gradient" in c.theirs and _of_gradient(c))  # (which was squeezed in place)
         or (c.kind == "grad strides" and re.search(r"\.grad = |backward\(", c.statement) and _shown(c)),
     ),
     Explained(
