@@ -330,7 +330,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         if copied is None:
             copied = memo[place] = storage.copy()
             memo.setdefault("_autograd_nb_keep", []).append(storage)
-        new = adopt(type(self), make(copied[offset:], self._layout, [0, 0]))
+        new = adopt(type(self), make(copied[offset:], self._layout, [versions.INFERENCE if state.inference else 0, 0]))
         new._rg = self._rg
         memo[id(self)] = new
         new._grad = deepcopy(self._grad, memo)

@@ -15,6 +15,7 @@ from ..errors import warn_user
 from ..graph.versions import fix
 from ..nn import functional as F
 from ..ops.core.foreign import asking_first
+from ..ops.core.recording import made_here
 from ..ops.core.registry import OPS
 from ..ops.core.structured import tensor_argument
 from ..ops.creation.storages import LEGACY, of_file
@@ -167,7 +168,7 @@ def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype
     """
     d = dtype or dtypes.get_default_dtype()
     t = wrap(of_file(filename, shared, size, d), d)
-    fix(t._version_)
+    fix(made_here(t)._version_)
     return t
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..dtypes import dtype
 from ..errors import AutogradError
+from ..ops.core.recording import made_here
 from ..ops.core.registry import OPS
 from ..shapes import layout_of
 from ..tensor import Tensor, _storage, adopt, make
@@ -62,6 +63,6 @@ def _for_another_process() -> bool:
 
 
 def _rebuild(cls: type, array: np.ndarray, offset: int, shape: tuple[Any, ...], strides: tuple[Any, ...], d: dtype, requires_grad: bool) -> Tensor:
-    t = adopt(cls, make(array[offset:], layout_of(shape, strides, d), [0, 0]))
+    t = adopt(cls, made_here(make(array[offset:], layout_of(shape, strides, d), [0, 0])))
     t._rg = requires_grad
     return t

@@ -17,6 +17,7 @@ from .. import dtypes
 from ..dtypes import dtype
 from ..nn.parameter import Buffer, Parameter
 from ..ops.core.marked import marked
+from ..ops.core.recording import made_here
 from ..ops.creation.cast import stand_in
 from ..ops.creation.device import device as Device
 from ..ops.creation.storages import TypedStorage
@@ -40,7 +41,7 @@ def _rebuild_tensor(
     layout = layout_of(size, stride, d)
     if offset + layout.extent > array.size:
         raise pickle.UnpicklingError(f"a tensor of shape {size} and strides {stride} at {offset} in a storage of {array.size}")
-    t = make(array[offset:], layout, [0, 0])
+    t = made_here(make(array[offset:], layout, [0, 0]))
     for mark in ("conj", "neg") if isinstance(marks, dict) else ():
         if marks.get(mark):
             t = marked(t, mark)

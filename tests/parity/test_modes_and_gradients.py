@@ -42,6 +42,28 @@ def test_nothing_is_recorded_in_inference_mode_whatever_grad_mode_is_asked_for()
           f"{X}; before = (x ** 3).sum()")  # fmt: skip
 
 
+#: what makes tensors, those that share what they are made of among them
+MADE = (
+    "t.from_numpy(a)", "t.from_numpy(a.T)", "t.tensor(a)", "t.as_tensor(a)", "t.as_tensor([1.0])", "t.asarray(a)", "t.frombuffer(bytearray(8), dtype=t.int32)",
+    "t.from_dlpack(a)", "t.load(file)", "pickle.loads(pickled)", "copy.copy(x)", "copy.deepcopy(x)", "copy.deepcopy(nn.Parameter(x))", "x.detach()",
+    "x.data", "nn.Parameter(x)", "nn.Linear(2, 2).weight", "nn.BatchNorm1d(2).running_mean", "x.view(-1)", "x.clone()", "t.Tensor([1.0])", "t.Tensor(2)",
+    "t.FloatTensor(2)", "x.new(2)", "x.new_tensor([1.0])", "x.new_zeros(2)", "t.randn(2)", "t.randperm(3)", "t.arange(3)", "t.eye(2)",
+    "t.empty_strided((2,), (1,))", "t.complex(x, x)", "t.ones(2, dtype=t.complex64).conj()", "x._neg_view()", "t.scalar_tensor(1.0)", "t.polar(x, x)",
+    "t.as_tensor(x)", "t.asarray(x)",
+    "x.nonzero()", "t.where(x > 0)[0]", "x.unique()", "t.meshgrid(x[0], x[0], indexing='ij')[0]", "t.cartesian_prod(x[0], x[0])", "t.combinations(x[0])",
+    "t.tril_indices(2, 2)", "t.stack([x])", "x.split(1)[0]", "t.func.vmap(lambda u: u * 2)(x)", "t.histc(x)", "t.histogram(x, 2)[0]", "t.bernoulli(x)",
+    "t.multinomial(x[0], 1)", "t.multinomial(x, 1)", "F.dropout(x)", "x.sort()[1]", "x.topk(1)[1]", "x.mode()[0]", "t.bincount(t.tensor([1]))",
+    "t.searchsorted(x[0], x[0])", "t.linalg.lu_factor(x)[1]", "x.tolist() and x.cumsum(0)", "t.nn.utils.parameters_to_vector([x])",
+)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_what_is_made_in_inference_mode_are_inference_tensors():
+    setup = ("import copy, io, pickle; a = np.ones((2, 2)); x = t.ones(2, 2, dtype=t.float64); file = io.BytesIO(); t.save(x, file); file.seek(0); "
+             "pickled = pickle.dumps(x)")  # fmt: skip
+    check({line: f"with t.inference_mode():\n    r = ({line}).is_inference()" for line in MADE}, setup)
+
+
 @pytest.mark.parity
 def test_hooks_of_a_pass_in_inference_mode_are_told_whether_it_is_recorded():
     modes = ("t.inference_mode()", "t.inference_mode(), t.enable_grad()", "t.no_grad()", "t.enable_grad()")

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...dtypes import as_dtype, get_default_dtype
 from ...ops.core.foreign import asked
+from ...ops.core.recording import made_here
 from ...ops.creation.cast import is_meta
 from ...ops.creation.create import new_empty
 from ...shapes import as_ints, check_sizes
@@ -20,7 +21,7 @@ def parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Pa
     away = device is not None and is_meta(device)
     shape = as_ints(shape, "size", "empty")
     check_sizes(shape)
-    made = new_empty(shape, get_default_dtype() if dtype is None else as_dtype(dtype))
+    made = made_here(new_empty(shape, get_default_dtype() if dtype is None else as_dtype(dtype)))
     return Parameter(asked.meta().on_meta(made) if away or (device is None and asked.meta_used and asked.meta().is_around()) else made)
 
 

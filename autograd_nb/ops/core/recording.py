@@ -13,7 +13,7 @@ from ...dtypes import as_dtype, dtype
 from ...errors import shorten, warn_user
 from ...graph.modes import PerThread, state, unrecorded
 from ...graph.node import LEAVES, NODES, OUTPUTS, Node, Output
-from ...graph.versions import INFERENCE, check_grows, same_storage
+from ...graph.versions import FIXED, INFERENCE, check_grows, same_storage
 from ...shapes import Layout, is_expanded, layout_of
 from ...tensor import Tensor, _storage, edge, fill_node, refresh
 
@@ -21,7 +21,14 @@ from ...tensor import Tensor, _storage, edge, fill_node, refresh
 def mark_inference(t: Tensor) -> None:
     """Make a new tensor an inference tensor."""
     if t._version_[0] >= 0:
-        t._version_ = [INFERENCE, 0]
+        t._version_ = [INFERENCE, FIXED if t._version_[1] >= FIXED else 0]
+
+
+def made_here(t: Tensor) -> Tensor:
+    """Return a new tensor, which inference mode makes an inference tensor."""
+    if state.inference:
+        mark_inference(t)
+    return t
 
 
 def refuse_inference(edges: Sequence[Any] | None = None) -> None:

@@ -18,6 +18,7 @@ from ...graph.versions import FIXED
 from ...shapes import Size, as_shape, check_sizes, layout_of
 from ...tensor import Tensor, above, make, wrap
 from ..core.numbers import number_as, scalar_tensor
+from ..core.recording import made_here
 from ..core.registry import public
 from . import nested
 from .cast import cast, is_meta
@@ -150,7 +151,7 @@ def taken(array: np.ndarray[Any, Any], d: dtype) -> Tensor:
         launch.escapes("from_numpy()")
     t = wrap(array, d)
     t._version_[1] = FIXED
-    return t
+    return made_here(t)
 
 
 def warn_of_reading(what: str) -> None:
@@ -176,7 +177,7 @@ def from_numpy(ndarray: np.ndarray):
     d = dtypes.BY_NUMPY.get(ndarray.dtype) or from_numpy_dtype(ndarray.dtype)
     flags = ndarray.flags
     if flags.carray and d.carrier is ndarray.dtype and ndarray.__class__ is np.ndarray and not launch._observing:
-        return make(ndarray.ravel(), layout_of(ndarray.shape, None, d), [0, FIXED])  # nothing to look at: native, aligned, in order
+        return made_here(make(ndarray.ravel(), layout_of(ndarray.shape, None, d), [0, FIXED]))  # nothing to look at: native, aligned, in order
     if not flags.writeable:
         warn_of_reading("NumPy array")
     regular = flags.c_contiguous and flags.aligned
@@ -233,7 +234,7 @@ def legacy(args: tuple[Any, ...], d: dtype | None, *, size: Any = None, device: 
         if hasattr(a, "data_ptr"):
             return new_empty((0,), d).set_(a)
         if isinstance(a, tuple) and type(a).__name__ == "Size":
-            return new_empty(a, d)
+            return made_here(new_empty(a, d))
         if isinstance(a, (Sequence, np.ndarray)) or hasattr(a, "_read_as"):
             return tensor(a, dtype=d)
         if nested.is_sequence(a):
@@ -248,7 +249,7 @@ def legacy(args: tuple[Any, ...], d: dtype | None, *, size: Any = None, device: 
             raise TypeError(f"new(): data must be a sequence (got float); use tensor({a})")
     shape = as_shape(args or (0,))
     check_sizes(shape)
-    return new_empty(shape, d)
+    return made_here(new_empty(shape, d))
 
 
 @public(namespaces=())

@@ -15,6 +15,7 @@ from ...dtypes import bfloat16, complex32, int16, int32
 from ...errors import DeviceError, shorten
 from ...graph.versions import fix
 from ...tensor import Tensor, wrap
+from ..core.recording import made_here
 from ..core.registry import OPS, public
 from .convert import ndarray
 from .device import device as device_of
@@ -159,7 +160,7 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None):
     told = _is_valid(capsule, b"dltensor_versioned")
     array = np.from_dlpack(_Owner(capsule))  # type: ignore[arg-type]
     found = wrap(array if told else np.asarray(_Writable(array)))
-    fix(found._version_)
+    fix(made_here(found)._version_)
     found = found if coded is None else found.view(coded)
     return OPS["clone"].call(found) if copy else found
 

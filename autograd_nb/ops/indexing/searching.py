@@ -13,6 +13,7 @@ from ...shapes import as_int
 from ...tensor import Tensor
 from ..core.numbers import plain_number, text_argument
 from ..core.recording import (
+    made_here,
     not_for_barebone,
     scalar_type,
     store,
@@ -72,7 +73,7 @@ def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, in
             _search(d.carrier, *args)
         else:
             _search.split(d.carrier, args, _search_parts)
-    return cast(out, dtypes.int32) if int32 else out
+    return made_here(cast(out, dtypes.int32) if int32 else out)
 
 
 @public()
@@ -163,8 +164,8 @@ def bincount(input, weights=None, minlength=0):
     if weights is None:
         out = new_empty((size,), dtypes.int64)
         _count_ints(0, flat, out._data)
-        return out
+        return made_here(out)
     kind = weights.dtype if weights.dtype in (dtypes.float32, dtypes.float64) else dtypes.float64
     out = new_empty((size,), kind)
     _sum_ints(kind, flat, dense(cast(weights.detach(), kind)), out._data)
-    return out
+    return made_here(out)

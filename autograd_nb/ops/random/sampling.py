@@ -11,7 +11,7 @@ from ...graph.modes import state, unrecorded
 from ...launch import Kernel
 from ...shapes import as_int, as_shape, broadcast_shapes, check_sizes
 from ...tensor import Tensor
-from ..core.recording import check_output, fresh, made_in, not_for_barebone, store
+from ..core.recording import check_output, fresh, made_here, made_in, not_for_barebone, store
 from ..core.registry import public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, dense, placed
@@ -223,7 +223,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
     launch.check(drawn, status, passes=((0, 0, 0, 0),))
-    t = t if x.ndim == 2 else fresh(t.reshape(n))
+    t = made_here(t if x.ndim == 2 else fresh(t.reshape(n)))
     return store(out, t, "multinomial") if out is not None else t
 
 

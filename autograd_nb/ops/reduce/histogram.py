@@ -13,7 +13,7 @@ from ...errors import shorten
 from ...graph.modes import unrecorded
 from ...tensor import Tensor
 from ..core.numbers import several_argument
-from ..core.recording import store_each, underived
+from ..core.recording import made_here, store_each, underived
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import dense
@@ -69,7 +69,7 @@ def _counts(x: Tensor, edges: Sequence[Tensor], even: bool, weight: Any, density
         for k, e in enumerate(edges):
             widths = e[1:] - e[:-1]
             y = y / widths.reshape([-1 if i == k else 1 for i in range(len(edges))])
-    return y
+    return made_here(y)
 
 
 def _checked(input: Any, name: str) -> Tensor:

@@ -13,7 +13,7 @@ from ...graph.modes import unrecorded
 from ...shapes import as_int, layout_of
 from ...tensor import make
 from ..core.numbers import int_argument, real_argument
-from ..core.recording import scalar_type, store
+from ..core.recording import made_here, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import cast, dense
@@ -137,5 +137,5 @@ def histc(input, bins=100, min: float = 0, max: float = 0, *, out=None):
         layout = layout_of((bins,), None, wide.dtype)
         data = launch.empty(bins, layout.dtype.carrier)
         _HISTOGRAM(wide.dtype, low, high, dense(wide), data)
-        y = cast(make(data, layout, [0, 0]), x.dtype)
+        y = made_here(cast(make(data, layout, [0, 0]), x.dtype))
     return y if out is None else store(out, y, "histc", unseen=True)

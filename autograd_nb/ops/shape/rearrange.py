@@ -13,7 +13,16 @@ from ...strides import packed
 from ...tensor import Tensor
 from ..core.inplace import in_place
 from ..core.numbers import text_argument
-from ..core.recording import fresh, kind_among, need_numbers, no_complex_derivative, not_for_barebone, not_for_lost, store
+from ..core.recording import (
+    fresh,
+    kind_among,
+    made_here,
+    need_numbers,
+    no_complex_derivative,
+    not_for_barebone,
+    not_for_lost,
+    store,
+)
 from ..core.registry import OPS, public
 from ..core.structured import none_given, structured, tensor_argument, tensors_argument
 from ..core.views import memoized_view
@@ -86,7 +95,7 @@ def _tri_indices(name: str, upper: bool) -> Any:
         out = new_empty((2, n), dtypes.int64)
         if n:
             _triangle_places(0, r, c, k, upper, out._data)
-        return cast(out, dtypes.as_dtype(dtype)).requires_grad_(requires_grad)
+        return made_here(cast(out, dtypes.as_dtype(dtype))).requires_grad_(requires_grad)
 
     call.__name__ = call.__qualname__ = name
     shown = "[[0, 0, 1], [0, 1, 1]]" if upper else "[[0, 1, 1], [0, 0, 1]]"

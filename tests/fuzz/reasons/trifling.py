@@ -156,6 +156,12 @@ def _singular_but_for_rounding(case: Any) -> Any:
     return is_singular(f"{given[2]}.reshape({side}, {side})" if given[1] else given[2], case.known)
 
 
+def _imaginary_parts_of_rounding(case: Any) -> Any:
+    """A complex number whose imaginary part should be 0, but for rounding, is no real one."""
+    told = re.search(r"\(([-+.\de]+?)([-+][.\d]+(?:e[-+]\d+)?)j\) has an imaginary part", case.mine)
+    return case.kind == "raised" and told and abs(float(told[2])) < 1e-9 * max(1, abs(float(told[1])))
+
+
 def _versions_of_copies(case: Any) -> Any:
     """A clone of an inference tensor counts the write that fills it in PyTorch."""
     asked = re.search(r"(v\d+)\._version$", case.statement)
@@ -198,6 +204,7 @@ TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped,
     _given_gradients_that_are_kept, _means_of_infinities, _distributions_of_nothing,
     _decompositions_of_infinities, _polynomials_of_nan, _sums_of_infinities, _planned_sums,
-    _conditions_of_singular_matrices, _singular_but_for_rounding, _versions_of_copies, _states_of_lbfgs, _gradients_of_nan_of_logcumsumexp,
+    _conditions_of_singular_matrices, _singular_but_for_rounding, _imaginary_parts_of_rounding,
+    _versions_of_copies, _states_of_lbfgs, _gradients_of_nan_of_logcumsumexp,
     _order_of_ties, _two_faults_at_once,
 )  # fmt: skip
