@@ -81,3 +81,26 @@ def test_numbers_of_pytorchs_tensors_are_taken_while_a_class_takes_over_calls():
     theirs = torch.arange(3.0)
     for make in (ours.from_dlpack, ours.utils.dlpack.from_dlpack, ours.tensor, ours.as_tensor, ours.asarray):
         assert make(theirs).tolist() == [0, 1, 2]
+
+
+OPERATORS = [
+    f"__{kind}{op}__" for kind in ("", "r", "i")
+    for op in ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
+] + ["__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [n for n in OPERATORS if hasattr(torch.Tensor, n)])
+def test_what_operators_leave_to_others(name):
+    """An operand of an unknown class has its own operator asked, and Python names both where it has none."""
+
+    class Unknown:
+        pass
+
+    for other in (Unknown(), "a", {}, slice(2)):
+        found = []
+        for lib in (torch, ours):
+            try:
+                found.append(getattr(lib.ones(2, 2, dtype=lib.int64), name)(other) is NotImplemented)
+            except TypeError:
+                found.append("refused")
+        assert found[1] == found[0] or found == ["refused", True]

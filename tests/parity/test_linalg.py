@@ -289,3 +289,16 @@ def test_second_derivative_of_singular_values_of_a_deficient_matrix(values):
         s = np.linalg.svd(values)[1][..., :1, None]
         expected = 36 * s**2 * values  # |3s²·uvᴴ|² = 9s⁴, and by A that is 36s³·uvᴴ
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("shape", [(100, 100), (10, 300), (300, 7), (1, 1)])
+def test_traces_are_as_exact_as_their_dtype(dtype, shape):
+    a = np.random.default_rng(0).uniform(-9, 9, shape).astype(dtype)
+    exact = np.trace(a.astype("complex128" if dtype == "complex64" else "float64")).astype(dtype)
+    for lib in (torch, ag):
+        x = lib.tensor(a, requires_grad=True)
+        y = x.trace()
+        np.testing.assert_allclose(y.detach().numpy(), exact, rtol=1e-7)
+        y.abs().backward()
+        assert x.grad.dtype is x.dtype and x.grad.count_nonzero() == min(shape)

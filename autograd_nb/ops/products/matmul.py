@@ -13,6 +13,7 @@ from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
 from ...tensor import Tensor, edge, make
 from ..core.call_path import known, unrecorded_lines
 from ..core.calls import of_array
+from ..core.foreign import is_foreign
 from ..core.recording import fresh, need_numbers, no_complex_derivative, refuse_inference, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -207,7 +208,7 @@ def _matmul(a: Tensor, b: Tensor, folded: bool = False) -> Tensor:
 def _operator(input, other):
     """Return `matmul`, also with a NumPy array on its right."""
     taken = of_array(other, input)
-    if taken is other and not isinstance(other, Tensor) and hasattr(other, "__rmatmul__"):
+    if taken is other and not isinstance(other, Tensor) and (hasattr(other, "__rmatmul__") or not is_foreign(other)):
         return NotImplemented
     return matmul(input if taken is other else cast(input, taken.dtype), taken)
 

@@ -143,6 +143,10 @@ def diagflat(input, offset=0):
     return diag_embed(reshape(tensor_argument(input, "diagflat"), -1), offset)
 
 
+#: dtypes in which the few numbers of a diagonal are added
+_WIDER = {dtypes.float32: dtypes.float64, dtypes.complex64: dtypes.complex128}
+
+
 @public()
 def trace(input):
     """Return the sum of the diagonal of a matrix. RuntimeError unless 2-d; trace([[1., 2.], [3., 4.]]) = tensor(5.)."""
@@ -152,7 +156,8 @@ def trace(input):
     if not getattr(x, "batched", False):  # (whose vmap sums the diagonals)
         need_numbers("trace", (x,))
         not_for_barebone("trace", x.dtype)
-    return _diagonal(x, 0, 0, 1).sum()
+    diagonal, wide = _diagonal(x, 0, 0, 1), _WIDER.get(x.dtype)
+    return diagonal.sum() if wide is None else cast(diagonal.sum(dtype=wide), x.dtype)
 
 
 # --------------------------------------------------------------------------------------------- views into copies
