@@ -215,10 +215,46 @@ def test_remainders(dtype, pairs):
     np.testing.assert_array_equal(got[keep], reference[keep])
 
 
-def test_integer_division():
-    a, b = (v.ravel() for v in np.meshgrid(np.arange(-7, 8), [-3, -2, -1, 1, 2, 3]))
-    for name, reference in (("fmod", np.fmod), ("remainder", np.mod), ("floor_divide", np.floor_divide)):
-        np.testing.assert_array_equal(compiled(getattr(m, name), "int64", "int64")(a, b), reference(a, b))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_and_neighbours_are_those_of_c(dtype):
+    """Also of quotients next to integers and next to the largest that vectors divide, and of numbers that are not normal."""
+    rng, unsigned, bits, n = np.random.default_rng(0), f"u{dtype.replace('float', 'int')}", 8 * np.dtype(dtype).itemsize, 4096
+    drawn = lambda: rng.integers(0, 2 ** (bits - 1), n, dtype=np.uint64).astype(unsigned).view(dtype)  # noqa: E731
+    few = 2.0**28 if dtype == "float32" else 2.0**26
+    tiny = [rng.integers(1, 2**k, n).astype(unsigned).view(dtype) for k in (12, 22)]
+    b = np.concatenate([drawn(), drawn(), drawn(), drawn(), *tiny])
+    with np.errstate(all="ignore"):
+        near = [b[k * n : (k + 1) * n] * q for k, q in enumerate((rng.integers(1, 50, n), rng.integers(1, 2**25, n), few))]
+    shift = rng.integers(-3, 4, 3 * n).astype(unsigned)
+    a = np.concatenate([(np.concatenate(near).astype(dtype).view(unsigned) + shift).view(dtype), drawn(), tiny[1], tiny[0]])
+    special_ = np.meshgrid(np.array(SPECIAL, dtype), np.array(SPECIAL, dtype))
+    x, y = (np.concatenate([v * rng.choice([-1, 1], v.size).astype(dtype), s.ravel()]) for v, s in zip((a, b), special_, strict=True))
+    for name in ("fmod", "nextafter"):
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(x, y)
+        for order in (slice(None), np.argsort(~((abs(x) < abs(y) * few) & np.isfinite(y)), kind="stable")):
+            got = compiled(getattr(m, name), dtype, dtype)(x[order], y[order])
+            same = (got.view(unsigned) == expected[order].view(unsigned)) | (np.isnan(got) & np.isnan(expected[order]))
+            assert same.all(), f"{name}{x[order][~same][0], y[order][~same][0]} = {got[~same][0]!r}, not {expected[order][~same][0]!r}"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"])
+def test_integer_division(dtype):
+    """Of numbers of every size: those of 51 bits are divided as float64."""
+    rng, info, n = np.random.default_rng(0), np.iinfo(dtype), 4096
+    a, b = (rng.integers(info.min, info.max, n, dtype, endpoint=True) >> rng.integers(0, info.bits - 1, n).astype(dtype) for _ in range(2))
+    b = np.where(b == 0, 3, b).astype(dtype)
+    with np.errstate(over="ignore"):
+        near = [b * rng.integers(info.min >> 3, (info.max >> 3) + 1, n, dtype) + np.array(k).astype(dtype) for k in (-1, 0, 1)]
+        a, b = np.concatenate([a, *near]), np.concatenate([b] * 4)
+        keep = (b != -1) | (a != info.min)
+        a, b = a[keep], b[keep]
+        floored, cut = a // b, np.fmod(a, b)
+        truncated = (a - cut) // b
+    expected = {"floor_divide": floored, "remainder": np.mod(a, b), "fmod": cut, "trunc_divide": truncated}
+    for order in (slice(None), np.argsort(abs(a.astype(float)) + abs(b.astype(float)), kind="stable")):
+        for name, reference in expected.items():
+            np.testing.assert_array_equal(compiled(getattr(m, name), dtype, dtype)(a[order], b[order]), reference[order], name)
 
 
 @pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])

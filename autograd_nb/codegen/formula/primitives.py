@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .namespace import formula
-from .symbols import FLOATS, Sym, SymbolError, libm, primitive, unify, where
+from .symbols import FLOATS, Sym, SymbolError, libm, primitive, where
 
 
 @formula
@@ -60,19 +60,6 @@ def isinf(x):
 
 @formula
 def zero_like(x): return x.trace.constant(0, x.dtype)
-
-
-@formula
-def trunc_divide(a, b):
-    if not isinstance(a, Sym):
-        a = b.trace.as_sym(a, b.dtype)
-    b = a.trace.as_sym(b, a.dtype)
-    a, b = unify(a, b)
-    if a.dtype in FLOATS:
-        return primitive("trunc", a / b)
-    # C's truncation from Python's floor
-    q = a // b
-    return where((q * b != a) & ((a < 0) != (b < 0)), q + 1, q)
 
 
 @formula

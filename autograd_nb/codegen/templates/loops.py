@@ -420,6 +420,7 @@ _REDUCE_HEADER = HEADER + WALK + "from autograd_nb.codegen.runtime import radd, 
 EACH = ("for i in range(size):", "    independent()")  #: a loop over the columns of a block
 LEVEL = 32  #: rows that are added up before their sum goes up one level
 TOGETHER = 4  #: rows that are folded at once, where they need no computing; a divisor of `LEVEL`
+PARTS = 64  #: products that a complex one is made of, as each factor would wait for the one before
 KEPT = 3  #: outer loops over kept dims
 REDUCED = 2  #: outer loops over reduced dims
 
@@ -464,6 +465,7 @@ class _Reduction:
             if v.dtype in COMPONENT and f in (MAX, MIN):
                 raise ComplexError(f"complex values have no {f.name}")
         self.accs = [f.accumulator(v.dtype) for f, v in zip(self.folds, values, strict=False)]
+        self.parted = [k for k, (f, acc) in enumerate(zip(self.folds, self.accs, strict=True)) if f is PROD and acc in COMPONENT]
         self.begins = [f.start(acc) for f, acc in zip(self.folds, self.accs, strict=True)]
         before, self.lines = body.trace.lines(values)
         self.lanes = []
@@ -515,24 +517,33 @@ class _Reduction:
         return _indent([f"advance(place, dims, {len(self.everyone)}, {KEPT}, {KEPT + REDUCED})"], level)
 
     def _inner_reduced(self) -> str:
-        """Return the loops in which the chunks of a row are folded in lanes, and the chunks in order."""
-        text = _indent([f"for _ in range(steps(dims, 0, {KEPT})):"], 1)
+        """Return the loops in which the chunks of a row are folded in lanes, and the chunks in order; a complex product in `PARTS`."""
+        text = _indent([f"part{k} = scratch({PARTS}, np.{self.accs[k]})" for k in self.parted] + [f"for _ in range(steps(dims, 0, {KEPT})):"], 1)
         text += _indent([*[f"total{k} = {begin}" for k, begin in enumerate(self.begins)], "for _ in range(rows):"], 2)
         text += _indent([f"for c in range(0, n5, {CHUNK}):"], 3)
-        text += _indent([*self.rows, *[f"acc{k} = {low}" for k, low in enumerate(self.lows)], "for i in range(size):"], 4)
-        mark = ["independent()"] if self.stores else []  # else sums would depend on how near the arrays lie, as in `row`
-        text += _indent([*mark, *self.reads.loads, *self.lines], 5)
-        lanes, accs = (enumerate(zip(self.folds, dtypes, strict=True)) for dtypes in (self.lanes, self.accs))
-        text += _indent([f"acc{k} = {f.text(f'acc{k}', f'v{k}', lane)}" for k, (f, lane) in lanes], 5)
-        text += _indent(self.stores, 5)
-        text += _indent([f"total{k} = {f.text(f'total{k}', f'acc{k}', acc, True)}" for k, (f, acc) in accs], 4)
-        text += self._next_row(3)
+        text += _indent([*self.rows, *[f"acc{k} = {low}" for k, low in enumerate(self.lows)]], 4)
+        if self.parted:
+            text += _indent([f"whole = size // {PARTS} * {PARTS}", "if whole > 0:"], 4)
+            text += _indent([f"for i in range({PARTS}):", *[f"    part{k}[i] = {self.lows[k]}" for k in self.parted]], 5)
+            text += _indent([f"for b in range(0, whole, {PARTS}):", f"    for i in range(b, b + {PARTS}):"], 5) + _indent(self._folded(True), 7)
+            for half in (PARTS // 2, PARTS // 4, PARTS // 8):
+                text += _indent([f"for i in range({half}):", *[f"    part{k}[i] *= part{k}[i + {half}]" for k in self.parted]], 5)
+            text += _indent([f"for i in range({half}):", *[f"    acc{k} = acc{k} * part{k}[i]" for k in self.parted]], 5)
+        text += _indent(["for i in range(whole, size):" if self.parted else "for i in range(size):"], 4) + _indent(self._folded(False), 5)
+        text += _indent([f"total{k} = {f.text(f'total{k}', f'acc{k}', self.accs[k], True)}" for k, f in enumerate(self.folds)], 4)
+        one = {a: f"row({a}, position(place, {k}), 1, 1)[0]" for k, a in enumerate(self.everyone)}
+        text += self._next_row(3) + _indent([f"x{a[1:]} = {one[a]}{self.truth[a]}" for a in self.epilogue], 2)
+        return text + _indent([*self.done_lines, *[f"{one[o]} = {v.name}" for o, v in zip(self.results, self.done, strict=True)]], 2)
 
-        def one(a: str) -> str:
-            return f"row({a}, position(place, {self.everyone.index(a)}), 1, 1)[0]"
-
-        text += _indent([f"x{a[1:]} = {one(a)}{self.truth[a]}" for a in self.epilogue], 2)
-        return text + _indent([*self.done_lines, *[f"{one(o)} = {v.name}" for o, v in zip(self.results, self.done, strict=True)]], 2)
+    def _folded(self, parted: bool) -> list[str]:
+        """Return what is done with element ``i`` of a row, where it is of a whole block of products, or not."""
+        # else sums would depend on how near the arrays lie, as in `row`
+        lines = ["independent()"] if self.stores or (parted and len(self.parted) == len(self.folds)) else []
+        lines += [*self.reads.loads, *self.lines]
+        for k, (f, lane) in enumerate(zip(self.folds, self.lanes, strict=True)):
+            acc = f"part{k}[i - b]" if parted and k in self.parted else f"acc{k}"
+            lines.append(f"{acc} = {f.text(acc, f'v{k}', lane)}")
+        return [*lines, *self.stores]
 
     def _inner_kept(self) -> str:
         """Return the loops that take a block of columns at a time, whose rows are folded into a buffer.

@@ -7,7 +7,6 @@ from typing import Any
 
 from ... import dtypes
 from ...codegen.formula.namespace import m
-from ...codegen.formula.symbols import libm
 from ...errors import shorten
 from ...tensor import Tensor
 from ..core.calls import only_tensors
@@ -162,7 +161,7 @@ def _declared_nextafter(of: dtypes.dtype | None = None) -> Any:
     """Return the op of `nextafter` for numbers of the dtype they are computed in, or ``of`` a half precision."""
 
     def formula(a: Any, b: Any) -> Any:
-        y = libm("np.nextafter", a, b)
+        y = m.nextafter(a, b)
         if of is None:
             return y
         info, single = dtypes.finfo(of), dtypes.finfo(dtypes.float32)

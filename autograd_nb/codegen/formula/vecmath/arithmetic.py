@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..namespace import formula
-from ..symbols import FLOATS, Sym, libm, where
-from .common import INF, LAYOUT, NAN, const, copysign, float_pair, floating, floor, isnan, pair, sqrt
+from ..symbols import FLOATS, Sym, libm, usually, where
+from .common import INF, LAYOUT, NAN, const, copysign, float_pair, floating, floor, isnan, pair, sqrt, trunc
 
 
 @formula
@@ -88,13 +90,60 @@ def from_order_key(key: Sym) -> Sym:
 
 
 @formula
+def nextafter(a: Sym | float, b: Sym | float) -> Sym:
+    """Return the next number after a towards b: the next integer of a's bits, up where b lies farther from 0."""
+    a, b = float_pair(a, b)
+    unsigned = LAYOUT[a.dtype][0]
+    bits = a.bitcast(unsigned)
+    step = where((a < b) ^ (a > 0.0), bits - 1, bits + 1).bitcast(a.dtype)
+    first = copysign(bits.trace.constant(1, unsigned).bitcast(a.dtype), b)
+    y = where(a == b, b, where(a == 0.0, first, step))
+    return where(isnan(a) | isnan(b), a + b, y)
+
+
+def _by_floats(a: Sym, b: Sym, divided: Callable[[Sym, Sym], Sym], exact: Sym) -> Sym:
+    """Return what a division by vectors of float64 makes of two integers, ``exact`` of those that 51 bits do not hold.
+
+    The quotient of integers of so few bits is farther from the next integer than it is rounded.
+    """
+    if a.dtype in ("uint64", "bool"):
+        return exact
+    round_ = 1.5 * 2.0**52  # an integer added to its bits is added to the number
+    bits = b.trace.constant(0x4338000000000000, "uint64")
+    wide = a.dtype == "int64"
+    x, y = ((v.cast("uint64") + bits).bitcast("float64") - round_ if wide else v.cast("float64") for v in (a, b))
+    quick = ((divided(x, y) + round_).bitcast("uint64") - bits).cast(a.dtype)
+    if not wide:
+        return quick
+    few = ((a + 2**50).cast("uint64") < 2**51) & ((b + 2**50).cast("uint64") < 2**51)
+    return usually(few, quick, exact)
+
+
+def _quick_fmod(a: Sym, b: Sym) -> tuple[Sym, Sym]:
+    """Return (whether the quotient is small enough, the exact remainder if it is) of two float32 or two float64."""
+    x, y = abs(a), abs(b)
+    if a.dtype == "float32":
+        # 28 bits and the 24 of a float32 differ from an integer by more than a float64's rounding
+        wide, by = x.cast("float64"), y.cast("float64")
+        rest = wide - trunc(wide / by) * by
+        return (x < y * 2.0**28) & (y < INF), copysign(rest.cast("float32"), a)
+    # 26 bits of the quotient times 27, then 26 of the divisor; rounding may have made the quotient one too large
+    high = (y.bitcast("uint64") & 0xFFFFFFFFFC000000).bitcast("float64")
+    q = trunc(x / y)
+    rest = (x - q * high) - q * (y - high)
+    return (x < y * 2.0**26) & (y < INF), copysign(where(rest < 0.0, rest + y, rest), a)
+
+
+@formula
 def fmod(a: Sym | float, b: Sym | float) -> Sym:
-    """Return the remainder of truncated division: the sign of ``a``; exact."""
+    """Return the remainder of truncated division: the sign of ``a``; exact. The C library finds it where the quotient is huge."""
     a, b = pair(a, b)
     if a.dtype in FLOATS:
-        return libm("np.fmod", a, b)
+        few, rest = _quick_fmod(a, b)
+        return usually(few, rest, libm("np.fmod", a, b))
     r = a % b
-    return where((r != 0) & ((a < 0) != (b < 0)), r - b, r) if not a.dtype.startswith("u") else r
+    r = where((r != 0) & ((a < 0) != (b < 0)), r - b, r) if not a.dtype.startswith("u") else r
+    return _by_floats(a, b, lambda x, y: x - trunc(x / y) * y, r)
 
 
 @formula
@@ -102,9 +151,21 @@ def remainder(a: Sym | float, b: Sym | float) -> Sym:
     """Return the remainder of floored division: the sign of ``b``, as ``%`` in Python; exact."""
     a, b = pair(a, b)
     if a.dtype not in FLOATS:
-        return a % b
+        return _by_floats(a, b, lambda x, y: x - floor(x / y) * y, a % b)
     r = fmod(a, b)
     return where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
+
+
+@formula
+def trunc_divide(a: Sym | float, b: Sym | float) -> Sym:
+    """Return the quotient rounded towards 0."""
+    a, b = pair(a, b)
+    if a.dtype in FLOATS:
+        return trunc(a / b)
+    q = a // b
+    # C's truncation from Python's floor
+    q = where((q * b != a) & ((a < 0) != (b < 0)), q + 1, q) if not a.dtype.startswith("u") else q
+    return _by_floats(a, b, lambda x, y: trunc(x / y), q)
 
 
 @formula
@@ -130,7 +191,7 @@ def floor_divide(a: Sym | float, b: Sym | float) -> Sym:
     """Return the quotient of floored division as in PyTorch: a / b where b is 0."""
     a, b = pair(a, b)
     if a.dtype not in FLOATS:
-        return a // b
+        return _by_floats(a, b, lambda x, y: floor(x / y), a // b)
     q = a / b
     if a.dtype == "float32":
         # in float64 the quotient of two float32 is never rounded across an integer that a float32 result could tell from it
