@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 from typing import Any
 
+import numpy as np
 from numba import config
 from numba.extending import overload
 
@@ -17,18 +18,22 @@ from .formula.symbols import FLOATS, Trace
 from .jit import HELPER, math
 from .templates.loops import HEADER
 
+IN_PLACE = "from autograd_nb.codegen.vectors import in_place\n"
+
 
 def _text(name: str, dtype: str) -> str:
-    """Return the formula ``name`` as the text of a function ``f(x)``."""
+    """Return the formula ``name`` as the text of a function ``f(x)``, or ``f(x, y)``."""
     _ = getattr(m, name)  # loads the formulas
-    trace = Trace(dtype)
-    y = FORMULAS[name](trace.input("x", dtype))
+    trace, names = Trace(dtype), ("x", "y")[: FUNCTIONS[name]]
+    y = FORMULAS[name](*[trace.input(operand, kind) for operand, kind in zip(names, (dtype, "float64"), strict=False)])
     before, body = trace.lines([y])
-    return HEADER + before + "def f(x):\n" + "".join(f"    {line}\n" for line in (*body, f"return {y.name}"))
+    lines = (*["in_place()"][: len(names) - 1], *body, f"return {y.name}")
+    return HEADER + IN_PLACE + before + f"def f({', '.join(names)}):\n" + "".join(f"    {line}\n" for line in lines)
 
 
+FUNCTIONS = {"exp": 1, "tanh": 1, "sigmoid": 1, "norm_power": 2}  #: and how many operands they have
 #: (name, dtype) -> text; the functions below refer to it, so that it is part of the key of every kernel that calls them
-TEXTS = {(name, dtype): _text(name, dtype) for name in ("exp", "tanh", "sigmoid") for dtype in FLOATS}
+TEXTS = {(name, dtype): _text(name, dtype) for name in FUNCTIONS for dtype in FLOATS}
 
 
 def _defined(name: str, dtype: str) -> Any:
@@ -57,15 +62,24 @@ def sigmoid(x: Any) -> Any:
     return type(x)(0.5 + 0.5 * math.tanh(0.5 * x))
 
 
-def _offer(function: Any) -> None:
-    functions = {dtype: _defined(function.__name__, dtype) for dtype in FLOATS}
+def norm_power(x: Any, y: float) -> float:
+    """y = x^y, x >= 0, as float64: a float32's in its own precision."""
+    assert TEXTS
+    return np.float64(math.pow(np.float64(x), y))
+
+
+def _offer(name: str, function: Any) -> None:
+    functions = {dtype: _defined(name, dtype) for dtype in FLOATS}
 
     def choose(x):
         return functions[x.name]
 
-    overload(function, jit_options=HELPER, inline="never")(choose)
+    def choose_for_two(x, y):
+        return functions[x.name]
+
+    overload(function, jit_options=HELPER, inline="never")(choose if FUNCTIONS[name] == 1 else choose_for_two)
 
 
 if not config.DISABLE_JIT:
-    for _function in (exp, tanh, sigmoid):
-        _offer(_function)
+    for _name, _function in zip(FUNCTIONS, (exp, tanh, sigmoid, norm_power), strict=True):
+        _offer(_name, _function)

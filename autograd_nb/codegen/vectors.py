@@ -290,6 +290,19 @@ def one_copy() -> None:
 
 
 @intrinsic
+def _in_place(typingctx):
+    def codegen(context, builder, signature, args):
+        builder.function.attributes.add("alwaysinline")
+        return context.get_dummy_value()
+
+    return types.none(), codegen
+
+
+def in_place() -> None:
+    """Stand in a helper that belongs into the loop which calls it, however long it is, so that the loop is vectorised."""
+
+
+@intrinsic
 def _larger(typingctx, a, b):
     if a != b or not isinstance(a, types.Float):
         return None
@@ -352,5 +365,5 @@ def masked() -> None:
 
 
 if not config.DISABLE_JIT:
-    rolled, one_copy, larger, wide = _rolled, _one_copy, _larger, _wide
+    rolled, one_copy, in_place, larger, wide = _rolled, _one_copy, _in_place, _larger, _wide
     independent, masked = _marking(False), _marking(True)

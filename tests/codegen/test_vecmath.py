@@ -205,6 +205,36 @@ def test_binary_float64(name, pairs):
     check(compiled(getattr(m, name), "float64", "float64")(x, y), expected, 2.0, x, y)
 
 
+@pytest.mark.skipif(not extended, reason="no number format wider than float64")
+def test_pow_float64(doubles):
+    """Also of results of every size, of bases next to 1 and next to where the logarithm's halves meet; of integers it is exact."""
+    rng, n = np.random.default_rng(0), 20_000
+    roots = rng.choice([1.0, 0.75**0.5, 1.5**0.5, 1.5], n) * (1 + rng.normal(0, 1, n) * 10.0 ** rng.uniform(-16, -1, n))
+    x = np.concatenate([roots, rng.integers(1, 2047 << 52, 2 * n).view(np.float64)])
+    with np.errstate(all="ignore"):
+        y = np.nan_to_num(rng.uniform(-1080, 1030, x.size) / np.log2(x))
+        x, y = np.concatenate([x, doubles]), np.concatenate([y, rng.permutation(doubles)])
+        reference = np.power(x.astype(np.longdouble), y.astype(np.longdouble))
+    call = compiled(m.pow, "float64", "float64")
+    for order in (slice(None), np.argsort(~((x > 1e-300) & (x < INF) & (abs(y) < 1e6)), kind="stable")):
+        check(call(x[order], y[order]), reference[order], 0.82, x[order], y[order])
+    base, exponent = (v.ravel().astype(np.float64) for v in np.meshgrid(np.arange(-200, 201), np.arange(8)))
+    exact = np.array([int(b) ** int(e) for b, e in zip(base, exponent, strict=True)], object)
+    keep = abs(exact) < 2**53
+    np.testing.assert_array_equal(call(base[keep], exponent[keep]), exact[keep].astype(np.float64))
+
+
+def test_norm_power():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([10.0 ** rng.uniform(-44, 38, 4000), [0.0, INF, NAN, 1.0, 1.0000001]]).astype(np.float32)
+    for p in (0.5, -0.5, 2.5, 7.3, -3.0, 0.0, INF, -INF):
+        with np.errstate(all="ignore"):
+            expected = np.power(x.astype(np.float64), p)
+        expected[expected > 2.0**1000] = INF
+        expected[expected < 2.0**-1000] = 0.0
+        np.testing.assert_allclose(compiled(m.norm_power, "float32", "float64")(x, np.full(x.size, p)), expected, rtol=5e-9)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_remainders(dtype, pairs):
     x, y = (v.astype(dtype) for v in pairs)
@@ -219,7 +249,7 @@ def test_remainders(dtype, pairs):
 def test_remainders_and_neighbours_are_those_of_c(dtype):
     """Also of quotients next to integers and next to the largest that vectors divide, and of numbers that are not normal."""
     rng, unsigned, bits, n = np.random.default_rng(0), f"u{dtype.replace('float', 'int')}", 8 * np.dtype(dtype).itemsize, 4096
-    drawn = lambda: rng.integers(0, 2 ** (bits - 1), n, dtype=np.uint64).astype(unsigned).view(dtype)  # noqa: E731
+    drawn = lambda: rng.integers(0, 2 ** (bits - 1), n, dtype=np.uint64).astype(unsigned).view(dtype)
     few = 2.0**28 if dtype == "float32" else 2.0**26
     tiny = [rng.integers(1, 2**k, n).astype(unsigned).view(dtype) for k in (12, 22)]
     b = np.concatenate([drawn(), drawn(), drawn(), drawn(), *tiny])

@@ -3,8 +3,10 @@
 
 import numpy as np
 
+from ...codegen.elementary import norm_power
 from ...codegen.jit import helper, math
-from ...codegen.runtime import radd
+from ...codegen.runtime import independent, radd
+from ...codegen.vectors import one_copy
 
 
 @helper
@@ -24,22 +26,25 @@ def _distance(a, b, mode, p):
     if mode == 0:
         for k in range(a.size):
             d = a[k] - b[k]
-            total += d if d != d else a.dtype.type(d != zero)
+            total = radd(total, d if d != d else a.dtype.type(d != zero))
         return total
     if mode == 3 or mode == 5:
+        nan = zero
         for k in range(a.size):
             d = abs(a[k] - b[k])
-            total = d if d > total or (mode == 3 and d != d) else total
-        return total
+            total = d if d > total else total
+            nan = radd(nan, zero if d == d else d)
+        return total if nan == zero or mode == 5 else total + nan
     wide = 0.0
     for k in range(a.size):
-        wide += abs(float(a[k]) - float(b[k])) ** p
+        wide = radd(wide, norm_power(abs(a[k] - b[k]), p))
     return a.dtype.type(wide ** (1.0 / p))
 
 
 @helper
 def _add_gradient(a, b, g, y, mode, p, out):
     """out += g · d(‖a − b‖)/da, ``y`` the norm; 0 where the norm has no derivative."""
+    one_copy()
     zero = a.dtype.type(0)
     if mode == 0:
         return
@@ -48,22 +53,33 @@ def _add_gradient(a, b, g, y, mode, p, out):
         for k in range(out.size):
             out[k] += scale * (a[k] - b[k])
         return
-    if mode == 1 or mode == 3 or mode == 5:
+    if mode == 1:
         for k in range(out.size):
+            independent()
+            d = a[k] - b[k]
+            up = g if d > zero else g * d
+            out[k] += -g if d < zero else up
+        return
+    if mode == 3 or mode == 5:
+        for k in range(out.size):
+            independent()
             d = a[k] - b[k]
             less = abs(d) - y
-            if mode == 1 or less == zero:
-                out[k] += g if d > zero else -g if d < zero else g * d
-            elif less != less:
-                out[k] += less
+            up = g if d > zero else g * d
+            slope = -g if d < zero else up
+            rest = zero if less == less else less
+            out[k] += slope if less == zero else rest
         return
     if y == zero:
         return
-    scale = float(g) / float(y) ** (p - 1.0)
+    factor = np.float64(g) / norm_power(abs(y), p - 1.0)
     for k in range(out.size):
-        d = float(a[k]) - float(b[k])
-        if d != 0.0 or p > 1.0:  # (where the norm is nan, 0 is no slope)
-            out[k] += a.dtype.type(math.copysign(abs(d) ** (p - 1.0), d) * scale)
+        independent()
+        d = a[k] - b[k]
+        rise = norm_power(abs(d), p - 1.0) * factor
+        # (where the norm is nan, 0 is no slope)
+        rise = rise if d != zero or p > 1.0 else 0.0
+        out[k] += a.dtype.type(rise if d > zero else -rise)
 
 
 def between(batch, n, m, width, mode, p, a, b, out):

@@ -41,7 +41,7 @@ _KERNELS: dict[float, Reduction] = {
     math.inf: Reduction("norm", MAX, lambda x: m.abs(x)),
     -math.inf: Reduction("norm", MIN, lambda x: m.abs(x)),
 }
-_NORM_P = Reduction("norm", SUM, lambda x, p: m.pow(m.abs(x.cast("float64")), p), lambda total, p: m.pow(total, 1 / p))
+_NORM_P = Reduction("norm", SUM, lambda x, p: m.norm_power(m.abs(x), p), lambda total, p: m.pow(total, 1 / p))
 
 
 # g·x/y, 0 where the norm y is 0: the gradient of the Euclidean norm. It jumps there, and has no derivative

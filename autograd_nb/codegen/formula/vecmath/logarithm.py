@@ -45,10 +45,13 @@ _ROOT_HALF = {"float32": 0x3F3504F3, "float64": 0x3FE6A09E667F3BCD}
 _TINY = {"float32": 2.0**-126, "float64": 2.0**-1022}
 
 
-def decompose(x: Sym, denormals: bool = True) -> tuple[Sym, Sym]:
-    """Return ``(e, m)`` as floats. Garbage, but no trap, for x <= 0, infinite or NaN (and for denormals unless asked for)."""
+def decompose(x: Sym, denormals: bool = True, base: int = 0) -> tuple[Sym, Sym]:
+    """Return ``(e, m)`` as floats. Garbage, but no trap, for x <= 0, infinite or NaN (and for denormals unless asked for).
+
+    ``base``: the bits of the least m, if it is not the square root of a half.
+    """
     unsigned, signed, mantissa, bias = LAYOUT[x.dtype]
-    base = _ROOT_HALF[x.dtype]
+    base = base or _ROOT_HALF[x.dtype]
     given = x
     if denormals:
         x = where(x < _TINY[x.dtype], x * 2.0**mantissa, x)
