@@ -275,7 +275,10 @@ class Marked(Tensor):
         if id(self) not in memo:
             if not self.is_leaf:
                 return super().__deepcopy__(memo)  # which refuses
-            memo[id(self)] = new = resolved(self.detach()).requires_grad_(self._own)
+            new = resolved(self.detach())
+            if new._version_[0] < 0 and not state.inference:
+                new._version_ = [0, 0]
+            memo[id(self)] = new.requires_grad_(self._own)
             new._grad = deepcopy(self._grad, memo)
         return memo[id(self)]  # type: ignore[no-any-return]
 

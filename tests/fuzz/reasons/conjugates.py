@@ -28,7 +28,8 @@ def _of_one(name: str, other: str, text: str) -> bool:
 
 def _kept_as_views(c: Case) -> bool:
     """Whether a gradient is such a view in PyTorch."""
-    if _shown(c) and any(_of_one(c.name, given, c.before) for given in re.findall(r"\.backward\((v\d+)", c.before)):
+    marked = re.search("conj|_neg_view|mH", f"{c.before}\n{c.statement}")
+    if marked and any(_of_one(c.name, given, c.before) for given in re.findall(r"\.backward\((v\d+)", c.before)):
         return True
     given = re.search(r"\.grad = .*(?:conj\(|mH|_neg_view)", c.before)  # (to what is no leaf, of which it is not seen)
     return given is not None or any(any(getattr(getattr(seen, "grad", None), "marks", ())[:2]) for seen in c.known.values())

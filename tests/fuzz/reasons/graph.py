@@ -174,6 +174,9 @@ GRAPH = (
             or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)\._is_view\(\)", c.statement)))
             or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)\.grad_fn\.register_(?:pre)?hook", c.before)))
             or (c.kind == "raised" and "second time" in c.mine and made.intersection(re.findall(r"inputs=\[(v\d+)\]", c.before)))
+            # (views of one that is asked to require grad)
+            or (c.kind in ("requires_grad", "leaf", "history") and c.name not in made
+                and (asked := made.intersection(re.findall(r"(v\d+)\.requires_grad(?:_\(| = )", c.statement))) and c.name in descended([*asked], c.before))
         ),
     ),
     Explained(
