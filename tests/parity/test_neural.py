@@ -239,6 +239,22 @@ def test_fractional_max_pool(n):
 
 @pytest.mark.parity
 @pytest.mark.parametrize("n", [1, 2, 3])
+def test_resizing_of_many_planes_and_to_few_places(n):
+    """Small planes are resized some together, of which the last may be fewer; what no place reads has no gradient."""
+    for mode in RESIZE[n]:
+        for _ in range(8):
+            sizes, size = ([random.choice((1, 2, 3, 5, 11, 12, 24)) for _ in range(n)] for _ in range(2))
+            kw = {"size": size, "mode": mode, "antialias": mode == "lanczos"}
+            if "linear" in mode or mode == "bicubic":
+                kw["align_corners"] = random.random() < 0.5
+                kw["antialias"] = n == 2 and random.random() < 0.5
+            if kw["antialias"]:  # (as above)
+                kw["size"] = [max(v, 2) for v in size]
+            agree("interpolate", [leaf(random.randint(1, 7), random.choice((1, 3, 17)), *sizes)], kw)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("n", [1, 2, 3])
 def test_pools_of_narrow_and_wide_rows(n):
     """With ties, nan and infinities; windows with gaps, over whole rows, and in the padding."""
     for turn in range(40):

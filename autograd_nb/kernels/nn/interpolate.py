@@ -9,7 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.jit import helper, math
+from ...codegen.vectors import rolled
 
+NARROW = 12  #: columns from which rows are worth loops of vectors
+TOGETHER = 8  #: rows that a table is read for once
+ROOM = 2048  #: elements of planes that are resized at a time
 NEAREST, EXACT, LINEAR, CUBIC, SMOOTH_LINEAR, SMOOTH_CUBIC, LANCZOS = range(7)
 
 
@@ -103,34 +107,92 @@ def table(mode, n_in, n_out, scale, aligned, taps, count, index, weight):
 
 
 @helper
+def together(planes, sizes):
+    """Return how many planes are resized at a time: small ones many, so that a plane costs no calls."""
+    di, hi, wi, _, _, wo = sizes
+    return min(max(ROOM // max(di * hi * max(wi, wo), 1), 1), max(planes, 1))
+
+
+@helper
+def read(n_in, n_out, taps, count, index, places):
+    """Write which inputs of a dim any output reads, in order; return how many."""
+    if taps == 0:
+        for i in range(n_in):
+            places[i] = i
+        return n_in
+    for i in range(n_in):
+        places[i] = -1
+    for o in range(n_out):
+        for k in range(o * taps, o * taps + count[o]):
+            places[index[k]] = index[k]
+    found = 0
+    for i in range(n_in):
+        if places[i] >= 0:
+            places[found] = i
+            found += 1
+    return found
+
+
+@helper
+def lines(planes, sizes, taps, count, index):
+    """Return (slices that are read, rows that are read, planes) of so many planes one after the other."""
+    di, hi, _, do, ho, wo = sizes
+    td, th, tw = taps
+    depths, heights = np.empty(di, np.int64), np.empty(hi, np.int64)
+    deep = read(di, do, td, count[wo + ho:], index[wo * tw + ho * th:], depths)
+    high = read(hi, ho, th, count[wo:], index[wo * tw:], heights)
+    slices, rows = np.empty(planes * deep, np.int64), np.empty(planes * deep * high, np.int64)
+    for i in range(slices.size):
+        slices[i] = i // deep * di + depths[i % deep]
+        for b in range(high):
+            rows[i * high + b] = slices[i] * hi + heights[b]
+    whole = np.empty(planes, np.int64)
+    for i in range(planes):
+        whole[i] = i
+    return slices, rows, whole
+
+
+@helper
 def along(rows, n_in, n_out, taps, count, index, weight, x, y):
-    """Resize the rows of x."""
-    zero = y.dtype.type(0)
-    for r in range(rows):
-        source = x[r * n_in:r * n_in + n_in]
-        out = y[r * n_out:r * n_out + n_out]
-        if taps == 2:
-            for o in range(out.size):
-                near = np.uintp(2 * o)
-                far = near + np.uintp(1)
-                out[o] = weight[near] * source[np.uintp(index[near])] + weight[far] * source[np.uintp(index[far])]
-        else:
-            for o in range(out.size):
-                total = zero
-                for k in range(o * taps, o * taps + count[o]):
-                    total += weight[np.uintp(k)] * source[np.uintp(index[np.uintp(k)])]
-                out[o] = total
+    """Resize the ``rows`` of x; by two taps, a few rows together."""
+    if taps == 2:
+        for begin in range(0, rows.size, TOGETHER):
+            some = rows[begin:min(begin + TOGETHER, rows.size)]
+            for o in range(n_out):
+                near, far, u, v = index[2 * o], index[2 * o + 1], weight[2 * o], weight[2 * o + 1]
+                for j in range(some.size):
+                    rolled()
+                    at = some[j] * n_in
+                    y[np.uintp(some[j] * n_out + o)] = u * x[np.uintp(at + near)] + v * x[np.uintp(at + far)]
+        return
+    for j in range(rows.size):
+        source = x[rows[j] * n_in:rows[j] * n_in + n_in]
+        out = y[rows[j] * n_out:rows[j] * n_out + n_out]
+        for o in range(out.size):
+            total = y.dtype.type(0)
+            for k in range(o * taps, o * taps + count[o]):
+                total += weight[np.uintp(k)] * source[np.uintp(index[np.uintp(k)])]
+            out[o] = total
 
 
 @helper
 def along_back(rows, n_in, n_out, taps, count, index, weight, g, out):
-    """Do the transpose of `along`."""
-    zero = out.dtype.type(0)
-    for r in range(rows):
-        target = out[r * n_in:r * n_in + n_in]
-        source = g[r * n_out:r * n_out + n_out]
-        for i in range(target.size):
-            target[i] = zero
+    """Do the transpose of `along`; the other rows of ``out`` are 0."""
+    for i in range(out.size):
+        out[i] = out.dtype.type(0)
+    if n_out < NARROW:
+        for begin in range(0, rows.size, TOGETHER):
+            some = rows[begin:min(begin + TOGETHER, rows.size)]
+            for o in range(n_out):
+                for k in range(o * taps, o * taps + count[o]):
+                    w, at = weight[k], index[k]
+                    for j in range(some.size):
+                        rolled()
+                        out[np.uintp(some[j] * n_in + at)] += w * g[np.uintp(some[j] * n_out + o)]
+        return
+    for j in range(rows.size):
+        target = out[rows[j] * n_in:rows[j] * n_in + n_in]
+        source = g[rows[j] * n_out:rows[j] * n_out + n_out]
         for o in range(source.size):
             v = source[o]
             for k in range(o * taps, o * taps + count[o]):
@@ -139,64 +201,82 @@ def along_back(rows, n_in, n_out, taps, count, index, weight, g, out):
 
 @helper
 def across(blocks, n_in, n_out, inner, taps, count, index, weight, x, y):
-    """Resize the middle dim of x (blocks, n_in, inner)."""
+    """Resize the middle dim of x (…, n_in, inner) in those ``blocks``."""
     zero = y.dtype.type(0)
-    for b in range(blocks):
-        block = x[b * n_in * inner:(b + 1) * n_in * inner]
+    for a in range(blocks.size):
+        of, to = blocks[a] * n_in * inner, blocks[a] * n_out * inner
         for o in range(n_out):
-            out = y[(b * n_out + o) * inner:(b * n_out + o + 1) * inner]
             k = o * taps
-            if taps == 2:
-                first = block[index[k] * inner:(index[k] + 1) * inner]
-                second = block[index[k + 1] * inner:(index[k + 1] + 1) * inner]
-                u, v = weight[k], weight[k + 1]
+            if inner < NARROW and taps == 2:
+                near, far, u, v = of + index[k] * inner, of + index[k + 1] * inner, weight[k], weight[k + 1]
+                for i in range(inner):
+                    rolled()
+                    y[np.uintp(to + i)] = u * x[np.uintp(near + i)] + v * x[np.uintp(far + i)]
+            elif inner < NARROW:
+                for i in range(inner):
+                    total = zero
+                    for j in range(k, k + count[o]):
+                        rolled()
+                        total += weight[np.uintp(j)] * x[np.uintp(of + index[np.uintp(j)] * inner + i)]
+                    y[np.uintp(to + i)] = total
+            elif taps == 2:
+                out, u, v = y[to:to + inner], weight[k], weight[k + 1]
+                first, second = x[of + index[k] * inner:of + (index[k] + 1) * inner], x[of + index[k + 1] * inner:of + (index[k + 1] + 1) * inner]
                 for i in range(out.size):
                     out[i] = u * first[i] + v * second[i]
-                continue
-            for i in range(out.size):
-                out[i] = zero
-            for j in range(k, k + count[o]):
-                row = block[index[j] * inner:(index[j] + 1) * inner]
-                w = weight[j]
+            else:
+                out = y[to:to + inner]
                 for i in range(out.size):
-                    out[i] += w * row[i]
+                    out[i] = zero
+                for j in range(k, k + count[o]):
+                    row, w = x[of + index[j] * inner:of + (index[j] + 1) * inner], weight[j]
+                    for i in range(out.size):
+                        out[i] += w * row[i]
+            to += inner
 
 
 @helper
 def across_back(blocks, n_in, n_out, inner, taps, count, index, weight, g, out):
-    """Do the transpose of `across`."""
-    zero = out.dtype.type(0)
-    for b in range(blocks):
-        block = out[b * n_in * inner:(b + 1) * n_in * inner]
-        for i in range(block.size):
-            block[i] = zero
+    """Do the transpose of `across`; other blocks are left as they are."""
+    for a in range(blocks.size):
+        of, to = blocks[a] * n_out * inner, blocks[a] * n_in * inner
+        for i in range(to, to + n_in * inner):
+            out[np.uintp(i)] = out.dtype.type(0)
         for o in range(n_out):
-            source = g[(b * n_out + o) * inner:(b * n_out + o + 1) * inner]
             for j in range(o * taps, o * taps + count[o]):
-                row = block[index[j] * inner:(index[j] + 1) * inner]
-                w = weight[j]
-                for i in range(source.size):
-                    row[i] += w * source[i]
+                w, at = weight[j], to + index[j] * inner
+                if inner < NARROW:
+                    for i in range(inner):
+                        rolled()
+                        out[np.uintp(at + i)] += w * g[np.uintp(of + i)]
+                else:
+                    row, source = out[at:at + inner], g[of:of + inner]
+                    for i in range(source.size):
+                        row[i] += w * source[i]
+            of += inner
 
 
 def resample(planes, sizes, taps, count, index, weight, x, y):
     """y = x resized. ``sizes``: depth, height, width of x, then of y; ``taps`` of a dim is 0 where it stays as it is."""
     di, hi, wi, do, ho, wo = sizes
     td, th, tw = taps
-    wide = np.empty(di * hi * wo if tw and (th or td) else 0, y.dtype)
-    tall = np.empty(di * ho * wo if th and td else 0, y.dtype)
-    for p in range(planes):
-        current = x[p * di * hi * wi:(p + 1) * di * hi * wi]
-        out = y[p * do * ho * wo:(p + 1) * do * ho * wo]
+    some = together(planes, sizes)
+    wide = np.empty(some * di * hi * wo if tw and (th or td) else 0, y.dtype)
+    tall = np.empty(some * di * ho * wo if th and td else 0, y.dtype)
+    slices, rows, whole = lines(some, sizes, taps, count, index)
+    for p in range(0, planes, some):
+        n = min(some, planes - p)
+        current = x[p * di * hi * wi:(p + n) * di * hi * wi]
+        out = y[p * do * ho * wo:(p + n) * do * ho * wo]
         if tw:
             target = wide if th or td else out
-            along(di * hi, wi, wo, tw, count, index, weight, current, target)
+            along(rows[:rows.size // some * n], wi, wo, tw, count, index, weight, current, target)
             current = target
         for depth in range(2):  # one place that calls, so that the loops are compiled once
             t = td if depth else th
             if t == 0:
                 continue
-            n_in, n_out, inner, blocks = (di, do, ho * wo, 1) if depth else (hi, ho, wo, di)
+            n_in, n_out, inner, blocks = (di, do, ho * wo, whole[:n]) if depth else (hi, ho, wo, slices[:slices.size // some * n])
             start, at = (wo * tw + ho * th, wo + ho) if depth else (wo * tw, wo)
             target = tall if td and not depth else out
             across(blocks, n_in, n_out, inner, t, count[at:], index[start:], weight[start:], current, target)
@@ -210,22 +290,28 @@ def resample_back(planes, sizes, taps, count, index, weight, g, out):
     """Do the transpose of `resample`: ``g`` has the sizes of y, ``out`` those of x."""
     di, hi, wi, do, ho, wo = sizes
     td, th, tw = taps
-    wide = np.empty(di * hi * wo if tw and (th or td) else 0, out.dtype)
-    tall = np.empty(di * ho * wo if th and td else 0, out.dtype)
-    for p in range(planes):
-        current = g[p * do * ho * wo:(p + 1) * do * ho * wo]
-        result = out[p * di * hi * wi:(p + 1) * di * hi * wi]
+    some = together(planes, sizes)
+    wide = np.empty(some * di * hi * wo if tw and (th or td) else 0, out.dtype)
+    tall = np.empty(some * di * ho * wo if th and td else 0, out.dtype)
+    slices, rows, whole = lines(some, sizes, taps, count, index)
+    for p in range(0, planes, some):
+        n = min(some, planes - p)
+        current = g[p * do * ho * wo:(p + n) * do * ho * wo]
+        result = out[p * di * hi * wi:(p + n) * di * hi * wi]
+        if td and th and not tw:  # as slices that are not read get nothing
+            for i in range(result.size):
+                result[i] = result.dtype.type(0)
         for height in range(2):
             t = th if height else td
             if t == 0:
                 continue
-            n_in, n_out, inner, blocks = (hi, ho, wo, di) if height else (di, do, ho * wo, 1)
+            n_in, n_out, inner, blocks = (hi, ho, wo, slices[:slices.size // some * n]) if height else (di, do, ho * wo, whole[:n])
             start, at = (wo * tw, wo) if height else (wo * tw + ho * th, wo + ho)
             target = tall if th and not height else wide if tw else result
             across_back(blocks, n_in, n_out, inner, t, count[at:], index[start:], weight[start:], current, target)
             current = target
         if tw:
-            along_back(di * hi, wi, wo, tw, count, index, weight, current, result)
+            along_back(rows[:rows.size // some * n], wi, wo, tw, count, index, weight, current, result)
         elif not (td or th):
             for i in range(result.size):
                 result[i] = current[i]
@@ -304,12 +390,29 @@ def doubled(index, n_in, n_out):
     return True
 
 
+@helper
+def neighbours(sizes, index):
+    """Return which element of a plane stands at each place of a resized one, whose rows are not worth a loop each."""
+    _, hi, wi, do, ho, wo = sizes
+    table = np.empty(do * ho * wo, np.int64)
+    for a in range(do):
+        for b in range(ho):
+            for c in range(wo):
+                table[np.uintp((a * ho + b) * wo + c)] = (index[wo + ho + a] * hi + index[wo + b]) * wi + index[c]
+    return table
+
+
 def nearest(planes, sizes, index, x, y):
     """y[p, a, b, c] = x[p, depth index[a], height index[b], width index[c]]; ``index`` joined, width first."""
     di, hi, wi, do, ho, wo = sizes
     double = doubled(index, wi, wo)
+    narrow = wo < NARROW
+    table = neighbours((di, hi, wi, do if narrow else 0, ho, wo), index)
     for p in range(planes):
-        for a in range(do):
+        for i in range(table.size):
+            rolled()
+            y[np.uintp(p * table.size + i)] = x[np.uintp(p * di * hi * wi + table[i])]
+        for a in range(0 if narrow else do):
             for b in range(ho):
                 at = ((p * do + a) * ho + b) * wo
                 out = y[at:at + wo]
@@ -335,8 +438,13 @@ def nearest_back(planes, sizes, index, g, out):
     for i in range(out.size):
         out[i] = 0
     double = doubled(index, wi, wo)
+    narrow = wo < NARROW
+    table = neighbours((di, hi, wi, do if narrow else 0, ho, wo), index)
     for p in range(planes):
-        for a in range(do):
+        for i in range(table.size):
+            rolled()
+            out[np.uintp(p * di * hi * wi + table[i])] += g[np.uintp(p * table.size + i)]
+        for a in range(0 if narrow else do):
             for b in range(ho):
                 at = ((p * do + a) * ho + b) * wo
                 source = g[at:at + wo]

@@ -8,30 +8,31 @@ from ...codegen.jit import helper
 from ...codegen.vectors import rolled
 
 NARROW = 12  #: rows of fewer windows are not worth a loop for each element of a window
+FEW = 8  #: elements of a window for which a branch that is guessed wrong costs more than it saves
 BLOCK = 32  #: elements that are looked at together for a new maximum
 
 
 @helper
 def keep_larger(source, step, start, best, places):
-    """Take one more element of each of a row's windows: it is kept where it is larger, or nan."""
+    """Take one more element of each of a row's windows: it is kept where it is larger, or nan, or the first."""
     if step == 1:
         for i in range(best.size):
-            v, found = source[i], best[i]
-            more = (v > found) | (v != v)
+            v, found, w = source[i], best[i], places[i]
+            more = (w < 0) | (v > found) | (v != v)
             best[i] = v if more else found
-            places[i] = start + i if more else places[i]
+            places[i] = start + i if more else w
     elif step == 2:  # a constant, which is what the vectoriser knows how to load
         for i in range(best.size):
-            v, found = source[np.uintp(2 * i)], best[i]
-            more = (v > found) | (v != v)
+            v, found, w = source[np.uintp(2 * i)], best[i], places[i]
+            more = (w < 0) | (v > found) | (v != v)
             best[i] = v if more else found
-            places[i] = start + 2 * i if more else places[i]
+            places[i] = start + 2 * i if more else w
     else:
         for i in range(best.size):
-            v, found = source[np.uintp(step * i)], best[i]
-            more = (v > found) | (v != v)
+            v, found, w = source[np.uintp(step * i)], best[i], places[i]
+            more = (w < 0) | (v > found) | (v != v)
             best[i] = v if more else found
-            places[i] = start + step * i if more else places[i]
+            places[i] = start + step * i if more else w
 
 
 @helper
@@ -124,7 +125,7 @@ def max_forward(planes, geometry, lowest, x, y, index):
     position = 0
     for p in range(planes):
         plane = x[p * n_in : p * n_in + n_in]
-        if wo < NARROW or sw > 2:
+        if wo < NARROW or (sw > 2 and kd * kh * kw > FEW):
             tops, places = y[p * n_out : p * n_out + n_out], index[p * n_out : p * n_out + n_out]
             largest(plane, (di, hi, wi, do, ho, wo), (ld, lh, lw), begins, counts, lowest, tops, places)
             continue
@@ -132,10 +133,10 @@ def max_forward(planes, geometry, lowest, x, y, index):
             for oh in range(ho):
                 best, places = y[position : position + wo], index[position : position + wo]
                 position += wo
-                front = (begins[od] * hi + begins[do + oh]) * wi
                 for i in range(best.size):
-                    best[i] = lowest
-                    places[i] = front + begins[do + ho + i]
+                    best[i] = plane[0]
+                for i in range(places.size):
+                    places[i] = -1
                 for a in range(counts[od]):
                     z = begins[od] + a * ld
                     for b in range(counts[do + oh]):
@@ -147,6 +148,11 @@ def max_forward(planes, geometry, lowest, x, y, index):
                             if first < last:
                                 start = (z * hi + r) * wi + q + first * sw
                                 keep_larger(plane[start:], sw, start, best[first:last], places[first:last])
+                front = (begins[od] * hi + begins[do + oh]) * wi
+                for i in range(places.size):
+                    if places[i] < 0:
+                        places[i] = front + begins[do + ho + i]
+                        best[i] = lowest
 
 
 def max_forward_pairs(planes, height, width, x, y, index):
