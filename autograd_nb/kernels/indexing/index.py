@@ -429,20 +429,15 @@ def triangle(batch, rows, columns, k, upper, x, out):
     for b in range(batch):
         for r in range(rows):
             p = (b * rows + r) * columns
-            row = out[p : p + columns]
-            source = x[p : p + columns]
-            if upper:
-                first = min(max(r + k, 0), columns)
-                for j in range(first):
-                    row[j] = 0
-                for j in range(first, columns):
-                    row[j] = source[j]
-            else:
-                last = min(max(r + k + 1, 0), columns)
-                for j in range(last):
-                    row[j] = source[j]
-                for j in range(last, columns):
-                    row[j] = 0
+            cut = min(max(r + k if upper else r + k + 1, 0), columns)
+            # (parts of lines, as a loop that begins somewhere is not made of vectors)
+            none, some, source = out[p : p + cut], out[p + cut : p + columns], x[p + cut : p + columns]
+            if not upper:
+                none, some, source = some, none, x[p : p + cut]
+            for j in range(none.size):
+                none[j] = 0
+            for j in range(some.size):
+                some[j] = source[j]
 
 
 def triangle_places(rows, columns, k, upper, out):

@@ -5,18 +5,22 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ...codegen.formula.namespace import m
-from ...shapes import broadcast_shapes, wrap_dim
+from ...launch import Kernel
+from ...shapes import broadcast_shapes, numel, wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import int_argument
 from ..core.recording import guarded, need_numbers, store
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
-from ..creation.cast import clone
+from ..creation.cast import clone, dense
+from ..creation.create import new_empty
 from ..products.matmul import matmul, mm
 from ..reduce.sums import sum as sum_
 from ..shape.parts import diagonal as _diagonal
 from ..shape.turning import roll
 from .common import expected_kind, given, same_dtype, scalar_name
+
+_CROSS = Kernel("linalg.vectors", "cross")
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int"}
 
@@ -123,6 +127,10 @@ def chain_matmul(*matrices, out=None):
     dtypes="half float complex integer", samples="torch.linalg.cross(x(2, 3), x(2, 3))",
 )
 def _cross(x, y, d):
+    if not x.dtype.is_half:
+        out, shape = new_empty(x.shape, x.dtype), x.shape
+        _CROSS(x.dtype, numel(shape[:d]), numel(shape[d + 1 :]), dense(x), dense(y), out._data)
+        return out
     return roll(x, -1, d) * roll(y, -2, d) - roll(x, -2, d) * roll(y, -1, d)
 
 
