@@ -31,7 +31,7 @@ def _text(name: str, dtype: str) -> str:
     return HEADER + IN_PLACE + before + f"def f({', '.join(names)}):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-FUNCTIONS = {"exp": 1, "tanh": 1, "sigmoid": 1, "norm_power": 2}  #: and how many operands they have
+FUNCTIONS = {"exp": 1, "log": 1, "tanh": 1, "sigmoid": 1, "norm_power": 2}  #: and how many operands they have
 #: (name, dtype) -> text; the functions below refer to it, so that it is part of the key of every kernel that calls them
 TEXTS = {(name, dtype): _text(name, dtype) for name in FUNCTIONS for dtype in FLOATS}
 
@@ -48,6 +48,12 @@ def exp(x: Any) -> Any:
     """y = e^x."""
     assert TEXTS
     return type(x)(math.exp(x))
+
+
+def log(x: Any) -> Any:
+    """Return the natural logarithm."""
+    assert TEXTS
+    return type(x)(math.log(x) if x > 0 else -math.inf if x == 0 else math.nan)
 
 
 def tanh(x: Any) -> Any:
@@ -81,5 +87,5 @@ def _offer(name: str, function: Any) -> None:
 
 
 if not config.DISABLE_JIT:
-    for _name, _function in zip(FUNCTIONS, (exp, tanh, sigmoid, norm_power), strict=True):
+    for _name, _function in zip(FUNCTIONS, (exp, log, tanh, sigmoid, norm_power), strict=True):
         _offer(_name, _function)

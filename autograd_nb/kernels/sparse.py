@@ -18,9 +18,9 @@ def segment_sum(count, width, ids, values, out):
         out[i] = 0
     for k in range(ids.size):
         to = ids[k] * width
-        at = k * width
-        for j in range(width):
-            out[to + j] += values[at + j]
+        line, row = out[to : to + width], values[k * width : (k + 1) * width]
+        for j in range(line.size):
+            line[j] += row[j]
 
 
 def product(m, n, rows, columns, values, b, out):
@@ -28,11 +28,11 @@ def product(m, n, rows, columns, values, b, out):
     for i in range(m * n):
         out[i] = 0
     for k in range(rows.size):
-        to = rows[k] * n
-        at = columns[k] * n
+        to, at = rows[k] * n, columns[k] * n
+        line, row = out[to : to + n], b[at : at + n]
         v = values[k]
-        for j in range(n):
-            out[to + j] += v * b[at + j]
+        for j in range(line.size):
+            line[j] += v * row[j]
 
 
 def row_starts(m, rows, out):

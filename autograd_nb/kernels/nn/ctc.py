@@ -7,21 +7,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...codegen.jit import helper, math
+from ...codegen.elementary import exp, log
+from ...codegen.jit import helper
+
+EDGE = 2  #: states of no weight beside the first and the last
 
 
 @helper
-def add_logs(a, b, c):
-    """Return ln(eᵃ + eᵇ + eᶜ)."""
-    top = max(a, b, c)
-    if top == -np.inf:
-        return top
-    return math.log(math.exp(a - top) + math.exp(b - top) + math.exp(c - top)) + top
+def add_logs(a, b, c, plus, out):
+    """out = ln(eᵃ + eᵇ + eᶜ) + plus, element by element."""
+    for s in range(out.size):
+        top = max(a[s], b[s], c[s])
+        least = top if top > -np.inf else 0.0
+        out[s] = log(exp(a[s] - least) + exp(b[s] - least) + exp(c[s] - least)) + least + plus[s]
 
 
 @helper
-def label(labels, start, s, blank):
-    return labels[start + s // 2] if s % 2 else blank
+def read_states(labels, start, blank, here, again):
+    """Write the class of each state, and 0 where the one two states on is another label, −∞ where none may be skipped: added to a logarithm."""
+    for s in range(here.size):
+        here[s] = labels[start + s // 2] if s % 2 else blank
+    for s in range(again.size):
+        again[s] = 0.0 if s % 2 and here[s] != here[s + 2] else -np.inf
 
 
 def forward(batch, classes, states, blank, x, labels, places, lengths, sizes, losses, alpha):
@@ -30,27 +37,36 @@ def forward(batch, classes, states, blank, x, labels, places, lengths, sizes, lo
     ``lengths``, ``sizes``: how many steps and labels each sample has; ``states``: room for the longest.
     """
     steps = x.size // (batch * classes)
+    here, again = np.empty(states, np.int64), np.empty(states, np.float64)
+    past = np.empty(states + EDGE, np.float64)  # those of the step before, behind two that are none
+    skipped, chance, now = np.empty(states, np.float64), np.empty(states, np.float64), np.empty(states, np.float64)
     for b in range(batch):
-        last, room, start = lengths[b], 2 * sizes[b] + 1, places[b]
+        last, room = lengths[b], 2 * sizes[b] + 1
         if last == 0:
             losses[b] = 0 if sizes[b] == 0 else np.inf
             continue
+        read_states(labels, places[b], blank, here[:room], again[:max(0, room - EDGE)])
         table = alpha[b * steps * states:(b + 1) * steps * states]
-        for s in range(room):
-            table[s] = -np.inf if s > 1 else x[b * classes + label(labels, start, s, blank)]
+        past[:] = -np.inf
+        for s in range(min(2, room)):
+            past[s + EDGE] = x[b * classes + here[s]]
+        table[:room] = past[EDGE:room + EDGE]
         for t in range(1, last):
-            before = table[(t - 1) * states:t * states]
-            row = table[t * states:(t + 1) * states]
             probs = x[(t * batch + b) * classes:(t * batch + b + 1) * classes]
+            skipped[:min(EDGE, room)] = -np.inf
+            for s in range(room - EDGE):
+                skipped[np.uintp(s + EDGE)] = past[np.uintp(s + EDGE)] + again[s]
             for s in range(room):
-                here = label(labels, start, s, blank)
-                one = np.float64(before[s])
-                two = np.float64(before[s - 1]) if s > 0 else -np.inf
-                skip = s > 1 and s % 2 != 0 and label(labels, start, s - 2, blank) != here
-                three = np.float64(before[s - 2]) if skip else -np.inf
-                row[s] = add_logs(one, two, three) + probs[here]
-        row = table[(last - 1) * states:last * states]
-        losses[b] = -add_logs(np.float64(row[room - 1]), np.float64(row[room - 2]) if room > 1 else -np.inf, -np.inf)
+                chance[s] = probs[here[s]]
+            add_logs(past[EDGE:room + EDGE], past[EDGE - 1:room + EDGE - 1], skipped, chance, now[:room])
+            row = table[t * states:t * states + room]
+            for s in range(room):
+                row[s] = now[s]
+            for s in range(room):
+                past[np.uintp(s + EDGE)] = row[s]
+        end, before = past[room + EDGE - 1], past[room + EDGE - 2]
+        top = max(end, before)
+        losses[b] = np.inf if top == -np.inf else -(log(exp(end - top) + exp(before - top)) + top)
 
 
 def backward(batch, classes, states, blank, zero_infinity, g, x, labels, places, lengths, sizes, losses, alpha, out):
@@ -59,36 +75,40 @@ def backward(batch, classes, states, blank, zero_infinity, g, x, labels, places,
     The part eˣ has no effect after log_softmax; with it the gradient of what went into log_softmax is right by itself.
     """
     steps = x.size // (batch * classes)
-    beta = np.empty(states, np.float64)
-    after = np.empty(states, np.float64)
+    here, again = np.empty(states, np.int64), np.empty(states, np.float64)
+    after = np.empty(states + EDGE, np.float64)  # those of the step behind, before two that are none
+    skipped, chance, beta = np.empty(states, np.float64), np.empty(states, np.float64), np.empty(states, np.float64)
     sums = np.empty(classes, np.float64)
     for i in range(out.size):
         out[i] = 0
     for b in range(batch):
-        last, room, start = lengths[b], 2 * sizes[b] + 1, places[b]
+        last, room = lengths[b], 2 * sizes[b] + 1
         loss = np.float64(losses[b])
         if last == 0 or (zero_infinity and loss == np.inf):
             continue
+        read_states(labels, places[b], blank, here[:room], again[:max(0, room - EDGE)])
         scale = np.float64(g[b])
+        after[:] = -np.inf
         for t in range(last - 1, -1, -1):
             probs = x[(t * batch + b) * classes:(t * batch + b + 1) * classes]
-            row = alpha[(b * steps + t) * states:(b * steps + t + 1) * states]
-            for c in range(classes):
-                sums[c] = -np.inf
+            row = alpha[(b * steps + t) * states:(b * steps + t) * states + room]
+            skipped[max(0, room - EDGE):room] = -np.inf
+            for s in range(room - EDGE):
+                skipped[s] = after[np.uintp(s + EDGE)] + again[s]
             for s in range(room):
-                here = label(labels, start, s, blank)
-                if t == last - 1:
-                    reach = 0.0 if s >= room - 2 else -np.inf
-                else:
-                    one = after[s]
-                    two = after[s + 1] if s + 1 < room else -np.inf
-                    skip = s + 2 < room and s % 2 and label(labels, start, s + 2, blank) != here
-                    reach = add_logs(one, two, after[s + 2] if skip else -np.inf)
-                beta[s] = reach + probs[here]
-                both = row[s] + beta[s]
-                sums[here] = add_logs(sums[here], both, -np.inf)
+                chance[s] = probs[here[s]]
+            if t == last - 1:
+                beta[:room] = -np.inf
+                for s in range(max(0, room - EDGE), room):
+                    beta[s] = chance[s]
+            else:
+                add_logs(after[:room], after[1:room + 1], skipped, chance, beta[:room])
+            sums[:] = 0.0 if loss < np.inf else np.nan
             for s in range(room):
                 after[s] = beta[s]
+                beta[s] = exp(row[s] + beta[s] + loss - chance[s])
+            for s in range(room):
+                sums[here[s]] += beta[s]
             target = out[(t * batch + b) * classes:(t * batch + b + 1) * classes]
             for c in range(classes):
-                target[c] = (math.exp(np.float64(probs[c])) - math.exp(sums[c] + loss - probs[c])) * scale
+                target[c] = (exp(np.float64(probs[c])) - sums[c]) * scale
