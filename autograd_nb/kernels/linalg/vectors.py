@@ -7,13 +7,13 @@ from ...codegen.jit import helper
 
 @helper
 def _into(a, b, c, d, out):
-    """out = a·b − c·d, element by element."""
+    """Write out = a·b − c·d, element by element."""
     for i in range(out.size):
         out[i] = a[i] * b[i] - c[i] * d[i]
 
 
 def cross(outer, inner, x, y, out):
-    """The cross products of x and y, (outer, 3, inner)."""
+    """Write the cross products of x and y, (outer, 3, inner)."""
     if inner == 1:
         for i in range(outer):
             a, b, c = x[3 * i], x[3 * i + 1], x[3 * i + 2]

@@ -15,7 +15,7 @@ EDGE = 2  #: states of no weight beside the first and the last
 
 @helper
 def add_logs(a, b, c, plus, out):
-    """out = ln(eᵃ + eᵇ + eᶜ) + plus, element by element."""
+    """Write out = ln(eᵃ + eᵇ + eᶜ) + plus, element by element."""
     for s in range(out.size):
         top = max(a[s], b[s], c[s])
         least = top if top > -np.inf else 0.0
