@@ -19,6 +19,8 @@ from ..errors import warn_user
 from ..graph.modes import set_grad_enabled
 from ..nn.utils.functional_call import _replaced
 from ..ops.core.registry import OPS
+from ..ops.nn.softmax import _log_softmax_backward, _softmax_backward
+from ..shapes import wrap_dim
 from ..tensor import Tensor
 
 TEXT_ARRAYS: re.Pattern[str] = re.compile(r"[SaUO]")
@@ -261,13 +263,12 @@ def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, 
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """Return the gradient of softmax's operand, from that of its output and the output."""
-    product = grad_output * output
-    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+    return _softmax_backward(grad_output.expand_as(output).to(output.dtype), output, wrap_dim(dim, output.ndim)).to(input_dtype)
 
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """Return the gradient of log_softmax's operand, from that of its output and the output."""
-    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+    return _log_softmax_backward(grad_output.expand_as(output).to(output.dtype), output, wrap_dim(dim, output.ndim)).to(input_dtype)
 
 
 def _unique2(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Tensor, ...]:  # noqa: A002

@@ -153,6 +153,7 @@ def _ends(start: Any, end: Any, dtype: Any, name: str) -> tuple[Any, Any]:
 
 
 @public(method=False)
+@repeated
 @placed
 def logspace(
     start: float | Tensor, end: float | Tensor, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,

@@ -27,7 +27,7 @@ from ..core.registry import OPS, public
 from ..core.structured import none_given, structured, tensor_argument, tensors_argument
 from ..core.views import memoized_view
 from ..creation.cast import cast, clone, contiguous, copied, dense, placed
-from ..creation.create import new_empty, new_full
+from ..creation.create import new_empty, new_full, repeated
 from ..creation.data import as_tensor
 from .cat import cat, check_joined, stack
 from .parts import _diagonal, _diagonal_backward, _select, _slice, slices
@@ -90,17 +90,18 @@ def _tri_indices(name: str, upper: bool) -> Any:
         r, c, k = as_int(row, "row"), as_int(col, "col"), as_int(offset, "offset")
         if r < 0 or c < 0:
             raise RuntimeError(f"{'row' if r < 0 else 'col'} must be non-negative, got {min(r, c)}")
+        d = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
         n = sum(max(c - max(i + k, 0), 0) if upper else min(max(i + k + 1, 0), c) for i in range(r))
-        not_for_barebone(name, dtypes.as_dtype(dtype))
+        not_for_barebone(name, d)
         out = new_empty((2, n), dtypes.int64)
         if n:
             _triangle_places(0, r, c, k, upper, out._data)
-        return made_here(cast(out, dtypes.as_dtype(dtype))).requires_grad_(requires_grad)
+        return made_here(cast(out, d)).requires_grad_(requires_grad)
 
     call.__name__ = call.__qualname__ = name
     shown = "[[0, 0, 1], [0, 1, 1]]" if upper else "[[0, 1, 1], [0, 0, 1]]"
     call.__doc__ = f"Return rows and columns of the {'upper' if upper else 'lower'} triangle of a ``row`` × ``col`` matrix, [2, n]; {name}(2, 2) = {shown}."
-    return public(method=False)(placed(call))
+    return public(method=False)(repeated(placed(call)))
 
 
 tril_indices: Any = _tri_indices("tril_indices", False)
