@@ -386,3 +386,28 @@ def test_dims_that_lie_apart(order, expanded):
             for mine, theirs in zip(run(ag, dims), run(torch, dims), strict=True):
                 np.testing.assert_array_equal(mine.detach().numpy(), theirs.detach().numpy(), str(dims))
                 assert mine.stride() == theirs.stride(), dims
+
+
+@pytest.mark.parametrize("expanded", [False, True])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
+def test_masks_of_dims_in_any_order_of_memory(order, expanded):
+    """A mask of some dims that stand together, over a tensor with gaps, in another order of memory, or of which elements stand for several."""
+
+    def run(lib, first, count):
+        rng = np.random.default_rng(1)
+        x = lib.from_numpy(np.arange(4 * 5 * 6 * 4, dtype="f").reshape(4, 5, 6, 4))[:, :, ::2].permute(*order)
+        x = (x[:, :1].expand(-1, 3, -1, -1) if expanded else x).detach().requires_grad_()
+        index = (slice(None),) * first + (lib.from_numpy(rng.random(tuple(x.shape[first : first + count])) > 0.5),)
+        y = x[index]
+        g = lib.from_numpy(rng.normal(size=tuple(y.shape)).astype("f"))
+        results = [y, *lib.autograd.grad(y, x, g)]
+        for write in ("z[index] = 7.0", "z[index] += 1.0", "z[index] = g"):
+            z = x.detach().permute(3, 2, 1, 0).clone().permute(3, 2, 1, 0)
+            exec(write, {"z": z, "index": index, "g": g})
+            results.append(z)
+        return results
+
+    for first, count in [(f, c) for f in range(4) for c in range(1, 5 - f)]:
+        for mine, theirs in zip(run(ag, first, count), run(torch, first, count), strict=True):
+            np.testing.assert_array_equal(mine.detach().numpy(), theirs.detach().numpy(), f"{first} {count}")
+            assert mine.stride() == theirs.stride(), (first, count)

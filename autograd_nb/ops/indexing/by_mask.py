@@ -86,7 +86,7 @@ def _plan(x: Tensor, mask: Tensor) -> tuple[Any, ...] | None:
         return None
     dims = tuple(range(k))
     p = places(layout, dims, 0)
-    if p.copied is not None or p.apart is not None:
+    if not p.direct:
         return None
     kind = layout.dtype
     pick = _pick.entry(kind.carrier, p.loops, x._data, np.empty(0, _INT), np.empty(0, kind.carrier))

@@ -214,6 +214,12 @@ def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, 
     return (*[1] * pad_b, *b, *[1] * pad_a, *a, *[0] * pad_b, *bs, step, *tail)
 
 
+    @property
+    def direct(self) -> bool:
+        """Return whether a kernel takes the tensor's memory and a combined index as they are."""
+        return self.apart is None and self.copied is None
+
+
 @planned
 def places(layout: Layout, dims: tuple[int, ...], pos: int) -> Places:
     """Return how a tensor of this layout is read along ``dims``, whose index stands at ``pos`` of the others."""
@@ -361,7 +367,7 @@ def _pick_plan(layout: Layout, index: Layout, d: int) -> tuple[Places, Layout] |
         return None
     p = places(layout, (d,), d)
     out = layout_of([*p.kept[:d], *index.shape, *p.kept[d:]], None, layout.dtype)
-    return (p, out) if p.copied is None and out.size else None
+    return (p, out) if p.direct and out.size else None
 
 
 def _plan_fill(x: Tensor, index: Tensor, kind: type) -> tuple[Any, ...] | None:
