@@ -397,7 +397,8 @@ def test_masks_of_dims_in_any_order_of_memory(order, expanded):
         rng = np.random.default_rng(1)
         x = lib.from_numpy(np.arange(4 * 5 * 6 * 4, dtype="f").reshape(4, 5, 6, 4))[:, :, ::2].permute(*order)
         x = (x[:, :1].expand(-1, 3, -1, -1) if expanded else x).detach().requires_grad_()
-        index = (slice(None),) * first + (lib.from_numpy(rng.random(tuple(x.shape[first : first + count])) > 0.5),)
+        mask = lib.from_numpy(rng.random(tuple(x.shape[first : first + count])) > 0.5)
+        index = ((slice(None),) * first + (mask,)) if first else mask
         y = x[index]
         g = lib.from_numpy(rng.normal(size=tuple(y.shape)).astype("f"))
         results = [y, *lib.autograd.grad(y, x, g)]

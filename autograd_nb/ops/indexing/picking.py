@@ -192,6 +192,11 @@ class Places:
             self.copied = layout_of(shape, None, layout.dtype)
             self.loops = _loops(shape, strides, ordered[:pos], ordered[pos : pos + n], ordered[pos + n :], layout.dtype)
 
+    @property
+    def direct(self) -> bool:
+        """Return whether a kernel takes the tensor's memory and a combined index as they are."""
+        return self.apart is None and self.copied is None
+
 
 def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, last: Any, d: Any) -> tuple[Any, ...] | None:
     if not dims:
@@ -212,12 +217,6 @@ def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, 
     # the innermost stride of a loop of one step does not matter; 1 keeps to the short branch
     tail = [0] * pad_a + as_ if as_ else [0, 1]
     return (*[1] * pad_b, *b, *[1] * pad_a, *a, *[0] * pad_b, *bs, step, *tail)
-
-
-    @property
-    def direct(self) -> bool:
-        """Return whether a kernel takes the tensor's memory and a combined index as they are."""
-        return self.apart is None and self.copied is None
 
 
 @planned
