@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.jit import helper
+from ...codegen.vectors import independent
 
 CHUNK = 128  #: places whose table is made at a time
 ROOM = 4 * CHUNK  #: of a dim's taps
@@ -40,7 +41,7 @@ def padded(padding, aligned, u, n):
             u = -u
         flips = np.floor(u / span)
         extra = u - flips * span
-        if flips % 2 == 0:
+        if np.floor(flips * 0.5) * 2 == flips:  # even; a remainder would be a call
             u = extra + low
         else:
             m = -m
@@ -201,6 +202,7 @@ def gather(index, weight, taps, plane, out):
         ia, ib, ic, id_ = index[:n], index[CHUNK:CHUNK + n], index[2 * CHUNK:2 * CHUNK + n], index[3 * CHUNK:3 * CHUNK + n]
         wa, wb, wc, wd = weight[:n], weight[CHUNK:CHUNK + n], weight[2 * CHUNK:2 * CHUNK + n], weight[3 * CHUNK:3 * CHUNK + n]
         for p in range(n):
+            independent()
             out[p] += (wa[p] * pixel(plane, ia[p]) + wb[p] * pixel(plane, ib[p])) + (
                 wc[p] * pixel(plane, ic[p]) + wd[p] * pixel(plane, id_[p])
             )
@@ -209,6 +211,7 @@ def gather(index, weight, taps, plane, out):
         where = index[k * CHUNK:k * CHUNK + out.size]
         w = weight[k * CHUNK:k * CHUNK + out.size]
         for p in range(out.size):
+            independent()
             out[p] += w[p] * pixel(plane, where[p])
 
 
@@ -230,6 +233,7 @@ def correlate(index, taps, g, plane, sums):
         where = index[k * CHUNK:k * CHUNK + g.size]
         s = sums[k * CHUNK:k * CHUNK + g.size]
         for p in range(g.size):
+            independent()
             s[p] += g[p] * pixel(plane, where[p])
 
 
@@ -264,19 +268,23 @@ def backward(images, channels, n, mode, padding, aligned, sizes, places, want_x,
     sums = np.empty(block, g.dtype)
     zero = g.dtype.type(0)
     clear(out_x)
+    slope = want_grid and mode != NEAREST  # else there is none
+    if want_grid and not slope:
+        clear(out_grid)
     for b in range(images):
         for start in range(0, places, CHUNK):
             count = min(CHUNK, places - start)
             fill(n, mode, padding, aligned, sizes, grid[(b * places + start) * n:], count, pixels, parts, index, weight)
-            slopes(n, mode, count, parts, first)
-            clear(sums)
+            if slope:
+                slopes(n, mode, count, parts, first)
+                clear(sums)
             for c in range(b * channels, (b + 1) * channels):
                 source = g[c * places + start:c * places + start + count]
                 if want_x:
                     scatter(index, weight, taps, source, out_x[c * plane:(c + 1) * plane])
-                if want_grid:
+                if slope:
                     correlate(index, taps, source, x[c * plane:(c + 1) * plane], sums)
-            if want_grid:
+            if slope:
                 out = out_grid[(b * places + start) * n:(b * places + start + count) * n]
                 for p in range(count):
                     for d in range(n):
