@@ -78,7 +78,9 @@ def fold_edges(planes, h, w, top, rows, left, columns, mode, g, out):
                 inside[c] += read[first + c]
             for c in range(first):
                 rolled()
-                line[_source(c - left, w, mode)] += read[c]
+                place = _source(c - left, w, mode)
+                line[place] += read[c]
             for c in range(last, columns):
                 rolled()
-                line[_source(c - left, w, mode)] += read[c]
+                place = _source(c - left, w, mode)
+                line[place] += read[c]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.jit import helper
-from ...codegen.vectors import rolled
+from ...codegen.vectors import independent, rolled
 
 NARROW = 12  #: rows of fewer windows are not worth a loop for each element of a window
 FEW = 8  #: elements of a window for which a branch that is guessed wrong costs more than it saves
@@ -221,6 +221,14 @@ def place(planes, n_in, n_out, x, index, out):
 
 
 @helper
+def add(source, sums):
+    """Add a row to another."""
+    for i in range(sums.size):
+        independent()
+        sums[i] += source[i]
+
+
+@helper
 def add_strided(source, step, sums):
     """Add one more element of each of a row's windows."""
     if step == 1:
@@ -282,15 +290,15 @@ def means(planes, sizes, taps, begins, counts, extents, divisor, x, y):
                 slab[i] = 0
             if deep:
                 for z in range(counts[od]):
-                    add_strided(x[below + z * hi * wi :], 1, slab)
+                    add(x[below + z * hi * wi :], slab)
             for oh in range(ho):
                 for i in range(row.size):
                     row[i] = 0
                 for r in range(begins[do + oh], begins[do + oh] + counts[do + oh]):
                     if deep:
-                        add_strided(slab[r * wi :], 1, row)
+                        add(slab[r * wi :], row)
                     else:
-                        add_strided(x[below + r * wi :], 1, row)
+                        add(x[below + r * wi :], row)
                 if kw > 0 and wo >= NARROW:
                     for i in range(sums.size):
                         sums[i] = 0
@@ -340,10 +348,10 @@ def spread(planes, sizes, begins, counts, extents, divisor, g, out):
                         row[np.uintp(q)] += share
                     position += 1
                 for r in range(begins[do + oh], begins[do + oh] + counts[do + oh]):
-                    add_strided(row, 1, slab[r * wi : r * wi + wi] if deep else out[below + r * wi : below + r * wi + wi])
+                    add(row, slab[r * wi : r * wi + wi] if deep else out[below + r * wi : below + r * wi + wi])
             if deep:
                 for z in range(counts[od]):
-                    add_strided(slab, 1, out[below + z * hi * wi : below + (z + 1) * hi * wi])
+                    add(slab, out[below + z * hi * wi : below + (z + 1) * hi * wi])
 
 
 def average_forward(planes, geometry, include_pad, divisor, x, y):
