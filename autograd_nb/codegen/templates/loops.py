@@ -195,9 +195,12 @@ def arrange(sizes: list[int], steps: Sequence[list[int]], inputs: int, free: boo
         for row in (sizes, *steps):
             row.insert(to, row.pop(d))
 
-    if sizes[inner] < SHORT:
-        longest = sizes.index(max(sizes))
-        if sizes[longest] >= SHORT * sizes[inner]:
+    if sizes[inner] < SQUARE:
+        lines = [d for d in range(inner) if sizes[d] >= 2 * sizes[inner] and any(t[d] == 1 for t in steps[:inputs])]
+        longest = max(range(RANK), key=lambda d: (sizes[d], d))
+        if lines and any(t[inner] not in kinds for t in steps[:inputs]):
+            move(max(lines, key=lambda d: sizes[d]), inner)  # what is read one after the other is written apart
+        elif sizes[inner] < SHORT and sizes[longest] >= SHORT * sizes[inner]:
             move(longest, inner)
     across: set[int] = set()
     for t in steps[:inputs]:
