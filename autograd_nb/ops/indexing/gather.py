@@ -422,6 +422,18 @@ def _lowest(d: dtypes.dtype, highest: bool) -> Any:
     return float("inf") if highest else float("-inf")
 
 
+def _count(x: Tensor, d: int, index: Tensor, include_self: bool) -> Tensor:
+    """Return how many numbers go to each place of ``x``; where an index says the same along a dim, as one line for all."""
+    steps = index._layout.strides
+    same = [k for k, n in enumerate(index.shape) if k != d and n > 1 and n == x.shape[k] and not steps[k]]
+    if same:
+        index = index[tuple([slice(0, 1) if k in same else slice(None) for k in range(index.ndim)])]
+    count = new_full([1 if k in same else n for k, n in enumerate(x.shape)], 1, x.dtype)
+    if not include_self:
+        count = _scatter(count, d, index, scalar_tensor(0, x.dtype), SET)
+    return _scatter_add(count, d, index, new_full((), 1, x.dtype), ADD)
+
+
 def _reduced(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     if not index._layout.size:
         return _with_history(_plain_clone(x), src)
@@ -435,10 +447,7 @@ def _reduced(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include
         return _scatter_add(x, d, index, src, ADD)
     if reduce == "mean":
         total = _reduced(x, d, index, src, "sum", include_self)
-        count = new_full(x.shape, 1, x.dtype)
-        if not include_self:
-            count = _scatter(count, d, index, scalar_tensor(0, x.dtype), SET)
-        count = _scatter_add(count, d, index, new_full((), 1, x.dtype), ADD)
+        count = _count(x, d, index, include_self)
         one = new_full((), 1, x.dtype)
         count = OPS["where"].call(count == 0, one, count) if x.dtype.is_complex else OPS["maximum"].call(count, one)
         return total / count if x.dtype.category > 1 else OPS["floor_divide"].call(total, count)
