@@ -43,8 +43,6 @@ CHUNK = 1024
 WIDE, TALL = 128, 256  #: columns, and bytes of lines (four of the cache's), of a block that is turned
 SQUARE = 16  #: steps of two loops that are worth turning blocks
 SHORT = 8  #: steps of an innermost loop that are not worth entering it
-
-
 LITTLE = 12  #: values that are worth computing once more in order to know what a loop need not compute
 LONG = 12  #: instructions of a body that is limited by arithmetic, not by memory
 
@@ -202,10 +200,7 @@ def arrange(sizes: list[int], steps: Sequence[list[int]], inputs: int, free: boo
             move(max(lines, key=lambda d: sizes[d]), inner)  # what is read one after the other is written apart
         elif sizes[inner] < SHORT and sizes[longest] >= SHORT * sizes[inner]:
             move(longest, inner)
-    across: set[int] = set()
-    for t in steps[:inputs]:
-        if t[inner] not in kinds:
-            across.update([d for d in range(inner) if t[d] == 1 and sizes[d] >= SQUARE])
+    across = {d for t in steps[:inputs] if t[inner] not in kinds for d in range(inner) if t[d] == 1 and sizes[d] >= SQUARE}
     if across and sizes[inner] >= SQUARE:
         move(max(across), inner - 1)
     else:
