@@ -44,6 +44,7 @@ class Above:
     lone_base: Callable[[Tensor], Tensor]
     plain: Callable[[Tensor], Tensor]
     conjugate: Callable[[Tensor], Tensor]
+    negate: Callable[[Tensor], Tensor]
     subclassed: Callable[[type], None]
     lone_views = False  #: whether a compiled function has ever returned a view that is `ALONE`
 

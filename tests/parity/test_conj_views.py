@@ -486,3 +486,17 @@ def test_what_is_exchanged_can_be_exchanged_again():
         assert "autograd_nb.ops.core.structured" in kind._originals[Structured, "__call__"][0].__module__
     finally:
         _every.remove(kind)
+
+
+#: views, most with dims of one element, whose strides say nothing of where an element lies
+SLICES = ["x.mH[..., :1]", "x[:, None, :1].mH", "x[..., :1].conj()", "x.T[:1, :1].conj()", "x.mT[:1].conj()", "x[:1].mH[None]", "x.conj().T[1:]",
+          "x[::2].mH", "x.conj()[:, 1]", "x.mH[:1].expand(3, 4)", "x.conj().imag.mT[:, :1]", "x.conj().imag.mT[:1, :1]", "x.mH.imag[:1, 1:]"]  # fmt: skip
+COPIES = ["v.clone()", "v.resolve_conj()", "v.resolve_neg()", "v.conj_physical()", "v.contiguous()", "v.to(v.dtype, copy=True)", "v.detach().clone()",
+          "copy.deepcopy(v)", "-v", "v + 1", "v.conj().resolve_conj()", "v.requires_grad_().clone()", "v.requires_grad_().resolve_neg()"]  # fmt: skip
+
+
+@pytest.mark.parametrize("copy", COPIES)
+@pytest.mark.parametrize("view", SLICES)
+def test_copies_lie_as_pytorchs(view, copy):
+    program = f"import copy\nx = t.arange(16, dtype=t.complex64).mul(1 - 2j).reshape(4, 4)\nv = {view}\nr = {copy}\nr = (r, r.stride(), r.is_conj(), r.is_neg())"
+    assert not difference(program)

@@ -21,7 +21,6 @@ from ...overriding import Overrides
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, _new, above, edge, fill_node, look_as, make, move_retained, set_requires_grad, settled
 from .history import LeafBackward0, attach, rewrite_history, share_view
-from .registry import OPS
 
 MARKS = Overrides()  #: what takes the place of overridable functions from the first marked tensor on
 MARKS.passes_by = True  # replays and the like go on: none of them is ever found by a layout that is not interned
@@ -42,8 +41,8 @@ def _apart(layout: Layout) -> MarkedLayout:
 
 
 def _computed(mark: str, t: Tensor) -> Tensor:
-    """Return a copy that a mark stands for."""
-    return above.conjugate(t) if mark == "conj" else OPS["neg"].call(t)  # type: ignore[no-any-return]
+    """Return a copy that a mark stands for, laid as any copy is."""
+    return above.conjugate(t) if mark == "conj" else above.negate(t)
 
 
 class ConjBackward0(Node):

@@ -11,15 +11,17 @@ Source: https://docs.pytorch.org/docs/stable/complex_numbers.html
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ... import dtypes
+from ... import dtypes, strides
 from ...codegen.formula.namespace import m
-from ...shapes import layout_of
+from ...shapes import Layout, layout_of
 from ...tensor import Tensor, _storage, above, make
+from ..core.calls import unary_call
 from ..core.inplace import counted
 from ..core.marked import MARKED, can_be_marked, copied, look_again, looked_at, marked, shows
-from ..core.pointwise import pointwise
+from ..core.pointwise import Pointwise, pointwise
 from ..core.recording import not_for_limited, pushed, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -40,7 +42,15 @@ def _conj_physical(x):
     return m.conj(x)
 
 
-above.conjugate = _conj_physical
+class _Resolved(Pointwise):
+    """What a view shows, computed into memory that is laid as a copy's."""
+
+    def result_layout(self, shape: Sequence[int], avals: Sequence[Any], d: dtypes.dtype) -> Layout:
+        return strides.like(avals[0], d)
+
+
+above.conjugate = unary_call(_Resolved(lambda x: m.conj(x), [lambda g: m.conj(g)], "conj_physical", holomorphic=False))
+above.negate = unary_call(_Resolved(lambda x: -x, [lambda: -1], "neg"))
 
 
 @public()
@@ -60,7 +70,10 @@ def conj(input):
 def conj_physical(input, *, out=None):
     """Return the complex conjugate in memory of its own; a real tensor is its own; dx = conj(g); conj_physical([1 + 2j]) = [1.-2.j]."""
     x = tensor_argument(input, "conj_physical")
-    y = _conj_physical(x) if x.dtype.is_complex else x
+    if x.__class__ in MARKED and x.mark == "conj":
+        y = OPS["clone"].call(conj(x))
+    else:
+        y = _conj_physical(x) if x.dtype.is_complex else x
     return y if out is None else store(out, y, "conj_physical", (), (input,))
 
 
