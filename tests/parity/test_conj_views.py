@@ -500,3 +500,11 @@ COPIES = ["v.clone()", "v.resolve_conj()", "v.resolve_neg()", "v.conj_physical()
 def test_copies_lie_as_pytorchs(view, copy):
     program = f"import copy\nx = t.arange(16, dtype=t.complex64).mul(1 - 2j).reshape(4, 4)\nv = {view}\nr = {copy}\nr = (r, r.stride(), r.is_conj(), r.is_neg())"
     assert not difference(program)
+
+
+@pytest.mark.parametrize("view", ["x.mH", "x[0].conj()", "x.conj().imag", "x.detach().mH.requires_grad_()", "x.detach().conj().imag.requires_grad_()"])
+@pytest.mark.parametrize("call", ["resolve_conj", "resolve_neg", "clone", "contiguous", "conj_physical"])
+def test_copies_have_places_of_their_own_in_the_graph(view, call):
+    """What is computed of a copy has a gradient by it, and by what it was copied from."""
+    program = f"v = {view}; c = v.{call}()\nr = t.autograd.grad((c * c).abs().sum(), [c, v], allow_unused=True), c is v, c.is_leaf, c.grad_fn is v.grad_fn"
+    assert not difference(program, "x = t.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]], requires_grad=True)")

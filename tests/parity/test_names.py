@@ -13,6 +13,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import autograd_nb as ag  # noqa: E402
+
 MODULES = [
     "torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn", "torch.nn.utils.parametrizations",
     "torch.nn.utils.parametrize", "torch.nn.utils.prune", "torch.nn.utils.stateless", "torch.nn.parameter", "torch.nn.modules", "torch.nn.attention",
@@ -100,3 +102,14 @@ def test_every_public_name_is_here():
     assert {place: names for place, names in unknown.items() if names} == {}
     here = {place: sorted(names.keys() - missing.get(place, ())) for place, names in MISSING.items()}
     assert not {place: names for place, names in here.items() if names}, "these are here now, and no longer missing"
+
+
+#: attributes of tensors that PyTorch's have not, and why
+OWN = {"is_leaf_edge": "of edges of the graph", "seq": "of edges of the graph", "outputs": "of edges of the graph", "mps": "like .cuda, refused",
+       "maximum_": "what _foreach_maximum_ calls", "minimum_": "what _foreach_minimum_ calls"}  # fmt: skip
+
+
+@pytest.mark.parity
+def test_tensors_have_no_methods_that_pytorchs_have_not():
+    """Functions of tensors that are no methods in PyTorch are none here: a program that calls one would run here alone."""
+    assert {name for name in dir(ag.Tensor) if not name.startswith("_") and not hasattr(torch.Tensor, name)} == OWN.keys()

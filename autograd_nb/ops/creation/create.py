@@ -291,13 +291,10 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     return x._beside(y)
 
 
-@public(namespaces=())
+@public(namespaces=(), name="new_full")
 def new_full_(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return `full` with this tensor's dtype."""
     return self._beside(full(size, fill_value, dtype=dtype or self.dtype, layout=layout, device=device, requires_grad=requires_grad))
-
-
-Tensor.new_full = new_full_  # type: ignore[attr-defined]
 
 
 @public(method=False)

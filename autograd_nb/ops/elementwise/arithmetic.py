@@ -88,7 +88,7 @@ def _div(a, b):
     return a / b
 
 
-@public()
+@public(method=False)
 def rsub(input, other, *, alpha=1):
     """y = b − alpha·a; rsub([1., 2.], 3) = [2., 1.].
 

@@ -20,7 +20,7 @@ from ...shapes import Layout, layout_of
 from ...tensor import Tensor, _storage, above, make
 from ..core.calls import unary_call
 from ..core.inplace import counted
-from ..core.marked import MARKED, can_be_marked, copied, look_again, looked_at, marked, shows
+from ..core.marked import MARKED, can_be_marked, look_again, looked_at, marked, shows
 from ..core.pointwise import Pointwise, pointwise
 from ..core.recording import not_for_limited, pushed, scalar_type, store
 from ..core.registry import OPS, public
@@ -88,14 +88,14 @@ def conj_physical_(input):
 def resolve_conj(input):
     """Return the tensor itself, or a copy of a view that shows conjugates; resolve_conj([1 + 2j]) = [1.+2.j]."""
     x = tensor_argument(input, "resolve_conj")
-    return copied(x) if shows(x, "conj") else x
+    return OPS["clone"].call(x) if shows(x, "conj") else x
 
 
 @public()
 def resolve_neg(input):
     """Return the tensor itself, or a copy of a view that shows negatives; resolve_neg([1., 2.]) = [1., 2.]."""
     x = tensor_argument(input, "resolve_neg")
-    return copied(x) if shows(x, "neg") else x
+    return OPS["clone"].call(x) if shows(x, "neg") else x
 
 
 @public()
@@ -159,7 +159,7 @@ def _view_as_complex(x):
     return make(data, layout_of(layout.shape[:-1], tuple(s // 2 for s in layout.strides[:-1]), whole), x._version_)
 
 
-@public()
+@public(method=False)
 @memoized_view
 def view_as_real(input):
     """Return a complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view.
@@ -180,7 +180,7 @@ def view_as_real(input):
     return (_view_as_real,)
 
 
-@public()
+@public(method=False)
 def view_as_complex(input):
     """Return pairs of real numbers as complex ones: […, 2] → […]; a view.
 

@@ -443,7 +443,7 @@ def take_along_dim(input, indices, dim: int | None = None, *, out=None):
     return gather(x, d, OPS["remainder"].call(indices, x.shape[d]) if indices._layout.size else indices, out=out)
 
 
-@public()
+@public(method=False)
 def combinations(input, r=2, with_replacement=False):
     """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order. Gradients add up; combinations([1, 2, 3]) = [[1, 2], [1, 3], [2, 3]]."""
     x = tensor_argument(input, "combinations")

@@ -76,7 +76,7 @@ def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, in
     return made_here(cast(out, dtypes.int32) if int32 else out)
 
 
-@public()
+@public(method=False)
 def searchsorted(sorted_sequence, input: Tensor | float, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Return where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value).
 
@@ -121,7 +121,7 @@ def searchsorted(sorted_sequence, input: Tensor | float, *, out_int32=False, rig
     return y if out is None else store(out, y, "searchsorted")
 
 
-@public()
+@public(method=False)
 def bucketize(input: Tensor | float, boundaries, *, out_int32=False, right=False, out=None):
     """Return the bucket of each value between sorted 1-d ``boundaries``; bucketize([1, 5, 9], [2, 6]) = [0, 1, 2]."""
     edges = tensor_argument(boundaries, "bucketize", "boundaries")

@@ -227,7 +227,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     return store(out, t, "multinomial") if out is not None else t
 
 
-@public()
+@public(method=False)
 def poisson(input, generator=None):
     """Return Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates.
 

@@ -138,7 +138,7 @@ def _fill(x, value):
     return OPS["empty_like"].call(x).fill_(value)
 
 
-@public()
+@public(method=False)
 def fill(input, value: Tensor | float):
     """Return a tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients); fill([1, 2], 9) = [9, 9]."""
     x = tensor_argument(input, "fill")

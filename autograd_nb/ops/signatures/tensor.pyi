@@ -490,11 +490,6 @@ class TensorMethods:
     def broadcast_to(self, size: _int | _size) -> Tensor:
         """Return ``expand`` under its NumPy name."""
 
-    def bucketize(
-        self, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None
-    ) -> Tensor:
-        """Return the bucket of each value between sorted 1-d ``boundaries``."""
-
     def byte(self, memory_format: _memory_format | None = None) -> Tensor:
         """Return the tensor as uint8."""
 
@@ -563,9 +558,6 @@ class TensorMethods:
 
     def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """Return a copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
-
-    def combinations(self, r: _int = 2, with_replacement: _bool = False) -> Tensor:
-        """Return all ways to choose ``r`` elements of a 1-d tensor, one a row, in order. Gradients add up."""
 
     def conj(self) -> Tensor:
         """Return the complex conjugate, a view; a real tensor is its own. The gradient is conj(g)."""
@@ -776,9 +768,6 @@ class TensorMethods:
 
     def exponential_(self, lambd: _float = 1, *, generator: Generator | None = None) -> Tensor:
         """Fill with exponentially distributed numbers of rate ``lambd``. Derivative: 0, as what was there is overwritten."""
-
-    def fill(self, value: Tensor | _float) -> Tensor:
-        """Return a tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
 
     def fill_(self, value: Tensor | _float) -> Tensor:
         """Overwrite every element with ``value``, a number or a 0-d tensor."""
@@ -1515,12 +1504,6 @@ class TensorMethods:
     ) -> Tensor:
         """Return `full` with this tensor's dtype."""
 
-    def new_full_(
-        self, size: _int | _size, fill_value: Number | _complex, *, dtype: _dtype | None = None, layout: _layout | None = None,
-        device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
-    ) -> Tensor:
-        """Return `full` with this tensor's dtype."""
-
     def new_ones(
         self, *size: _int | Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
         requires_grad: _bool = False, pin_memory: _bool = False, **kw: Any
@@ -1595,9 +1578,6 @@ class TensorMethods:
 
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """Return `linalg.pinv` with a relative cutoff of ``rcond``."""
-
-    def poisson(self, generator: Generator | None = None) -> Tensor:
-        """Return Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates."""
 
     def polygamma(self, n: _int, *, out: Tensor | None = None) -> Tensor:
         """Return the n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1."""
@@ -1731,9 +1711,6 @@ class TensorMethods:
     def rsqrt_(self) -> Tensor:
         """Compute `rsqrt` in place and return the tensor."""
 
-    def rsub(self, other: Tensor | Number | _complex, *, alpha: _float = 1) -> Tensor:
-        """y = b − alpha·a."""
-
     def scatter(
         self, dim: _int, index: Tensor, src: Tensor | _float | None = None, *, value: Number | _complex | None = None, reduce:
         _str | None = None, out: Tensor | None = None
@@ -1759,12 +1736,6 @@ class TensorMethods:
 
     def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
         """Compute `scatter_reduce` in place and return the tensor."""
-
-    def searchsorted(
-        self, input: Tensor | _float, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter:
-        Tensor | None = None, out: Tensor | None = None
-    ) -> Tensor:
-        """Return where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value)."""
 
     def select(self, dim: _int, index: _int) -> Tensor:
         """Return the slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
@@ -2159,12 +2130,6 @@ class TensorMethods:
 
     def view_as(self, other: Tensor | Number | _complex) -> Tensor:
         """Return ``view`` with the shape of ``other``."""
-
-    def view_as_complex(self) -> Tensor:
-        """Return pairs of real numbers as complex ones: […, 2] → […]; a view."""
-
-    def view_as_real(self) -> Tensor:
-        """Return a complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view."""
 
     @property
     def volatile(self) -> _bool:

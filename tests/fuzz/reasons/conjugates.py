@@ -85,6 +85,8 @@ CONJUGATES = (
         or (c.kind == "marks" and (re.search(r"\.grad\.|autograd\.grad\(", c.statement) or _of_gradient(c)))
         or (c.kind == "raised" and "does not require grad" in c.mine and _of_gradient(c))
         or (c.kind == "not refused" and "returned an invalid gradient" in c.theirs and _of_gradient(c))  # (which was squeezed in place)
+        or (c.kind == "not refused" and "Can't detach views in-place" in c.theirs and ".grad.detach_()" in c.statement
+            and re.search(r"\.grad = .*(conj\(|mH|adjoint|_neg_view)", c.before))
         or (c.kind == "grad strides" and re.search(r"\.grad = |backward\(", c.statement) and _shown(c)),
     ),
     Explained(

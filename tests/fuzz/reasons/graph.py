@@ -241,6 +241,9 @@ GRAPH = (
         or (c.kind == "strides" and "[" in c.name and "backward" in c.statement)
         or (c.kind == "strides" and (of := re.match(r"v\d+ = (v\d+)[\[.]", c.statement))  # a view of one
             and re.search(rf"^{of[1]}, = torch\.autograd\.grad\(", c.before, re.M))
+        or (c.kind == "strides" and "autograd.grad(" in c.before  # what is computed of one that is expanded there, as nothing else is
+            and not re.search(r"expand|broadcast|meshgrid|as_strided", c.before + c.statement)
+            and any(0 in getattr(c.known.get(n), "strides", ()) for n in re.findall(r"v\d+", c.statement)))
         or (c.kind == "value" and ".stride()" in c.statement and "autograd.grad(" in c.before
             and any(0 in getattr(c.known.get(n), "strides", ()) for n in re.findall(r"v\d+", c.statement)))
         or (c.kind == "raised" and "view size is not compatible" in c.mine  # of a part of one, which is expanded there
@@ -367,7 +370,8 @@ GRAPH = (
         "nodes of recorded gradients",
         "A pass into a result runs the node that made it: of a weight's recorded gradient that is the product here, and in PyTorch the "
         "transpose of that, which saved nothing.",
-        lambda c: c.kind == "raised" and "second time" in c.mine and "MmBackward0" in c.mine and (asked := re.search(r"inputs=\[(v\d+)\]", c.statement))
+        lambda c: c.kind == "raised" and "second time" in c.mine and "MmBackward0" in c.mine
+        and (asked := re.search(r"inputs=\[(v\d+)(?:, \1)*\]", c.statement))
         and re.search(rf"\b{asked[1]} = torch\.autograd\.grad\(.*\.weight, create_graph=True\)", c.before),
     ),
     Explained(
