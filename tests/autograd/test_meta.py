@@ -47,7 +47,7 @@ CALLS = {
     "signal.windows.general_cosine": (4,), "signal.windows.general_hamming": (4,), "linspace": (0, 1, 4), "logspace": (0, 1, 4), "range": (0, 3),
     "full": ((2, 3), 1.0), "full_like": (X, 1.0), "tensor": ([1.0, 2.0],), "as_tensor": ([1.0],), "asarray": ([1, 2],), "scalar_tensor": (2.0,),
     "randint": (3, (2, 2)), "randint_like": (X, 3), "normal": (0.0, 1.0, (2,)), "empty_strided": ((2, 3), (1, 2)), "empty_permuted": ((2, 3), (1, 0)),
-    **{name + "_like": (X,) for name in ("empty", "zeros", "ones", "rand", "randn")}, "new_full_": (X, (2,), 1.0), "new_tensor": (X, [1.0]),
+    **{name + "_like": (X,) for name in ("empty", "zeros", "ones", "rand", "randn")}, "new_full": (X, (2,), 1.0), "new_tensor": (X, [1.0]),
     **{f"new_{name}": (X, (2,)) for name in ("empty", "zeros", "ones")}, "new_empty_strided": (X, (2,), (1,)), "new": (X, 2), "to": (X,),
 }  # fmt: skip
 #: what is about other devices

@@ -508,3 +508,9 @@ def test_copies_have_places_of_their_own_in_the_graph(view, call):
     """What is computed of a copy has a gradient by it, and by what it was copied from."""
     program = f"v = {view}; c = v.{call}()\nr = t.autograd.grad((c * c).abs().sum(), [c, v], allow_unused=True), c is v, c.is_leaf, c.grad_fn is v.grad_fn"
     assert not difference(program, "x = t.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]], requires_grad=True)")
+
+
+@pytest.mark.parametrize("view", ["x.conj()", "x.mH", "x.conj().imag", "x.conj()[0]", "x._neg_view()", "x._neg_view().conj()", "x.conj().imag.mT[:1]"])
+def test_set_reads_memory_as_it_lies(view):
+    program = f"v = {view}; y = t.zeros(2, dtype=v.dtype); y.set_(v)"
+    assert not difference(f"{program}; r = y, y.stride(), y.is_conj(), y.add_(1).clone(), x", "x = t.tensor([[1 + 2j, 3], [4, 5j]])")

@@ -13,6 +13,7 @@ from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout_
 from ...strides import formatted, suggested
 from ...tensor import Tensor, _storage, make
 from ..core.history import check_inplace
+from ..core.marked import MARKED
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from . import device
@@ -168,6 +169,8 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
         y = source._read_as(x.dtype)
     else:
         y = tensor_argument(source, "set_", "source").detach()
+        while y.__class__ in MARKED:  # the memory is read as it lies, whatever the source shows of it
+            y = y.of
     if y.dtype is not x.dtype:
         raise RuntimeError(f"Could not set tensor of type {y.dtype} to a tensor of type {x.dtype} (set_())")
     if size is not None:
