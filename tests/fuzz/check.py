@@ -169,9 +169,9 @@ def of_loose(program: Program, found: Difference) -> bool:
     space = new_space(torch)
     behind: set[str] = set()  # (a view whose base is changed later says no more of itself)
     for s in program.statements[: found.where]:
-        made_of = not behind.isdisjoint(re.findall(r"v\d+", s))
         run(s, space)
         behind |= {n for n in names_of(space) if unheard(space[n]) or any(map(unheard, space["parts"](space[n])))}
+        made_of = not behind.isdisjoint(re.findall(r"v\d+", s))  # (a block of lines makes the view, and something of it)
         behind |= set(re.findall(r"\bv\d+\b(?=[^=;(]* = )", s)) if made_of else set()
     if found.kind == "not refused" and "Inference tensors cannot be saved for backward" in found.what:
         return not behind.isdisjoint(re.findall(r"v\d+", statement))
