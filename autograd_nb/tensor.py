@@ -43,8 +43,7 @@ class Above:
     without_view: Callable[..., Tensor]
     lone_base: Callable[[Tensor], Tensor]
     plain: Callable[[Tensor], Tensor]
-    conjugate: Callable[[Tensor], Tensor]
-    negate: Callable[[Tensor], Tensor]
+    resolve: dict[str, Callable[[Tensor], Tensor]]  #: by mark
     subclassed: Callable[[type], None]
     lone_views = False  #: whether a compiled function has ever returned a view that is `ALONE`
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from .snippets import difference  # noqa: E402
+from .snippets import difference
 
 #: views, most with dims of one element, whose strides say nothing of where an element lies
 SLICES = ["x.mH[..., :1]", "x[:, None, :1].mH", "x[..., :1].conj()", "x.T[:1, :1].conj()", "x.mT[:1].conj()", "x[:1].mH[None]", "x.conj().T[1:]",

@@ -42,7 +42,7 @@ def _apart(layout: Layout) -> MarkedLayout:
 
 def _computed(mark: str, t: Tensor) -> Tensor:
     """Return a copy that a mark stands for, laid as any copy is."""
-    return above.conjugate(t) if mark == "conj" else above.negate(t)
+    return above.resolve[mark](t)
 
 
 class ConjBackward0(Node):

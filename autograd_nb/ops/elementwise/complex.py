@@ -49,8 +49,10 @@ class _Resolved(Pointwise):
         return strides.like(avals[0], d)
 
 
-above.conjugate = unary_call(_Resolved(lambda x: m.conj(x), [lambda g: m.conj(g)], "conj_physical", holomorphic=False))
-above.negate = unary_call(_Resolved(lambda x: -x, [lambda: -1], "neg"))
+above.resolve = {
+    "conj": unary_call(_Resolved(lambda x: m.conj(x), [lambda g: m.conj(g)], "conj_physical", holomorphic=False)),
+    "neg": unary_call(_Resolved(lambda x: -x, [lambda: -1], "neg")),
+}
 
 
 @public()
