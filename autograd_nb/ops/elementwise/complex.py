@@ -43,7 +43,7 @@ def _conj_physical(x):
 
 
 class _Resolved(Pointwise):
-    """What a view shows, computed into memory that is laid as a copy's."""
+    """The elements that a view shows, in memory that is laid as a copy's."""
 
     def result_layout(self, shape: Sequence[int], avals: Sequence[Any], d: dtypes.dtype) -> Layout:
         return strides.like(avals[0], d)
