@@ -466,7 +466,7 @@ def _save(node: FunctionNode, args: tuple[Any, ...], outs: list[Any], results: l
             saved.append((t._data, t._layout, t._version_, e if leaf is None else None, leaf))
         versions.append(mine._version_)
         stamps.append(mine._version_[0])
-    node._to_save = ()
+    node._to_save = node._for_forward = ()  # (in forward mode a context of its own is read)
     node.saved, node.versions, node.stamp = saved, tuple(versions), sum(stamps)
 
 

@@ -194,3 +194,36 @@ def change(ctx, g):
         name: f"{pack.format(*of)}y.sum().backward(); r = L, x._version, other._version, other, x.grad"
         for name, of in hooks.items()
     }, BEFORE + keep)  # fmt: skip
+
+
+@pytest.mark.parametrize("kept", ["x", "y", "x, y"])
+@pytest.mark.parametrize("how", ["save_for_backward", "save_for_forward"])
+def test_what_a_function_keeps_is_let_go_without_a_collector(how, kept):
+    """No cycle of what was saved and the node keeps a graph: its leaves are free as soon as its results are."""
+    code = f"""
+class F(t.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,), y = inputs, output
+        ctx.{how}({kept})
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+import gc
+gc.disable()
+try:
+    w = t.ones(2, requires_grad=True)
+    v = F.apply(w)
+    del v
+    t.utils.swap_tensors(w, w)
+finally:
+    gc.enable()
+r = w.detach()
+"""
+    check({f"{how} {kept}": code})
