@@ -108,7 +108,7 @@ class PointwiseNode(Node):
             layout, carrier = plan.pair
             if plan.first_over is g._layout and g._version_[1] == OURS and g._view is None:
                 data = g._data
-                b = np.empty(layout.size, carrier)
+                b = launch.empty(layout.size, carrier)
                 plan.entry(data, *self.saved, data, b)
                 return (g, make(b, layout, [0, OURS]))
             a = np.empty(layout.size, carrier) if plan.small else launch.empty(layout.size, carrier)

@@ -125,7 +125,7 @@ def _run_known(
         running_var = constant("native_batch_norm", "running_var", running_var)
     momentum = 0.0 if momentum is None else float_argument(momentum, "batch_norm", "momentum")
     name, c = layout.dtype.name, sizes[1]
-    y, rstd = np.empty(layout.size, carrier), np.empty(c, carrier)
+    y, rstd = launch.empty(layout.size, carrier), np.empty(c, carrier)
     weight, bias = ones if w is None else w._data, zeros if b is None else b._data
     if training:
         mean = make(np.empty(c, carrier), row, [0, 0])

@@ -138,7 +138,7 @@ _PARTS = [
     "    key = dim, *map(_layout_of, parts)",
 ]
 _JOIN = [
-    "data = _empty(plan.size, plan.carrier)",
+    "data = _allocate(plan.size, plan.carrier)",
     "if pair:",
     "    plan.entry(plan.dims, a._data, b._data, data)",
     "elif plan.entry is not None:",
