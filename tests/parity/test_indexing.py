@@ -412,3 +412,60 @@ def test_masks_of_dims_in_any_order_of_memory(order, expanded):
         for mine, theirs in zip(run(ag, first, count), run(torch, first, count), strict=True):
             np.testing.assert_array_equal(mine.detach().numpy(), theirs.detach().numpy(), f"{first} {count}")
             assert mine.stride() == theirs.stride(), (first, count)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "float16", "complex64"])
+@pytest.mark.parametrize("shape", [(7,), (7, 5), (7, 5, 3), (4, 5, 3, 2), (3, 2, 4, 2, 2)])
+def test_assignment_by_several_indices(shape, dtype):
+    """Values, single ones, rows and numbers, at places that are named twice or counted from the end; what is refused leaves all as it was."""
+    rng = np.random.default_rng(0)
+    for count, kind in itertools.product(range(1, len(shape) + 1), ("whole", "one", "row", "number")):
+        places = [rng.integers(-n, n, (2, 3) if count % 2 else (6,)) for n in shape[:count]]
+        numbers = rng.integers(0, 50, (*places[0].shape, *shape[count:]))
+        found = []
+        for lib in (torch, ag):
+            d = getattr(lib, dtype)
+            x = lib.from_numpy(np.arange(np.prod(shape)).reshape(shape)).to(d)
+            index, value = tuple(lib.from_numpy(p) for p in places), lib.from_numpy(numbers).to(d)
+            value = {"whole": value, "one": value.flatten()[:1], "row": value[:1], "number": 3}[kind]
+            beyond = (*index[:-1], index[-1] + 2 * shape[count - 1])
+            if count == 1:
+                (index,), (beyond,) = index, beyond
+            for _ in range(3):  # as it is first seen, and as it is known
+                version = x._version
+                x[index] = value
+                assert x._version == version + 1
+                if lib is ag:  # (PyTorch has written some by then)
+                    with pytest.raises(IndexError):
+                        x[beyond] = value
+                if dtype != "bool":
+                    x[index] += 1
+            found.append(x.to(lib.complex128).numpy())
+        np.testing.assert_array_equal(*found, f"{count} {kind}")
+
+
+def test_assignment_by_several_indices_within_modes_and_programs():
+    for lib in (torch, ag):
+        i, j, v = lib.tensor([0, 2, 2]), lib.tensor([1, 0, -1]), lib.tensor([1.0, 2.0, 3.0])
+        x = lib.zeros(3, 4)
+        for _ in range(3):
+            x[i, j] = v
+        leaf = lib.zeros(3, 4, requires_grad=True)
+        y = leaf * 1
+        y[i, j] = v.requires_grad_()
+        (y * y).sum().backward()
+        assert v.grad.tolist() == [2.0, 4.0, 6.0] and leaf.grad.abs().sum() == 0
+        with lib.no_grad():
+            leaf[i, j] = v
+            leaf[i, j] = leaf[i, j] + leaf.view(-1)[:3]  # of the same memory
+        assert leaf.tolist() == [[0.0, 1.0, 0.0, 0.0], [0.0] * 4, [3.0, 0.0, 0.0, 3.0]]
+        with pytest.raises(RuntimeError):
+            lib.ones(3, 4, requires_grad=True)[i, j] = v
+        with lib.inference_mode():
+            inferred = lib.zeros(3, 4)
+            inferred[i, j] = 1.0
+            assert inferred.sum() == 3
+    step = ag.compile(lambda x, i, j, v: x.__setitem__((i, j), v) or x.sum())
+    for k in range(5):
+        x = ag.zeros(3, 4)
+        assert step(x, ag.tensor([0, k % 3]), ag.tensor([1, 2]), ag.tensor([1.0, 2.0])).item() == 3 and x.sum() == 3

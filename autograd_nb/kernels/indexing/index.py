@@ -205,6 +205,25 @@ def fill_within(dims, n, value, index, out):
                         out[np.uintp(p + a0 * t0 + j * t1)] = value
 
 
+def assign_within(count, sizes, steps, width, one, a, b, c, d, value, out):
+    """out[a[i], b[i], …] = the i-th row of ``value``, or its one element, by ``count`` indices, negative ones counted from the end; IndexError,
+    and nothing is written, if one is out of range."""
+    for k in range(count):
+        index, n = a if k == 0 else b if k == 1 else c if k == 2 else d, sizes[k]
+        least, most = index[0], index[0]
+        for i in range(a.size):
+            least, most = min(least, index[i]), max(most, index[i])
+        if least < -n or most >= n:
+            raise IndexError
+    for i in range(a.size):
+        p = 0
+        for k in range(count):
+            v = a[i] if k == 0 else b[i] if k == 1 else c[i] if k == 2 else d[i]
+            p += (v + sizes[k] if v < 0 else v) * steps[k]
+        for j in range(width):
+            out[np.uintp(p + j)] = value[np.uintp(0 if one else i * width + j)]
+
+
 @helper
 def _gather_lines(dims, steps, count, x, index, out):
     """Do what `gather` does where there is no dim behind that of the index."""

@@ -29,6 +29,7 @@ from ..creation.create import new_full
 from ..shape.shape import expand, reshape
 from .indexing import VIEW_NAMES, advanced_index, index_lines, split_index
 from .picking import _write_put, fill_at, index_put_op, places
+from .several import assign_at
 
 
 def _value_tensor(self: Tensor, value: Any) -> Tensor:
@@ -186,9 +187,13 @@ _setitem = shortcut(
         "kind, key = index.__class__, None",
         "if kind is Tensor:",
         "    number = value.__class__",
-        "    if index._layout.dtype is _int64 and (number is float or number is int) and _fill_at(self, index, value):",
+        "    if index._layout.dtype is _int64 and (_fill_at(self, index, value) if number is float or number is int else _assign_at(self, (index,), value)):",
         "        return",
         "    return _write(self, index, value, None)",
+        "if kind is tuple and index and index[-1].__class__ is Tensor:",
+        "    if not _assign_at(self, index, value):",
+        "        _write(self, index, value, None)",
+        "    return",
     ],
     before=[
         "of = value.__class__",
@@ -196,7 +201,7 @@ _setitem = shortcut(
         "    of = value._layout",
         *index_lines(", of"),
     ],
-    **VIEW_NAMES, Tensor=Tensor, _assign=_assign, _write=_write, _int64=dtypes.int64, _fill_at=fill_at,
+    **VIEW_NAMES, Tensor=Tensor, _assign=_assign, _write=_write, _int64=dtypes.int64, _fill_at=fill_at, _assign_at=assign_at,
 )  # fmt: skip
 
 
