@@ -416,32 +416,44 @@ def test_masks_of_dims_in_any_order_of_memory(order, expanded):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "float16", "complex64"])
 @pytest.mark.parametrize("shape", [(7,), (7, 5), (7, 5, 3), (4, 5, 3, 2), (3, 2, 4, 2, 2)])
-def test_assignment_by_several_indices(shape, dtype):
-    """Values, single ones, rows and numbers, at places that are named twice or counted from the end; what is refused leaves all as it was."""
+def test_assignment_by_tensors(shape, dtype):
+    """Integers, slices and index tensors of one shape, or a mask; values, single ones, rows and numbers, at places that are named twice or counted
+    from the end; what is refused leaves all as it was."""
     rng = np.random.default_rng(0)
-    for count, kind in itertools.product(range(1, len(shape) + 1), ("whole", "one", "row", "number")):
-        places = [rng.integers(-n, n, (2, 3) if count % 2 else (6,)) for n in shape[:count]]
-        numbers = rng.integers(0, 50, (*places[0].shape, *shape[count:]))
+    for case in range(60):
+        kind = ("whole", "one", "row", "number")[case % 4]
+        sort, many = case // 4 % 3, (2, 3) if case % 5 else (6,)
+        items = [rng.integers(-n, n, many) for n in shape]
+        if sort == 1:  # numbers and slices among them
+            items = [(p, slice(None), slice(1, None), int(p.flat[0]))[r] for p, r in zip(items, rng.integers(0, 4, len(shape)), strict=True)]
+        items = items[: rng.integers(1, len(shape) + 1)]
+        mask = rng.random(shape[: len(items)]) > 0.5
         found = []
         for lib in (torch, ag):
             d = getattr(lib, dtype)
-            x = lib.from_numpy(np.arange(np.prod(shape)).reshape(shape)).to(d)
-            index, value = tuple(lib.from_numpy(p) for p in places), lib.from_numpy(numbers).to(d)
-            value = {"whole": value, "one": value.flatten()[:1], "row": value[:1], "number": 3}[kind]
-            beyond = (*index[:-1], index[-1] + 2 * shape[count - 1])
-            if count == 1:
-                (index,), (beyond,) = index, beyond
+            memory = lib.from_numpy(np.arange(2 * np.prod(shape)).reshape(2 * shape[0], *shape[1:])).to(d)
+            x = memory[shape[0] :]  # what it begins in goes on before, and index tensors behind
+            wide = [lib.from_numpy(np.concatenate([p, p]))[: len(p)] if isinstance(p, np.ndarray) else p for p in items]
+            index = lib.from_numpy(mask) if sort == 2 else tuple(wide) if len(wide) > 1 or case % 2 else wide[0]
+            value = lib.from_numpy(np.arange(x[index].numel() + 1)).to(d)[1:].reshape(x[index].shape)
+            value = {"whole": value, "one": value.flatten()[:1], "row": value[:1] if value.ndim else value, "number": 3}[kind]
+            beyond = (*index[:-1], index[-1] + 2 * shape[len(index) - 1]) if sort == 0 and isinstance(index, tuple) else None
             for _ in range(3):  # as it is first seen, and as it is known
                 version = x._version
-                x[index] = value
-                assert x._version == version + 1
-                if lib is ag:  # (PyTorch has written some by then)
+                if kind == "number" or value.numel():
+                    x[index] = value
+                    assert x._version == version + 1 or dtype == "bool"
+                if lib is ag and beyond is not None:  # (PyTorch has written some by then)
+                    before = x.clone()
                     with pytest.raises(IndexError):
                         x[beyond] = value
+                    assert (x == before).all()
                 if dtype != "bool":
                     x[index] += 1
-            found.append(x.to(lib.complex128).numpy())
-        np.testing.assert_array_equal(*found, f"{count} {kind}")
+                if sort == 0 and isinstance(index, tuple) and kind == "whole":
+                    x.index_put_(index, value)
+            found.append(memory.to(lib.complex128).numpy())
+        np.testing.assert_array_equal(*found, f"{case} {items}")
 
 
 def test_assignment_by_several_indices_within_modes_and_programs():

@@ -205,9 +205,10 @@ def fill_within(dims, n, value, index, out):
                         out[np.uintp(p + a0 * t0 + j * t1)] = value
 
 
-def assign_within(count, sizes, steps, width, one, a, b, c, d, value, out):
-    """out[a[i], b[i], …] = the i-th row of ``value``, or its one element, by ``count`` indices, negative ones counted from the end; IndexError,
-    and nothing is written, if one is out of range."""
+def assign_within(dims, count, sizes, steps, a, b, c, d, value, out):
+    """out[b, index[i], a] = value[b, i, a], the index being that of ``count`` dims, negative ones counted from the end; IndexError, and nothing is
+    written, if one is out of range. ``dims``: sizes of the loops around and within, their strides, and those of value."""
+    n0, n1, m0, m1, s0, s1, t0, t1, v0, v1, vi, w0, w1 = dims
     for k in range(count):
         index, n = a if k == 0 else b if k == 1 else c if k == 2 else d, sizes[k]
         least, most = index[0], index[0]
@@ -215,13 +216,32 @@ def assign_within(count, sizes, steps, width, one, a, b, c, d, value, out):
             least, most = min(least, index[i]), max(most, index[i])
         if least < -n or most >= n:
             raise IndexError
-    for i in range(a.size):
-        p = 0
-        for k in range(count):
-            v = a[i] if k == 0 else b[i] if k == 1 else c[i] if k == 2 else d[i]
-            p += (v + sizes[k] if v < 0 else v) * steps[k]
-        for j in range(width):
-            out[np.uintp(p + j)] = value[np.uintp(0 if one else i * width + j)]
+    for b0 in range(n0):
+        for b1 in range(n1):
+            for i in range(a.size):
+                p, q = b0 * s0 + b1 * s1, b0 * v0 + b1 * v1 + i * vi
+                for k in range(count):
+                    v = a[i] if k == 0 else b[i] if k == 1 else c[i] if k == 2 else d[i]
+                    p += (v + sizes[k] if v < 0 else v) * steps[k]
+                for a0 in range(m0):
+                    for j in range(m1):
+                        out[np.uintp(p + a0 * t0 + j * t1)] = value[np.uintp(q + a0 * w0 + j * w1)]
+
+
+def assign_by_mask(width, step, along, mask, value, out):
+    """Write the rows of ``value`` to those of ``out``, of ``width`` elements, where the mask is true; IndexError, and nothing is written, if they
+    are not as many. ``step`` 0: the one row of value, and ``along`` 0: its one element."""
+    found = 0
+    for i in range(mask.size):
+        found += mask[i]
+    if step and found * step != value.size:
+        raise IndexError
+    q = 0
+    for i in range(mask.size):
+        if mask[i]:
+            for j in range(width):
+                out[np.uintp(i * width + j)] = value[np.uintp(q + j * along)]
+            q += step
 
 
 @helper

@@ -29,7 +29,7 @@ from ..creation.create import new_full
 from ..shape.shape import expand, reshape
 from .indexing import VIEW_NAMES, advanced_index, index_lines, split_index
 from .picking import _write_put, fill_at, index_put_op, places
-from .several import assign_at
+from .several import assign_at, assign_where
 
 
 def _value_tensor(self: Tensor, value: Any) -> Tensor:
@@ -186,11 +186,13 @@ _setitem = shortcut(
     first=[
         "kind, key = index.__class__, None",
         "if kind is Tensor:",
-        "    number = value.__class__",
-        "    if index._layout.dtype is _int64 and (_fill_at(self, index, value) if number is float or number is int else _assign_at(self, (index,), value)):",
+        "    number, integers = value.__class__, index._layout.dtype is _int64",
+        "    if integers and (_fill_at(self, index, value) if number is float or number is int else _assign_at(self, (index,), value)):",
+        "        return",
+        "    if not integers and _assign_where(self, index, value):",
         "        return",
         "    return _write(self, index, value, None)",
-        "if kind is tuple and index and index[-1].__class__ is Tensor:",
+        "if kind is tuple and Tensor in [item.__class__ for item in index]:",
         "    if not _assign_at(self, index, value):",
         "        _write(self, index, value, None)",
         "    return",
@@ -201,7 +203,7 @@ _setitem = shortcut(
         "    of = value._layout",
         *index_lines(", of"),
     ],
-    **VIEW_NAMES, Tensor=Tensor, _assign=_assign, _write=_write, _int64=dtypes.int64, _fill_at=fill_at, _assign_at=assign_at,
+    **VIEW_NAMES, Tensor=Tensor, _assign=_assign, _write=_write, _int64=dtypes.int64, _fill_at=fill_at, _assign_at=assign_at, _assign_where=assign_where,
 )  # fmt: skip
 
 
@@ -332,6 +334,9 @@ def _put_value(x: Tensor, indices: Any, values: Any, accumulate: bool) -> Tensor
 def index_put_(input, indices: Sequence[Tensor | None], values, accumulate=False):
     """Do ``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
     x = tensor_argument(input, "index_put_")
+    given = tuple(indices) if accumulate is False and indices.__class__ in (tuple, list) and values.__class__ is Tensor else ()
+    if given and all(t.__class__ is Tensor for t in given) and values._layout.ndim <= given[0]._layout.ndim and assign_at(x, given, values):
+        return x
     check_inplace(x, values)
     values = _put_value(x, indices, values, bool(accumulate))
     view, place = _indices_argument(x, indices, "index_put_")
