@@ -312,7 +312,7 @@ def _pointwise_tangent(op: Any, primals: Sequence[Any], tangents: Sequence[Any],
     for i in live:
         # two operands may meet in a larger shape than the tangent has
         part = op.rules[i].whole(cast(tangents[i], d), values, op.params)
-        kind = promote_types(d, tangents[i].dtype)  # a tangent may have a wider dtype than its primal
+        kind = d if tangents[i].dtype is primals[i].dtype else promote_types(d, tangents[i].dtype)  # a tangent may have a wider one than its primal
         total = cast(part, kind) if total is None else total + cast(part, kind)
     if total.shape != out.shape:
         total = total.expand(out.shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -146,3 +148,15 @@ def test_what_a_transform_that_goes_forward_captures_is_refused(transform):
             }
             with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"):
                 f[transform](lambda t, d=d: (t * d).sum())
+
+
+@pytest.mark.parametrize("kinds", list(itertools.permutations(["float16", "float32", "float64"], 2)), ids="-".join)
+def test_casts_take_tangents_along(kinds):
+    """A tangent has the dtype of what it is a tangent of, after a cast to a narrower one too."""
+    for lib in (torch, ag):
+        first, second = (getattr(lib, kind) for kind in kinds)
+        with lib.autograd.forward_ad.dual_level():
+            d = lib.autograd.forward_ad.make_dual(lib.ones(2, 2, dtype=first), lib.ones(2, 2, dtype=first))
+            for f in (lambda d, s=second: d.to(s), lambda d, s=second, f=first: d.to(s).to(f), lambda d, s=second: d.sum(dtype=s).to(lib.float32)):
+                primal, tangent = lib.autograd.forward_ad.unpack_dual(f(d))
+                assert primal.dtype is tangent.dtype

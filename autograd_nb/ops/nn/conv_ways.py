@@ -19,7 +19,6 @@ from ..core.call_path import planned
 from ..creation.cast import dense
 from ..creation.create import new_empty
 from ..products.gemm import product
-from ..products.matmul import matmul
 from ..reduce.sums import sum as sum_
 
 _CORRELATE = launch.Kernel("nn.conv", "correlate")
@@ -169,9 +168,10 @@ def _plan(x_shape: tuple[Any, ...], y_shape: tuple[Any, ...], w_shape: tuple[Any
 def _by_columns(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ...]) -> Tensor:
     """Return the gradient by the input: what the window of each output gets of it, which is a product with the weights, added up."""
     images, groups, per = x_shape[0], how[3], numel(w.shape[1:])
-    taps = w.reshape(1, groups, w.shape[0] // groups, per).transpose(2, 3)
-    columns = matmul(taps, y.reshape(images, groups, y.shape[1] // groups, numel(y.shape[2:])))
-    sizes, each = (x_shape[1], _geometry(x_shape, w.shape, y.shape, how)), numel(columns.shape[1:])
+    taps = w.reshape(groups, w.shape[0] // groups, per).transpose(1, 2)
+    taps = taps.expand(images, *taps.shape[1:]) if groups == 1 else taps.repeat(images, 1, 1)
+    columns = product(taps, y.reshape(images * groups, w.shape[0] // groups, numel(y.shape[2:])))
+    sizes, each = (x_shape[1], _geometry(x_shape, w.shape, y.shape, how)), groups * numel(columns.shape[1:])
     return _by_images(FOLD, images, sizes, (dense(columns),), (each,), images * each, x_shape, y.dtype)
 
 
