@@ -103,12 +103,14 @@ def _steps_of(value: Any, shape: tuple[int, ...], loops: tuple[int, ...], count:
 #: what both ask first: nothing is recorded, and nothing is read of what is written
 READY = [
     "version, number = x._version_, value.__class__ is float or value.__class__ is int",
-    "if version[0] < 0 or x.__class__ in _MARKED or (_state.grad and (x._rg or x._view is not None)):",
+    "if version[0] < 0 or x.__class__ in _MARKED or (_state.grad and (x._rg or (x._view is not None and x._view._rg))):",
     "    return False",
     "if number:",
     "    if not -_SINGLE <= value <= _SINGLE:",
     "        return False",
-    "elif not isinstance(value, Tensor) or value.__class__ in _MARKED or value._version_ is version or (_state.grad and value._rg):",
+    "elif not isinstance(value, Tensor) or value.__class__ in _MARKED or value._version_ is version:",
+    "    return False",
+    "elif _state.grad and (value._rg or (value._view is not None and value._view._rg)):",
     "    return False",
 ]
 WRITTEN = ["except (IndexError, OverflowError):", "    return False", "version[0] += 1", "return True"]
