@@ -481,3 +481,35 @@ def test_assignment_by_several_indices_within_modes_and_programs():
     for k in range(5):
         x = ag.zeros(3, 4)
         assert step(x, ag.tensor([0, k % 3]), ag.tensor([1, 2]), ag.tensor([1.0, 2.0])).item() == 3 and x.sum() == 3
+
+
+def test_assignment_by_tensors_and_slices_that_change():
+    """A slice's bound may be a tensor, whose number is asked for each time; what is no integer is refused, also where its like was an integer."""
+    for lib in (torch, ag):
+        i, bound, v = lib.tensor([0, 2]), lib.tensor(1), lib.ones(2)
+        x, seen = lib.zeros(3, 6), []
+        for k in range(4):
+            bound.fill_(k)
+            x[i, bound:] = float(k + 1)
+            seen.append(x.tolist())
+        for _ in range(3):
+            x[i, 1:] = 0.0
+        for wrong in (slice(1.0, None), slice("1", None)):
+            with pytest.raises(TypeError):
+                x[i, wrong] = 0.0
+        assert x[0].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0] and seen[3][0] == [1.0, 2.0, 3.0, 4.0, 4.0, 4.0]
+        calls = []
+
+        class Watched(lib.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                calls.append(func)
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        for _ in range(3):
+            lib.zeros(3, 6)[i, i] = v.as_subclass(Watched)
+        assert sum(f is lib.Tensor.__setitem__ for f in calls) == 3
+    step = ag.compile(lambda x, mask: x.__setitem__(mask, 1.0) or x.sum())
+    with pytest.warns(UserWarning, match="boolean mask"):  # (it stays eager)
+        for k in range(5):
+            assert step(ag.zeros(4, 2), ag.arange(4) < k).item() == 2 * k

@@ -16,7 +16,7 @@ from ..core.call_path import shortcut
 from ..core.marked import MARKED
 from ..core.memo import Memo, ordinary
 from ..core.numbers import SINGLE
-from .indexing import split_index
+from .indexing import _FAR, split_index
 from .picking import _loops
 
 _assign_within = Kernel("indexing.index", "assign_within")
@@ -49,7 +49,7 @@ def _key(x: Tensor, index: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
         if kind is Tensor:
             key.append(item._layout)
         elif kind is slice:
-            key.append((item.start, item.stop, item.step))
+            key.append(item.indices(_FAR))
         elif kind is int or item is None or item is Ellipsis:
             key.append(item)
         else:
@@ -58,8 +58,8 @@ def _key(x: Tensor, index: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
 
 
 def _plan(x: Tensor, index: tuple[Any, ...], value: Any, key: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return (entry point, its numbers, where the view begins, where the tensors stand in the index, how many indices lack, the dtype), or None where
-    there is more to it: other dtypes or orders in memory, indices that are expanded or masks, transforms, observers, many elements."""
+    """Return (entry point, its numbers, where the view begins, where in the index the tensors stand, once more for those that lack, the dtype), or None
+    where there is more to it: other dtypes or orders in memory, indices that are expanded or masks, transforms, observers, many elements."""
     layout, given = x._layout, [t for t in index if t.__class__ is Tensor]
     if not given or not ordinary(layout, *[t._layout for t in given]) or not layout.contiguous or not layout.size or not _kept_as_it_is(value, layout.dtype):
         return None
@@ -108,7 +108,7 @@ READY = [
     "if number:",
     "    if not -_SINGLE <= value <= _SINGLE:",
     "        return False",
-    "elif not isinstance(value, Tensor) or value.__class__ in _MARKED or value._version_ is version:",
+    "elif value.__class__ is not Tensor or value._version_ is version:",
     "    return False",
     "elif _state.grad and (value._rg or (value._view is not None and value._view._rg)):",
     "    return False",
