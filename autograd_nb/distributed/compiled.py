@@ -168,6 +168,7 @@ def _agreed(group: ProcessGroup, name: str, text: str, key: tuple[Any, ...]) -> 
     """
     if group.courier is not None:
         group.courier.settle()  # what is compared has its place behind all calls before
+    _given_up(group.words)  # calls that were given up are not counted: the others must hear of no call in their places
     task = Task(group, name, f"{text}{launch.observer().at_line()}", lambda: agree(group, task, key), group.timeout)
     task.native, task.seq = True, group.made() + 1
     if holder.watch is not None and group.size() > 1:

@@ -132,9 +132,10 @@ class CommunicationThread:
         if stuck:
             self.broken = error
             task.group.words[GIVEN_UP] = 1
-        elif task in self.under_way and task.cancel is not None:
-            task.cancel()
+        cancel = task.cancel if not stuck and task in self.under_way else None
         task.finish(error)
+        if cancel is not None:  # last: a message that is cancelled counts as one of no bytes
+            cancel()
         while stuck and self.queue:
             later = self.queue.popleft()
             later.finish(DistBackendError(f"{later} cannot run, as an earlier call failed: {error}"))

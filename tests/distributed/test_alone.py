@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
 import autograd_nb as torch
 import autograd_nb.distributed as dist
 from autograd_nb.distributed.group import _crowded
+from autograd_nb.distributed.thread import CommunicationThread
 from autograd_nb.distributed.waiting import rest_exactly
+from autograd_nb.distributed.work import Task
 from tests.test_examples import is_error
 
 from .jobs import ROOT, environment, job, needs_mpi
@@ -228,3 +231,26 @@ except dist.DistBackendError as error:
 """
     ended = python(code)
     assert ended.stdout == "calls 0 False\na collective was given up, or its group is destroyed\n", ended.stderr
+
+
+def test_a_message_that_is_given_up_fails_with_that_and_not_with_its_cancelling():
+    """What is cancelled counts as through with no bytes, which the thread may see before `give_up` has ended."""
+    thread, cancelled, looked = CommunicationThread(), threading.Event(), threading.Event()
+
+    def polled():
+        if cancelled.is_set():
+            looked.set()
+            raise RuntimeError("0 bytes where 80 were expected")
+        return False
+
+    def cancel():
+        cancelled.set()
+        looked.wait(0.5)
+
+    task = Task(None, "recv", "", lambda: None, 0.0, ())
+    task.polled, task.cancel = polled, cancel
+    thread.submit(task)
+    while task not in thread.under_way:
+        time.sleep(0.001)
+    thread.give_up(task, ValueError("too late"))
+    assert isinstance(task.error, ValueError)
