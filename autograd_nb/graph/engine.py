@@ -16,6 +16,7 @@ from .. import launch
 from ..config import settings
 from ..overriding import overridable, whole
 from . import ownership, recurring
+from .hooks import NodeHooks, fitted
 from .modes import state
 from .nested import DEEP, elsewhere
 from .node import NODES, ONE_NODE, Node, Nowhere, Output, consumed_error, here, keeps, modified_error, written
@@ -158,7 +159,7 @@ def _towards(nodes: list[Node], targets: set[Any], roots: Sequence[Any]) -> tupl
 class Pass:
     """The state of one backward pass: gradients on their way (``pending``), and where they end."""
 
-    __slots__ = ("accumulate", "captured", "create_graph", "finals", "inner", "last", "owned", "pending", "running", "__weakref__")
+    __slots__ = ("accumulate", "captured", "create_graph", "finals", "fitting", "inner", "last", "owned", "pending", "running", "__weakref__")
     accumulate: bool
     create_graph: bool
     last: dict[Any, Any]
@@ -180,9 +181,12 @@ class Pass:
                 node, index = _place(t)
                 self.inner.setdefault(node, set()).add(index)
         self.running: set[Any] | None = None
+        self.fitting = False  # whether gradients have to fit what is expected of them, before other nodes run
 
     def arrive(self, e: Any, g: Any) -> None:
         """Add a gradient to those that wait for an edge."""
+        if self.fitting and g is not None:
+            g = _fitted(e, g)
         if e.__class__ is Output:
             node = e.node
             if self.running is not None and node not in self.running and node not in self.inner:
@@ -430,6 +434,7 @@ def push(
 ) -> list[Any]:  # fmt: skip
     """Do a pass over ``nodes``, which were checked; ``consumer``: where the user's line is that consumes them, or None."""
     work = Pass(last, accumulate, create_graph, targets)
+    work.fitting = NodeHooks.fitting and any(node.hooks is not None and node.hooks.expected for node in nodes)
     running = None
     if targets is not None:
         work.running = set(nodes)
@@ -438,7 +443,7 @@ def push(
     state.grad = create_graph and (state.grad or not state.inference)
     state.asked = create_graph
     try:
-        if len(roots) == 1 and running is None and roots[0].__class__ is not Output:
+        if len(roots) == 1 and running is None and roots[0].__class__ is not Output and not work.fitting:
             work.pending[roots[0]] = gradients[0]
         else:
             for root, g in zip(roots, gradients, strict=True):
@@ -449,7 +454,7 @@ def push(
             for leaf in work.finals[None]:
                 work.finish(leaf)
         nodes.reverse()
-        fast = watch is None and not work.inner
+        fast = watch is None and not work.inner and not work.fitting
         to_leaves, to_targets = _WALKS[settings.reuse]
         if running is None:
             to_leaves(work, nodes, fast, consumer, create_graph)
@@ -526,6 +531,14 @@ def current_pass() -> tuple[Any, Callable[[Any], bool]] | None:
     work = found["work"]
     ahead = {*found["nodes"], found.get("node"), *work.inner}  # gradients that are asked for arrive where no node runs
     return work, lambda e: e in work.last if e.is_leaf_edge else (e.node if e.__class__ is Output else e) in ahead
+
+
+def _fitted(edge: Any, g: Any) -> Any:
+    """Return the gradient that comes to an edge as the result was when it was computed; RuntimeError where it cannot be of that."""
+    node, index = _place(edge)
+    if node.is_leaf_edge or node.hooks is None or index not in node.hooks.expected:
+        return g
+    return fitted(g, node.hooks.expected[index][0])
 
 
 def _place(edge: Any) -> tuple[Any, int]:

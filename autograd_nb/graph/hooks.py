@@ -47,6 +47,7 @@ class NodeHooks:
     """The hooks of one node, or of one leaf: on the gradient of each output, before and after the node, retained grads."""
 
     __slots__ = ("accumulated", "expected", "post", "pre", "retained", "tensor")
+    fitting = False  #: whether any node has `expected` shapes, so that passes look for them
 
     def __init__(self) -> None:
         self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}

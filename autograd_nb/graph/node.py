@@ -303,6 +303,7 @@ def expect(edge: Any, shape: tuple[int, ...], dtype: Any) -> None:
     if edge is not None and not edge.is_leaf_edge and edge.__class__ is not Nowhere:
         node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
         node._hooks().expected.setdefault(index, (shape, dtype))
+        NodeHooks.fitting = True
 
 
 class Nowhere(Node):

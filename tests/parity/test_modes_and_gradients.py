@@ -243,3 +243,18 @@ def test_views_of_inference_tensors_have_no_history_even_where_the_tensor_requir
     })  # fmt: skip
     resized = "with t.inference_mode():\n    c = t.ones(1, 2, requires_grad=True); c.resize_(2); r = c"
     check({"resized": resized, "resized outside": f"{X}; x.resize_(1); r = x"})
+
+
+@pytest.mark.parity
+def test_a_gradient_that_does_not_fit_is_refused_before_other_nodes_run():
+    ways = (
+        "with t.no_grad(): y.unsqueeze_(1)", "with t.no_grad(): y.t_()", "y.data = t.ones(3, 1, 4)", "y.data = t.ones(6)",
+        "with t.no_grad(): y.transpose_(0, 1)", "with t.no_grad(): y.squeeze_(0)",
+    )  # fmt: skip
+    uses = ("y * v", "v * y", "v + y", "(v.t() @ y.reshape(4, -1)).sum() + v.sum()", "t.cat([v.reshape(-1), y.reshape(-1)])", "v.sum() + (y + 1).sum()")
+    passes = ("z.sum().backward()", "z.sum().backward(inputs=[x, w])", "z.sum().backward(retain_graph=True)", "g = t.autograd.grad(z.sum(), [w, x])")
+    leaves = "x = t.arange(12.).view(3, 4).requires_grad_(); w = t.ones(4, requires_grad=True)"
+    check({
+        f"{way}; {use}; {run}": f"y = x * 2; {way}\nv = (w * 1).view(1, 4); r = None\nif True:\n    z = {use}\n    try: {run}\n    except RuntimeError: r = w.grad, x.grad"
+        for way in ways for use in uses for run in passes
+    }, leaves)  # fmt: skip

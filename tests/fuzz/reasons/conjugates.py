@@ -61,7 +61,8 @@ def _compared(c: Case) -> bool:
 
 def _broken(c: Case) -> bool:
     """Whether what differs, or what takes part, could not be asked for anything before, and could be after that."""
-    return (c.kind in ("requires_grad", "leaf", "history") and re.search("conj|_neg_view|mH", c.before) is not None
+    without = c.kind == "not refused" and "does not require grad and does not have a grad_fn" in c.theirs
+    return ((without or c.kind in ("requires_grad", "leaf", "history")) and re.search("conj|_neg_view|mH", c.before) is not None
             and any(c.known.get(n) is UNREADABLE for n in (c.name, *re.findall(r"v\d+", c.statement))))  # fmt: skip
 
 
