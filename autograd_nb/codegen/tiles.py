@@ -1,7 +1,7 @@
 """Blocks of a matrix product in registers: what LLVM's own vectoriser does not find in plain loops.
 
 `multiply` sums up a block of a product, a few rows by one or two vectors of columns, without a store in between;
-`copy_rows` and `turn_rows` move blocks of a matrix. They are intrinsics on flat arrays, of which the caller
+`copy_rows`, `spread_rows` and `turn_rows` move blocks of a matrix. They are intrinsics on flat arrays, of which the caller
 gives the position of the first element; they look at no bounds. The Python that each one stands for is the second half of this
 file; it is what runs under ``NUMBA_DISABLE_JIT=1``.
 """
@@ -129,6 +129,17 @@ def _copy_rows(vec, m, n, a, a_row, out, out_row):
 
 
 @_moving
+def _spread_rows(vec, m, n, a, a_row, out, out_row):
+    wide = WIDE * vec.lanes
+    with vec.loop(m) as r:
+        line, target = vec.at(a, vec.times(r, a_row)), vec.at(out, vec.times(r, wide))
+        with vec.loop(n) as q:
+            place = vec.at(target, vec.times(q, out_row))
+            for v in range(WIDE):
+                vec.store(vec.load(vec.at(line, vec.times(q, wide), v * vec.lanes)), vec.at(place, v * vec.lanes))
+
+
+@_moving
 def _turn_rows(vec, m, n, a, a_row, out, out_row):
     last_row, last_column = vec.minus(m, 1), vec.minus(n, 1)
     with vec.loop(m, vec.lanes) as top, vec.loop(n, vec.lanes) as first:
@@ -196,6 +207,13 @@ def copy_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarra
     out[ot + rows * out_row + np.arange(n)] = a[at + rows * a_row + np.arange(n)]
 
 
+def spread_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarray, ot: int, out_row: int) -> None:
+    """Lay m rows of a, which stand ``a_row`` apart, in n panels of `WIDE` vectors of columns, which begin ``out_row`` apart."""
+    wide = WIDE * BYTES // a.itemsize
+    for q in range(n):
+        copy_rows(m, wide, a, at + q * wide, a_row, out, ot + q * out_row, wide)
+
+
 def turn_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarray, ot: int, out_row: int) -> None:
     """out (n × m) = aᵀ, of rows that stand ``a_row`` and ``out_row`` apart."""
     rows = np.arange(m)[:, None]
@@ -203,4 +221,5 @@ def turn_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarra
 
 
 if not config.DISABLE_JIT:
-    multiply, multiply_whole, copy_rows, turn_rows, prefetch = _multiply, _multiply_whole, _copy_rows, _turn_rows, _prefetch
+    multiply, multiply_whole, prefetch = _multiply, _multiply_whole, _prefetch
+    copy_rows, spread_rows, turn_rows = _copy_rows, _spread_rows, _turn_rows

@@ -296,10 +296,26 @@ def test_large_products_have_the_bits_of_small_ones(m, k, n, turned):
     a = torch.tensor(numbers.standard_normal((k, m) if turned[0] == "t" else (m, k)).astype(np.float32))
     b = torch.tensor(numbers.standard_normal((n, k) if turned[1] == "t" else (k, n)).astype(np.float32))
     a, b = a.t() if turned[0] == "t" else a, b.t() if turned[1] == "t" else b
-    whole, parts = (a @ b).numpy(), [(a[i : i + 40] @ b).numpy() for i in range(0, m, 40)]
-    exact = a.numpy().astype(np.float64) @ b.numpy().astype(np.float64)
-    assert np.array_equal(whole, np.concatenate(parts))
+    whole, exact = (a @ b).numpy(), a.numpy().astype(np.float64) @ b.numpy().astype(np.float64)
+    for i in (min(i, max(m - 40, 0)) for i in range(0, m, 40)):  # (fewer rows than 25 have a kernel of their own)
+        assert np.array_equal(whole[i : i + 40], (a[i : i + 40] @ b).numpy())
     assert np.abs(whole - exact).max() <= 1e-5 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("m", [2, 3, 4, 9, 24, 25])
+def test_products_of_few_rows_by_rows(dtype, m):
+    """A linear layer's of few samples: both operands' terms lie side by side, each element is the dot product of two rows."""
+    for k in (32 * m, 32 * m + 7, 800):
+        for n in (2, 5, 6, 13, 40):
+            x, w, c = torch.randn(3, m, k + 2, dtype=dtype)[:, :, 1:-1], torch.randn(3, n, k, dtype=dtype), torch.randn(3, m, n, dtype=dtype)
+            exact = x.numpy().astype(np.float64) @ w.numpy().astype(np.float64).transpose(0, 2, 1)
+            near = {"rtol": 0, "atol": 1e-13 * k if dtype is torch.float64 else 2e-6 * k}
+            for i in range(3):
+                assert np.allclose(x[i] @ w[i].t(), exact[i], **near)
+                assert np.allclose(torch.addmm(c[i], x[i], w[i].t()), exact[i] + c[i].numpy(), **near)
+            assert np.allclose(x @ w.mT, exact, **near)
+            assert np.allclose(torch.baddbmm(c, x, w.mT), exact + c.numpy(), **near)
 
 
 def test_strategies_of_einsum_are_set_for_a_while():

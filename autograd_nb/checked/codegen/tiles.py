@@ -5,9 +5,9 @@ from ...codegen.tiles import BESIDE, HALF, ROWS, WIDE
 from .bounds import block, same
 from .jit import helper
 
-__all__ = ["BESIDE", "HALF", "ROWS", "WIDE", "copy_rows", "multiply", "multiply_whole", "prefetch", "turn_rows"]
+__all__ = ["BESIDE", "HALF", "ROWS", "WIDE", "copy_rows", "multiply", "multiply_whole", "prefetch", "spread_rows", "turn_rows"]
 
-_multiply, _copy_rows, _turn_rows = plain.multiply, plain.copy_rows, plain.turn_rows
+_multiply, _copy_rows, _spread_rows, _turn_rows = plain.multiply, plain.copy_rows, plain.spread_rows, plain.turn_rows
 
 
 @helper
@@ -40,6 +40,16 @@ def copy_rows(m, n, a, at, a_row, out, ot, out_row):
         block(a, at, m, a_row, n, 1)
         block(out, ot, m, out_row, n, 1)
         _copy_rows(m, n, a, at, a_row, out, ot, out_row)
+
+
+@helper
+def spread_rows(m, n, a, at, a_row, out, ot, out_row):
+    if m > 0 and n > 0:
+        wide = WIDE * plain.BYTES // a.itemsize
+        same(a, out)
+        block(a, at, m, a_row, n * wide, 1)
+        block(out, ot, n, out_row, m * wide, 1)
+        _spread_rows(m, n, a, at, a_row, out, ot, out_row)
 
 
 @helper

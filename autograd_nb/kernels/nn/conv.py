@@ -17,9 +17,10 @@ import numpy as np
 from ...codegen.jit import ONE, ZERO, helper
 from ...codegen.lanes import BROAD, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile, turn_lines
 from ...codegen.processor import Sized
+from ...codegen.tiles import ROWS as HIGH
 from ...codegen.tiles import WIDE as ACROSS
 from ...codegen.vectors import BYTES, REGISTERS, rolled
-from ..products.tiled import DEEP, GROUP, strip
+from ..products.tiled import DEEP, strip
 
 WIDE = 3 << 18  #: bytes of ``wide``, which stay in the second-level cache
 SIDE = 256  #: output positions of images side by side
@@ -354,4 +355,4 @@ def by_weight_few(images, groups, inputs, outputs, begin, end, geometry, g, x, o
                 width = min(across, some * taps - r)
                 for p in range(0, count, DEEP):
                     terms, start = min(DEEP, count - p), p * across
-                    strip(kept, width, terms, side, p, count, 1, GROUP * count, panel, start, across, out, place, per, p > 0, panel, 0, 0, 0, 0)
+                    strip(kept, width, terms, side, p, count, 1, HIGH * count, panel, start, across, out, place, per, p > 0)

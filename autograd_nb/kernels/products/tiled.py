@@ -5,33 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from ...codegen.jit import FREE, helper
+from ...codegen.lanes import LEFT, RIGHT, dot_tile
 from ...codegen.processor import Sized
-from ...codegen.tiles import BESIDE, HALF, ROWS, WIDE, copy_rows, multiply, multiply_whole, prefetch, turn_rows
-from ...codegen.vectors import BYTES, REGISTERS
+from ...codegen.tiles import BESIDE, HALF, ROWS, WIDE, copy_rows, multiply, multiply_whole, spread_rows, turn_rows
+from ...codegen.vectors import BYTES, REGISTERS, rolled
 
 #: terms of a product before they are added to the output, whose columns of b stay in the first cache; rows of a block, all of whose a stays in the second
 DEEP, HIGH = (Sized(n, __name__, REGISTERS) for n in ((256, 512) if REGISTERS == 32 else (256, 240)))
 #: elements between rows of b up to which they are read where they are; rows of a which do not pay for copying b
-NEAR, FEW = (Sized(n, __name__, REGISTERS) for n in ((128, 64) if REGISTERS == 32 else (32, 16)))
-GROUP = Sized(16 if REGISTERS == 32 else ROWS, __name__, ROWS)  #: rows of a that are laid side by side before they are multiplied, if they are
-SOME = Sized(4 * ROWS, __name__, ROWS)  #: rows of a during whose products memory is worth asking for
+NEAR, FEW = (Sized(n, __name__, REGISTERS) for n in ((128, 8) if REGISTERS == 32 else (32, 16)))
+BROAD = 8  #: panels of `DEEP` terms that are laid at a time, as rows of b are read best as they lie; of fewer terms there are more
+SHALLOW = 32  #: terms up to which c is written row by row, as all of b is near
 
 
 @helper(inline="always")  # a call would cost more than a small strip
-def strip(m, width, k, a, at, a_row, a_col, group, b, bt, b_row, c, ct, c_row, add, after, ahead, share, length, apart):
+def strip(m, width, k, a, at, a_row, a_col, group, b, bt, b_row, c, ct, c_row, add):
     """Some columns of a product, up to `WIDE` vectors of them: c (m × width) = a · b (+ c if ``add``), from positions on.
 
-    ``group``: elements from `GROUP` rows of a to the next ones.
-    Meanwhile what is read ``after`` it arrives, from ``ahead`` on: for each block ``share`` lines of ``length`` elements which
-    stand ``apart``.
+    ``group``: elements from `ROWS` rows of a to the next ones.
     """
     one = BYTES // c.itemsize
     for y in range(0, m, ROWS):
-        if share:
-            prefetch(share, length, after, ahead, apart)
-            ahead += share * apart
         high = min(m - y, ROWS)
-        x, z = at + y // GROUP * group + y % GROUP * a_row, ct + y * c_row
+        x, z = at + y // ROWS * group, ct + y * c_row
         if high == ROWS and width == WIDE * one:
             multiply_whole(ROWS, WIDE, k, a, x, a_row, a_col, b, bt, b_row, c, z, c_row, add)
         elif high <= HALF:
@@ -43,53 +39,53 @@ def strip(m, width, k, a, at, a_row, a_col, group, b, bt, b_row, c, ct, c_row, a
 
 
 @helper
-def lay(k, width, b, at, b_row, b_col, panel, pt, wide):
-    """Lay k × width elements of b in rows of a panel which stand ``wide`` apart."""
+def lay(k, width, b, at, b_row, b_col, out):
+    """Lay k × width elements of b in panels of `WIDE` vectors of columns, one panel behind another."""
+    wide = WIDE * BYTES // b.itemsize
     if b_col == 1:
-        copy_rows(k, width, b, at, b_row, panel, pt, wide)
+        whole = width // wide * wide
+        spread_rows(k, width // wide, b, at, b_row, out, 0, wide * k)
+        copy_rows(k, width - whole, b, at + whole, b_row, out, whole * k, wide)
     else:
-        turn_rows(width, k, b, at, b_col, panel, pt, wide)
+        for j in range(0, width, wide):
+            turn_rows(min(wide, width - j), k, b, at + j * b_col, b_col, out, j * k, wide)
 
 
 @helper
 def beside(m, k, a, at, a_row, a_col, out):
-    """Lay m × k elements of a in groups of `GROUP` rows, term by term the elements of a group side by side."""
-    for y in range(0, m, GROUP):
+    """Lay m × k elements of a in groups of `ROWS` rows, term by term the elements of a group side by side."""
+    for y in range(0, m, ROWS):
         if a_col == 1:
-            turn_rows(min(GROUP, m - y), k, a, at + y * a_row, a_row, out, y * k, GROUP)
+            turn_rows(min(ROWS, m - y), k, a, at + y * a_row, a_row, out, y * k, ROWS)
         else:
-            copy_rows(k, min(GROUP, m - y), a, at + y * a_row, a_col, out, y * k, GROUP)
+            copy_rows(k, min(ROWS, m - y), a, at + y * a_row, a_col, out, y * k, ROWS)
 
 
 @helper(inline="always")
 def tiles(batch, m, n, k, sa, a_row, a_col, group, sb, b_row, b_col, sc, c_row, add, a, b, c):
-    """Do `matmul`; ``group``: elements from `GROUP` rows of a to the next ones."""
+    """Do `matmul`; ``group``: elements from `ROWS` rows of a to the next ones."""
     if m == 0 or n == 0:
         return
     wide = WIDE * BYTES // c.itemsize
     direct = b_col == 1 and (b_row <= NEAR or m <= FEW)
-    panel = np.empty(0 if direct else min(DEEP, k) * wide, c.dtype)
-    right, step = (b, b_row) if direct else (panel, wide)
+    broad = n if direct else min(BROAD * DEEP // min(k, DEEP), -(-n // wide)) * wide
+    laid = np.empty(0 if direct else min(DEEP, k) * broad, c.dtype)
+    right, step = (b, b_row) if direct else (laid, wide)
     for i in range(batch):
         for p in range(0, k, DEEP):
             deep = min(DEEP, k - p)
-            more = add or p > 0
-            lines, length, apart = (deep, wide, b_row) if b_col == 1 else (wide, deep, b_col)
-            for r in range(0, m, HIGH):
-                high = min(HIGH, m - r)
-                share = -(-lines // -(-high // ROWS)) if high >= SOME else 0
-                x, z = i * sa + r // GROUP * group + p * a_col, i * sc + r * c_row
-                for j in range(0, n, wide):
-                    width = min(wide, n - j)
-                    start = i * sb + p * b_row + j * b_col
-                    ahead = start + wide * b_col
-                    part = share if j + wide < n else 0
-                    if not direct:
-                        lay(deep, width, b, start, b_row, b_col, panel, 0, wide)
-                        start = 0
-                    strip(
-                        high, width, deep, a, x, a_row, a_col, group, right, start, step, c, z + j, c_row, more, b, ahead, part, length, apart
-                    )  # fmt: skip
+            span = ROWS if deep <= SHALLOW else HIGH
+            for q in range(0, n, broad):
+                start, columns = i * sb + p * b_row + q * b_col, min(broad, n - q)
+                if not direct:
+                    lay(deep, columns, b, start, b_row, b_col, laid)
+                    start = 0
+                for r in range(0, m, span):
+                    high = min(span, m - r)
+                    x, z = i * sa + r // ROWS * group + p * a_col, i * sc + r * c_row + q
+                    for j in range(0, columns, wide):
+                        at = start + (j if direct else j * deep)
+                        strip(high, min(wide, columns - j), deep, a, x, a_row, a_col, group, right, at, step, c, z + j, c_row, add or p > 0)
 
 
 def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
@@ -100,17 +96,40 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
 
     Every element is the sum, over blocks of `DEEP` terms, of a sum in order: the same wherever it stands.
     """
-    tiles(batch, m, n, k, sa, a_row, a_col, GROUP * a_row, sb, b_row, b_col, sc, c_row, add, a, b, c)
+    tiles(batch, m, n, k, sa, a_row, a_col, ROWS * a_row, sb, b_row, b_col, sc, c_row, add, a, b, c)
 
 
 def matmul_large(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
     """Do `matmul`, bit by bit, of matrices that are worth laying rows of a side by side."""
-    left = np.empty(-(-min(HIGH, m) // GROUP) * GROUP * k, c.dtype)
+    left = np.empty(-(-min(HIGH, m) // ROWS) * ROWS * min(DEEP, k), c.dtype)
     for i in range(batch):
         for r in range(0, m, HIGH):
-            high = min(HIGH, m - r)
-            beside(high, k, a, i * sa + r * a_row, a_row, a_col, left)
-            tiles(1, high, n, k, 0, 1, GROUP, GROUP * k, 0, b_row, b_col, 0, c_row, add, left, b[i * sb :], c[i * sc + r * c_row :])
+            for p in range(0, k, DEEP):
+                high, deep = min(HIGH, m - r), min(DEEP, k - p)
+                beside(high, deep, a, i * sa + r * a_row + p * a_col, a_row, a_col, left)
+                right, out = b[i * sb + p * b_row :], c[i * sc + r * c_row :]
+                tiles(1, high, n, deep, 0, 1, ROWS, ROWS * deep, 0, b_row, b_col, 0, c_row, add or p > 0, left, right, out)
+
+
+def matmul_few(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
+    """Do `matmul` of few rows of a, whose terms lie side by side as those of b's columns do: each element is the dot product of two of them."""
+    lefts, rights = np.empty(-(-m // LEFT) * LEFT, np.int64), np.empty(RIGHT, np.int64)
+    sums = np.empty(LEFT * RIGHT + BYTES // c.itemsize, c.dtype)
+    for i in range(batch):
+        for r in range(lefts.size):
+            lefts[r] = min(r, m - 1) * a_row
+        for j in range(0, n, RIGHT):
+            width = min(RIGHT, n - j)
+            for q in range(RIGHT):
+                rights[q] = i * sb + (j + min(q, width - 1)) * b_col
+            for r in range(0, m, LEFT):
+                dot_tile(a, b, lefts, rights, sums, r, 0, i * sa, k, 0, 0, 1)
+                for p in range(min(LEFT, m - r)):
+                    start = i * sc + (r + p) * c_row + j
+                    line, own = c[start : start + width], sums[p * RIGHT : p * RIGHT + width]
+                    for q in range(line.size):
+                        rolled()
+                        line[q] = own[q] + (line[q] if add else 0)
 
 
 if REGISTERS == 16:  # rows of a are read quickly enough once b is laid out
@@ -123,8 +142,7 @@ def panels(k, n, b, transposed):
     wide = WIDE * BYTES // b.itemsize
     out = np.empty(-(-n // wide) * wide * k, b.dtype)
     b_row, b_col = (1, k) if transposed else (n, 1)
-    for j in range(0, n, wide):
-        lay(k, min(wide, n - j), b, j * b_col, b_row, b_col, out, j * k, wide)
+    lay(k, n, b, 0, b_row, b_col, out)
     return out
 
 
@@ -133,7 +151,7 @@ def times_panels(m, n, k, a, b, c, add):
     """c (m × n) = a · b (+ c if ``add``) of the `panels` of b."""
     wide = WIDE * BYTES // c.itemsize
     for j in range(0, n, wide):
-        strip(m, min(wide, n - j), k, a, 0, k, 1, GROUP * k, b, j * k, wide, c, j, n, add, b, 0, 0, 0, 0)
+        strip(m, min(wide, n - j), k, a, 0, k, 1, ROWS * k, b, j * k, wide, c, j, n, add)
 
 
 @helper(fastmath=FREE)

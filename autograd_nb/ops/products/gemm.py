@@ -20,9 +20,11 @@ from ..reduce.sums import sum as sum_
 _MATMUL = launch.Kernel("products.matmul", "matmul")
 _TILED = launch.Kernel("products.tiled", "matmul")
 _LARGE_TILED = launch.Kernel("products.tiled", "matmul_large")
+_FEW_TILED = launch.Kernel("products.tiled", "matmul_few")
 _VECTOR = launch.Kernel("products.tiled", "vector")
-_TILES = (_TILED, _LARGE_TILED)  #: whose elements are the same in whatever block they are computed
+_TILES = (_TILED, _LARGE_TILED, _FEW_TILED)  #: whose elements are the same in whatever block they are computed
 LAID_OUT = 1 << 23  #: products of two elements from which on rows of the first matrix are laid side by side; in smaller ones that gains nothing
+FEW, TERMS = 24, 32  #: rows up to which columns of b that lie as they are multiplied are not turned, where there are so many terms for each row
 
 
 def _readable(layout: Layout) -> bool:
@@ -48,14 +50,16 @@ def _strides(layout: Layout) -> tuple[int, int]:
     return s0, s1
 
 
-def _kernel(d: dtypes.dtype, m: int, n: int, k: int) -> launch.Kernel:
-    """Return the kernel that multiplies m × k and k × n elements; all take the same arguments."""
+def _kernel(d: dtypes.dtype, m: int, n: int, k: int, a_col: int, b_row: int) -> launch.Kernel:
+    """Return the kernel that multiplies m × k and k × n elements; all take the same arguments. ``a_col``, ``b_row``: from a term to the next one."""
     if k == 0 or d.category < 2:
         return _MATMUL
     if m == 1 or n == 1:
         return _VECTOR
     if d.category != 2:
         return _MATMUL
+    if a_col == b_row == 1 and m <= FEW and TERMS * m <= k:
+        return _FEW_TILED
     return _LARGE_TILED if m * n * k >= LAID_OUT and n > 32 else _TILED
 
 
@@ -95,7 +99,7 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     sa, sb = a._layout.strides[0], b._layout.strides[0]
     a0, a1 = _strides(a._layout)
     b0, b1 = _strides(b._layout)
-    kernel = _kernel(d, m, n, k)
+    kernel = _kernel(d, m, n, k, a1, b0)
     left, right, result = a._data, b._data, out._data
     rows, columns = _blocks(m, n)
     args = (batch, m, n, k, sa, a0, a1, sb, b0, b1, m * n, n, rows, columns, accumulate, left, right, result)
@@ -146,7 +150,7 @@ class ProductPlan:
         a0, a1 = _strides(la)
         b0, b1 = _strides(lb)
         self.numbers = (1, m, n, k, 0, a0, a1, 0, b0, b1, m * n, n, *_blocks(m, n))
-        self.kernel, self.layout, self.carrier = _kernel(d, m, n, k), layout_of((m, n), None, d), d.carrier
+        self.kernel, self.layout, self.carrier = _kernel(d, m, n, k, a1, b0), layout_of((m, n), None, d), d.carrier
         self.rows, self.size = m, m * n
         self.pieces: list[tuple[tuple[int, ...], int, int, int]] = []
         places = _tile_pieces(m, n, k) if self.kernel in _TILES else []
@@ -193,7 +197,7 @@ def _new_plan(first: Layout, second: Layout) -> ProductPlan | None:
     (m, k), n = first.sizes, second.sizes[1]
     if first.dtype.is_half or not _readable(first) or not _readable(second):
         return None
-    if m * n * k >= LARGE and (_kernel(first.dtype, m, n, k) not in _TILES or _summed(first.dtype, m, n, k)):
+    if m * n * k >= LARGE and (_kernel(first.dtype, m, n, k, 0, 0) not in _TILES or _summed(first.dtype, m, n, k)):
         return None
     return ProductPlan(first, second)
 
