@@ -15,7 +15,8 @@ DEEP, HIGH = (Sized(n, __name__, REGISTERS) for n in ((256, 512) if REGISTERS ==
 #: elements between rows of b up to which they are read where they are; rows of a which do not pay for copying b
 NEAR, FEW = (Sized(n, __name__, REGISTERS) for n in ((128, 8) if REGISTERS == 32 else (32, 16)))
 BROAD = 8  #: panels of `DEEP` terms that are laid at a time, as rows of b are read best as they lie; of fewer terms there are more
-SHALLOW = 32  #: terms up to which c is written row by row, as all of b is near
+#: terms up to which c is written row by row, as all of b is near; not where its strips are narrow
+SHALLOW = Sized(32 if REGISTERS == 32 else 0, __name__, REGISTERS)
 
 
 @helper(inline="always")  # a call would cost more than a small strip
