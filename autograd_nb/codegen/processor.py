@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+LINE = 64  #: bytes of a line of memory
+
 
 class Sized(int):
     """A number that follows from the processor compiled for, by the texts of ``modules``: what vectors hold, how many rows a tile has.

@@ -15,7 +15,7 @@ from numba.core import cgutils, types
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
-from .processor import Sized
+from .processor import LINE, Sized
 from .translate.marks import mark_block, widen
 
 types.Literal.ctor_map[Sized] = lambda value: types.IntegerLiteral(int(value))  # type: ignore[assignment]
@@ -33,7 +33,6 @@ def _registers() -> tuple[int, int]:
 
 
 BYTES, REGISTERS = (Sized(n, __name__) for n in _registers())
-LINE = 64  #: bytes of a line of memory
 FIRST_CACHE, SECOND_CACHE = 3, 2  #: LLVM's numbers of locality
 
 

@@ -22,6 +22,7 @@ from numba.core.ir import Loc
 from numba.core.lowering import BaseLower
 from numba.np.arrayobj import populate_array
 
+from ..processor import LINE
 from .inference import EMPTY, FILL, VIEW, Call, Inference, Known
 from .marks import tell_independent
 from .text import Untranslatable, names_of, tree_of
@@ -486,15 +487,13 @@ class Translated(BaseLower):
         return found
 
     def empty(self, kind: types.Array, size: Any) -> Any:
-        """Return a new flat array; MemoryError where there is no room, ValueError for what is no size."""
+        """Return a new flat array, whose vectors lie in one line each; MemoryError where there is no room, ValueError for what is no size."""
         context, builder = self.context, self.builder
         width = context.get_abi_sizeof(context.get_data_type(kind.dtype))
         itemsize = WORD(width)
         with cgutils.if_unlikely(builder, builder.icmp_unsigned(">", size, WORD((1 << 62) // width))):
             self.return_exception(ValueError, ("an array of a negative size, or one that is too big",))
-        memory = context.nrt.meminfo_alloc_aligned(
-            builder, builder.mul(size, itemsize), ir.IntType(32)(context.get_preferred_array_alignment(kind.dtype))
-        )
+        memory = context.nrt.meminfo_alloc_aligned(builder, builder.mul(size, itemsize), ir.IntType(32)(LINE))
         with cgutils.if_unlikely(builder, cgutils.is_null(builder, memory)):
             self.return_exception(MemoryError, ("Allocation failed (probably too large).",))
         array = context.make_array(kind)(context, builder)

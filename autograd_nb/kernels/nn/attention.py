@@ -165,15 +165,6 @@ def softmax_rows(scores, at, start, rows, source, causal, kind, mask, base, step
 
 
 @helper
-def room_like(array, size):
-    """Return an uninitialised array that begins with a line of the cache, so that vectors straddle none."""
-    one_copy()
-    whole = np.empty(size + LINE // array.itemsize, array.dtype)
-    first = (-whole.ctypes.data) % LINE // array.itemsize
-    return whole[first : first + size]
-
-
-@helper
 def place(batch, head, steps, i):
     """Return where row ``i`` of a matrix begins."""
     return batch * steps[0] + head * steps[1] + i * steps[2]
@@ -200,7 +191,7 @@ def forward(
     # one piece of memory for the keys, turned; what the softmax works on; and scores that are not kept
     beyond = (width * source + lanes - 1) // lanes * lanes
     after = beyond + (max(ROOM, source) + LONGEST - 1) // LONGEST * LONGEST  # (see `powers`)
-    room = room_like(y, after if keep else after + min(length, block) * source)
+    room = np.empty(after if keep else after + min(length, block) * source, y.dtype)
     scores = p if keep else room
     batch, head = first // heads, first % heads
     for n in range(first, last):
@@ -267,7 +258,7 @@ def backward(
     block = (block + ROWS - 1) // ROWS * ROWS
     lanes = LINE // g.itemsize
     after = (value_width * source + lanes - 1) // lanes * lanes
-    room = room_like(g, after + min(block, length) * source)  # the values, turned, and the gradients of scores
+    room = np.empty(after + min(block, length) * source, g.dtype)  # the values, turned, and the gradients of scores
     result, early, late = (RESULT, FIRST_TERMS, LAST_TERMS) if causal else (ALL, ALL, ALL)
     batch, head = first // heads, first % heads
     for n in range(first, last):
