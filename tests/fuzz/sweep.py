@@ -36,6 +36,8 @@ KINDS = {
     "bool": "make({k}, {shape}, 'bool')",
     "complex": "make({k}, {shape}, 'complex128').requires_grad_() * 1",
     "empty": "make({k}, {empty}).requires_grad_() * 1",
+    "empty complex": "make({k}, {empty}, 'complex128').requires_grad_() * 1",
+    "empty bool": "make({k}, {empty}, 'bool')",
     "inference": "{inference}(make({k}, {shape}).requires_grad_())",
     "scalar": "make({k}, ()).requires_grad_() * 1",
     "first scalar": "make({k}, {first}).requires_grad_() * 1",

@@ -152,3 +152,18 @@ def test_integers_of_empty_tensors_may_be_divided_by_zero():
     check(
         {f"{call}; {shape}; {zero}": f"x, y = t.ones({shape}, dtype=t.int32), {zero}\nr = {call}" for call in calls for shape in shapes for zero in zeros}
     )
+
+
+@pytest.mark.parity
+def test_numbers_that_an_op_does_not_take_are_refused_of_nothing_too():
+    calls = ("x.kthvalue(1, {})", "x.median({})", "x.nanmedian({})", "x.mode({})", "x.sort({})", "x.topk(0, {})", "x.argmax({})", "x.argmin({})")
+    made = "x = t.zeros({}, dtype=t.{}); r = {}"
+    check({
+        f"{call} {shape} {dtype} {dim}": made.format(shape, dtype, call.format(dim))
+        for call in calls for shape in ((0, 4), (4, 0), (2, 3), ()) for dtype in ("complex64", "bool", "float16", "int64") for dim in (0, -1)
+    })  # fmt: skip
+    loss = "x = t.zeros({}, dtype=t.{}); r = F.{}(x, t.zeros({}, dtype=t.int64))"
+    check({
+        f"{name} {shape} {dtype} {n}": loss.format(shape, dtype, name, n)
+        for name in ("nll_loss", "cross_entropy") for shape in ((0, 3), (2, 3), (3,)) for dtype in ("complex64", "bool", "int64", "float32") for n in (0, 2)
+    }, kinds="subclasses")  # fmt: skip

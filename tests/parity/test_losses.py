@@ -301,3 +301,18 @@ def test_margin_losses_without_classes_say_so_before_they_look_at_the_target(lib
     for name, shape, of_target in itertools.product(("multi_margin_loss", "multilabel_margin_loss"), ((0,), (3, 0), (2, 3, 0)), ((2,), (3, 0), (0,))):
         with pytest.raises(RuntimeError, match="Expected non-empty vector or matrix with optional 0-dim batch size, but got: "):
             getattr(library.nn.functional, name)(library.zeros(shape), library.zeros(of_target, dtype=library.int64))
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", (
+    "soft_margin_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "binary_cross_entropy_with_logits", "poisson_nll_loss",
+    "hinge_embedding_loss",
+))  # fmt: skip
+def test_losses_that_vanish_are_positive_zeros_where_theirs_are(name):
+    values = [0.0, -0.0, 1.0, -1.0, 90.0, -90.0, 800.0, -800.0, math.inf, -math.inf]
+    pairs = [(x, t) for x in values for t in values]
+    found = []
+    for library in (torch, ours):
+        x, t = (library.tensor(column, dtype=library.float64) for column in zip(*pairs, strict=True))
+        found.append(getattr(library.nn.functional, name)(x, t, reduction="none").numpy())
+    assert not [p for p, theirs, mine in zip(pairs, *found, strict=True) if theirs == mine == 0 and np.signbit(theirs) != np.signbit(mine)]

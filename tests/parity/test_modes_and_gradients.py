@@ -254,7 +254,8 @@ def test_a_gradient_that_does_not_fit_is_refused_before_other_nodes_run():
     uses = ("y * v", "v * y", "v + y", "(v.t() @ y.reshape(4, -1)).sum() + v.sum()", "t.cat([v.reshape(-1), y.reshape(-1)])", "v.sum() + (y + 1).sum()")
     passes = ("z.sum().backward()", "z.sum().backward(inputs=[x, w])", "z.sum().backward(retain_graph=True)", "g = t.autograd.grad(z.sum(), [w, x])")
     leaves = "x = t.arange(12.).view(3, 4).requires_grad_(); w = t.ones(4, requires_grad=True)"
+    tried = "try: {}\nexcept RuntimeError: r = w.grad, x.grad"
     check({
-        f"{way}; {use}; {run}": f"y = x * 2; {way}\nv = (w * 1).view(1, 4); r = None\nif True:\n    z = {use}\n    try: {run}\n    except RuntimeError: r = w.grad, x.grad"
+        f"{way}; {use}; {run}": f"y = x * 2; {way}\nv = (w * 1).view(1, 4); r = None; z = {use}\n" + tried.format(run)
         for way in ways for use in uses for run in passes
     }, leaves)  # fmt: skip

@@ -180,3 +180,26 @@ def test_slopes_of_products_with_zeros_and_what_is_not_finite(name):
         if not all(np.array_equal(f, e, equal_nan=True) for f, e in zip(found, expected)):
             other.append((values, found, expected))
     assert not other
+
+
+#: products of bools of sizes m, k and n
+BOOLS = (
+    "mm(b(m, k), b(k, n))", "b(m, k) @ b(k, n)", "bmm(b(2, m, k), b(2, k, n))", "bmm(b(0, m, k), b(0, k, n))", "mv(b(m, k), b(k))", "dot(b(k), b(k))",
+    "vdot(b(k), b(k))", "addmm(b(m, n), b(m, k), b(k, n))", "addmm(b(m, n), b(m, k), b(k, n), beta=0, alpha=2)", "addmv(b(m), b(m, k), b(k))",
+    "baddbmm(b(2, m, n), b(2, m, k), b(2, k, n))", "tensordot(b(m, k), b(k, n), 1)", "inner(b(m, k), b(n, k))", "b(2, m, k) @ b(k, n)",
+    "linalg.matrix_power(b(k, k), 2)", "linalg.multi_dot([b(m, k), b(k, n), b(n, 2)])", "F.linear(b(m, k), b(n, k))",
+    "F.bilinear(b(2, m), b(2, k), b(n, m, k))", "einsum('ij,jk->ik', b(m, k), b(k, n))", "tensordot(b(m, k), b(m, k), 2)", "inner(b(k), b(k))",
+)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_bools_are_multiplied_by_no_product_and_nothing_else_makes_them_known():
+    """What PyTorch takes is where there is nothing to multiply; each product is asked for also after all others were."""
+    sizes = ((0, 3, 2), (2, 0, 3), (0, 0, 2), (2, 3, 0), (0, 0, 0), (2, 3, 2))
+    ones = "b = lambda *s: t.ones(s, dtype=t.bool)\nm, k, n = {}"
+    for times in range(2):
+        check({
+            f"{call} of {size}, {times}": f"{ones.format(size)}\nr = {call if call[:2] in ('F.', 'b(') else 't.' + call}"
+            for call in BOOLS for size in sizes
+            if not ("bilinear" in call and 0 in size)  # (whose reshape PyTorch cannot tell the sizes of)
+        })  # fmt: skip

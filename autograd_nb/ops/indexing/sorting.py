@@ -395,11 +395,12 @@ def kthvalue(input, k, dim: int = -1, keepdim=False, *, out=None):
     n = x.shape[d] if x.ndim else 1
     if x.ndim and not n:
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
-    if x.ndim:
-        _no_bools(x._layout.dtype, "kthvalue_cpu")
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d} (k={k}, size {n})")
-    if not x.ndim:
+    if x.ndim:
+        _ordered(x._layout.dtype, "kthvalue")
+        _no_bools(x._layout.dtype, "kthvalue_cpu")
+    else:
         no_complex_derivative("kthvalue", x)
     return _selected(_kth_value, return_types.kthvalue, x, d, k - 1, keepdim, out, "kthvalue")
 

@@ -426,7 +426,7 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
     return x, t, alone
 
 
-def _floating(x: Tensor, name: str) -> None:
+def _with_classes(x: Tensor, name: str) -> None:
     if x.ndim == 0:
         if name == "nll_loss":
             raise ValueError("Expected 1 or more dimensions (got 0) (nll_loss: expected (C), (N, C) or (N, C, d1, …))")
@@ -434,8 +434,13 @@ def _floating(x: Tensor, name: str) -> None:
             f"Dimension out of range (expected to be in range of [-1, 0], but got 1) ({name}: input tensor should have at least 1 dim: "
             "expected (C), (N, C) or (N, C, d1, …), got a 0-d tensor)"
         )
+
+
+def _floating(x: Tensor, name: str, kernel: str) -> None:
     if x.dtype.category < 2:
         raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: input must be a floating point tensor')
+    if x.dtype.is_complex:
+        raise not_for_complex(kernel)
 
 
 @functional()
@@ -469,14 +474,15 @@ def cross_entropy(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if t.shape == x.shape and not t.dtype.is_floating_point:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {t.dtype} (a target of input's shape is one: use .float())")
-    _floating(x, "cross_entropy")
-    if x.dtype.is_complex:
-        raise not_for_complex("cross_entropy")
+    _with_classes(x, "cross_entropy")
+    if x._layout.size or t.shape == x.shape or (x.dtype.is_complex and x.requires_grad):  # (PyTorch's softmax of nothing takes any numbers)
+        _floating(x, "cross_entropy", "cross_entropy")
     if t.shape == x.shape and x.ndim:
         return _soft_cross_entropy(x, t, weight, ignore_index, reduction, label_smoothing)
     if x.ndim == 1:
         weight = constant("nll_loss_forward", "weight", weight)
     x, t, alone = _batched(x, t, weight, "cross_entropy")
+    _floating(x, "cross_entropy", "cross_entropy")
     weight = constant("nll_loss_forward", "weight", weight)
     weight = weight if weight is None or weight.ndim == 1 else weight.reshape(-1)
     t, _ = _checked_indices(t, x.shape[1], ignore_index)
@@ -523,12 +529,11 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     ignore_index = int_argument(ignore_index, "nll_loss", "ignore_index")
-    _floating(x, "nll_loss")
-    if x.dtype.is_complex:
-        raise not_for_complex("nll_loss_out_frame")
+    _with_classes(x, "nll_loss")
     if x.ndim == 1:
         weight = constant("nll_loss_forward", "weight", weight)
     x, t, alone = _batched(x, t, weight, "nll_loss")
+    _floating(x, "nll_loss", "nll_loss_out_frame")
     weight = constant("nll_loss_forward", "weight", weight)
     weight = weight if weight is None or weight.ndim == 1 else weight.reshape(-1)
     t, ignored = _checked_indices(t, x.shape[1], ignore_index)

@@ -555,7 +555,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
 
 @loss(lambda g, x, t: -(g * t * m.sigmoid(-(t * x))), None)
 def _soft_margin_loss(x, t):
-    return -_log_sigmoid(t * x)
+    return 0.0 - _log_sigmoid(t * x)  # (where that is 0 so is this, not -0)
 
 
 @functional()

@@ -20,7 +20,7 @@ from .matmul import bmm, mm, mv, outer
 def _scaled(y: Tensor, factor: Any) -> Tensor:
     if y.dtype.category < 2:
         factor = int(factor)  # as PyTorch, which keeps integers integers
-    return y if factor == 1 else y * factor
+    return y if factor == 1 or y.dtype is dtypes.bool_ else y * factor  # (bools are products of nothing)
 
 
 def _addend(input: Any, y: Tensor, name: str) -> Tensor:
@@ -63,9 +63,12 @@ def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, nam
 
 
 def _only_scaled(x: Tensor, y: Tensor, beta: Any) -> None:
-    """Refuse a fraction times integers where there is no product to add, ``x`` being one of its operands: PyTorch then does only that."""
-    if not x.shape[-1] and y._layout.size and y.dtype.category < 2 and isinstance(beta, float) and beta != 0:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_type(y.dtype)} (beta={beta})")
+    """Refuse a factor that integers or bools do not take where there is no product to add, ``x`` being one of its operands: PyTorch then only scales."""
+    if x.shape[-1] or not y._layout.size or beta == 0:
+        return
+    factor = "Float" if isinstance(beta, float) and y.dtype.category < 2 else "Long" if y.dtype is dtypes.bool_ and not isinstance(beta, bool) else ""
+    if factor:
+        raise RuntimeError(f"result type {factor} can't be cast to the desired output type {scalar_type(y.dtype)} (beta={beta})")
 
 
 @public()

@@ -83,12 +83,19 @@ def _summed(d: dtypes.dtype, m: int, n: int, k: int) -> bool:
     return max(m, n) < BLOCK and k >= 2 * LONG and d.category >= 2 and m * n * k >= LARGE
 
 
+def refuse_bools(a: Tensor, b: Tensor, name: str) -> None:
+    """Raise NotImplementedError for a product of bools, unless there is nothing to multiply."""
+    if a.dtype is dtypes.bool_ and a._layout.size and b._layout.size:
+        raise NotImplementedError(f"{name}(): not implemented for 'Bool'; cast to integers first")
+
+
 def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     """Return a (B × m × k) times b (B × k × n), batches of stride 0 allowed; added to ``out`` when given (dense, no history)."""
     d = a.dtype
     if d.is_half:
         y = cast(product(cast(a, dtypes.float32), cast(b, dtypes.float32)), d)
         return y
+    refuse_bools(a, b, "matmul")
     a, b = _matrix(a), _matrix(b)
     batch, m, k = a.shape
     n = b.shape[2]
@@ -195,7 +202,7 @@ def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
 
 def _new_plan(first: Layout, second: Layout) -> ProductPlan | None:
     (m, k), n = first.sizes, second.sizes[1]
-    if first.dtype.is_half or not _readable(first) or not _readable(second):
+    if first.dtype.is_half or first.dtype is dtypes.bool_ or not _readable(first) or not _readable(second):
         return None
     if m * n * k >= LARGE and (_kernel(first.dtype, m, n, k, 0, 0) not in _TILES or _summed(first.dtype, m, n, k)):
         return None

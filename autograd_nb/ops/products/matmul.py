@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import dtypes, launch
+from ... import launch
 from ...errors import shorten
 from ...graph.modes import state
 from ...graph.node import tensor_lines
@@ -19,7 +19,19 @@ from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, in_float32
 from ..reduce.sums import sum as sum_
-from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, known_product, plan_known, product
+from .gemm import (
+    _batch_of_one,
+    _bmm,
+    _mm,
+    _mm_nt,
+    _plan,
+    _times,
+    _turned_times,
+    known_product,
+    plan_known,
+    product,
+    refuse_bools,
+)
 
 _FILL_ROWS = launch.Kernel("products.matmul", "fill_rows")
 
@@ -31,8 +43,7 @@ def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:
             f"expected m1 and m2 to have the same dtype, but got: {names.get(a.dtype.name, a.dtype.name)} != "
             f"{names.get(b.dtype.name, b.dtype.name)} ({name}(); cast one with .to())"
         )
-    if a.dtype is dtypes.bool_:
-        raise NotImplementedError(f"{name}(): not implemented for 'Bool'; cast to integers first")
+    refuse_bools(a, b, name)
 
 
 @public()
@@ -305,7 +316,7 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
     for d in da:
         k *= x.shape[d]
     left, right = x.permute((*fa, *da)), z.permute((*db, *fb))
-    if x._layout.size == z._layout.size == k > 0:
+    if x._layout.size == z._layout.size == k and (k or not (fa or fb)):
         y = _one_product(left, right)
     else:
         y = mm(left.reshape(_count(x, fa), k), right.reshape(k, _count(z, fb)))

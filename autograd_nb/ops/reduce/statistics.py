@@ -196,8 +196,8 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
 
 def _arg(input: Any, dim: Any, keepdim: bool, extreme: ReductionOp, name: str) -> Tensor:
     x = tensor_argument(input, name).detach()
-    if x._layout.dtype is dtypes.bool_:
-        raise RuntimeError(f"{name}(): does not support bool input")
+    if x._layout.dtype is dtypes.bool_ or x._layout.dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support {'complex' if x._layout.dtype.is_complex else 'bool'} input")
     if dim is None:
         if not x._layout.size:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")

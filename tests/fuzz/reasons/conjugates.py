@@ -35,6 +35,12 @@ def _kept_as_views(c: Case) -> bool:
     return given is not None or any(any(getattr(getattr(seen, "grad", None), "marks", ())[:2]) for seen in c.known.values())
 
 
+def _of_memory_of_a_leaf(c: Case) -> bool:
+    """Whether a gradient is such a view there, into which a pass has accumulated since: that counts as a change of what it shows."""
+    shown = any(any(getattr(getattr(seen, "grad", None), "marks", ())[:2]) for seen in c.known.values())
+    return shown and re.search(r"\.backward\((?s:.*)\.backward\(", c.before) is not None
+
+
 def _of_gradient(c: Case) -> bool:
     """Whether a gradient takes part that a transform or a pass has returned, or what was made of one."""
     gradients = re.findall(r"\b(v\d+)\b[^;\n]* = [^;\n]*(?:func\.(?:vjp|grad|jac\w+)\(|autograd\.grad\(|\.grad\b)", c.before)
@@ -82,7 +88,8 @@ CONJUGATES = (
     Explained(
         "gradients that are views of conjugates",
         "A gradient has memory of its own here. In PyTorch it may show the conjugates of what a pass or x.grad was given, and changes with that.",
-        lambda c: ("value" in c.kind and _kept_as_views(c)) or (c.kind in ("value", "requires_grad", "history", "leaf") and _handed_on(c))
+        lambda c: ("value" in c.kind and _kept_as_views(c)) or (c.kind == "not refused" and "modified by an inplace" in c.theirs and _of_memory_of_a_leaf(c))
+        or (c.kind in ("value", "requires_grad", "history", "leaf") and _handed_on(c))
         or (c.kind == "marks" and (re.search(r"\.grad\.|autograd\.grad\(", c.statement) or _of_gradient(c)))
         or (c.kind == "raised" and "does not require grad" in c.mine and _of_gradient(c))
         or (c.kind == "not refused" and "returned an invalid gradient" in c.theirs and _of_gradient(c))  # (which was squeezed in place)
