@@ -38,11 +38,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 #: the layers inside of a folder, from the ground up, by file or folder; what a row does not name is on top of all
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "codegen": (
-        ("formula",),
+        ("processor", "formula"),
         ("templates",),
         ("translate",),
         (
-            "interpreted", "plain_math", "processor", "frontend", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary",
+            "interpreted", "plain_math", "frontend", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary",
             "iterative",
         ),
         ("build",),
