@@ -288,7 +288,7 @@ def test_a_product_that_blas_refuses_is_an_error():
     assert run.stdout.strip() == "BLAS could not be called for a matrix product", run.stderr
 
 
-@pytest.mark.parametrize(("m", "k", "n"), [(203, 210, 205), (1030, 300, 40), (17, 5000, 130)])
+@pytest.mark.parametrize(("m", "k", "n"), [(403, 310, 305), (1030, 900, 40), (57, 5000, 130)])
 @pytest.mark.parametrize("turned", ["nn", "tn", "nt"])
 def test_large_products_have_the_bits_of_small_ones(m, k, n, turned):
     """Those of more than `LAID_OUT` products of elements come from another kernel, which lays rows side by side."""

@@ -23,7 +23,7 @@ _LARGE_TILED = launch.Kernel("products.tiled", "matmul_large")
 _FEW_TILED = launch.Kernel("products.tiled", "matmul_few")
 _VECTOR = launch.Kernel("products.tiled", "vector")
 _TILES = (_TILED, _LARGE_TILED, _FEW_TILED)  #: whose elements are the same in whatever block they are computed
-LAID_OUT = 1 << 23  #: products of two elements from which on rows of the first matrix are laid side by side; in smaller ones that gains nothing
+LAID_OUT = 1 << 25  #: products of two elements from which on rows of the first matrix are laid side by side; in smaller ones that gains nothing
 FEW, TERMS = 24, 32  #: rows up to which columns of b that lie as they are multiplied are not turned, where there are so many terms for each row
 
 
