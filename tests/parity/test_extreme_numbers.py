@@ -149,3 +149,18 @@ def test_slopes_at_infinities_and_nan(name, dtype):
                 values += [0.0 if m is None else m.item() for m in more]
         found.append(values)
     np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("n", (1, 2, 3, 8))
+def test_sums_of_infinite_complex_numbers_are_infinite_whatever_comes_first(n):
+    """As in NumPy; in PyTorch they are only where the first is, as it multiplies the second with a complex 1 (`tests.fuzz.reasons`)."""
+    for infinite in (complex(np.inf, -np.inf), complex(1, np.inf), complex(-np.inf, 2)):
+        found = []
+        for lib in (torch, ag):
+            a, b = (lib.full((n,), z, dtype=lib.complex128) for z in (infinite, 1 + 1j))
+            found.append([(a + b).numpy(), (a - b).numpy(), (b + a).numpy(), (b - a).numpy(), b.clone().add_(a).numpy()])
+        wanted = [a.numpy() + b.numpy(), a.numpy() - b.numpy(), b.numpy() + a.numpy(), b.numpy() - a.numpy(), b.numpy() + a.numpy()]
+        np.testing.assert_array_equal(found[1], wanted)
+        np.testing.assert_array_equal(found[0][:2], wanted[:2])
+        assert np.isnan(found[0][2:]).all()
