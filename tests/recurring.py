@@ -15,6 +15,7 @@ from autograd_nb.graph.node import NODES, Node, Output
 from autograd_nb.ops.core import known_calls
 from autograd_nb.ops.core.repeated import Repeated
 from autograd_nb.ops.random.generator import default_generator
+from autograd_nb.tensor import Tensor
 
 
 @contextmanager
@@ -192,6 +193,23 @@ def same_result(t: Any, u: Any, what: tuple[str, int], whole: bool) -> None:
         same_result(t._view, u._view, what, whole)
 
 
+class Contents:
+    """What the memory of the tensors among a call's arguments holds, and how often each counts as changed."""
+
+    def __init__(self, arguments: tuple[Any, ...]):
+        parts = [p for a in arguments for p in (a if isinstance(a, (tuple, list)) else [a])]
+        self.tensors = [p for p in parts if isinstance(p, Tensor)]
+        self.kept = [(t._data.tobytes(), list(t._version_), t._edge, t._rg, t._view is not None and t._seen) for t in self.tensors]
+
+    def __eq__(self, other: Any) -> bool:
+        return self.kept == other.kept
+
+    def put_back(self) -> None:
+        for t, (data, version, *_) in zip(self.tensors, self.kept, strict=True):
+            if (data, version) != (t._data.tobytes(), t._version_):
+                t._data[:], t._version_[:] = np.frombuffer(data, t._data.dtype), version
+
+
 @contextmanager
 def poisoned() -> Iterator[None]:
     """Fill new memory of replays, so that it shows what nobody writes."""
@@ -218,18 +236,20 @@ def verified_calls() -> Iterator[list[str]]:
         return miss(self, forward, args, options)
 
     def compared(self: Any, forward: Any, args: Any, options: Any) -> Any:
-        before = default_generator._place
+        before, given = default_generator._place, Contents((*args, *options.values()))
         out = note(self, forward, args, options)
-        after = default_generator._place
+        after, wanted = default_generator._place, Contents((*args, *options.values()))
         for replay in self.replays:
             for _ in range(2):
                 default_generator._place = before
+                given.put_back()
                 again = replay(args, options)
+                assert Contents((*args, *options.values())) == wanted, "an operand with other contents, or changed another number of times"
                 assert default_generator._place == after, "another number of draws"
                 assert again is not None, "the call is not known again"
                 assert again.__class__ is out.__class__
                 for k, (t, u) in enumerate(zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (out, again)], strict=True)):
-                    if not any(t is a for a in (*args, *options.values())):
+                    if not any(t is a for a in given.tensors):
                         same_result(t, u, (forward.__name__, k), isinstance(self, Repeated))
                     else:
                         assert u is t, "another tensor than the operand"

@@ -228,6 +228,18 @@ def assign_within(dims, count, sizes, steps, a, b, c, d, value, out):
                         out[np.uintp(p + a0 * t0 + j * t1)] = value[np.uintp(q + a0 * w0 + j * w1)]
 
 
+def scatter_by_mask(mask, value, x, out, found):
+    """out = the elements of ``x``, or where the mask is true those of ``value``, in order, as long as there are; found = how often it is true."""
+    q = 0
+    for i in range(mask.size):
+        out[i] = x[i]
+        if mask[i]:
+            if q < value.size:
+                out[i] = value[np.uintp(q)]
+            q += 1
+    found[0] = q
+
+
 def assign_by_mask(width, step, along, mask, value, out):
     """Write the rows of ``value`` to those of ``out``, of ``width`` elements, where the mask is true; IndexError, and nothing is written, if they
     are not as many. ``step`` 0: the one row of value, and ``along`` 0: its one element."""

@@ -36,7 +36,7 @@ from .history import rewrite_history
 from .marked import MARKED, computed_operand
 from .memo import Memo, ordinary
 from .numbers import bool_argument
-from .recording import fitting, mark_inference, refuse_inference, store
+from .recording import fitting, mark_inference, refuse_inference
 from .registry import flags_of, numpy_names, parameters_of
 from .repeated import repeated
 
@@ -49,7 +49,7 @@ def _without_lists(key: tuple[Any, ...]) -> tuple[Any, ...]:
 #: what the texts call
 NAMES: dict[str, Any] = {
     "_new": blank, "_state": state, "_empty": np.empty, "_allocate": launch.empty, "_refresh": refresh, "_Output": Output,
-    "_mark_inference": mark_inference, "_refuse_inference": refuse_inference, "_rewrite_history": rewrite_history, "_store": store,
+    "_mark_inference": mark_inference, "_refuse_inference": refuse_inference, "_rewrite_history": rewrite_history,
     "_fitting": fitting, "_several_lists": SEVERAL_LISTS, "_same_storage": same_storage,
     "_Tensor": Tensor, "_Size": Size, "_dtype": dtype, "_are_ints": frozenset((int,)).issuperset,
     "_without_lists": _without_lists, **FINISHING,
@@ -332,10 +332,14 @@ class _Known:
 
     def slow(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
         """Return the result of a call with other arguments than the plans know; what is left out may come under another name."""
-        if _OURS.issuperset(map(type, values)):
-            if not options:
-                return self.long(*values)
-            if self.by_name.issuperset(options) and _OURS.issuperset(map(type, options.values())):
+        for v in values:
+            if v.__class__ not in _OURS:
+                break
+        else:
+            for n, v in options.items():
+                if v.__class__ not in _OURS or n not in self.by_name:
+                    break
+            else:
                 return self.long(*values, **options)
         args, sent = self.sent(self.names, values)
         if foreign_among(args):
@@ -357,12 +361,18 @@ class _Known:
         given = ", ".join(self.read)
         passed = ", ".join([*self.read[: self.by_place], *[f"{n}={n}" for n in self.read[self.by_place :]]])
         others = [f"{n} is not _default_{n}" for n in self.names if n not in self.read]
+        only_out = ["len(_options) == 1", "_options.get('out').__class__ is _Tensor", *[f"{n} is _default_{n}" for n in self.names if n not in self.read]]
+        only_out += [f"{n} is not _default_{n}" for n in self.open]
         flags = [f"if {n} is not False and {n} is not True: _flag({n}, _name, {n!r})" for n in sorted(self.flags)]
         return shortcut(
             parameters, self.key + ",",
             ["if plan is _NONE:", f"    return _whole({passed})", *([f"return _run(plan, {given})"] if callable(run) else run)],
             [f"plan, out = _first({given})", "if plan is None:", "    return out"], memo=self.memo, function=self.function,
-            first=[f"if {' or '.join(['_options', *others])}:", f"    return _slow(({', '.join(self.names)},), _options)", *flags],
+            first=[
+                f"if {' or '.join(['_options', *others])}:",
+                f"    if {' and '.join(only_out)}:", f"        return _whole({passed}, **_options)",
+                f"    return _slow(({', '.join(self.names)},), _options)", *flags,
+            ],
             _flag=bool_argument, _name=self.name,
             _first=self.first, _slow=self.slow, _whole=self.long, _NONE=_NONE, _run=run, **space, **{f"_default_{n}": d for n, d in optional.items()},
         )  # fmt: skip

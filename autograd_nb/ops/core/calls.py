@@ -89,7 +89,7 @@ def pointwise_lines(n: int) -> list[str]:
     return [
         *(_alpha_lines("_op.scaled(input, other, alpha, out=out)", options="{'out': out}") if several else []),
         "if out is not None:",
-        f"    return _store(out, call({given}), _op.name, (), ({given},), not _rules)",
+        f"    return (_op.into or _op.write_into(call))({given}, out=out)",
         *(_KIND_OF_SECOND if several else []),
         *look_up_lines("input._layout, k" if several else "input._layout", run, [f"return _first({given})"], _SECOND if several else ()),
     ]
@@ -142,7 +142,7 @@ def _call_of_many_lines(derived: tuple[bool, ...]) -> list[str]:
         ", ".join(f"k_{x}" for x in names), many_lines(names, (*names,)), ["return _first(args)"],
         [f"{', '.join(names)} = args", *kind_lines((*names,)), *layout_lines((*names,))],
     )  # fmt: skip
-    return ["if out is not None:", "    return _store(out, call(*args), _op.name, (), args)", *known]
+    return ["if out is not None:", "    return (_op.into or _op.write_into(call))(*args, out=out)", *known]
 
 
 def _alpha_lines(call: str, suffix: str = "''", options: str = "{}") -> list[str]:

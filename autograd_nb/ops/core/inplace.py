@@ -9,6 +9,7 @@ from ... import launch
 from ...graph.modes import state
 from ...graph.versions import same_storage
 from ...overriding import overridable, whole
+from ...shapes import Layout
 from ...tensor import Tensor, edge, make, refresh
 from .history import check_inplace, check_recorded, past_hooks, rewrite_history
 from .recording import check_result, guarded, refuse_overlap
@@ -52,6 +53,11 @@ def before(target: Tensor) -> Tensor:
     return old
 
 
+def has_history(t: Any) -> bool:
+    """Return whether an op on this operand may be recorded."""
+    return isinstance(t, Tensor) and (t._rg or (t._view is not None and t._view._rg))
+
+
 #: what PyTorch does not look at where operands lie: products, which compute apart
 _READ_BEFORE = frozenset(("addmm_", "addmv_", "addbmm_", "baddbmm_", "masked_scatter_"))
 
@@ -63,7 +69,8 @@ def in_place(name: str, compute: Callable[..., Tensor], target: Any, *args: Any,
     check_inplace(target, *args, *kw.values())
     if name not in _READ_BEFORE:
         refuse_overlap(target, (*args, *kw.values()), name in ("index_reduce_", "scatter_reduce_"))
-    result = compute(before(target), *args, **kw)
+    plain = target._layout.__class__ is Layout and not (state.grad and any(map(has_history, (target, *args, *kw.values()))))
+    result = compute(target.detach() if plain else before(target), *args, **kw)
     check_result(name, target._layout, result._layout)
     return assign_inplace(target, result)
 

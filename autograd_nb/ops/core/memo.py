@@ -34,6 +34,17 @@ class Memo:
         launch.remember(self.plans, key, plan, weight)
 
 
+#: the plan of calls that are known to have none
+NO_PLAN: tuple[()] = ()
+
+
+def sought(memo: Memo, key: Any, plan: Any) -> Any:
+    """Return what was found to be the plan of such calls; that there is none is kept as well, so that it is not sought each time."""
+    if plan is None and ordinary(*key):
+        memo.remember(key, NO_PLAN)
+    return plan
+
+
 def ordinary(*parts: Any) -> bool:
     """Return whether a call with operands of these layouts may take the short way to its plan: not within a transform, nor while somebody
     observes. What is no layout is passed over."""

@@ -24,8 +24,8 @@ from .scalars_first import legacy_options, scalars_first
 from .structured import tensor_argument
 
 
-def _comparison(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
-    """Return ``<name>_``, which writes 0 and 1 of the tensor's dtype; where recorded with a history and gradients of zeros."""
+def _comparison(name: str, compare: Callable[[Any, Any], Any]) -> None:
+    """Register ``<name>_``, which writes 0 and 1 of the tensor's dtype; where recorded with a history and gradients of zeros."""
 
     def formula(a, b):
         return m.where(compare(a, b), 1, 0)
@@ -40,16 +40,16 @@ def _comparison(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., 
 
     call.__name__ = call.__qualname__ = name + "_"
     call.__doc__ = f"Compute `{name}` in place and return the tensor."
-    return public(kind="inplace", namespaces=())(call)
+    public(kind="inplace", namespaces=())(call)
 
 
 for _name, _aliases in {
     "eq": (), "ne": ("not_equal_",), "lt": ("less_",), "le": ("less_equal_",), "gt": ("greater_",), "ge": ("greater_equal_",),
 }.items():  # fmt: skip
-    _call = _comparison(_name, getattr(operator, _name))
+    _comparison(_name, getattr(operator, _name))
     for _alias in _aliases:
         OPS[_alias] = OPS[_name + "_"]
-        setattr(Tensor, _alias, _call)
+        setattr(Tensor, _alias, OPS[_alias].call)
 
 
 def _logic(name: str) -> Callable[..., Tensor]:

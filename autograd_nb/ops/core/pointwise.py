@@ -44,8 +44,10 @@ from .recording import (
     refuse_inference,
     refuse_limited,
     refuse_overlap,
+    store,
 )
-from .registry import node_name, parameters_of, register
+from .registry import OPS, node_name, parameters_of, register
+from .repeated import repeated
 
 __all__ = ["Pointwise", "pointwise"]
 
@@ -74,6 +76,7 @@ class Pointwise:
     An operand's aval (JAX's abstract value) is all that a plan depends on: the layout of a tensor, the type of a number.
     """
 
+    into: Callable[..., Any] | None = None  #: the function for ``out=``, once somebody has called it
     in_order = True  #: whether operands in C order give a result in C order
 
     name: str
@@ -122,6 +125,18 @@ class Pointwise:
     def node(self) -> type[PointwiseNode]:
         """Return the class of the op's nodes."""
         return type(self.node_name, (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()})
+
+    def write_into(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function of operands and ``out=``, which is repeated as those are that go through several ops; ``call``: without ``out=``."""
+        unseen = len(self.params) <= 2 and not self.differentiable
+
+        def into(*args: Any, out: Any) -> Tensor:
+            return store(out, call(*args), self.name, (), args, unseen)
+
+        found = repeated(into)
+        found.public = OPS[self.name].call if self.name in OPS else call  # type: ignore[attr-defined]
+        self.into = found
+        return found
 
     # ---- dtypes
     def common_dtype(self, avals: Sequence[Any]) -> dtype:

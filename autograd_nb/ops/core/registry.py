@@ -276,7 +276,7 @@ def register(
     if own[0] != "_" and inner.__class__ is FunctionType and inner.__qualname__[0] == "_":
         inner.__qualname__ = own  # type: ignore[attr-defined]  # so that Python's messages say what the user has called
     call = numpy_names(call, {} if name in _PYTHONS else None, name)
-    if kind in ("composite", "reduction") and repeatable(name, call, inner.__module__):
+    if (kind == "inplace" or (kind in ("composite", "reduction") and name[-1] != "_")) and repeatable(name, call, inner.__module__):
         function, call = call, repeated(call, partial(_in_own_words, name, inner))
         function.public = call  # type: ignore[attr-defined]
     if call.__class__ is FunctionType is inner.__class__ and not {"dim", "keepdim"}.isdisjoint(inner.__code__.co_varnames):

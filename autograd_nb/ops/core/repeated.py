@@ -6,9 +6,10 @@ observer and becomes a `Repeat`: the text of a function that
 
 - compares the call's arguments with those that were noted: layouts, which of them require grad, numbers, and what else there may be;
 - launches the same kernels, with the checks of values that stand between them;
+- counts the changes of the operands that it has written into, which nothing else of the call reads, and of which no history is kept;
 - writes the same nodes, with edges to this call's operands, and makes the results.
 
-What is no plain computation is left alone: results that are views or operands, what writes into an operand, random numbers, values that
+What is no plain computation is left alone: results that are views, what gives an operand a history or another layout, values that
 Python looks at, warnings, nodes of users' Functions, large arrays, and all while a transform, a profiler or an observer is active.
 """
 
@@ -40,11 +41,14 @@ from ...graph.node import (
     tensor_lines,
 )
 from ...graph.noted import ELEMENTS, Checks, Notes, Text, Unfit, observed
+from ...graph.versions import SEVERAL_LISTS, same_storage
 from ...overriding import Overrides
+from ...overriding import whole as whole_step
 from ...shapes import Layout
 from ...tensor import Tensor, blank, refresh
 from .foreign import asked, foreign_among
 from .known_calls import LAYOUTS, Known
+from .straight import copies_all, straight
 
 _by_age = attrgetter("seq")
 _warning = locks.lock()  # held while somebody listens for warnings
@@ -61,6 +65,7 @@ class _Call(Checks):
         self.names |= {"_state": state, "_refresh": refresh, "_are_ints": frozenset((int,)).issuperset}
         self.operands: dict[str, Tensor] = {}
         self.states: list[Any] = []
+        self.counts: dict[int, int] = {}  # a list of versions -> how often what it is of had been changed
         self.differs("_state.grad", "is not", state.grad)
         self.lines.append(f"if len(options) != {len(options)}: return None")
         for name, a in zip(self.unpack("args", len(args)), args, strict=True):
@@ -88,14 +93,14 @@ class _Call(Checks):
             if known is t:
                 self.lines.append(f"if {name} is not {other}: return None")
                 return
-            if known._data is t._data or (t._rg and known._rg and t._edge is not None and t._edge is known._edge):
+            if (known._data is t._data and (t._rg or known._rg)) or (t._rg and known._rg and t._edge is not None and t._edge is known._edge):
                 raise Unfit("two tensors in one memory, or with one history")
             if known._version_ is t._version_:  # parts of one tensor
                 self.lines.append(f"if {name}._version_ is not {other}._version_: return None")
         if t.__class__ is not Tensor and t.__class__ is not noted.parameter:
             raise Unfit("a tensor of another class")
         self.operands[name] = t
-        self.states.append(_state_of(t))
+        self.counts[id(t._version_)] = t._version_[0]
         self.differs(f"{name}.__class__", "is not", t.__class__)
         self.differs(f"{name}._layout", "is not", t._layout)
         self.lines.append(f"if {name}._version_[0] < 0: return None")
@@ -105,6 +110,40 @@ class _Call(Checks):
             self.lines.append(f"if {name}._view is not None: _refresh({name})")
             self.differs(f"{name}._rg", "is not", t._rg)
         self.array(f"{name}._data", t._data)
+        self.states.append(_state_of(t))
+
+
+    def changed(self) -> dict[str, int]:
+        """Return the operands that the call has written into -> how often each counts as changed; Unfit where it has done more to one.
+
+        The text goes on then to refuse what would be recorded, or memory that another operand has too, which the function may refuse, or copy.
+        """
+        if [_state_of(t) for t in self.operands.values()] != self.states:
+            raise Unfit("an operand that is another one now")
+        found = {name: t._version_[0] - self.counts[id(t._version_)] for name, t in self.operands.items()}
+        found = {name: times for name, times in found.items() if times}
+        if found:
+            self.names |= {"_several_lists": SEVERAL_LISTS, "_same_storage": same_storage}
+        for name in found:
+            self._alone(name)
+        return found
+
+    def _alone(self, name: str) -> None:
+        """Return None where an operand that is written shares memory, or takes part in a graph."""
+        t, others = self.operands[name], {other: o for other, o in self.operands.items() if other != name}
+        for other, o in others.items():
+            if same_storage(t._version_, o._version_):
+                raise Unfit("memory of several operands that is written")
+            one, two = f"{name}._version_", f"{other}._version_"
+            self.lines.append(f"if {one} is {two} or (_several_lists and _same_storage({one}, {two})): return None")
+        if not state.grad:
+            return
+        if t._rg or (t._view is not None and t._view._rg):
+            raise Unfit("an operand with a history that is written")
+        if any(o._rg for o in others.values()):  # some views may not be written by what requires grad
+            self.differs(f"{name}._view", "is not", None)
+        else:
+            self.lines.append(f"if {name}._view is not None and {name}._view._rg: return None")
 
 
 def _refreshed(view: Tensor) -> None:
@@ -116,7 +155,18 @@ def _refreshed(view: Tensor) -> None:
 
 
 class _Calls(Notes):
-    """The observer of a call, which repeats the checks of values."""
+    """The observer of a call, which repeats the checks of values. ``copies``: which launches are plain copies."""
+
+    copies: set[int]
+
+    def __init__(self, arrays: Sequence[np.ndarray]):
+        super().__init__(arrays)
+        self.copies = set()
+
+    def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
+        super().__call__(call, args)
+        if copies_all(call, args):
+            self.copies.add(len(self.lines) - 1)
 
     def holds(self, array: np.ndarray, within: tuple[int, int, int, int]) -> bool | None:
         """Return whether an element is within bounds, which repetitions ask again; None where it is not, or something was drawn before."""
@@ -157,16 +207,19 @@ class Repeat(Text):
 
     operands: dict[str, Tensor]
     born: int
-    given: set[int]
+    given: dict[int, str]
+    writes: bool
     versions: dict[int, str]
     constants: dict[int, Any]
 
     def __init__(self, call: _Call, notes: _Calls, born: int):
-        super().__init__(call, notes)
+        changed = call.changed()
+        super().__init__(call, notes, {call.slots[id(call.operands[name]._data)] for name in changed})
         self.operands, self.born, self.constants = call.operands, born, notes.constants
         self.names |= {**FINISHING, "_Output": Output, "_new": blank}
-        self.after: list[str] = []
-        self.given = {id(t) for t in call.operands.values()}
+        self.after: list[str] = [f"{name}._version_[0] += {times}" for name, times in changed.items()]
+        self.given = {id(t): name for name, t in call.operands.items()}
+        self.writes = bool(changed)
         self.made: dict[int, str] = {}
         self.versions = {id(t._version_): f"{name}._version_" for name, t in call.operands.items()}
         self.nodes: dict[int, str] = {}
@@ -278,13 +331,13 @@ class Repeat(Text):
 
     def tensor(self, t: Any) -> str:
         """Return the name of a result."""
-        if id(t) in self.given:
-            raise Unfit("a result that is an operand")
-        name = self.made.get(id(t), "")
+        name = self.given.get(id(t)) or self.made.get(id(t), "")
         if name:
             return name
         if t.__class__ is not Tensor or t._grad is not None or t._leaf_hook_set is not None or t.__dict__:
             raise Unfit("a result of another kind")
+        if id(t._view) in self.given:
+            raise Unfit("a result that is a view of an operand")
         base = None if t._view is None else self.tensor(t._view)
         if base is None and self.notes.place(t._data, False).slot:
             raise Unfit("a result in memory of others")
@@ -300,6 +353,15 @@ class Repeat(Text):
         return name
 
 
+    def straight(self) -> None:
+        """Let what is copied to operands be written there at once, where none of the others lies in their memory, however it came there."""
+        written = straight(self.notes, self.notes.copies, self.fresh)  # type: ignore[attr-defined]
+        slots = self.checks.slots.values()
+        for to in written:
+            apart = "".join(f" or {other} is {to} or {other}.base is {to}" for other in slots if other != to)
+            self.checks.lines.append(f"if {to}.base is not None{apart}: return None")
+
+
 def _before(kind: type, name: str) -> list[type]:
     """Return the classes that a class inherits from, but for those from which on there is a method of this name, and for `UnaryNode`'s one edge."""
     found = []
@@ -312,31 +374,23 @@ def _before(kind: type, name: str) -> list[type]:
 
 
 def _state_of(t: Tensor) -> tuple[Any, ...]:
-    """Return what a function that gives an operand back may have changed of it."""
-    return t._layout, id(t._data), id(t._version_), tuple(t._version_), t._rg, id(t._edge), id(t._view)
-
-
-def _given_back(call: _Call, notes: _Calls, out: Any) -> tuple[Callable[..., Any], int]:
-    """Return ``repeat(args, options)`` for a call that has computed nothing, and returned an operand as it was."""
-    names = [name for name, t in call.operands.items() if t is out]
-    if not names or [_state_of(t) for t in call.operands.values()] != call.states:
-        raise Unfit("nothing is computed")
-    return Text(call, notes).function("repeat", "args, options", [], [f"return {names[0]}"])
+    """Return what a function may have changed of an operand besides its values, and the count of their changes."""
+    return t._layout, id(t._data), id(t._version_), t._version_[1:], t._rg, id(t._edge), id(t._view), t._view is not None and t._seen
 
 
 def _repeat(call: _Call, notes: _Calls, born: int, out: Any) -> tuple[Callable[..., Any], int]:
     """Return ``repeat(args, options)``, None where they differ, and how many bytes it holds; ``out``: what the call has returned."""
     if notes.why:
         raise Unfit(notes.why)
-    if not notes.lines:
-        return _given_back(call, notes, out)
     text = Repeat(call, notes, born)
     kind = out.__class__
     several = isinstance(out, (tuple, list))
     results = [t for t in (out if several else [out]) if t is not None]
-    if not results or not all(t.__class__ is Tensor for t in results):
+    if not results or not all(t.__class__ is Tensor or id(t) in text.given for t in results):
         raise Unfit("results of another kind")
-    text.history(results)
+    if not notes.lines and not all(id(t) in text.given for t in results):
+        raise Unfit("nothing is computed")
+    text.history([t for t in results if id(t) not in text.given])
     names = ["None" if t is None else text.tensor(t) for t in (out if several else [out])]
     if not several:
         whole = names[0]
@@ -344,7 +398,9 @@ def _repeat(call: _Call, notes: _Calls, born: int, out: Any) -> tuple[Callable[.
         whole = f"[{', '.join(names)}]"
     else:
         whole = f"({', '.join(names)},)" if kind is tuple else f"{text.constant(tuple.__new__)}({text.constant(kind)}, ({', '.join(names)},))"
-    return text.function("repeat", "args, options", [], [*text.after, f"return {whole}"])
+    text.straight()
+    repeat, held = text.function("repeat", "args, options", [], [*text.after, f"return {whole}"])
+    return whole_step(repeat) if text.writes else repeat, held
 
 
 # ---------------------------------------------------------------------------------------------------------- functions
@@ -416,9 +472,13 @@ _VIEWS = {
 _QUICK = {
     "angle", "conj_physical", "div", "divide", "equal", "heaviside", "logit", "nn.functional.gelu", "nn.functional.hardsigmoid",
     "nn.functional.hardswish", "nn.functional.relu", "rsub", "sgn", "special.logit", "true_divide",
+    "clamp_", "clamp_max_", "clamp_min_", "conj_physical_", "div_", "igamma_", "igammac_", "logit_", "polygamma_", "pow_", "round_", "sgn_",
 }  # fmt: skip
 
-_ALONE = _VIEWS | _QUICK
+#: functions that make another view of a tensor itself, or other memory its own
+_INTO_VIEWS = {"as_strided_", "resize_", "resize_as_", "set_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"}
+
+_ALONE = _VIEWS | _INTO_VIEWS | _QUICK
 
 
 def _thin(table: dict[Any, Any]) -> None:
@@ -429,11 +489,11 @@ def _thin(table: dict[Any, Any]) -> None:
         table.clear()
 
 
-def repeatable(name: str, function: Callable[..., Any], module: str) -> bool:
-    """Return whether calls of a public function from a module may be `repeated`: it computes, works on no operand in place, and has no such way already."""
-    if name[-1] == "_" or name in _ALONE or "written" in function.__dict__:
+def repeatable(name: str, function: Callable[..., Any], module: str | None) -> bool:
+    """Return whether calls of a public function from a module may be `repeated`: it computes, and has no such way already."""
+    if name in _ALONE or "written" in function.__dict__ or module is None:  # (what is only text has none)
         return False
-    return name in _COMPUTE or not module.startswith(_ROOMS)
+    return name[-1] == "_" or name in _COMPUTE or not module.startswith(_ROOMS)
 
 
 def repeated(function: Callable[..., Any], own_words: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda options: None) -> Callable[..., Any]:

@@ -93,7 +93,8 @@ class _Zero(Pointwise):
 
     def inplace(self, args):
         x = args[0]
-        return (_cleared if isinstance(x, Tensor) and x._view is not None and self is not _cleared else super()).inplace(args)
+        recorded = isinstance(x, Tensor) and x._view is not None and state.grad and (x._rg or x._view._rg)
+        return (_cleared if recorded and self is not _cleared else super()).inplace(args)
 
 
 def _warn_of_loss(source: dtype, target: dtype) -> None:

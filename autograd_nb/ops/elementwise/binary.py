@@ -14,6 +14,7 @@ from ..core.numbers import number_argument, number_as, plain_number, scalar_tens
 from ..core.pointwise import pointwise
 from ..core.recording import kind_among, need_floats, need_numbers, real_operands, scalar_type, store
 from ..core.registry import OPS, public, register
+from ..core.repeated import repeated
 from ..core.scalars_first import legacy_options, scalars_first
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
@@ -306,6 +307,10 @@ def _addc(name: str, op: Any, **info: Any) -> None:
     def call(input, tensor1, tensor2, *legacy, value=1, out=None):
         if not legacy and out is None and _plain(value, input, tensor1, tensor2):
             return op(input, tensor1, tensor2, value)
+        return whole(input, tensor1, tensor2, *legacy, value=value, out=out)
+
+    @repeated
+    def whole(input, tensor1, tensor2, *legacy, value=1, out=None):
         if legacy:
             return scalars_first(name, (input, tensor1, tensor2, *legacy), legacy_options(value=value, out=out))
         value = number_argument(value, name, "value")
@@ -329,6 +334,7 @@ def _addc(name: str, op: Any, **info: Any) -> None:
     example = f"{name}([1., 2.], [1., 2.], [2., 4.], value=2) = {shown}"
     call.__doc__ = f"Return x + value·(tensor1 {'·' if name == 'addcmul' else '/'} tensor2), ``value`` a number; {example}."
     inner.__doc__ = f"Compute `{name}` in place and return the tensor."
+    whole.public = call  # type: ignore[attr-defined]
     register(name, call, "pointwise", rule=op.op, **info)
     register(name + "_", inner, "inplace")
 

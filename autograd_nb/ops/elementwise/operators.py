@@ -30,13 +30,11 @@ from .arithmetic import (
     add,
     div_,
     floor_divide,
-    floor_divide_,
     mul,
     neg,
     pow,
     pow_,
     remainder,
-    remainder_,
     reversed_div,
     sub,
 )
@@ -94,7 +92,7 @@ def _install() -> None:
     Tensor.__pow__, Tensor.__rpow__ = _power, lambda self, other: _operated(pow, other, self, other)  # type: ignore[assignment]
     for name, function in {"add": add, "sub": sub, "mul": mul}.items():
         setattr(Tensor, f"__i{name}__", inplace_call(function.op, operator=True))
-    inplace = {"truediv": div_, "floordiv": floor_divide_, "mod": remainder_, "pow": pow_, "lshift": OPS["bitwise_left_shift_"].call,
+    inplace = {"truediv": div_, "floordiv": OPS["floor_divide_"].call, "mod": OPS["remainder_"].call, "pow": pow_, "lshift": OPS["bitwise_left_shift_"].call,
                "rshift": OPS["bitwise_right_shift_"].call, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call,
                "xor": OPS["bitwise_xor_"].call}  # fmt: skip
     for name, function in inplace.items():

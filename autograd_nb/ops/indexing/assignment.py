@@ -23,6 +23,7 @@ from ..core.numbers import SINGLE, limits, number_as, plain_number
 from ..core.recording import fresh, guarded, not_for_barebone, refuse_overlap, warn_of_expanded
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
+from ..core.repeated import repeated
 from ..core.structured import tensor_argument
 from ..creation.cast import cast, copying
 from ..creation.create import new_full
@@ -53,6 +54,7 @@ def _assigned(number: Any, d: dtypes.dtype) -> Any:
 
 
 _assignments = Memo()
+_NONE: Any = object()  #: stands for the plan of what has none, and is repeated as other functions are
 
 
 def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
@@ -125,7 +127,9 @@ def _remember(key: tuple[Any, ...], x: Tensor, view: Tensor, value: Any) -> None
         kept = key[-1] is int if d is dtypes.int64 else key[-1] in (int, float) and d in (dtypes.float32, dtypes.float64)
         if expanded or kept:
             plan = copying.inplace_plan((layout, key[-1]))
-    if plan is not None and offset >= 0:
+    if plan is None or offset < 0:
+        _assignments.remember(key, _NONE)
+    else:
         extent = layout.size if layout.contiguous else layout.extent
         _assignments.remember(key, (slice(offset, offset + extent), plan, layout, offset))
 
@@ -180,8 +184,17 @@ def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
     return True
 
 
+@repeated
+def _put(self: Tensor, index: Any, value: Any) -> Tensor:
+    """Return a tensor after an assignment for which there is no plan."""
+    _write(self, index, value, None)
+    return self
+
+
 _setitem = shortcut(
-    "self, index, value", "key", ["if not _assign(self, value, plan):", "    _write(self, index, value, key)"], ["return _write(self, index, value, key)"],
+    "self, index, value", "key",
+    ["if plan is _NONE:", "    _put(self, index, value)", "elif not _assign(self, value, plan):", "    _write(self, index, value, key)"],
+    ["if key is None:", "    _put(self, index, value)", "else:", "    _write(self, index, value, key)", "return"],
     memo=_assignments, name="__setitem__",
     first=[
         "kind, key = index.__class__, None",
@@ -189,12 +202,12 @@ _setitem = shortcut(
         "    number, integers = value.__class__, index._layout.dtype is _int64",
         "    if integers and (_fill_at(self, index, value) if number is float or number is int else _assign_at(self, (index,), value)):",
         "        return",
-        "    if not integers and _assign_where(self, index, value):",
-        "        return",
-        "    return _write(self, index, value, None)",
+        "    if integers or not _assign_where(self, index, value):",
+        "        _put(self, index, value)",
+        "    return",
         "if kind is tuple and Tensor in [item.__class__ for item in index]:",
         "    if not _assign_at(self, index, value):",
-        "        _write(self, index, value, None)",
+        "        _put(self, index, value)",
         "    return",
     ],
     before=[
@@ -203,7 +216,8 @@ _setitem = shortcut(
         "    of = value._layout",
         *index_lines(", of"),
     ],
-    **VIEW_NAMES, Tensor=Tensor, _assign=_assign, _write=_write, _int64=dtypes.int64, _fill_at=fill_at, _assign_at=assign_at, _assign_where=assign_where,
+    **VIEW_NAMES, Tensor=Tensor, _assign=_assign, _write=_write, _put=_put, _NONE=_NONE, _int64=dtypes.int64, _fill_at=fill_at,
+    _assign_at=assign_at, _assign_where=assign_where,
 )  # fmt: skip
 
 
@@ -264,6 +278,7 @@ def put_in_place(
     return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate, repeats=True, kept=kept)
 
 
+_put.public = _setitem  # type: ignore[attr-defined]
 _setitem.__annotations__ = {"index": "Any", "value": "Any", "return": "None"}
 Tensor.__setitem__ = _setitem  # type: ignore[assignment]
 

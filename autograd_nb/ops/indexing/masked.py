@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import dtypes
+import numpy as np
+
+from ... import dtypes, launch
 from ...codegen.formula.namespace import m
-from ...shapes import Size, broadcast_shapes, is_expanded, layout_of
+from ...graph.modes import state
+from ...launch import Kernel
+from ...shapes import Layout, Size, broadcast_shapes, is_expanded, layout_of
 from ...tensor import Tensor
 from ..core.calls import inplace_call
 from ..core.history import check_inplace
-from ..core.inplace import in_place
+from ..core.inplace import assign_inplace, has_history, in_place
 from ..core.numbers import SINGLE, number_as
 from ..core.pointwise import Pointwise
 from ..core.recording import check_written, guarded, not_for_barebone, not_for_limited, store, warn_of_expanded
 from ..core.registry import public
 from ..core.structured import tensor_argument
-from ..creation.cast import contiguous
+from ..creation.cast import contiguous, dense
+from ..creation.create import new_empty
 from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
 from .by_mask import picked_by_mask, true_indices
@@ -24,6 +29,7 @@ from .gather import is_windows, memory_of
 from .index_select import put_
 from .picking import filling, index_put_op, pick
 
+_scatter_by_mask = Kernel("indexing.index", "scatter_by_mask", outputs=2)
 _masked_select = pick.variant("MaskedSelectBackward0", samples="x(3, 4).masked_select(mask(3, 4))")
 _masked_scatter = index_put_op.variant("MaskedScatterBackward0", samples="x(3, 4).masked_scatter(mask(3, 4), x(6))")
 
@@ -123,6 +129,11 @@ def masked_select(input, mask, *, out=None):
     return y if out is None else store(out, y, "masked_select", (x, mask))
 
 
+def _refuse_few(given: int, wanted: int) -> None:
+    if given < wanted:
+        raise RuntimeError(f"masked_scatter: expected number of elements of source ({given}) >= number of ones in mask ({wanted})")
+
+
 def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[Tensor, Tensor]:
     tensor_argument(mask, name, "mask")
     tensor_argument(source, name, "source")
@@ -133,10 +144,7 @@ def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[
         raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {x.dtype} and {source.dtype}")
     index = true_indices(expand(mask, x.shape))
     n = index._layout.size
-    if source._layout.size < n:
-        raise RuntimeError(
-            f"masked_scatter: expected number of elements of source ({source._layout.size}) >= number of ones in mask ({n})"
-        )
+    _refuse_few(source._layout.size, n)
     return index, _slice(reshape(source, -1), 0, 0, n, 1)
 
 
@@ -172,4 +180,27 @@ def masked_scatter_(input, mask, source):
         memory, at = memory_of(x)
         put_(memory, at.masked_select(mask), values.clone())
         return x
+    if _unrecorded(x, mask, source):
+        return assign_inplace(x, _scattered(x, mask, source))
     return in_place("masked_scatter_", masked_scatter, input, mask, source)
+
+
+def _unrecorded(x: Tensor, mask: Any, source: Any) -> bool:
+    """Return whether a `masked_scatter_` has nothing but numbers to write, and fits."""
+    given = (x, mask, source)
+    if not all(t.__class__ is Tensor and t._layout.__class__ is Layout for t in given) or (state.grad and any(map(has_history, given))):
+        return False
+    fits = mask._layout.dtype is dtypes.bool_ and source._layout.dtype is x._layout.dtype and not x._layout.dtype.is_limited and mask.ndim <= x.ndim
+    return bool(x._layout.size) and fits and all(n in (1, of) for n, of in zip(mask.shape[::-1], x.shape[::-1], strict=False))
+
+
+def _scattered(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Return `masked_scatter` by one kernel, which counts what it would take of the source."""
+    y, found = new_empty(x.shape, x.dtype), np.empty(1, np.dtype(np.int64))
+    _scatter_by_mask(x.dtype.carrier, dense(expand(mask, x.shape)), dense(source), dense(x), y._data, found)
+
+    def enough(found: np.ndarray) -> None:
+        _refuse_few(source._layout.size, found.item())
+
+    launch.check(enough, found, passes=((0, 0, 0, source._layout.size),))
+    return y

@@ -16,7 +16,7 @@ from ...overriding import overridable, whole
 from ...shapes import Layout, coalesce, contiguous_strides, is_expanded, layout_of, numel, view_strides
 from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut
-from ..core.memo import Memo
+from ..core.memo import Memo, sought
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.registry import OPS
 from ..core.structured import Structured, structured
@@ -386,6 +386,8 @@ def _plan_fill(x: Tensor, index: Tensor, kind: type) -> tuple[Any, ...] | None:
 fill_at: Callable[[Tensor, Tensor, Any], bool] = whole(shortcut(
     "x, index, number", "x._layout, index._layout, kind",
     [
+        "if not plan:",
+        "    return False",
         "entry, loops, n = plan",
         *_AT,
         "try:",
@@ -395,7 +397,7 @@ fill_at: Callable[[Tensor, Tensor, Any], bool] = whole(shortcut(
         "version[0] += 1",
         "return True",
     ],
-    ["plan = _plan(x, index, kind)", "if plan is None:", "    return False"],
+    ["plan = _sought(_memo, (x._layout, index._layout, kind), _plan(x, index, kind))", "if plan is None:", "    return False"],
     memo=_fills,
     first=[
         "version, kind = x._version_, number.__class__",
@@ -404,7 +406,7 @@ fill_at: Callable[[Tensor, Tensor, Any], bool] = whole(shortcut(
         "if not -_SINGLE <= number <= _SINGLE:",
         "    return False",
     ],
-    _plan=_plan_fill, _SINGLE=SINGLE,
+    _plan=_plan_fill, _SINGLE=SINGLE, _sought=sought, _memo=_fills,
 ))  # fmt: skip
 
 

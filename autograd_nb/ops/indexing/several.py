@@ -14,7 +14,7 @@ from ...shapes import numel
 from ...tensor import Tensor, offset_in
 from ..core.call_path import shortcut
 from ..core.marked import MARKED
-from ..core.memo import Memo, ordinary
+from ..core.memo import Memo, ordinary, sought
 from ..core.numbers import SINGLE
 from .indexing import _FAR, split_index
 from .picking import _loops
@@ -114,19 +114,21 @@ READY = [
     "    return False",
 ]
 WRITTEN = ["except (IndexError, OverflowError):", "    return False", "version[0] += 1", "return True"]
-NAMES: dict[str, Any] = {"_flat": _flat, "_SINGLE": SINGLE, "_MARKED": MARKED, "_array": np.array, "Tensor": Tensor}
+NAMES: dict[str, Any] = {"_flat": _flat, "_SINGLE": SINGLE, "_MARKED": MARKED, "_array": np.array, "Tensor": Tensor, "_sought": sought}
 
 #: assign_at(x, index, value): x[index] = value, where nothing is recorded and one kernel does it; whether that was all, else nothing has happened
 assign_at: Callable[[Tensor, tuple[Any, ...], Any], bool] = whole(shortcut(
     "x, index, value", "key",
     [
+        "if not plan:",
+        "    return False",
         "entry, numbers, begin, where, kind = plan",
         "given = [_flat(index[i]) for i in where]",
         "try:",
         "    entry(*numbers, *given, _array([value], kind) if number else value._data, x._data[begin:] if begin else x._data)",
         *WRITTEN,
     ],
-    ["plan = None if key is None else _plan(x, index, value, key)", "if plan is None:", "    return False"],
+    ["plan = None if key is None else _sought(_memo, key, _plan(x, index, value, key))", "if plan is None:", "    return False"],
     memo=_assignments,
     first=[
         *READY,
@@ -135,7 +137,7 @@ assign_at: Callable[[Tensor, tuple[Any, ...], Any], bool] = whole(shortcut(
         "        return False",
     ],
     before=["key = _key(x, index, value)"],
-    _plan=_plan, _key=_key, **NAMES,
+    _plan=_plan, _key=_key, _memo=_assignments, **NAMES,
 ))  # fmt: skip
 
 
@@ -162,12 +164,14 @@ def _plan_masked(x: Tensor, mask: Tensor, value: Any) -> tuple[Any, ...] | None:
 assign_where: Callable[[Tensor, Tensor, Any], bool] = whole(shortcut(
     "x, mask, value", "x._layout, mask._layout, of",
     [
+        "if not plan:",
+        "    return False",
         "entry, numbers, kind = plan",
         "try:",
         "    entry(*numbers, _flat(mask), _array([value], kind) if number else _flat(value), x._data)",
         *WRITTEN,
     ],
-    ["plan = _plan(x, mask, value)", "if plan is None:", "    return False"],
+    ["plan = _sought(_memo, (x._layout, mask._layout, of), _plan(x, mask, value))", "if plan is None:", "    return False"],
     memo=_masked, first=[*READY, "if mask._version_ is version:", "    return False", "of = value.__class__ if number else value._layout"],
-    _plan=_plan_masked, **NAMES,
+    _plan=_plan_masked, _memo=_masked, **NAMES,
 ))  # fmt: skip

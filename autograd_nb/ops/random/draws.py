@@ -361,11 +361,11 @@ def _found(x: float) -> str:
     return f"{x:g}"
 
 
-#: a small tensor filled by two numbers; what has a history or is a view goes the long way
+#: a small tensor filled by two numbers; what has a history goes the long way
 _FILLING = [
     "layout, entry, operands = plan",
     "version, data = self._version_, self._data",
-    "if version[0] < 0 or self._view is not None or (self._rg and _state.grad):",
+    "if version[0] < 0 or (_state.grad and (self._rg or (self._view is not None and self._view._rg))):",
     "    return _slow(self, {a}, {b}, generator=generator)",
     "if data.size != layout.size:",
     "    data = data[:layout.size]",
