@@ -15,7 +15,7 @@ from typing import Any
 from .. import launch
 from ..config import settings
 from ..overriding import overridable, whole
-from . import ownership, recurring
+from . import leaf_order, ownership, recurring
 from .hooks import NodeHooks, fitted
 from .modes import state
 from .nested import DEEP, elsewhere
@@ -159,7 +159,9 @@ def _towards(nodes: list[Node], targets: set[Any], roots: Sequence[Any]) -> tupl
 class Pass:
     """The state of one backward pass: gradients on their way (``pending``), and where they end."""
 
-    __slots__ = ("accumulate", "captured", "create_graph", "finals", "fitting", "inner", "last", "owned", "pending", "running", "__weakref__")
+    __slots__ = (
+        "accumulate", "captured", "create_graph", "finals", "fitting", "hooked", "inner", "last", "owned", "pending", "running", "several", "__weakref__",
+    )  # fmt: skip
     accumulate: bool
     create_graph: bool
     last: dict[Any, Any]
@@ -170,9 +172,13 @@ class Pass:
         self.owned: set[Any] = set()  # whose pending gradient is a sum of our own making, and so may be added to in place
         self.captured: dict[Any, Any] = {}
         self.finals: dict[Any, Any] = {}  # node -> leaves whose gradients are complete after it ran
+        self.several = self.hooked = False  # whether one node completes several leaves, and whether leaves have hooks
         for leaf, node in last.items():
+            if leaf._leaf_hook_set is not None:
+                self.hooked = True
             if node in self.finals:
                 self.finals[node].append(leaf)
+                self.several = True
             else:
                 self.finals[node] = [leaf]
         self.inner: dict[Any, Any] = {}  # node -> wanted output indices, for the targets that are not leaves
@@ -435,6 +441,8 @@ def push(
     """Do a pass over ``nodes``, which were checked; ``consumer``: where the user's line is that consumes them, or None."""
     work = Pass(last, accumulate, create_graph, targets)
     work.fitting = NodeHooks.fitting and any(node.hooks is not None and node.hooks.expected for node in nodes)
+    if work.hooked and work.several:
+        leaf_order.arrange(work.finals, roots, nodes, last)
     running = None
     if targets is not None:
         work.running = set(nodes)
