@@ -96,7 +96,7 @@ copyreg.pickle(_TypeMeta, lambda cls: (_named, (cls.__name__,)))  # type: ignore
 _NAMES = {d: f"torch.{name}" for name, d in _TYPES.items()}
 
 
-@public()
+@public(namespaces=())
 def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:  # noqa: A001
     """Return the tensor's type name ("torch.FloatTensor"), or the tensor cast to a dtype, a type or its name; [1.].type() = 'torch.FloatTensor'."""
     if dtype is None:

@@ -181,7 +181,7 @@ def _in_place_view(name: str) -> None:
 
     call.__name__ = call.__qualname__ = name + "_"
     call.__doc__ = f"Return the tensor itself after `{name}`: it is read through other sizes and strides, its memory stays."
-    public(kind="inplace", namespaces=("torch",) if name in ("squeeze", "unsqueeze", "t") else ())(call)
+    public(kind="inplace", namespaces=())(call)
 
 
 @overridable
@@ -212,7 +212,7 @@ for _name in ("t", "transpose", "squeeze", "unsqueeze", "swapaxes", "swapdims", 
     _in_place_view(_name)
 
 
-@public(kind="inplace", namespaces=("torch",))
+@public(kind="inplace", namespaces=())
 def fill_diagonal_(input, fill_value, wrap=False):
     """Write ``fill_value`` on the main diagonal, in place; with ``wrap`` a tall matrix's diagonal begins again below.
 

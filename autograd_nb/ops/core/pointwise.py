@@ -354,14 +354,15 @@ class Pointwise:
 
 def pointwise(
     *rules: Callable[..., Any] | None, result: str = "same", conditions: Sequence[str] = (), name: str = "", node: str = "",
-    aliases: tuple[str, ...] = (), namespaces: tuple[str, ...] = ("torch",), method: bool = True, inplace: bool = True,
+    aliases: tuple[str, ...] = (), namespaces: tuple[str, ...] = ("torch",), method: bool = True, inplace: bool = True, methods: tuple[str, ...] = (),
     public: bool = True, check: Callable[..., Any] | None = None, scaled: Callable[..., Any] | None = None,
     holomorphic: bool = True, numbers: str = "both", repeats: bool = False, c_order: bool = False, exact: Iterable[str] | None = None,
     **info: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
     """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
 
-    result, conditions, check, scaled, holomorphic, numbers, repeats, c_order, exact: see `Pointwise`. aliases: other names.
+    result, conditions, check, scaled, holomorphic, numbers, repeats, c_order, exact: see `Pointwise`. aliases: other names. methods: names, those
+    in place among them, that are methods only.
     Returns the op's function; ``.op`` is its `Pointwise`. With ``inplace``, ``<name>_`` is made too.
     """
 
@@ -376,7 +377,7 @@ def pointwise(
         call.__doc__ = formula.__doc__
         call.__module__ = formula.__module__
         if public:
-            register(op.name, call, "pointwise", method=method, namespaces=namespaces, aliases=aliases,
+            register(op.name, call, "pointwise", method=method, namespaces=namespaces, aliases=aliases, methods=methods,
                      differentiable=op.differentiable, rule=op, **info)  # fmt: skip
         if inplace and result != "bool":
             inner = inplace_call(op)
@@ -390,6 +391,7 @@ def pointwise(
                     method=method,
                     namespaces=places,
                     aliases=tuple(a + "_" for a in aliases),
+                    methods=methods,
                     rule=op,
                 )
         return call

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature, signature, unwrap
 from types import FunctionType
@@ -269,9 +269,14 @@ def show_examples(things: Mapping[str, Any], namespace: str) -> None:
 
 def register(
     name: str, call: Callable[..., Any], kind: str = "composite", *, method: bool | str = True,
-    namespaces: tuple[str, ...] = ("torch",), aliases: tuple[str, ...] = (), **info: Any,
+    namespaces: tuple[str, ...] = ("torch",), aliases: tuple[str, ...] = (), methods: tuple[str, ...] = (), **info: Any,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Enter an op into the table, and attach it to Tensor as a method of its name and aliases."""
+    """Enter an op into the table, and attach it to Tensor as a method of its name and aliases.
+
+    ``methods``: those of the names that are methods only, and offered in no namespace.
+    """
+    if name in methods:
+        namespaces = ()
     own, inner = name.rpartition(".")[2], unwrap(call) if hasattr(call, "__wrapped__") else call
     if own[0] != "_" and inner.__class__ is FunctionType and inner.__qualname__[0] == "_":
         inner.__qualname__ = own  # type: ignore[attr-defined]  # so that Python's messages say what the user has called
@@ -287,7 +292,7 @@ def register(
     entry = OpInfo(name, call, kind, method=bool(method), namespaces=namespaces, **info)
     OPS[name] = entry
     for alias in aliases:
-        OPS[alias] = entry
+        OPS[alias] = replace(entry, namespaces=()) if alias in methods else entry
     if method:
         for n in (name, *aliases):
             setattr(Tensor, n, call)

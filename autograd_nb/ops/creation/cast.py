@@ -141,7 +141,7 @@ def clone_(input, *, memory_format=None):
     return copied(x) if memory_format is None else _clones[format_name(memory_format)](x)
 
 
-@public()
+@public(namespaces=())
 def contiguous(input, memory_format=None):
     """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy so laid; [1, 2].contiguous() = [1, 2]."""
     if memory_format is None:
@@ -256,7 +256,7 @@ def gradient_in_its_format(x: Tensor) -> Tensor:
     return _whose_gradient_is_in(x, strides.suggested(x._layout)) if x.__class__ is Tensor and x._rg and state.grad else x  # type: ignore[no-any-return]
 
 
-@public(kind="inplace")
+@public(kind="inplace", namespaces=())
 def copy_(input, src, non_blocking=False):
     """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
     if src.__class__ is input.__class__ and is_expanded(input._layout) and is_same_memory(input, src):  # the one thing that may be written there: what is there
@@ -369,7 +369,7 @@ def _is_cpu(value: Any) -> bool:
     return value == "cpu" if value.__class__ is str else getattr(value, "type", None) == "cpu" and getattr(value, "index", 0) is None
 
 
-@public()
+@public(namespaces=())
 def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to("cpu")``, ``x.to("cpu", dtype)``, ``x.to(other)``.
 
@@ -423,7 +423,7 @@ for _name, _d in {
     _short(_name, _d)
 
 
-@public()
+@public(namespaces=())
 def type_as(input, other):
     """Return the tensor with the dtype of ``other``; [1, 2].type_as([0.5]) = [1., 2.]."""
     return cast(tensor_argument(input, "type_as"), tensor_argument(other, "type_as", "other").dtype)

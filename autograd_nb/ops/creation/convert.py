@@ -22,7 +22,7 @@ from ..core.structured import tensor_argument
 from .cast import format_name
 
 
-@public()
+@public(namespaces=())
 def numpy(input, *, force=False) -> np.ndarray:
     """Return a NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`.
 
@@ -35,7 +35,7 @@ def numpy(input, *, force=False) -> np.ndarray:
     return ndarray(input)
 
 
-@public()
+@public(namespaces=())
 def item(input) -> bool | int | float:
     """Return the one element as a Python number. RuntimeError when there are more or none.
 
@@ -52,7 +52,7 @@ def item(input) -> bool | int | float:
     return numbers_of(input).item()
 
 
-@public()
+@public(namespaces=())
 def tolist(input) -> Any:
     """Return the elements as nested lists of Python numbers.
 
@@ -196,7 +196,7 @@ Tensor.__array_function__ = _array_function  # type: ignore[assignment]
 # ------------------------------------------------------------------------------------------ what a tensor is
 
 
-@public()
+@public(namespaces=())
 def size(input, dim=None):
     """Return the shape, or one size of it.
 
@@ -214,14 +214,14 @@ def size(input, dim=None):
 Tensor.size = size  # it has no other name for its dim  # type: ignore[assignment]
 
 
-@public()
+@public(namespaces=())
 def stride(input, dim=None):
     """Return the strides in elements, or one of them; [[1, 2, 3]].stride() = (3, 1)."""
     layout = input._layout
     return layout.strides if dim is None else layout.strides[wrap_dim(dim, layout.ndim)]
 
 
-@public("ndimension")
+@public("ndimension", namespaces=())
 def dim(input) -> int:
     """Return the number of dims.
 
@@ -231,7 +231,7 @@ def dim(input) -> int:
     return input._layout.ndim
 
 
-@public("nelement")
+@public("nelement", methods=("nelement",))
 def numel(input) -> int:
     """Return the number of elements.
 
@@ -244,13 +244,13 @@ def numel(input) -> int:
         return tensor_argument(input, "numel")._layout.size
 
 
-@public()
+@public(namespaces=())
 def is_contiguous(input, memory_format=None) -> bool:
     """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says; [1, 2].is_contiguous() = True."""
     return input._layout.contiguous if memory_format is None else strides.is_in(input._layout, format_name(memory_format))
 
 
-@public()
+@public(namespaces=())
 def element_size(input) -> int:
     """Return the bytes of one element.
 
@@ -260,7 +260,7 @@ def element_size(input) -> int:
     return input.dtype.itemsize
 
 
-@public()
+@public(namespaces=())
 def storage_offset(input) -> int:
     """Return the number of elements from the beginning of the storage to the first element.
 
@@ -271,7 +271,7 @@ def storage_offset(input) -> int:
     return _storage(input)[1]
 
 
-@public()
+@public(namespaces=())
 def data_ptr(input) -> int:
     """Return the address of the first element; 0 where there is none.
 

@@ -182,7 +182,7 @@ def _elsewhere(kind: str) -> None:
     public(namespaces=())(method)
 
 
-for _kind in ("cuda", "mps", "xpu", "mtia"):
+for _kind in ("cuda", "xpu", "mtia"):
     _elsewhere(_kind)
 
 

@@ -96,7 +96,7 @@ def _no_grad_needed(x: Tensor, name: str) -> None:
     check_inplace(x)
 
 
-@public(kind="inplace", namespaces=("torch",))
+@public(kind="inplace", namespaces=())
 def resize_(input, *sizes, size=None, memory_format=None):
     """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more.
 

@@ -60,13 +60,13 @@ def _sub_scaled(a, b, alpha):
     return a - b * alpha
 
 
-@pointwise(lambda: 1, lambda: 1, scaled=_add_scaled)
+@pointwise(lambda: 1, lambda: 1, scaled=_add_scaled, methods=("add_",))
 def add(a, b):
     """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha; add([1., 2.], [3., 4.], alpha=2) = [ 7., 10.]."""
     return a + b
 
 
-@pointwise(lambda: 1, lambda: -1, scaled=_sub_scaled, check=_check_sub, aliases=("subtract",))
+@pointwise(lambda: 1, lambda: -1, scaled=_sub_scaled, check=_check_sub, aliases=("subtract",), methods=("sub_", "subtract_"))
 def sub(a, b):
     """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans; sub([1., 2.], [3., 4.]) = [-2., -2.]."""
     return a - b
@@ -77,7 +77,7 @@ def _rsub(a, b):
     return b - a
 
 
-@pointwise(lambda b: b, lambda a: a, aliases=("multiply",), exact=("b",))
+@pointwise(lambda b: b, lambda a: a, aliases=("multiply",), methods=("mul_", "multiply_"), exact=("b",))
 def mul(a, b):
     """Product: y = a·b, dy/da = b, dy/db = a; mul([1., 2.], [3., 4.]) = [3., 8.]."""
     return a * b
@@ -179,7 +179,7 @@ def div(input, other, *, rounding_mode=None, out=None):
     return y if out is None else store(out, y, "div", (), (input, other))
 
 
-@public("divide_", "true_divide_", kind="inplace")
+@public("divide_", "true_divide_", kind="inplace", namespaces=())
 def div_(input, other, *, rounding_mode=None):
     """Compute `div` in place and return the tensor."""
     if text_argument(rounding_mode, "div", "rounding_mode") is None:
@@ -198,7 +198,7 @@ def floor_divide(input, other, *, out=None):
     return y if out is None else store(out, y, "floor_divide", (), (input, other))
 
 
-@public(kind="inplace")
+@public(kind="inplace", namespaces=())
 def floor_divide_(input, other):
     """Compute `floor_divide` in place and return the tensor."""
     _no_integer_zero(input, other, "floor_divide_", "div_floor_cpu")
@@ -242,14 +242,14 @@ def fmod(input, other, *, out=None):
     return y if out is None else store(out, y, "fmod", (), (input, other))
 
 
-@public(kind="inplace")
+@public(kind="inplace", namespaces=())
 def remainder_(input, other):
     """Compute `remainder` in place and return the tensor."""
     _no_integer_zero(input, other, "remainder_", "remainder_cpu")
     return _remainder.inplace(input, other)
 
 
-@public(kind="inplace")
+@public(kind="inplace", namespaces=())
 def fmod_(input, other):
     """Compute `fmod` in place and return the tensor."""
     _no_integer_zero(input, other, "fmod_", "fmod_cpu")
@@ -321,7 +321,7 @@ def pow(input: Tensor | float, exponent, *, out=None):
     return y if out is None else store(out, y, "pow", (), (input, exponent))
 
 
-@public(kind="inplace")
+@public(kind="inplace", namespaces=())
 def pow_(input, exponent):
     """Compute `pow` in place and return the tensor."""
     if exponent.__class__ is int and exponent < 0 and isinstance(input, Tensor) and input._layout.dtype.category < 2:
@@ -382,7 +382,7 @@ def positive(input):
 
 
 @pointwise(
-    lambda x: m.sgn(x), aliases=("absolute",), name="abs", result="real", samples=(0.2, 2),
+    lambda x: m.sgn(x), aliases=("absolute",), methods=("absolute_",), name="abs", result="real", samples=(0.2, 2),
     check=lambda avals: need_numbers("abs_cpu", avals),
 )  # fmt: skip
 def _abs(x):
@@ -436,8 +436,8 @@ _POWERS = {2: square, 3: cube, 1: _first_power, 0.5: _root, -1: _inverse, -0.5: 
 @pointwise(
     lambda g, a, b: m.where(a == b, g * 0.5, m.where(a < b, m.zero_like(g), g)),
     lambda g, a, b: m.where(a == b, g * 0.5, m.where(a > b, m.zero_like(g), g)),
-    numbers="none",
-)
+    numbers="none", inplace=False,
+)  # fmt: skip
 def maximum(a, b):
     """y = max(a, b); nan wins; ties share the gradient; maximum([1., 4.], [3., 2.]) = [3., 4.]."""
     return m.maximum(a, b)
@@ -446,8 +446,8 @@ def maximum(a, b):
 @pointwise(
     lambda g, a, b: m.where(a == b, g * 0.5, m.where(a > b, m.zero_like(g), g)),
     lambda g, a, b: m.where(a == b, g * 0.5, m.where(a < b, m.zero_like(g), g)),
-    numbers="none",
-)
+    numbers="none", inplace=False,
+)  # fmt: skip
 def minimum(a, b):
     """y = min(a, b); nan wins; ties share the gradient; minimum([1., 4.], [3., 2.]) = [1., 2.]."""
     return m.minimum(a, b)

@@ -30,7 +30,7 @@ def _per_square(a, b):
 @pointwise(
     lambda g, a, b: g * b * _per_square(a, b),
     lambda g, a, b: g * -a * _per_square(a, b),
-    result="float", aliases=("arctan2",), numbers="none",
+    result="float", aliases=("arctan2",), methods=("atan2_", "arctan2_"), numbers="none",
 )  # fmt: skip
 def atan2(a, b):
     """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²); atan2([1., 1.], [0., 1.]) = [1.5708, 0.7854]."""
@@ -38,14 +38,14 @@ def atan2(a, b):
 
 
 @pointwise(
-    lambda a, y: a / y, lambda b, y: b / y, numbers="none", samples=(0.2, 2), check=lambda avals: need_floats("hypot_cpu", avals)
+    lambda a, y: a / y, lambda b, y: b / y, numbers="none", samples=(0.2, 2), check=lambda avals: need_floats("hypot_cpu", avals), methods=("hypot_",)
 )
 def hypot(a, b):
     """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y; hypot([3., 5.], [4., 12.]) = [ 5., 13.]."""
     return m.hypot(a, b)
 
 
-@pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda y: 0, result="float", numbers="second", samples=(0.2, 2))
+@pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda y: 0, result="float", numbers="second", methods=("copysign_",), samples=(0.2, 2))
 def copysign(a, b):
     """Return |a| with the sign of b; copysign([1., 2.], [-1., 1.]) = [-1., 2.]."""
     return m.copysign(a, b)
@@ -141,7 +141,7 @@ def heaviside(input, values, *, out=None):
     return y if out is None else store(out, y, "heaviside", (), (input, values))
 
 
-@public(kind="inplace")
+@public(kind="inplace", namespaces=())
 def heaviside_(input, values):
     """Compute `heaviside` in place and return the tensor."""
     _same_dtype(input, values)
@@ -193,7 +193,7 @@ def nextafter(input, other, *, out=None):
     return y if out is None else store(out, y, "nextafter", (), (input, other))
 
 
-@public(kind="inplace")
+@public(kind="inplace", namespaces=())
 def nextafter_(input, other):
     """Compute `nextafter` in place and return the tensor."""
     return _next(input, other).inplace(input, other)
@@ -255,7 +255,7 @@ def lerp(input, end: Tensor, weight: Tensor | float, *, out=None):
     return y if out is None else store(out, y, "lerp", (), (input, end, weight))
 
 
-@public(kind="inplace")
+@public(kind="inplace", namespaces=())
 def lerp_(input, end: Tensor, weight: Tensor | float):
     """Compute `lerp` in place and return the tensor."""
     if not _plain(weight, input, end):
@@ -336,7 +336,7 @@ def _addc(name: str, op: Any, **info: Any) -> None:
     inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     whole.public = call  # type: ignore[attr-defined]
     register(name, call, "pointwise", rule=op.op, **info)
-    register(name + "_", inner, "inplace")
+    register(name + "_", inner, "inplace", namespaces=())
 
 
 _addc("addcmul", _addcmul)

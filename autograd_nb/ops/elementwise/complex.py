@@ -353,7 +353,7 @@ def sgn(input, *, out=None):
     return y if out is None else store(out, y, "sgn", (), (input,))
 
 
-@public(kind="inplace")
+@public(kind="inplace", namespaces=())
 def sgn_(input):
     """Compute `sgn` in place and return the tensor."""
     x = tensor_argument(input, "sgn_")

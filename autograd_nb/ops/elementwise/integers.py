@@ -99,7 +99,7 @@ def _integers_only(name: str, op: Any, numbers: str, shown: str, dtypes: str = "
     call.__doc__ = f"Return the {name.replace('_', ' ')} of {kinds}. RuntimeError for others; {name}([6, 5], [3, 1]) = {shown}."
     inner.__doc__ = f"Compute `{name}` in place and return the tensor."
     register(name, call, "pointwise", differentiable=False, rule=op.op, dtypes=dtypes, **info)
-    register(name + "_", inner, "inplace")
+    register(name + "_", inner, "inplace", namespaces=("torch",) if name in ("gcd", "lcm") else ())
     return call
 
 

@@ -251,7 +251,7 @@ def _erfinv_slope(x):
     return (math.sqrt(math.pi) / 2) * m.exp(y * y)
 
 
-@pointwise(lambda x: _erfinv_slope(x), result="float", samples=(-0.9, 0.9))
+@pointwise(lambda x: _erfinv_slope(x), result="float", methods=("erfinv_",), samples=(-0.9, 0.9))
 def erfinv(x):
     """Return the inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between.
 
@@ -261,13 +261,13 @@ def erfinv(x):
     return m.erfinv(x)
 
 
-@pointwise(lambda x: m.digamma(x), result="float", samples=(0.3, 4))
+@pointwise(lambda x: m.digamma(x), result="float", methods=("lgamma_",), samples=(0.3, 4))
 def lgamma(x):
     """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function; lgamma([1., 4.]) = [0.0000, 1.7918]."""
     return m.lgamma(x)
 
 
-@pointwise(lambda x: m.trigamma(x), result="float", samples=(0.3, 4))
+@pointwise(lambda x: m.trigamma(x), result="float", methods=("digamma_",), samples=(0.3, 4))
 def digamma(x):
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0; digamma([1., 2.]) = [-0.5772, 0.4228]."""
     return m.digamma(x)
@@ -385,7 +385,7 @@ def _check_sign(avals):
         )
 
 
-@pointwise(lambda: 0, check=_check_sign, samples=(0.2, 2))
+@pointwise(lambda: 0, check=_check_sign, methods=("sign_",), samples=(0.2, 2))
 def sign(x):
     """Return −1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`); sign([-2., 0., 3.]) = [-1., 0., 1.]."""
     return _sign(x)

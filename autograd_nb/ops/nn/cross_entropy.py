@@ -514,7 +514,7 @@ def _soft_cross_entropy(x: Tensor, t: Tensor, weight: Any, ignore: int, reductio
     return -loss.sum() / max(x._layout.size // c if c else 1, 1) if x._layout.size else -loss.sum() / 0.0
 
 
-@functional("torch")
+@functional()
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """Return −input at the target class, as after `log_softmax`; dL/dx = −1 there, over the mean's count.
 

@@ -74,7 +74,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return out
 
 
-@public()
+@public(namespaces=())
 def sum_to_size(input, *sizes, size=None):
     """Sum over the dims that were broadcast so that the result has ``size``; [[1, 2], [3, 4]].sum_to_size(1, 2) = [[4, 6]]."""
     shape = as_shape(sizes if size is None else (size,), op="sum_to_size")

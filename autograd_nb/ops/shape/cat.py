@@ -199,7 +199,7 @@ def tile(input, *counts, dims: int | Sequence[int] | None = None):
     return repeat(x, (1,) * (x.ndim - len(reps)) + tuple(reps))
 
 
-@public()
+@public(namespaces=())
 def repeat(input, *counts, repeats: int | Sequence[int] | None = None):
     """Repeat the tensor along each dim; needs at least as many numbers as dims; [1, 2].repeat(2) = [1, 2, 1, 2]."""
     x = tensor_argument(input, "repeat")

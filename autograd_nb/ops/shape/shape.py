@@ -62,7 +62,7 @@ def _copied_view(x, shape):
     return make(y._data, layout_of(shape, None, y._layout.dtype), y._version_)
 
 
-@public()
+@public(namespaces=())
 @memoized_view
 def view(input, *shape, dtype=None, size=None):
     """Return the same memory under another shape (one size may be -1), or read as another dtype of the same width.
@@ -154,13 +154,13 @@ def _reshape(x: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
     return (_view if x._layout.contiguous or view_strides(x._layout, shape) is not None else _copied_view), shape
 
 
-@public()
+@public(namespaces=())
 def view_as(input, other):
     """Return ``view`` with the shape of ``other``; [1, 2].view_as([[3, 4]]) = [[1, 2]]."""
     return view(input, tensor_argument(other, "view_as", "other")._layout.shape)
 
 
-@public()
+@public(namespaces=())
 def reshape_as(input, other):
     """Return ``reshape`` with the shape of ``other``; [1, 2].reshape_as([[3, 4]]) = [[1, 2]]."""
     return reshape(input, tensor_argument(other, "reshape_as", "other").shape)
@@ -357,7 +357,7 @@ def _expand_of_batch(op, args, batch):
     return op(value, (batch.size, *shape))
 
 
-@public()
+@public(namespaces=())
 @memoized_view
 def expand(input, *sizes, size=None, implicit=False):
     """Return a view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front.
@@ -394,7 +394,7 @@ def expand(input, *sizes, size=None, implicit=False):
     return _expand, tuple(sizes)
 
 
-@public()
+@public(namespaces=())
 def expand_as(input, other):
     """Return ``expand`` to the shape of ``other``; [1, 2].expand_as([[3, 4], [5, 6]]) = [[1, 2], [1, 2]]."""
     return expand(input, tensor_argument(other, "expand_as", "other").shape)

@@ -357,7 +357,7 @@ def scatter_strided(x: Tensor, src: Tensor, shape: tuple[int, ...], strides: tup
     return _write_strided(x, cast(src, x.dtype), own, x._layout.strides, shape, strides, offset, memory.size)
 
 
-@public()
+@public(namespaces=())
 @memoized_view
 def unfold(input, dimension, size, step):
     """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim; [1, 2, 3].unfold(0, 2, 1) = [[1, 2], [2, 3]]."""

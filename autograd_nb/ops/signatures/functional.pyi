@@ -323,14 +323,8 @@ def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None)
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
     """Return 0 below −3, 1 above 3, x/6 + 1/2 between; dy/dx = 1/6 there, else 0."""
 
-def hardsigmoid_(input: Tensor) -> Tensor:
-    """Compute `hardsigmoid` in place and return the tensor."""
-
 def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
     """Return x·hardsigmoid(x); dy/dx = 0 below −3, 1 above 3, x/3 + 1/2 between."""
-
-def hardswish_(input: Tensor) -> Tensor:
-    """Compute `hardswish` in place and return the tensor."""
 
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
     """Return x kept within [min_val, max_val]; dy/dx = 1 within, 0 at and beyond the edges."""
@@ -529,9 +523,6 @@ def max_unpool3d(
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """Return x·t, t = tanh(softplus(x)); dy/dx = t + x·σ(x)·(1 − t²)."""
 
-def mish_(input: Tensor) -> Tensor:
-    """Compute `mish` in place and return the tensor."""
-
 def mse_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',
     weight: Tensor | None = None
@@ -610,9 +601,6 @@ def relu(input: Tensor, inplace: _bool = False) -> Tensor:
 def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """Return min(max(x, 0), 6); dy/dx = 1 for 0 < x < 6, else 0."""
 
-def relu6_(input: Tensor) -> Tensor:
-    """Compute `relu6` in place and return the tensor."""
-
 def relu_(input: Tensor) -> Tensor:
     """Compute `relu` in place and return the tensor."""
 
@@ -644,9 +632,6 @@ def sigmoid(input: Tensor) -> Tensor:
 
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
     """Return x·σ(x), also called swish; dy/dx = σ(x)·(1 + x·(1 − σ(x)))."""
-
-def silu_(input: Tensor) -> Tensor:
-    """Compute `silu` in place and return the tensor."""
 
 def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _str | None = None, reduction: _str = 'mean',

@@ -1329,9 +1329,6 @@ class TensorMethods:
     def maximum(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """y = max(a, b); nan wins; ties share the gradient."""
 
-    def maximum_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """Compute `maximum` in place and return the tensor."""
-
     def mean(
         self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor |
         None = None
@@ -1358,9 +1355,6 @@ class TensorMethods:
     def minimum(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
         """y = min(a, b); nan wins; ties share the gradient."""
 
-    def minimum_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-        """Compute `minimum` in place and return the tensor."""
-
     def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g."""
 
@@ -1375,9 +1369,6 @@ class TensorMethods:
 
     def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """Move dims to other places, the rest keeping their order."""
-
-    def mps(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """Raise RuntimeError: there is no mps device here (but see `compat.gpus`)."""
 
     def msort(self, *, out: Tensor | None = None) -> Tensor:
         """Return the values sorted along the first dim."""

@@ -45,9 +45,6 @@ def abs_(input: Tensor) -> Tensor:
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
 
-def absolute_(input: Tensor) -> Tensor:
-    """Compute `abs` in place and return the tensor."""
-
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arccos x, dy/dx = −1/√(1 − x²)."""
 
@@ -75,9 +72,6 @@ def adaptive_max_pool1d(
 def add(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha."""
 
-def add_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `add` in place and return the tensor."""
-
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
 ) -> Tensor:
@@ -88,16 +82,10 @@ def addcdiv(
 ) -> Tensor:
     """Return x + value·(tensor1 / tensor2), ``value`` a number."""
 
-def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
-    """Compute `addcdiv` in place and return the tensor."""
-
 def addcmul(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None
 ) -> Tensor:
     """Return x + value·(tensor1 · tensor2), ``value`` a number."""
-
-def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
-    """Compute `addcmul` in place and return the tensor."""
 
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
@@ -194,9 +182,6 @@ def arctan2(
 ) -> Tensor:
     """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
-def arctan2_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `atan2` in place and return the tensor."""
-
 def arctan_(input: Tensor) -> Tensor:
     """Compute `atan` in place and return the tensor."""
 
@@ -259,9 +244,6 @@ def atan2(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
     """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
-
-def atan2_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `atan2` in place and return the tensor."""
 
 def atan_(input: Tensor) -> Tensor:
     """Compute `atan` in place and return the tensor."""
@@ -342,14 +324,8 @@ def binomial(count: _int, prob: Tensor, generator: Generator | None = None) -> T
 def bitwise_and(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return the bitwise and of integers and booleans. RuntimeError for others."""
 
-def bitwise_and_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Compute `bitwise_and` in place and return the tensor."""
-
 def bitwise_left_shift(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return the bitwise left shift of integers. RuntimeError for others."""
-
-def bitwise_left_shift_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Compute `bitwise_left_shift` in place and return the tensor."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return every bit inverted; ``not`` for booleans. NotImplementedError for floats."""
@@ -357,20 +333,11 @@ def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def bitwise_or(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return the bitwise or of integers and booleans. RuntimeError for others."""
 
-def bitwise_or_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Compute `bitwise_or` in place and return the tensor."""
-
 def bitwise_right_shift(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return the bitwise right shift of integers. RuntimeError for others."""
 
-def bitwise_right_shift_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Compute `bitwise_right_shift` in place and return the tensor."""
-
 def bitwise_xor(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return the bitwise xor of integers and booleans. RuntimeError for others."""
-
-def bitwise_xor_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Compute `bitwise_xor` in place and return the tensor."""
 
 def blackman_window(
     window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device =
@@ -504,9 +471,6 @@ def conj_physical_(input: Tensor) -> Tensor:
 def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: Number | _complex = 0) -> Tensor:
     """Return `nn.functional.pad` with a constant."""
 
-def contiguous(input: Tensor, memory_format: _memory_format | None = None) -> Tensor:
-    """Return the tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy so laid."""
-
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int]
     = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1
@@ -546,16 +510,10 @@ def conv_transpose3d(
 ) -> Tensor:
     """Return the transpose of conv3d: what is its gradient by the input, with a bias."""
 
-def copy_(input: Tensor, src: Tensor, non_blocking: _bool = False) -> Tensor:
-    """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
-
 def copysign(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
     """Return |a| with the sign of b."""
-
-def copysign_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `copysign` in place and return the tensor."""
 
 def corrcoef(input: Tensor) -> Tensor:
     """Return the matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
@@ -611,9 +569,6 @@ def cumsum(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Tensor
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
     """Return the running area under ``y`` along ``dim`` by trapezoids."""
 
-def data_ptr(input: Tensor) -> _int:
-    """Return the address of the first element; 0 where there is none."""
-
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = x·π/180."""
 
@@ -656,12 +611,6 @@ def diff(
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
 
-def digamma_(input: Tensor) -> Tensor:
-    """Compute `digamma` in place and return the tensor."""
-
-def dim(input: Tensor) -> _int:
-    """Return the number of dims."""
-
 def dist(input: Tensor, other: Tensor | Number | _complex, p: _float = 2) -> Tensor:
     """Return the p-norm of input − other."""
 
@@ -670,16 +619,10 @@ def div(
 ) -> Tensor:
     """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
 
-def div_(input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
-    """Compute `div` in place and return the tensor."""
-
 def divide(
     input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None, out: Tensor | None = None
 ) -> Tensor:
     """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
-
-def divide_(input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
-    """Compute `div` in place and return the tensor."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors: y = Σ aᵢbᵢ."""
@@ -698,9 +641,6 @@ def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 
 def einsum(*args: Any) -> Tensor:
     """Sums of products named by subscripts: ``einsum('bij,bjk->bik', a, b)`` is y[b, i, k] = Σⱼ a[b, i, j]·b[b, j, k]."""
-
-def element_size(input: Tensor) -> _int:
-    """Return the bytes of one element."""
 
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False
@@ -753,9 +693,6 @@ def erfc_(input: Tensor) -> Tensor:
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
 
-def erfinv_(input: Tensor) -> Tensor:
-    """Compute `erfinv` in place and return the tensor."""
-
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = eˣ, dy/dx = y."""
 
@@ -767,12 +704,6 @@ def exp2_(input: Tensor) -> Tensor:
 
 def exp_(input: Tensor) -> Tensor:
     """Compute `exp` in place and return the tensor."""
-
-def expand(input: Tensor, *sizes: _int | Sequence[_int], size: _int | _size | None = None, implicit: _bool = False) -> Tensor:
-    """Return a view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front."""
-
-def expand_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Return ``expand`` to the shape of ``other``."""
 
 def expand_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """Return what `expand` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `expand`."""
@@ -807,9 +738,6 @@ def fill(input: Tensor, value: Tensor | _float) -> Tensor:
 def fill_(input: Tensor, value: Tensor | _float) -> Tensor:
     """Overwrite every element with ``value``, a number or a 0-d tensor."""
 
-def fill_diagonal_(input: Tensor, fill_value: Number | _complex, wrap: _bool = False) -> Tensor:
-    """Write ``fill_value`` on the main diagonal, in place; with ``wrap`` a tall matrix's diagonal begins again below."""
-
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return x without its fraction; the gradient is 0."""
 
@@ -840,9 +768,6 @@ def floor_(input: Tensor) -> Tensor:
 def floor_divide(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """y = ⌊a/b⌋; no gradient. RuntimeError for integers by zero."""
 
-def floor_divide_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Compute `floor_divide` in place and return the tensor."""
-
 def fmax(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Return max(a, b), the other one where one is nan."""
 
@@ -851,9 +776,6 @@ def fmin(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | No
 
 def fmod(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
-
-def fmod_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Compute `fmod` in place and return the tensor."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
@@ -975,9 +897,6 @@ def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None)
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return 0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
 
-def heaviside_(input: Tensor, values: Tensor) -> Tensor:
-    """Compute `heaviside` in place and return the tensor."""
-
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _str | None = None,
     reduction: _str = 'mean'
@@ -1009,9 +928,6 @@ def hypot(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
     """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
-
-def hypot_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `hypot` in place and return the tensor."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
@@ -1076,9 +992,6 @@ def is_complex(input: Tensor) -> _bool:
 def is_conj(input: Tensor) -> _bool:
     """Return whether it is a view that shows conjugates: see `conj`."""
 
-def is_contiguous(input: Tensor, memory_format: _memory_format | None = None) -> _bool:
-    """Return whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
-
 def is_floating_point(input: Tensor) -> _bool:
     """Return whether the dtype is a float."""
 
@@ -1139,9 +1052,6 @@ def istft(
 ) -> Tensor:
     """Return the signal whose `stft` is given, with the same arguments: the least-squares one where none has it."""
 
-def item(input: Tensor) -> _bool | _int | _float:
-    """Return the one element as a Python number. RuntimeError when there are more or none."""
-
 def kaiser_window(
     window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: _dtype | None = None, layout: _layout | None =
     None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
@@ -1180,9 +1090,6 @@ def le(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None
 def lerp(input: Tensor, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Return a + w·(b − a), w a number or a tensor."""
 
-def lerp_(input: Tensor, end: Tensor, weight: Tensor | _float) -> Tensor:
-    """Compute `lerp` in place and return the tensor."""
-
 def less(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Return whether a < b, element by element."""
 
@@ -1193,9 +1100,6 @@ def less_equal(
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
-
-def lgamma_(input: Tensor) -> Tensor:
-    """Compute `lgamma` in place and return the tensor."""
 
 def linspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None
@@ -1390,9 +1294,6 @@ def maximum(
 ) -> Tensor:
     """y = max(a, b); nan wins; ties share the gradient."""
 
-def maximum_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `maximum` in place and return the tensor."""
-
 def mean(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor
     | None = None
@@ -1424,9 +1325,6 @@ def minimum(
 ) -> Tensor:
     """y = min(a, b); nan wins; ties share the gradient."""
 
-def minimum_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `minimum` in place and return the tensor."""
-
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g."""
 
@@ -1445,9 +1343,6 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def mul(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Product: y = a·b, dy/da = b, dy/db = a."""
 
-def mul_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `mul` in place and return the tensor."""
-
 def multinomial(
     input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None =
     None
@@ -1458,9 +1353,6 @@ def multiply(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
     """Product: y = a·b, dy/da = b, dy/db = a."""
-
-def multiply_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `mul` in place and return the tensor."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix times vector: y = A·v."""
@@ -1527,9 +1419,6 @@ def native_layer_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return (`nn.functional.layer_norm`, the means, the reciprocal deviations)."""
 
-def ndimension(input: Tensor) -> _int:
-    """Return the number of dims."""
-
 def ne(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Return whether a ≠ b, element by element."""
 
@@ -1545,20 +1434,8 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def negative_(input: Tensor) -> Tensor:
     """Compute `neg` in place and return the tensor."""
 
-def nelement(input: Tensor) -> _int:
-    """Return the number of elements."""
-
 def nextafter(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return the next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
-
-def nextafter_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Compute `nextafter` in place and return the tensor."""
-
-def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100,
-    reduce: _str | None = None, reduction: _str = 'mean'
-) -> Tensor:
-    """Return −input at the target class, as after `log_softmax`; dL/dx = −1 there, over the mean's count."""
 
 @overload
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: Literal[False] = False) -> Tensor:
@@ -1593,9 +1470,6 @@ def not_equal(
 
 def numel(input: Tensor) -> _int:
     """Return the number of elements."""
-
-def numpy(input: _Holds[_Array], *, force: _bool = False) -> _Array:
-    """Return a NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad, but for under `no_grad`."""
 
 def ones(
     *args: Any, size: _int | _size | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None
@@ -1666,9 +1540,6 @@ def positive(input: Tensor) -> Tensor:
 
 def pow(input: Tensor | _float, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0)."""
-
-def pow_(input: Tensor, exponent: Tensor | Number | _complex) -> Tensor:
-    """Compute `pow` in place and return the tensor."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1)."""
@@ -1769,14 +1640,8 @@ def relu_(input: Tensor) -> Tensor:
 def remainder(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
 
-def remainder_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Compute `remainder` in place and return the tensor."""
-
 def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
     """Return the slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
-
-def repeat(input: Tensor, *counts: _int | Sequence[_int], repeats: _int | Sequence[_int] | None = None) -> Tensor:
-    """Repeat the tensor along each dim; needs at least as many numbers as dims."""
 
 def repeat_interleave(
     input: Tensor, repeats: _int | Tensor | None = None, dim: _int | None = None, *, output_size: _int | None = None
@@ -1785,14 +1650,6 @@ def repeat_interleave(
 
 def reshape(input: Tensor, *sizes: _int | Sequence[_int], shape: _int | _size | None = None) -> Tensor:
     """Return the elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1."""
-
-def reshape_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Return ``reshape`` with the shape of ``other``."""
-
-def resize_(
-    input: Tensor, *sizes: _int | Sequence[_int], size: _int | _size | None = None, memory_format: _memory_format | None = None
-) -> Tensor:
-    """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more."""
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
     """Return `resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
@@ -1922,9 +1779,6 @@ def set_rng_state(new_state: Tensor) -> None:
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
 
-def sgn_(input: Tensor) -> Tensor:
-    """Compute `sgn` in place and return the tensor."""
-
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = 1/(1 + e⁻ˣ), dy/dx = y·(1 − y)."""
 
@@ -1933,9 +1787,6 @@ def sigmoid_(input: Tensor) -> Tensor:
 
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return −1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
-
-def sign_(input: Tensor) -> Tensor:
-    """Compute `sign` in place and return the tensor."""
 
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return whether the sign bit is set (true for −0.0)."""
@@ -1957,13 +1808,6 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def sinh_(input: Tensor) -> Tensor:
     """Compute `sinh` in place and return the tensor."""
-
-@overload
-def size(input: Tensor, dim: None = None) -> Size:
-    """Return the shape, or one size of it."""
-@overload
-def size(input: Tensor, dim: _int) -> _int:
-    """Return the shape, or one size of it."""
 
 def slice_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """Return what `slice` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `slice`."""
@@ -2019,9 +1863,6 @@ def square_(input: Tensor) -> Tensor:
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Drop the dims of size 1 (all, or those in ``dim``), a view."""
 
-def squeeze_(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
-    """Return the tensor itself after `squeeze`: it is read through other sizes and strides, its memory stays."""
-
 def squeeze_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """Return what `squeeze` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `squeeze`."""
 
@@ -2047,38 +1888,19 @@ def stft(
 ) -> Tensor:
     """Return spectra of pieces of a signal, […, time] → […, frequency, piece]: Σₖ window[k]·x[m·hop + k]·e^(−2πi·ωk/n_fft)."""
 
-def storage_offset(input: Tensor) -> _int:
-    """Return the number of elements from the beginning of the storage to the first element."""
-
-@overload
-def stride(input: Tensor, dim: None = None) -> tuple[_int, ...]:
-    """Return the strides in elements, or one of them."""
-@overload
-def stride(input: Tensor, dim: _int) -> _int:
-    """Return the strides in elements, or one of them."""
-
 def sub(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
-
-def sub_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `sub` in place and return the tensor."""
 
 def subtract(
     input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
 ) -> Tensor:
     """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
 
-def subtract_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
-    """Compute `sub` in place and return the tensor."""
-
 def sum(
     input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor
     | None = None
 ) -> Tensor:
     """Sum over ``dim`` (an int, a tuple, or None for all): y = Σ x, dy/dx = 1."""
-
-def sum_to_size(input: Tensor, *sizes: _int | Sequence[_int], size: _int | _size | None = None) -> Tensor:
-    """Sum over the dims that were broadcast so that the result has ``size``."""
 
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> _return_types.svd:
     """Return (U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros."""
@@ -2094,9 +1916,6 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 
 def t(input: Tensor) -> Tensor:
     """Return the transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
-
-def t_(input: Tensor) -> Tensor:
-    """Return the tensor itself after `t`: it is read through other sizes and strides, its memory stays."""
 
 def t_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """Return what `t` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `t`."""
@@ -2142,17 +1961,8 @@ def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
 def tile(input: Tensor, *counts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
     """Repeat the tensor ``dims`` times along each dim (missing dims count as 1)."""
 
-def to(
-    input: Tensor, *args: Any, dtype: _dtype | None = None, device: Device = None, non_blocking: _bool = False, copy: _bool =
-    False, memory_format: _memory_format | None = None
-) -> Tensor:
-    """Return the tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
-
 def to_dlpack(tensor: Tensor) -> Tensor:
     """Return a capsule with the tensor's memory, for `from_dlpack` of any library, which may take it once. Derivative: none; the tensor is detached."""
-
-def tolist(input: Tensor) -> Any:
-    """Return the elements as nested lists of Python numbers."""
 
 def topk(
     input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None
@@ -2209,24 +2019,11 @@ def true_divide(
 ) -> Tensor:
     """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
 
-def true_divide_(input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
-    """Compute `div` in place and return the tensor."""
-
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return x without its fraction; the gradient is 0."""
 
 def trunc_(input: Tensor) -> Tensor:
     """Compute `trunc` in place and return the tensor."""
-
-@overload
-def type(input: Tensor) -> _str:
-    """Return the tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
-@overload
-def type(input: Tensor, dtype: _dtype | _str, non_blocking: _bool = False) -> Tensor:
-    """Return the tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
-
-def type_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Return the tensor with the dtype of ``other``."""
 
 def typename(obj: Any) -> _str:
     """Return the name of an object's type, with its module."""
@@ -2239,9 +2036,6 @@ def unbind_copy(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
 
 def unflatten(input: Tensor, dim: _int, sizes: _int | _size) -> Tensor:
     """Split one dim into ``sizes`` (one may be -1)."""
-
-def unfold(input: Tensor, dimension: _int, size: _int | _size, step: _int) -> Tensor:
-    """Return views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
 
 def unfold_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """Return what `unfold` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `unfold`."""
@@ -2316,9 +2110,6 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: _int | _size, dim: _int 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Return a view with a new dim of size 1 at ``dim``."""
 
-def unsqueeze_(input: Tensor, dim: _int) -> Tensor:
-    """Return the tensor itself after `unsqueeze`: it is read through other sizes and strides, its memory stays."""
-
 def unsqueeze_copy(input: Tensor, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
     """Return what `unsqueeze` does in memory of its own, in C order: what is written to the result leaves the input as it is. Its derivative is that of `unsqueeze`."""
 
@@ -2339,14 +2130,6 @@ def var_mean(
 
 def vdot(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ."""
-
-def view(
-    input: Tensor, *shape: _int | Sequence[_int] | _dtype, dtype: _dtype | None = None, size: _int | _size | None = None
-) -> Tensor:
-    """Return the same memory under another shape (one size may be -1), or read as another dtype of the same width."""
-
-def view_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
-    """Return ``view`` with the shape of ``other``."""
 
 def view_as_complex(input: Tensor) -> Tensor:
     """Return pairs of real numbers as complex ones: […, 2] → […]; a view."""
