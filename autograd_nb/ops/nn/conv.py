@@ -196,6 +196,16 @@ def _is_free(x: Tensor, n: int, groups: Any) -> bool:
     return x.dtype is dtypes.float64 or (x.dtype is dtypes.float32 and groups == 1 and (x.ndim != n + 2 or x.shape[0] < 2))
 
 
+def _of_nothing(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor | None:
+    """Return the result for no elements of a dtype without convolutions, at which PyTorch does not look then; None for anything else."""
+    x, w, bias = tensors
+    if not all(isinstance(t, Tensor) and t.dtype.category < 2 for t in (x, w)) or x.dtype is not w.dtype or x._layout.size:
+        return None
+    if bias is not None and (x.dtype.is_barebone or tensor_argument(bias, op, "bias").dtype is not x.dtype):
+        raise NotImplementedError(f"\"add_stub\" not implemented for '{scalar_type(x.dtype)}' ({op}() with a bias)")
+    return cast(call(op, n, *[None if t is None else cast(t, dtypes.float32) for t in tensors], *rest), x.dtype)
+
+
 def _integers(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor | None:
     """Return a convolution of integers, which BLAS does not have: of their digits, in float64 and exact, then summed; None for other dtypes."""
     if not all(t is None or (isinstance(t, Tensor) and t.dtype.category == 1) for t in tensors):
@@ -260,7 +270,9 @@ def convolution(
     op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Tensor:
     tensors, rest = (input, weight, optional_tensor(bias, op, "bias")), (stride, padding, dilation, groups)
-    whole = _integers(convolution, op, n, tensors, rest)
+    whole = _of_nothing(convolution, op, n, tensors, rest)
+    if whole is None:
+        whole = _integers(convolution, op, n, tensors, rest)
     if whole is None:
         whole = _of_parts(convolution, op, n, tensors, rest)
     if whole is not None:
@@ -306,7 +318,9 @@ def transposed(
     dilation: Any,
 ) -> Tensor:  # fmt: skip
     tensors, rest = (input, weight, optional_tensor(bias, op, "bias")), (stride, padding, output_padding, groups, dilation)
-    whole = _integers(transposed, op, n, tensors, rest)
+    whole = _of_nothing(transposed, op, n, tensors, rest)
+    if whole is None:
+        whole = _integers(transposed, op, n, tensors, rest)
     if whole is None:
         whole = _of_parts(transposed, op, n, tensors, rest)
     if whole is not None:

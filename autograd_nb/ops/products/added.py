@@ -14,13 +14,14 @@ from ..core.scalars_first import legacy_options, scalars_first
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
 from ..reduce.sums import sum as sum_
+from .gemm import multiplies, widened
 from .matmul import bmm, mm, mv, outer
 
 
 def _scaled(y: Tensor, factor: Any) -> Tensor:
     if y.dtype.category < 2:
         factor = int(factor)  # as PyTorch, which keeps integers integers
-    return y if factor == 1 or y.dtype is dtypes.bool_ else y * factor  # (bools are products of nothing)
+    return y if factor == 1 else y * factor
 
 
 def _addend(input: Any, y: Tensor, name: str) -> Tensor:
@@ -51,6 +52,9 @@ def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, nam
     if y.dtype is not dtypes.bool_:
         kept = dtypes.float32 if y.dtype.is_half and name not in ("addr", "addmv") else y.dtype
         alpha, beta = (number_as(v, kept, name) for v in (alpha, beta))
+    if not multiplies(y.dtype):  # there was nothing to multiply, or the product would have been refused
+        y = cast(_scaled(widened(input), beta).expand(y.shape) if beta != 0 else widened(y), y.dtype)
+        return y if out is None else store(out, y, name, (), operands)
     # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
     y = _scaled(y, alpha)
     if beta == 0:  # PyTorch then ignores what input holds, nan too (of addr not its order of dims)
@@ -64,7 +68,7 @@ def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, nam
 
 def _only_scaled(x: Tensor, y: Tensor, beta: Any) -> None:
     """Refuse a factor that integers or bools do not take where there is no product to add, ``x`` being one of its operands: PyTorch then only scales."""
-    if x.shape[-1] or not y._layout.size or beta == 0:
+    if x._layout.size or not y._layout.size or beta == 0:
         return
     factor = "Float" if isinstance(beta, float) and y.dtype.category < 2 else "Long" if y.dtype is dtypes.bool_ and not isinstance(beta, bool) else ""
     if factor:
@@ -137,7 +141,10 @@ def addbmm(input, batch1, batch2, *legacy, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·Σᵢ A[i]·B[i]; addbmm([[1.]], [[[1., 2.]]], [[[3.], [4.]]]) = [[12.]]."""
     if legacy:
         return scalars_first("addbmm", (input, batch1, batch2, *legacy), legacy_options(beta=beta, alpha=alpha, out=out))
-    return _added(input, sum_(_batches(batch1, batch2, beta, "addbmm"), 0, dtype=batch1.dtype), beta, alpha, out, "addbmm")
+    y = _batches(batch1, batch2, beta, "addbmm")
+    total = sum_(y, 0, dtype=y.dtype) if multiplies(y.dtype) else cast(sum_(widened(y), 0), y.dtype)
+    _only_scaled(batch1, total, beta)
+    return _added(input, total, beta, alpha, out, "addbmm")
 
 
 def _batches(batch1: Any, batch2: Any, beta: Any, name: str) -> Tensor:

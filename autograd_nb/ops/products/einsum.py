@@ -17,7 +17,7 @@ from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..reduce.sums import sum as sum_
 from . import einsum_order
-from .gemm import _bmm, _mm
+from .gemm import _bmm, _mm, multiplied
 from .matmul import _same_dtype
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -325,7 +325,7 @@ class _Step:
         x, z = self.left(x), self.right(z)
         if self.multiply is None:
             return x * z
-        y = self.multiply(z, x) if self.swapped else self.multiply(x, z)
+        y = multiplied(self.multiply, z, x) if self.swapped else multiplied(self.multiply, x, z)
         return y if y.shape == self.shape else y.reshape(self.shape)
 
 

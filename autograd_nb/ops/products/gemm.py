@@ -12,6 +12,7 @@ from ...codegen import threads
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import known, planned, recorded_lines, result_lines
+from ..core.recording import scalar_type
 from ..core.registry import parameters_of
 from ..core.structured import Structured, structured
 from ..creation.cast import cast, clone
@@ -83,19 +84,12 @@ def _summed(d: dtypes.dtype, m: int, n: int, k: int) -> bool:
     return max(m, n) < BLOCK and k >= 2 * LONG and d.category >= 2 and m * n * k >= LARGE
 
 
-def refuse_bools(a: Tensor, b: Tensor, name: str) -> None:
-    """Raise NotImplementedError for a product of bools, unless there is nothing to multiply."""
-    if a.dtype is dtypes.bool_ and a._layout.size and b._layout.size:
-        raise NotImplementedError(f"{name}(): not implemented for 'Bool'; cast to integers first")
-
-
 def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     """Return a (B × m × k) times b (B × k × n), batches of stride 0 allowed; added to ``out`` when given (dense, no history)."""
     d = a.dtype
     if d.is_half:
         y = cast(product(cast(a, dtypes.float32), cast(b, dtypes.float32)), d)
         return y
-    refuse_bools(a, b, "matmul")
     a, b = _matrix(a), _matrix(b)
     batch, m, k = a.shape
     n = b.shape[2]
@@ -202,7 +196,7 @@ def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
 
 def _new_plan(first: Layout, second: Layout) -> ProductPlan | None:
     (m, k), n = first.sizes, second.sizes[1]
-    if first.dtype.is_half or first.dtype is dtypes.bool_ or not _readable(first) or not _readable(second):
+    if first.dtype.is_half or not multiplies(first.dtype) or not _readable(first) or not _readable(second):
         return None
     if m * n * k >= LARGE and (_kernel(first.dtype, m, n, k, 0, 0) not in _TILES or _summed(first.dtype, m, n, k)):
         return None
@@ -216,6 +210,27 @@ def _multiplied(a: Tensor, b: Tensor, kind: str) -> Tensor:
     a, b = (t.t() if turn else t for t, turn in zip((a, b), _TURNS[kind], strict=True))
     y = product(_batch_of_one(a), _batch_of_one(b))
     return make(y._data, layout_of(y.shape[1:], None, y.dtype), [0, 0])
+
+
+def multiplies(d: dtypes.dtype) -> bool:
+    """Return whether there are products of matrices of this dtype."""
+    return d.category > 0 and not d.is_limited
+
+
+def widened(x: Tensor) -> Tensor:
+    """Return a tensor of a dtype without products in one that has them."""
+    return cast(x, dtypes.complex64 if x.dtype.is_complex else dtypes.int64)
+
+
+def multiplied(op: Structured, *operands: Tensor) -> Tensor:
+    """Return what an op makes of matrices and vectors. NotImplementedError for dtypes without products, unless there is nothing to multiply: PyTorch
+    then does not look at the dtype."""
+    d = operands[0].dtype
+    if multiplies(d):
+        return op(*operands)  # type: ignore[no-any-return]
+    if all(x._layout.size for x in operands):
+        raise NotImplementedError(f"{op.name}(): not implemented for '{scalar_type(d)}'; cast to another dtype first")
+    return cast(op(*map(widened, operands)), d)
 
 
 def plan_known(checked: bool, la: Layout, lb: Layout, kind: str) -> ProductPlan | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import launch
+from ... import dtypes, launch
 from ...errors import shorten
 from ...graph.modes import state
 from ...graph.node import tensor_lines
@@ -19,19 +19,7 @@ from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, in_float32
 from ..reduce.sums import sum as sum_
-from .gemm import (
-    _batch_of_one,
-    _bmm,
-    _mm,
-    _mm_nt,
-    _plan,
-    _times,
-    _turned_times,
-    known_product,
-    plan_known,
-    product,
-    refuse_bools,
-)
+from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, known_product, multiplied, plan_known, product
 
 _FILL_ROWS = launch.Kernel("products.matmul", "fill_rows")
 
@@ -43,7 +31,6 @@ def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:
             f"expected m1 and m2 to have the same dtype, but got: {names.get(a.dtype.name, a.dtype.name)} != "
             f"{names.get(b.dtype.name, b.dtype.name)} ({name}(); cast one with .to())"
         )
-    refuse_bools(a, b, name)
 
 
 @public()
@@ -65,7 +52,7 @@ def mm(input, mat2, *, out=None):
         raise RuntimeError(f"mat2 must be a matrix (mm() got a {b.ndim}-D mat2; matmul(), @ and bmm() take batches)")
     _fit(a, b)
     _same_dtype(a, b, "mm")
-    y = _mm(a, b)
+    y = multiplied(_mm, a, b)
     return y if out is None else store(out, y, "mm")
 
 
@@ -93,8 +80,10 @@ def bmm(input, mat2, *, out=None):
             f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
             f"[{b.shape[0]}, {b.shape[1]}]."
         )
+    if a.dtype is not b.dtype and not (a._layout.size and b._layout.size):  # PyTorch asks only where there is something to multiply
+        a = cast(a, b.dtype)
     _same_dtype(a, b, "bmm")
-    y = _bmm(a, b)
+    y = multiplied(_bmm, a, b)
     return y if out is None else store(out, y, "bmm")
 
 
@@ -140,7 +129,7 @@ def mv(input, vec, *, out=None):
     if a.shape[1] != v.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({v.shape[0]})")
     _same_dtype(a, v, "mv")
-    y = _mv(a, v)
+    y = multiplied(_mv, a, v)
     return y if out is None else store(out, y, "mv")
 
 
@@ -188,7 +177,7 @@ def _matmul(a: Tensor, b: Tensor, folded: bool = False) -> Tensor:
     if a.ndim == 2 and b.ndim == 2:
         _fit(a, b)
         _same_dtype(a, b, "matmul")
-        return _mm(a, b)
+        return multiplied(_mm, a, b)
     if a.ndim == 0 or b.ndim == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
     if a.ndim == 1 and b.ndim == 1:
@@ -205,14 +194,14 @@ def _matmul(a: Tensor, b: Tensor, folded: bool = False) -> Tensor:
     if folded:
         b = b.clone()  # (PyTorch copies it, to fold its batch into the columns)
     if b.ndim == 2:  # fold the batch into the rows
-        return _mm(a.reshape(_count(a, list(range(a.ndim - 1))), a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+        return multiplied(_mm, a.reshape(_count(a, list(range(a.ndim - 1))), a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     count = 1
     for n in batch:
         count *= n
     x = a.expand(*batch, *a.shape[-2:]).reshape(count, *a.shape[-2:])
     z = b.expand(*batch, *b.shape[-2:]).reshape(count, *b.shape[-2:])
-    return _bmm(x, z).reshape(*batch, a.shape[-2], b.shape[-1])
+    return multiplied(_bmm, x, z).reshape(*batch, a.shape[-2], b.shape[-1])
 
 
 @known_product("nn", {(2, 2): _mm, (2, 1): _mv, (1, 1): _dot}, public=matmul)
@@ -455,9 +444,11 @@ def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
     shape, row = (*x.shape[:-1], w.shape[0]), bias is not None and bias.ndim > 0 and _rows(bias.shape) == 1
     if row and bias.shape == (w.shape[0],):
         _same_dtype(x, bias, "linear")
-        y = _linear(flat, w, bias)
+        if x.dtype is dtypes.bool_ and not x.shape[-1] and w.shape[0] and flat.shape[0]:  # PyTorch scales the bias then
+            raise RuntimeError("result type Long can't be cast to the desired output type Bool (linear(): of no features)")
+        y = multiplied(_linear, flat, w, bias)
     else:
-        y = _mm_nt(flat, w)
+        y = multiplied(_mm_nt, flat, w)
         if bias is not None:
             y = y if row or x.ndim < 3 else y.reshape(shape)
             y = y + bias.expand(y.shape)
@@ -517,5 +508,5 @@ def bilinear(input1, input2, weight, bias=None):
     if bias is not None and bias.shape[0] != w.shape[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {w.shape[0]}")
     no_complex_derivative("_trilinear", x, z, w)
-    y = _trilinear(x.reshape(-1, x.shape[-1]), z.reshape(-1, z.shape[-1]), w).reshape(*x.shape[:-1], w.shape[0])
+    y = multiplied(_trilinear, x.reshape(-1, x.shape[-1]), z.reshape(-1, z.shape[-1]), w).reshape(*x.shape[:-1], w.shape[0])
     return y if bias is None else y + bias

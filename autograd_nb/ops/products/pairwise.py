@@ -174,6 +174,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         compute_mode = _MODES[0]
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode (one of {', '.join(_MODES)})")
+    if not (a._layout.size and b._layout.size) and (a.dtype is not b.dtype or a.dtype.is_half):  # PyTorch does not look at the dtypes of nothing
+        return cast(cdist(cast(a, dtypes.float32), cast(b, dtypes.float32), p, compute_mode), a.dtype)
     for t in (a, b):
         if t.dtype.is_half:
             raise NotImplementedError(f"\"cdist\" not implemented for '{'Half' if t.dtype is dtypes.float16 else 'BFloat16'}'")
