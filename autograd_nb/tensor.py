@@ -19,7 +19,7 @@ import numpy as np
 from . import launch
 from .dtypes import dtype, from_numpy_dtype
 from .errors import AMBIGUOUS, OVERRIDDEN, SEVERAL, UNTRACKED, AutogradError, warn_user
-from .graph import ownership, versions
+from .graph import detached, ownership, versions
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import Node, Nowhere, Output, accumulator, expect, finish, set_edges
@@ -302,7 +302,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         hooks = None if self._edge is None else _hooks_on(self._edge)
         if hooks:  # which stay with the tensor, that may come to require grad again
             self._leaf_hooks().tensor[0] = hooks
-        self._edge, self._rg = None, False
+        self._edge, self._rg = detached.note(self._edge, self._version_), False
         return self
 
     @property

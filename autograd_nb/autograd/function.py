@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AutogradError, warn_user
+from ..graph.detached import is_noted
 from ..graph.modes import is_grad_enabled, no_grad, state
 from ..graph.nested import users
 from ..graph.node import Node, Output, consumed_error, finish, modified_error, set_edges
@@ -53,6 +54,7 @@ class FunctionNode(Node):
         self.needs_input_grad: tuple[Any, ...] = ()
 
     several: bool = True
+    takes_detached = True
     of_none = True  # its rule may make a gradient of nothing, and gets zeros by default
     function: Any = None
 
@@ -106,8 +108,8 @@ class FunctionNode(Node):
                 continue
             t = make(data, layout, version)
             if target.__class__ is int:  # an output of this node
-                target = self._output_edge(target)
-            if target is not None:
+                attach(t, self._output_edge(target))
+            elif target is not None and not is_noted(target):
                 attach(t, target)
             out.append(t)
         return tuple(out)

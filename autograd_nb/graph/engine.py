@@ -15,7 +15,7 @@ from typing import Any
 from .. import launch
 from ..config import settings
 from ..overriding import overridable, whole
-from . import leaf_order, ownership, recurring
+from . import detached, leaf_order, ownership, recurring
 from .hooks import NodeHooks, fitted
 from .modes import state
 from .nested import DEEP, elsewhere
@@ -417,7 +417,7 @@ def run(
         return elsewhere(lambda: run(roots, gradients, at=at, **options))
     consumer = None if retain_graph else at or here(depth + 1)
     like = None
-    if (targets is None or not accumulate) and not (create_graph or launch._observing) and len(roots) == 1 and watch is None:
+    if (targets is None or not accumulate) and not (create_graph or launch._observing) and len(roots) == 1 and watch is None and not detached.noted:
         like = recurring.kind(roots[0], gradients[0], targets)
         if like is not None:
             found = like.run(roots[0], gradients[0], consumer, targets)
@@ -425,6 +425,8 @@ def run(
                 return found
     check()
     nodes, last = collect(roots, None if targets is None else set(targets))
+    if detached.noted:
+        detached.refuse(nodes)
     if like is not None:
         options = {"targets": targets, "accumulate": accumulate, "retain_graph": retain_graph, "at": consumer}
         found = like.note(roots[0], gradients[0], nodes, lambda: run(roots, gradients, **options), targets)

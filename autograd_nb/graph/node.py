@@ -68,6 +68,7 @@ class Node:
     outputs = 1
     several = False  # whether gradients come as a list, one for each output
     of_none = False  # whether it is run although no gradient has come: other nodes have none to pass on then
+    takes_detached = False  # whether it may use what it has saved of a result that was detached in place
     for_many = False  # whether it stands for several recorded ops, whose gradients flow from one to the other within
     alike: Any = None  #: what all nodes recorded in the same way have in common, where their passes may be replayed (see `graph.recurring`)
     #: how PyTorch shows the edges: for each the edge's number, and whether a TBackward0 stands before it; None: as they are

@@ -8,7 +8,10 @@ torch = pytest.importorskip("torch")
 
 import autograd_nb as ours  # noqa: E402
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128"]
+DTYPES = [
+    "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+    "float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128",
+]  # fmt: skip
 #: of ``d`` zeros, some of which are of size ``n``
 CALLS = [
     "t.mm(z(n, 2), z(2, 2))",
