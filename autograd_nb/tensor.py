@@ -299,10 +299,10 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
             return self
         if self._view is not None or (above.lone_views and _is_lone(self)):
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-        hooks = None if self._edge is None else _hooks_on(self._edge)
+        hooks = None if self._edge is None else _hooks_on(detached.note(self._edge, self._version_))
         if hooks:  # which stay with the tensor, that may come to require grad again
             self._leaf_hooks().tensor[0] = hooks
-        self._edge, self._rg = detached.note(self._edge, self._version_), False
+        self._edge, self._rg = None, False
         return self
 
     @property

@@ -13,11 +13,12 @@ _NODES: WeakKeyDictionary[Node, dict[int, Any]] = WeakKeyDictionary()  # the nod
 noted = _NODES.data
 
 
-def note(edge: Any, version: Any) -> None:
-    """Note that the result behind an edge is detached in place; what a consumed node has made nobody will ask for."""
+def note(edge: Any, version: Any) -> Any:
+    """Return the edge, after it was noted that the result behind it is detached in place; what a consumed node has made nobody will ask for."""
     node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
-    if node is not None and not node.is_leaf_edge and node.consumed is None:
+    if not node.is_leaf_edge and node.consumed is None:
         _NODES.setdefault(node, {})[index] = version
+    return edge
 
 
 def is_noted(edge: Any) -> bool:

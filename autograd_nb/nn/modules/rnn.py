@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from weakref import ref
 
 from ...errors import warn_user
 from ...graph import casting
@@ -75,6 +77,7 @@ class RNNBase(Module):
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
+        self._flat_weights_names: list[str] = []
         self._all_weights: list[list[str]] = []
         gates, state = _GATES[mode] * hidden_size, proj_size or hidden_size
         for layer in range(num_layers):
@@ -88,16 +91,51 @@ class RNNBase(Module):
                 names = {name: f"{name}_l{layer}{suffix}" for name in shapes}
                 for name, shape in shapes.items():
                     setattr(self, names[name], parameter(shape, dtype, device))
+                self._flat_weights_names.extend(names.values())
                 self._all_weights.append(list(names.values()))
+        self._init_flat_weights()
         self.reset_parameters()
 
-    @property
-    def _flat_weights_names(self) -> list[str]:
-        return [name for names in self._all_weights for name in names]
+    # ---- what it computes with: a list of its own, as programs that exchange weights know it from PyTorch
+    def _init_flat_weights(self) -> None:
+        """Take the weights that there are by their names, None for those that are not."""
+        self._flat_weights = [getattr(self, name, None) for name in self._flat_weights_names]
+        self._flat_weight_refs = [None if w is None else ref(w) for w in self._flat_weights]
+        self.flatten_parameters()
 
-    @property
-    def _flat_weights(self) -> list[Tensor]:
-        return [getattr(self, name) for name in self._flat_weights_names]
+    def _weights_have_changed(self) -> bool:
+        """Return whether a weight is another tensor than when they were taken; one that was deleted is kept."""
+        found = ((taken, getattr(self, name, None)) for taken, name in zip(self._flat_weight_refs, self._flat_weights_names, strict=True))
+        return any(w is not None and taken is not None and taken() is not w for taken, w in found)
+
+    def _update_flat_weights(self) -> None:
+        if self._weights_have_changed():
+            self._init_flat_weights()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; a weight is computed with from then on."""
+        names = self.__dict__.get("_flat_weights_names", ())
+        if name in names and "_flat_weights" in self.__dict__:
+            self._flat_weights[names.index(name)] = value
+        super().__setattr__(name, value)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        found = super()._apply(fn, recurse)
+        self._init_flat_weights()
+        return found
+
+    def __getstate__(self) -> dict[Any, Any]:
+        self._update_flat_weights()
+        state = super().__getstate__()
+        del state["_flat_weight_refs"]
+        return state
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.setdefault("_flat_weights_names", [name for names in self._all_weights for name in names])
+        if "_flat_weights" not in state:  # of a version that had no list of its own
+            self._flat_weights = [getattr(self, name, None) for name in self._flat_weights_names]
+        self._flat_weight_refs = [None if w is None else ref(w) for w in self._flat_weights]
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
@@ -116,7 +154,7 @@ class RNNBase(Module):
     # ---- what it is called with
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise ValueError or RuntimeError unless the input fits."""
-        own = getattr(self, self._all_weights[0][0])
+        own: Any = self._flat_weights[0]
         if input.dtype is not own.dtype and not casting.state.enabled:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({own.dtype}). Convert input: input.to({own.dtype}), or "
@@ -156,6 +194,7 @@ class RNNBase(Module):
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, ...]:
         """Return (outputs, last state): (steps, batch, directions · hidden) and (layers · directions, batch, hidden)."""
+        self._update_flat_weights()
         lstm = self.mode == "LSTM"
         kind = self.mode.lower()
         sizes = order = unorder = None
@@ -185,8 +224,12 @@ class RNNBase(Module):
         else:
             self.check_forward_args(input, hx, sizes)
             hx = self.permute_hidden(tuple(hx) if lstm else hx, order)
+        weights = self._flat_weights
+        for k, w in enumerate(weights):
+            if not isinstance(w, Tensor):
+                raise TypeError(f"expected Tensor as element {k} in argument 2, but got {type(w).__name__} (the weights of {self._get_name()})")
         y, h, c = alike(
-            recurrent.stacked, input, kind, kind, hx if lstm else (hx,), self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
+            recurrent.stacked, input, kind, kind, hx if lstm else (hx,), weights, self.bias, self.num_layers, self.dropout, self.training,
             self.bidirectional, self.batch_first, sizes,
         )  # fmt: skip
         state = h if c is None else (h, c)
