@@ -97,7 +97,7 @@ OLD_TOP: dict[str, Answer] = {
     "functional": At("functional"), "F": At("nn.functional"), "windows": At("signal.windows"),
     **each(_QUANTIZED, "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight_fp32_activation"),
     **each(_GPU, "miopen_convolution_add_relu miopen_convolution_transpose miopen_depthwise_convolution"),
-    **each(_NATIVE, "native_norm slice_inverse hash_tensor"), **each(_GRAPH, "merge_type_from_type_comment classes cpp"),
+    **each(_NATIVE, "native_norm slice_inverse"), **each(_GRAPH, "merge_type_from_type_comment classes cpp"),
     **each(NoClass(_GRAPH), "AggregationType ArgumentSpec AwaitType BenchmarkConfig BenchmarkExecutionStats BufferDict CallStack Capsule"),
     **each(NoClass(_GRAPH), "CompleteArgumentSpec ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext"),
     **each(NoClass(_GRAPH), "DeviceObjType DispatchKey DispatchKeySet EnumType ExcludeDispatchKeyGuard ExecutionPlan Gradient IODescriptor"),

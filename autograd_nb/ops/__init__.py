@@ -51,7 +51,7 @@ from .nn import (
 from .products import added, einsum, matmul, pairwise
 from .random import draws as random
 from .random import sampling, whole_numbers
-from .reduce import histogram, norms, quantile, scan, segment, statistics, summary, sums
+from .reduce import hashing, histogram, norms, quantile, scan, segment, statistics, summary, sums
 from .shape import cat, pad, parts, pixels, rearrange, shape, strided, turning
 from .signal import fft, finite_difference, stft, windows
 

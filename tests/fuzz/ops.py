@@ -26,7 +26,7 @@ UNDRAWN = {
     "signs or order that are free": (
         "linalg.eig", "linalg.svd", "svd", "linalg.qr", "geqrf", "ormqr", "qr", "unique", "linalg.lstsq",
     ),
-    "outside of dense real tensors": ("sparse", "jiterator", "nested", "jagged", "bfloat16", "chalf", "coalesce", "torch.ops", "ops.aten", "hash_tensor"),
+    "outside of dense real tensors": ("sparse", "jiterator", "nested", "jagged", "bfloat16", "chalf", "coalesce", "torch.ops", "ops.aten"),
     "PyTorch writes past its memory where sizes do not fit": ("lu_unpack",),
     "internal": ("_batch_norm_with_update", "native_", "_backward", "torch._", "aten."),
 }  # fmt: skip

@@ -42,7 +42,6 @@ OUTSIDE = {
         "torch._",
         "torch.ops.",
         "ops.aten",
-        "hash_tensor",
         "max_pool2d_with_indices_backward",
         "native_dropout_backward",
         "slice",

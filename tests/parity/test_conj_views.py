@@ -48,7 +48,6 @@ KNOWN = {
     "nn.functional.scaled_dot_product_attention": "PyTorch reads memory as it lies",
     "nn.functional.multi_head_attention_forward": "PyTorch reads memory as it lies",
     "torch.ops.aten._safe_softmax.default": "is no public function",
-    "hash_tensor": "is no public function",
     "native_batch_norm": "PyTorch loses what it writes to running statistics",
     "nn.functional.batch_norm": "PyTorch loses what it writes to running statistics",
 }

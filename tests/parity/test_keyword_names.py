@@ -20,7 +20,7 @@ from .opdb import Unsupported, find, op_db, ours, outside, samples_of
 
 #: PyTorch's names -> NumPy's
 NAMES = {"input": ("x", "a", "x1"), "other": ("x2",), "dim": ("axis",), "keepdim": ("keepdims",)}
-ABSENT = {"hash_tensor"}
+ABSENT: set[str] = set()
 OF_NUMPY = {word for words in NAMES.values() for word in words}
 
 

@@ -41,7 +41,7 @@ MISSING: dict[str, dict[str, str]] = {
     "torch.Tensor": {
         **dict.fromkeys(("ccol_indices", "row_indices", "to_sparse_csc", "resize_as_sparse_", "sparse_resize_", "sparse_resize_and_clear_", "smm", "sspaddmm"),
                         "of sparse formats that are not here"),
-        "hash_tensor": "not documented", "index": "not documented", "slice_inverse": "not documented",
+        "index": "not documented", "slice_inverse": "not documented",
     },
     "torch.nn.Parameter": {}, "torch.linalg": {"common_notes": "texts of PyTorch's own docstrings"}, "torch.fft": {"Tensor": "only a base of its stubs"},
     "torch.sparse": {"solve": "None in PyTorch"}, "torch.monitor": {"TYPE_CHECKING": "typing's"}, "torch.multiprocessing": {"reducer": "Python's"},

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 from .snippets import check
 
 BEFORE = """
-import copy, gc, pickle, weakref
+import copy, gc, importlib, pickle, weakref
 nn = t.nn
 m = nn.LSTM(2, 3); x = t.ones(4, 1, 2)
 for k, p in enumerate(m.parameters()): p.data.fill_(0.1 * (k + 1))
@@ -49,7 +49,7 @@ CASES = {
     "getstate": "r=sorted(k for k in m.__getstate__() if 'weight' in k)",
     "weight_norm": "nn.utils.weight_norm(m,'weight_hh_l0'); a=f(); m.weight_hh_l0_g.data.mul_(2); r=a,f()",
     "parametrize": "nn.utils.parametrizations.weight_norm(m,'weight_hh_l0'); a=f(); m.parametrizations.weight_hh_l0.original0.data.mul_(2); r=a,f()",
-    "prune": "nn.utils.prune.l1_unstructured(m,'weight_hh_l0',0.5); a=f(); nn.utils.prune.remove(m,'weight_hh_l0'); r=a,f()",
+    "prune": "p=importlib.import_module(t.__name__+'.nn.utils.prune'); p.l1_unstructured(m,'weight_hh_l0',0.5); a=f(); p.remove(m,'weight_hh_l0'); r=a,f()",
     "grads": "m(x)[0].sum().backward(); r=[round(float(p.grad.sum()),4) for p in m.parameters()]",
     "zero_grad deleted": "w=m.weight_hh_l0; del m.weight_hh_l0; m(x)[0].sum().backward(); r=w.grad is not None, len(list(m.parameters()))",
     "meta": "m=nn.LSTM(2,3,device='meta'); m=m.to_empty(device='cpu'); r=m._flat_weights[0].device.type, m._flat_weights[0] is m.weight_ih_l0",

@@ -892,6 +892,11 @@ class TensorMethods:
     def hardshrink(self, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
         """Return x where |x| > lambd, else 0; dy/dx = 1 there, else 0."""
 
+    def hash_tensor(
+        self, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _int = 0, out: Tensor | None = None
+    ) -> Tensor:
+        """Return the exclusive or of the bits of all elements, or of those along ``dim``, each as float64 or int64, in uint64."""
+
     def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return 0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
 
