@@ -416,8 +416,11 @@ def run(
         at = here(depth + 1)
         return elsewhere(lambda: run(roots, gradients, at=at, **options))
     consumer = None if retain_graph else at or here(depth + 1)
+    if detached.noted:
+        check()
+        detached.refuse(collect(roots, None if targets is None else set(targets))[0])
     like = None
-    if (targets is None or not accumulate) and not (create_graph or launch._observing) and len(roots) == 1 and watch is None and not detached.noted:
+    if (targets is None or not accumulate) and not (create_graph or launch._observing) and len(roots) == 1 and watch is None:
         like = recurring.kind(roots[0], gradients[0], targets)
         if like is not None:
             found = like.run(roots[0], gradients[0], consumer, targets)
@@ -425,8 +428,6 @@ def run(
                 return found
     check()
     nodes, last = collect(roots, None if targets is None else set(targets))
-    if detached.noted:
-        detached.refuse(nodes)
     if like is not None:
         options = {"targets": targets, "accumulate": accumulate, "retain_graph": retain_graph, "at": consumer}
         found = like.note(roots[0], gradients[0], nodes, lambda: run(roots, gradients, **options), targets)

@@ -15,7 +15,7 @@ from .node import Output
 
 
 class _Ready:
-    """What waits in the heap: equals stay where they stand, as there."""
+    """A node or leaf in the heap; those of one rank stay where they stand, as in PyTorch's."""
 
     __slots__ = ("edge", "rank")
 

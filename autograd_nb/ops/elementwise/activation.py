@@ -63,12 +63,11 @@ def _described(call: Any, inner: Any, name: str, defaults: dict[str, float], doc
 
 def _switchable(
     name: str, op: Any, defaults: dict[str, float], *, torch: bool = False, torch_inplace: bool = False, integers: bool = False,
-    keeps: bool = False, inplace: bool = True, doc: str = "", shown: str = "",
+    keeps: bool = False, doc: str = "", shown: str = "",
 ) -> Callable[..., Any]:  # fmt: skip
     """Return ``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional.
 
-    integers: integer tensors are taken too, with the numbers as integers. keeps: see `as_kept`, for the in-place form. inplace: whether that
-    is offered as a function, too.
+    integers: integer tensors are taken too, with the numbers as integers. keeps: see `as_kept`, for the in-place form.
     """
     names = list(defaults)
     values = tuple(float(v) for v in defaults.values())
@@ -110,7 +109,7 @@ def _switchable(
 
     _described(call, inner, name, defaults, doc, shown)
     functional(*(("torch",) if torch else ()), name=name)(call)
-    if inplace:
+    if defaults or torch_inplace:  # the others are offered by their switch only, as in PyTorch
         functional(*(("torch",) if torch_inplace else ()), name=name + "_")(inner)
     return call
 
@@ -155,7 +154,7 @@ def _relu6(x):
 
 
 relu6: Callable[..., Any] = _switchable(
-    "relu6", _relu6, {}, integers=True, inplace=False, doc="min(max(x, 0), 6); dy/dx = 1 for 0 < x < 6, else 0.", shown="0.0000, 0.5000, 6.0000"
+    "relu6", _relu6, {}, integers=True, doc="min(max(x, 0), 6); dy/dx = 1 for 0 < x < 6, else 0.", shown="0.0000, 0.5000, 6.0000"
 )
 
 
@@ -271,9 +270,7 @@ def _silu(x):
     return x * m.sigmoid(x)
 
 
-silu: Callable[..., Any] = _switchable(
-    "silu", _silu, {}, inplace=False, doc="x·σ(x), also called swish; dy/dx = σ(x)·(1 + x·(1 − σ(x))).", shown="-0.2689,  0.3112,  7.9973"
-)
+silu: Callable[..., Any] = _switchable("silu", _silu, {}, doc="x·σ(x), also called swish; dy/dx = σ(x)·(1 + x·(1 − σ(x))).", shown="-0.2689,  0.3112,  7.9973")
 
 
 def _mish_parts(x):
@@ -293,9 +290,7 @@ def _mish(x):
     return x * (w / (w + 2))
 
 
-mish: Callable[..., Any] = _switchable(
-    "mish", _mish, {}, inplace=False, doc="x·t, t = tanh(softplus(x)); dy/dx = t + x·σ(x)·(1 − t²).", shown="-0.3034,  0.3752,  8.0000"
-)
+mish: Callable[..., Any] = _switchable("mish", _mish, {}, doc="x·t, t = tanh(softplus(x)); dy/dx = t + x·σ(x)·(1 − t²).", shown="-0.3034,  0.3752,  8.0000")
 
 
 @formula(lambda g, x, beta, threshold: m.where(x * beta > threshold, g, g * m.sigmoid(x * beta)), None, None, name="softplus")
@@ -393,7 +388,7 @@ def _hardsigmoid(x):
 
 
 hardsigmoid: Callable[..., Any] = _switchable(
-    "hardsigmoid", _hardsigmoid, {}, inplace=False, doc="0 below −3, 1 above 3, x/6 + 1/2 between; dy/dx = 1/6 there, else 0.", shown="0.3333, 0.5833, 1.0000"
+    "hardsigmoid", _hardsigmoid, {}, doc="0 below −3, 1 above 3, x/6 + 1/2 between; dy/dx = 1/6 there, else 0.", shown="0.3333, 0.5833, 1.0000"
 )
 
 
@@ -403,7 +398,7 @@ def _hardswish(x):
 
 
 hardswish: Callable[..., Any] = _switchable(
-    "hardswish", _hardswish, {}, inplace=False, doc="x·hardsigmoid(x); dy/dx = 0 below −3, 1 above 3, x/3 + 1/2 between.", shown="-0.3333,  0.2917,  8.0000"
+    "hardswish", _hardswish, {}, doc="x·hardsigmoid(x); dy/dx = 0 below −3, 1 above 3, x/3 + 1/2 between.", shown="-0.3333,  0.2917,  8.0000"
 )
 
 
