@@ -17,6 +17,7 @@ _pool: dict[int, list[_Block]] = {}
 _pooled = 0
 LEASES = 1 << 12  #: numbers of bytes for which the class of blocks is known
 _leases: dict[int, tuple[Any, list[_Block], int]] = {}
+pooled: set[type] = set()  #: the classes of what owns a block, of which one array is made
 _lock = locks.lock()  # a signal handler may want memory in the midst of what it guards
 
 
@@ -60,7 +61,9 @@ def _lease(n: int) -> tuple[Any, list[_Block]]:
                 finally:
                     _lock.release()
 
-    return Small if n < LARGE else Large, blocks
+    found = Small if n < LARGE else Large
+    pooled.add(found)
+    return found, blocks
 
 
 LINE, PAGE = 64, 1 << 21  #: bytes of the cache's lines, and of huge pages
@@ -177,6 +180,11 @@ def distance(whole: np.ndarray, part: np.ndarray, size: int) -> int | None:
     between = address(part) - address(whole)
     inside = between >= 0 and between + size * part.itemsize <= whole.nbytes
     return between if inside or _owner(part) is _owner(whole) else None
+
+
+def alone(array: np.ndarray) -> bool:
+    """Return whether an array has memory of its own, or a block of the pool, in which nothing else lies but its own views."""
+    return array.base is None or array.base.__class__ in pooled
 
 
 def _owner(array: Any) -> Any:

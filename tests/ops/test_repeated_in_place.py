@@ -157,10 +157,16 @@ SHARED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SHARED)
-def test_memory_that_operands_have_in_common_is_seen_however_it_came_there(name, kept):
-    """By ``.data =``, and by NumPy's arrays, of whose parts PyTorch knows nothing either; the parts of one tensor it refuses."""
+@pytest.mark.parametrize(("name", "n"), [*((name, 4) for name in SHARED), *((name, 200) for name in ("mm(out=)", "add(out=)", "triu"))])
+def test_memory_that_operands_have_in_common_is_seen_however_it_came_there(name, n, kept):
+    """By ``.data =``, and by NumPy's arrays, of whose parts PyTorch knows nothing either; the parts of one tensor it refuses.
+
+    Large results lie in blocks of the pool.
+    """
     call = SHARED[name]
+
+    def matrix(k=0, rows=n):
+        return torch.arange(k, k + rows * n, dtype=torch.float32).remainder_(7 + k).reshape(rows, n)
 
     def by_data():
         x, y, out = matrix(), matrix(1), matrix(2)
@@ -168,12 +174,12 @@ def test_memory_that_operands_have_in_common_is_seen_however_it_came_there(name,
         return x, y, out
 
     def by_numpy():
-        memory = matrix(3, 12).numpy()
-        return torch.from_numpy(memory[0:4]), torch.from_numpy(memory[4:8]), torch.from_numpy(memory[1:5])
+        memory = matrix(3, 3 * n).numpy()
+        return torch.from_numpy(memory[0:n]), torch.from_numpy(memory[n : 2 * n]), torch.from_numpy(memory[1 : n + 1])
 
     def by_view():
-        x = matrix(0, 5)
-        return x[:4], matrix(1), x[1:]
+        x = matrix(0, n + 1)
+        return x[:n], matrix(1), x[1:]
 
     def apart():
         return matrix(), matrix(1), matrix(2)

@@ -357,9 +357,10 @@ class Repeat(Text):
         """Let what is copied to operands be written there at once, where none of the others lies in their memory, however it came there."""
         written = straight(self.notes, self.notes.copies, self.fresh)  # type: ignore[attr-defined]
         slots = self.checks.slots.values()
+        self.names["_alone"] = launch.memory.alone
         for to in written:
             apart = "".join(f" or {other} is {to} or {other}.base is {to}" for other in slots if other != to)
-            self.checks.lines.append(f"if {to}.base is not None{apart}: return None")
+            self.checks.lines.append(f"if not ({to}.base is None or _alone({to})){apart}: return None")
 
 
 def _before(kind: type, name: str) -> list[type]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import launch
 from ...graph.noted import Asked, Notes, Place
 
 Line = tuple[Any, list[Any]]
@@ -33,7 +34,7 @@ def _places(line: Line) -> Iterator[Place]:
 def straight(notes: Notes, copies: Container[int], kept: Container[int]) -> set[str]:
     """Leave out those of a call's ``copies`` (numbers of launches) that are not needed; return the names of the arrays that are written instead.
 
-    ``kept``: memory, by id, that a result or a node keeps. These arrays must own their memory, and no other operand may lie there.
+    ``kept``: memory, by id, that a result or a node keeps. These arrays must have memory to themselves (see `launch.memory.alone`), and no other operand may lie there.
     """
     written: set[str] = set()
     for number in range(len(notes.lines) - 1, -1, -1):
@@ -41,7 +42,7 @@ def straight(notes: Notes, copies: Container[int], kept: Container[int]) -> set[
             continue
         source, target = notes.lines[number][1]
         whole = source.whole
-        if source.slot or not target.slot or source.array is not whole or id(whole) in kept or target.whole.base is not None:
+        if source.slot or not target.slot or source.array is not whole or id(whole) in kept or not launch.memory.alone(target.whole):
             continue
         parts = [(k, p) for k, line in enumerate(notes.lines) for p in _places(line) if not p.slot and p.whole is whole]
         first, last = parts[0][0], parts[-1][0]
