@@ -13,8 +13,8 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
-from .processor import Sized
-from .vectors import BYTES, FIRST_CACHE, LINE, REGISTERS, SECOND_CACHE, Vectors, int64, unknown
+from .processor import LINE, Sized
+from .vectors import BYTES, FIRST_CACHE, REGISTERS, SECOND_CACHE, Vectors, int64, unknown
 
 #: rows of the larger block, whose sums leave registers for a row of b and an element of a; of the smaller one
 ROWS, HALF = (Sized(n, __name__, REGISTERS) for n in ((8, 4) if REGISTERS == 32 else (6, 4)))

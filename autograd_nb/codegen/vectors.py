@@ -15,7 +15,7 @@ from numba.core import cgutils, types
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
-from .processor import LINE, Sized
+from .processor import Sized
 from .translate.marks import mark_block, widen
 
 types.Literal.ctor_map[Sized] = lambda value: types.IntegerLiteral(int(value))  # type: ignore[assignment]

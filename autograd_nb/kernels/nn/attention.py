@@ -6,9 +6,10 @@ import numpy as np
 
 from ...codegen.elementary import exp
 from ...codegen.jit import FREE, NO, ONE, ZERO, helper
+from ...codegen.processor import LINE
 from ...codegen.runtime import row
 from ...codegen.tiles import BESIDE, HALF, ROWS, multiply, multiply_whole, prefetch, turn_rows
-from ...codegen.vectors import BYTES, LINE, independent, larger, one_copy, rolled
+from ...codegen.vectors import BYTES, independent, larger, one_copy, rolled
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
 NEAR = 1 << 16  #: bytes of an array at most that are asked for ahead of time

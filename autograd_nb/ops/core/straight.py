@@ -34,7 +34,8 @@ def _places(line: Line) -> Iterator[Place]:
 def straight(notes: Notes, copies: Container[int], kept: Container[int]) -> set[str]:
     """Leave out those of a call's ``copies`` (numbers of launches) that are not needed; return the names of the arrays that are written instead.
 
-    ``kept``: memory, by id, that a result or a node keeps. These arrays must have memory to themselves (see `launch.memory.alone`), and no other operand may lie there.
+    ``kept``: memory, by id, that a result or a node keeps. These arrays must have memory to
+    themselves (see `launch.memory.alone`), and no other operand may lie there.
     """
     written: set[str] = set()
     for number in range(len(notes.lines) - 1, -1, -1):
