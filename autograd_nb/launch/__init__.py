@@ -47,17 +47,31 @@ _held = 0  # the sum of their weights
 _aside: deque[tuple[dict[Any, Any], Any, int, Any]] = deque()  # the plans, with their places, of before the observation that is going on
 
 
+#: numbers and names, which stay what they are
+_LASTING = (int, float, complex, str, bytes, np.generic)
+
+
+def _may_change(part: Any) -> bool:
+    """Return whether part of a key, a tensor for instance, stands for a number that may be another one later."""
+    kind = part.__class__
+    if kind is tuple or kind is slice:
+        return any(map(_may_change, part if kind is tuple else (part.start, part.stop, part.step)))
+    return not isinstance(part, (*_LASTING, type)) and (hasattr(kind, "__index__") or hasattr(kind, "__float__"))
+
+
 def keep(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Any:
     """Keep ``plan`` in a table that is filled by this alone, and return it.
 
     It is forgotten when so many other plans were kept that it is the oldest, or, if it was made while launches were observed, when that
-    ends; one made before is set aside meanwhile. A key that cannot be one is passed over. ``weight``: for how many ordinary plans it
-    counts, some hundred bytes each.
+    ends; one made before is set aside meanwhile. A key that cannot be one is passed over, and one that holds what may
+    change. ``weight``: for how many ordinary plans it counts, some hundred bytes each.
     """
     global _held
     with _plans:
         if _observing and getattr(_observers, "planned", 0) != _epoch:
             return plan  # this thread began to make it before the observation: its entry points may tell nobody
+        if _may_change(key):
+            return plan
         try:
             known = key in table
             table[key] = plan
