@@ -122,7 +122,6 @@ complex64: dtype = dtype("complex64", 3, 2, "cfloat")
 complex128: dtype = dtype("complex128", 3, 3, "cdouble")
 
 
-
 def _without_tensors(name: str, category: int, itemsize: int, signed: bool = True) -> dtype:
     """Return a dtype that is a name: what programs compare with, hand on to autocast, or ask for its properties."""
     d = dtype("float32", category, 0)

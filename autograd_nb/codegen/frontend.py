@@ -128,7 +128,6 @@ def _refreshed(self: Any) -> None:
 # ------------------------------------------------------------------------------------------------------- in their place
 
 
-
 def fits(place: Any, name: str, function: Callable) -> bool:
     """Return whether this version of Numba has such a function with as many parameters; otherwise it keeps its own."""
     own = vars(place).get(name)

@@ -47,16 +47,24 @@ _held = 0  # the sum of their weights
 _aside: deque[tuple[dict[Any, Any], Any, int, Any]] = deque()  # the plans, with their places, of before the observation that is going on
 
 
-#: numbers and names, which stay what they are
-_LASTING = (int, float, complex, str, bytes, np.generic)
+#: classes of what may be part of a key, as it stays what it is: numbers, names, and those that were found to be none of the others
+_lasting: set[type] = {int, float, complex, str, bytes, bool, type(None)}
 
 
 def _may_change(part: Any) -> bool:
     """Return whether part of a key, a tensor for instance, stands for a number that may be another one later."""
     kind = part.__class__
-    if kind is tuple or kind is slice:
-        return any(map(_may_change, part if kind is tuple else (part.start, part.stop, part.step)))
-    return not isinstance(part, (*_LASTING, type)) and (hasattr(kind, "__index__") or hasattr(kind, "__float__"))
+    if kind is slice:
+        kind, part = tuple, (part.start, part.stop, part.step)
+    if kind is tuple:
+        for p in part:  # (a call for each would take longer than all else)
+            own = p.__class__
+            if own not in _lasting and not (own is tuple and _lasting.issuperset(map(type, p))) and _may_change(p):
+                return True
+        return False
+    if isinstance(part, (int, float, complex, str, bytes, np.generic, type)) or not (hasattr(kind, "__index__") or hasattr(kind, "__float__")):
+        _lasting.add(kind)
+    return kind not in _lasting
 
 
 def keep(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Any:
@@ -70,7 +78,7 @@ def keep(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Any:
     with _plans:
         if _observing and getattr(_observers, "planned", 0) != _epoch:
             return plan  # this thread began to make it before the observation: its entry points may tell nobody
-        if _may_change(key):
+        if key.__class__ not in _lasting and _may_change(key):
             return plan
         try:
             known = key in table

@@ -38,7 +38,7 @@ ALONE = "before init_process_group()"
 #: wrong calls of what no wrong argument of its example shows
 WRITTEN = {
     "Tensor.exponential_": "torch.ones(2).exponential_(-1)", "Tensor.geometric_": "torch.ones(2).geometric_(2.0)",
-    "randperm": "torch.randperm(-1)", "zero_": "torch.ones(2, requires_grad=True).zero_()", "copy_": "torch.ones(2).copy_(torch.ones(3))",
+    "randperm": "torch.randperm(-1)", "zero_": "torch.ones(2, requires_grad=True).zero_()", "Tensor.copy_": "torch.ones(2).copy_(torch.ones(3))",
     "Tensor.is_set_to": "torch.ones(2).is_set_to(3)", "Tensor.resize": "torch.ones(2).resize(3)", "Tensor.resize_as": "torch.ones(2).resize_as(torch.ones(3))",
     "autograd.graph.increment_version": "torch.autograd.graph.increment_version(3)",
     "autograd.graph.register_multi_grad_hook": "torch.autograd.graph.register_multi_grad_hook([torch.ones(2)], print)",
@@ -55,7 +55,8 @@ WRITTEN = {
     "profiler.schedule": "torch.profiler.schedule(wait=-1, warmup=0, active=0)", "promote_types": "torch.promote_types(torch.float32, 'no such')",
     "result_type": "torch.result_type('no number', torch.ones(2))", "serialization.add_safe_globals": "torch.serialization.add_safe_globals(3)",
     "set_default_tensor_type": "torch.set_default_tensor_type('no such')", "set_rng_state": "torch.set_rng_state(torch.ones(2))",
-    "type": "torch.ones(2).type('no such')", "slice_copy": "torch.slice_copy(torch.ones(2), 9)", "alias_copy": "torch.alias_copy('text')",
+    "Tensor.type": "torch.ones(2).type('no such')", "Tensor.type_as": "torch.ones(2).type_as('text')",
+    "slice_copy": "torch.slice_copy(torch.ones(2), 9)", "alias_copy": "torch.alias_copy('text')",
     "norm_except_dim": "torch.norm_except_dim(torch.ones(2), 2, 9)", "nn.Module": "torch.nn.Module()(1)",
     "nn.Buffer": "torch.nn.Module().register_buffer('b', 3)",
     "nn.LinearCrossEntropyOptions": "torch.nn.LinearCrossEntropyOptions(chunks=3)",

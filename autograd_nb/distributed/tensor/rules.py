@@ -503,5 +503,4 @@ def apply(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _whole(call)
 
 
-
 Call.apply = staticmethod(apply)

@@ -23,7 +23,6 @@ else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-
 class DataParallel(Module):
     """Runs ``module`` on the CPU; its parameters are named ``module.…`` as in PyTorch."""
 

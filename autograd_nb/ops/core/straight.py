@@ -59,15 +59,11 @@ def straight(notes: Notes, copies: Container[int], kept: Container[int]) -> set[
     return written
 
 
-def _moved(args: list[Any], whole: np.ndarray, target: Place) -> list[Any]:
-    """Return the arguments of a launch with what ``target`` is in the place of memory that would be copied there."""
-
-    def moved(a: Any) -> Any:
-        if isinstance(a, list):
-            return [moved(p) for p in a]
-        if not isinstance(a, Place) or a.slot or a.whole is not whole:
-            return a
-        array = target.whole if a.array.size == target.whole.size else a.array
-        return Place(target.slot, target.whole, array, target.begin + a.begin, a.writes)
-
-    return [moved(a) for a in args]
+def _moved(a: Any, whole: np.ndarray, target: Place) -> Any:
+    """Return an argument of a launch, or a list of such, with what ``target`` is in the place of memory that would be copied there."""
+    if isinstance(a, list):
+        return [_moved(p, whole, target) for p in a]
+    if not isinstance(a, Place) or a.slot or a.whole is not whole:
+        return a
+    array = target.whole if a.array.size == target.whole.size else a.array
+    return Place(target.slot, target.whole, array, target.begin + a.begin, a.writes)

@@ -429,7 +429,6 @@ def type_as(input, other):
     return cast(tensor_argument(input, "type_as"), tensor_argument(other, "type_as", "other").dtype)
 
 
-
 def alias(x: Tensor) -> Tensor:
     """Return the same memory, version counter and no history."""
     return make(x._data, x._layout, x._version_)

@@ -103,7 +103,6 @@ def _options(dtype: Any, device: Any, layout: Any = None, pin_memory: Any = Fals
 # ------------------------------------------------------------------------------------------------- filled
 
 
-
 #: a new tensor with the contents of a pattern (layout, array), or where there is no array with any
 COPY = [
     "layout, pattern = plan",

@@ -363,7 +363,6 @@ def cartesian_prod(*tensors):
     return stack([reshape(g, -1) for g in meshgrid(*ts, indexing="ij")], 1)
 
 
-
 @public(method=False)
 def block_diag(*tensors):
     """Return a matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere; block_diag([[1, 2]], [3]) = [[1, 2, 0], [0, 0, 3]]."""

@@ -20,7 +20,6 @@ _flip_kernel = Kernel("indexing.index", "flip")
 _roll_kernel = Kernel("indexing.index", "roll")
 
 
-
 @planned
 def _sizes(layout: Layout, d: int, end: int) -> tuple[tuple[int, int, int], Layout]:
     """Return what lies before, along and behind the dims from ``d`` to ``end``, and the layout of the result."""
