@@ -163,6 +163,7 @@ def at_once(monkeypatch):
     recurring.forget()
 
 
+@pytest.mark.slow
 @pytest.mark.parity
 @pytest.mark.parametrize("op", IN_PLACE, ids=opdb.title)
 @pytest.mark.filterwarnings("ignore")
