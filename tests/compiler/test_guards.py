@@ -6,6 +6,7 @@ import collections
 import copy
 import dataclasses
 import functools
+import gc
 import io
 import logging
 import math
@@ -13,6 +14,7 @@ import random
 import sys
 import time
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -742,3 +744,40 @@ def test_hooks_of_arguments_that_it_differentiates_by(derived, order):
                 x.register_hook(lambda g: g * 3)
             seen.append(told(run, x, x))
         assert seen[0] == seen[1]
+
+
+def test_what_a_weak_reference_is_to_is_watched():
+    """Modules keep such of what they share, as recurrent layers do of their weights."""
+    scale = torch.full((2,), 3.0)
+    weak = weakref.ref(scale)
+
+    @torch.compile(fullgraph=True)
+    def f(x):
+        there = weak()
+        return x * 10 if there is None else x * there
+
+    x = torch.ones(2)
+    for _ in range(3):
+        assert f(x).tolist() == [3.0, 3.0]
+    scale.mul_(2)
+    assert f(x).tolist() == [6.0, 6.0]
+    torch.compiler.reset()  # the guard keeps what it has seen
+    del scale
+    gc.collect()
+    assert weak() is None
+    assert f(x).tolist() == [10.0, 10.0]
+
+
+@pytest.mark.parametrize("kind", [torch.nn.RNN, torch.nn.GRU, torch.nn.LSTM])
+def test_recurrent_layers_are_compiled_and_a_replaced_weight_is_seen(kind):
+    layer, x = kind(2, 3), torch.randn(4, 1, 2)
+    f = torch.compile(lambda x: layer(x)[0], fullgraph=True)
+    for _ in range(3):
+        assert torch.allclose(f(x), layer(x)[0])
+    layer.weight_hh_l0 = torch.nn.Parameter(torch.zeros_like(layer.weight_hh_l0))
+    assert torch.allclose(f(x), layer(x)[0])
+    with torch.no_grad():
+        layer.bias_ih_l0.add_(1)
+    assert torch.allclose(f(x), layer(x)[0])
+    layer._flat_weights[1] = torch.ones_like(layer.weight_hh_l0)
+    assert torch.allclose(f(x), layer(x)[0])

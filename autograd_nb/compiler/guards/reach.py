@@ -15,6 +15,7 @@ import io
 import os
 import sys
 import types
+import weakref
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
@@ -236,6 +237,16 @@ class Reach:
     def _partial(self, path: str, value: functools.partial) -> None:
         for part in ("func", "args", "keywords"):
             self._value(f"{path}.{part}", "", getattr(value, part))
+
+    def _reference(self, path: str, reference: weakref.ref[Any]) -> None:
+        """Walk to what a weak reference is to, and see that it is still there."""
+        if type(reference) is not weakref.ref:
+            self._object(path, reference)
+            return
+        there = reference()
+        self._places.add(f"whether {path} refers to anything", f"{self._places.name(reference)}() is None", there is None, BY_VALUE)
+        if there is not None:
+            self._value(f"{path}()", "", there)
 
     def _context_variable(self, path: str, variable: ContextVar) -> None:
         unset = self._places.name(MISSING)
@@ -470,4 +481,5 @@ _WALKS: tuple[tuple[Any, Any], ...] = (
     ((attrgetter, methodcaller), Reach._getter),
     (functools.partial, Reach._partial),
     (ContextVar, Reach._context_variable),
+    (weakref.ref, Reach._reference),
 )
