@@ -78,7 +78,8 @@ def keep(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Any:
     with _plans:
         if _observing and getattr(_observers, "planned", 0) != _epoch:
             return plan  # this thread began to make it before the observation: its entry points may tell nobody
-        if key.__class__ not in _lasting and _may_change(key):
+        kind = key.__class__
+        if kind not in _lasting and not (kind is tuple and _lasting.issuperset(map(type, key))) and _may_change(key):
             return plan
         try:
             known = key in table
