@@ -81,6 +81,7 @@ GUARDED = {
     "getenv": lambda x: x * float(os.getenv("AUTOGRAD_NB_TEST_SCALE")),
     "context variable": lambda x: x * variable.get(),
     "threads": lambda x: x * torch.get_num_threads(),
+    "weak reference": lambda x: x * reference().scale,
 }
 EAGER = {
     "globals": (lambda x: x * globals()["SCALE"], "globals()"),
@@ -90,7 +91,6 @@ EAGER = {
     "vars of a module": (lambda x: x * vars(settings)["scale"], "vars() on the module settings"),
     "array": (lambda x: x * numbers[0], "class array"),
     "ctypes": (lambda x: x * number.value, "class c_double"),
-    "weak reference": (lambda x: x * reference().scale, "class ReferenceType"),
     "version": (lambda x: x * 0 + settings.scale + 0 * weight._version, "_version"),
 }
 

@@ -50,7 +50,7 @@ _SETTINGS = (config.are_deterministic_algorithms_enabled, config.get_float32_mat
 #: of libraries, what is watched
 _WATCHED = {"os": {"environ", "getenv"}}
 #: classes whose objects hold values where no guard sees them
-_OPAQUE = {"_ctypes._CData", "_thread._local", "array.array", "builtins.memoryview", "mmap.mmap", "weakref.ReferenceType"}
+_OPAQUE = {"_ctypes._CData", "_thread._local", "array.array", "builtins.memoryview", "mmap.mmap"}
 #: methods of tensors in whose place a capture puts others
 _EXCHANGED = ("__getattr__", "__hash__")
 
