@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import locks
+from ..codegen.processor import LINE
 
 BIG = 1 << 17  #: bytes from which memory is pooled: from there malloc may give its pages back, and each costs a fault again
 LARGE = 1 << 20  #: bytes from which blocks are counted, under a lock, which takes a third of the time of getting a smaller one
@@ -66,7 +67,7 @@ def _lease(n: int) -> tuple[Any, list[_Block]]:
     return found, blocks
 
 
-LINE, PAGE = 64, 1 << 21  #: bytes of the cache's lines, and of huge pages
+PAGE = 1 << 21  #: bytes of a huge page
 LARGEST = (1 << 63) - 2 * PAGE  #: bytes that an array can have
 
 

@@ -15,29 +15,12 @@ import pytest
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb.graph import recurring
-from autograd_nb.ops.core import repeated
 from autograd_nb.ops.core.known_calls import LAYOUTS
 from autograd_nb.ops.core.registry import OPS
 
 from ..recurring import poisoned, verified_calls
 
 N = recurring.FIRST
-
-
-@pytest.fixture
-def kept(monkeypatch):
-    """The results of the calls of which a repetition was made."""
-    found = []
-    make = repeated._repeat
-
-    def made(*given):
-        out = make(*given)
-        found.append(given[-1])
-        return out
-
-    monkeypatch.setattr(repeated, "_repeat", made)
-    recurring.forget()
-    return found
 
 
 def leaf(*shape, seed=0):

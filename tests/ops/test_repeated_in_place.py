@@ -12,27 +12,10 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb.graph import recurring
-from autograd_nb.ops.core import repeated
 
 from ..recurring import poisoned
 
 N = recurring.FIRST
-
-
-@pytest.fixture
-def kept(monkeypatch):
-    """The results of the calls of which a repetition was made."""
-    found = []
-    make = repeated._repeat
-
-    def made(*given):
-        out = make(*given)
-        found.append(given[-1])
-        return out
-
-    monkeypatch.setattr(repeated, "_repeat", made)
-    recurring.forget()
-    return found
 
 
 def matrix(seed=0, rows=4):

@@ -112,7 +112,6 @@ class _Call(Checks):
         self.array(f"{name}._data", t._data)
         self.states.append(_state_of(t))
 
-
     def changed(self) -> dict[str, int]:
         """Return the operands that the call has written into -> how often each counts as changed; Unfit where it has done more to one.
 
@@ -351,7 +350,6 @@ class Repeat(Text):
         elif t._rg:
             raise Unfit("a leaf")
         return name
-
 
     def straight(self) -> None:
         """Let what is copied to operands be written there at once, where none of the others lies in their memory, however it came there."""
