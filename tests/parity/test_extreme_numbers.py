@@ -106,6 +106,16 @@ def test_products_of_halves_are_differentiated_without_quotients(dtype, values):
 
 
 @pytest.mark.parity
+def test_branches_of_sums_of_exponentials():
+    """Of several numbers with one real part the last one decides which logarithm it is."""
+    numbers = ("2j", "-2.89j", "3.1j", "-3j", "1 + 3j", "1 - 2.5j", "9j")
+    check({
+        f"{name} of {a}, {b}": f"r = t.view_as_real(t.{name}(t.tensor([{a}, {b}, 1.5j, {a}], dtype=t.complex128), 0))"
+        for name in ("logcumsumexp", "logsumexp") for a in numbers for b in numbers
+    })  # fmt: skip
+
+
+@pytest.mark.parity
 def test_infinite_complex_numbers_in_sums_of_exponentials():
     parts = ("0.0", "1.0", "float('inf')", "-float('inf')", "float('nan')")
     numbers = [f"complex({a}, {b})" for a in parts for b in parts]

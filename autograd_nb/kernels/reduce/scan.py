@@ -273,10 +273,10 @@ def logcumsumexp(outer, n, inner, x, top, total, out):
 
 @helper
 def _complex_logaddexp(y, v):
-    """Return ln(eʸ + eᵛ): the number with the larger real part is taken out of the sum."""
+    """Return ln(eʸ + eᵛ): the number with the larger real part is taken out of the sum, the second of equal ones (whose branch the result is of)."""
     if y != y or v != v:
         return complex(math.nan, math.nan)
-    high, low = (y, v) if y.real >= v.real else (v, y)
+    high, low = (v, y) if v.real >= y.real else (y, v)
     if math.isinf(high.real) and high.real == low.real:
         return y if high.real < 0 else cmath.log(cmath.exp(y) + cmath.exp(v))
     return high + cmath.log(1.0 + cmath.exp(low - high))
