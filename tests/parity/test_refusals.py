@@ -443,6 +443,8 @@ def test_which_fault_is_named():
         "F.embedding_bag(i - 5, w[:0])", "F.embedding_bag(i, w, max_norm=1.0)",
         "F.nll_loss(t.ones(3), t.zeros(2, dtype=t.int64), weight=g)",
         "t.tensordot(b[:2, :2, None] > 0, b[:2, None, :2] > 0, dims=([0, 1], [2, 0]))", "t.tensordot(b[:1, :1, None], b[:2, None, :2], ([0, 1], [2, 0]))",
+        *(f"t.tensordot(w, {other}, {dims})" for other in ("w", "w.t()", "w[0]", "w.double()") for dims in (
+            "([0, 5], [0, 0])", "([0, 5], [1, 0])", "([5, 0], [0, 0])", "([0, 0], [0, 1])", "([1, 1], [1, 1])", "([0], [0, 1])", "([5], [0, 1])", "([], [])")),
         "F.nll_loss(w, t.tensor(0), weight=g)", "F.nll_loss(t.ones(2, 3), t.zeros(2, dtype=t.int64), weight=g)",
         "F.cross_entropy(t.ones(2, 3), t.zeros(4, dtype=t.int64), weight=g)", "t.linalg.vecdot(g, g, dim=4)", "t.linalg.vecdot(w, w, dim=4)",
         "t.linalg.householder_product(b, b[0])", "t.linalg.ldl_solve(t.eye(4), t.ones(4, dtype=t.int32), t.ones(4))", "b.trace()",

@@ -9,7 +9,7 @@ from ... import dtypes, launch
 from ...errors import shorten
 from ...graph.modes import state
 from ...graph.node import tensor_lines
-from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
+from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim, wrap_dims
 from ...tensor import Tensor, edge, make
 from ..core.call_path import known, unrecorded_lines
 from ..core.calls import of_array
@@ -289,10 +289,12 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
     else:
         if len(dims) != 2:
             raise ValueError(f"tensordot(): dims must be two lists of dims, but got {len(dims)} (dims={shorten(dims)})")
-        da, db = (_dims_of(t, given) for t, given in ((x, dims[0]), (z, dims[1])))
+        da, db = [*dims[0]], [*dims[1]]
     if len(da) != len(db):
         raise RuntimeError(f"both dimension lists should have same length, got {da} and {db}")
-    for i, j in zip(da, db, strict=True):
+    _same_dtype(x, z, "tensordot")
+    for n, (i, j) in enumerate(zip(da, db, strict=True)):
+        i, j = da[n], db[n] = _dim_of(x, i), _dim_of(z, j)
         if x.shape[i] == 1 or z.shape[j] == 1:  # a dim of size 1 stretches: the other is summed first
             x = sum_(x, i, keepdim=True, dtype=x.dtype) if x.shape[i] != 1 else x
             z = sum_(z, j, keepdim=True, dtype=z.dtype) if z.shape[j] != 1 else z
@@ -300,6 +302,7 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {x.shape[i]} in dim {i} and second has size {z.shape[j]} in dim {j}"
             )
+    da, db = [*wrap_dims(da, x.ndim)], [*wrap_dims(db, z.ndim)]  # which refuses what is named twice
     fa, fb = [d for d in range(x.ndim) if d not in da], [d for d in range(z.ndim) if d not in db]
     k = 1
     for d in da:
@@ -322,10 +325,10 @@ def _one_product(a: Tensor, b: Tensor) -> Tensor:
     return sum_(a.squeeze() * b.squeeze(), dtype=a.dtype)
 
 
-def _dims_of(x: Tensor, dims: Sequence[int]) -> list[int]:
-    if dims and not x.ndim:
-        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions (tensordot)")
-    return [wrap_dim(d, x.ndim) for d in dims]
+def _dim_of(x: Tensor, d: int) -> int:
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {d} but tensor has no dimensions (tensordot)")
+    return wrap_dim(d, x.ndim)
 
 
 def _count(x: Tensor, dims: list[int]) -> int:
