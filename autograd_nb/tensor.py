@@ -41,7 +41,7 @@ class Above:
     write_view: Callable[..., Tensor]
     read_view: Callable[..., Tensor]
     without_view: Callable[..., Tensor]
-    lone_base: Callable[[Tensor], Tensor]
+    base_of: Callable[[Tensor], Tensor | None]
     plain: Callable[[Tensor], Tensor]
     resolve: dict[str, Callable[[Tensor], Tensor]]  #: by mark
     subclassed: Callable[[type], None]
@@ -227,10 +227,10 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     @property
     def _base(self) -> Tensor | None:
-        return None if self.is_inference() else above.lone_base(self) if _is_lone(self) else self._view
+        return None if self.is_inference() else above.base_of(self)
 
     def _is_view(self) -> bool:
-        return (self._view is not None or _is_lone(self)) and not self.is_inference()
+        return (self._view is not None or is_lone(self)) and not self.is_inference()
 
     # ------------------------------------------------------------------------------------------------ graph
     @property
@@ -297,7 +297,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views; [1., 2.].detach_() = [1., 2.]."""
         if state.inference or self._version_[0] < 0:
             return self
-        if self._view is not None or (above.lone_views and _is_lone(self)):
+        if self._view is not None or (above.lone_views and is_lone(self)):
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         hooks = None if self._edge is None else _hooks_on(detached.note(self._edge, self._version_))
         if hooks:  # which stay with the tensor, that may come to require grad again
@@ -343,7 +343,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 ALONE = "alone"
 
 
-def _is_lone(t: Tensor) -> bool:
+def is_lone(t: Tensor) -> bool:
     return t._view is None and getattr(t, "_view_kind", "") is ALONE
 
 

@@ -31,7 +31,7 @@ from .opdb import (  # noqa: E402
     samples_of,
     spellings,
 )
-from .snippets import difference  # noqa: E402
+from .snippets import check, difference, outcome  # noqa: E402
 
 MOST = 3  #: samples of an op
 #: what does not agree, and why
@@ -485,3 +485,20 @@ def test_what_is_exchanged_can_be_exchanged_again():
         assert "autograd_nb.ops.core.structured" in kind._originals[Structured, "__call__"][0].__module__
     finally:
         _every.remove(kind)
+
+
+@pytest.mark.parity
+def test_what_is_no_view_is_the_base_of_its_views():
+    """Of a tensor that shows conjugates and is no view: it itself, whoever else has the memory, and also when nobody has held it since."""
+    made = {
+        "detached": "x.conj().detach()", "data": "x.conj().data", "from a file": "load(save(x.detach().conj()))", "copied": "copy.copy(x.conj())",
+        "negatives": "x.conj().imag.detach()", "negatives of conjugates": "x.conj()._neg_view().detach()",
+    }  # fmt: skip
+    views = ("v.conj()", "v[:1]", "v.view(-1)", "v.real", "v.imag", "v.conj()[0]", "v.conj().real", "v._neg_view()", "v.t()")
+    before = "import copy, pickle\nsave, load = pickle.dumps, pickle.loads\nx = t.complex(t.ones(2, 2), t.ones(2, 2)).requires_grad_()\n"
+    codes = {f"{name} {view}": f"{before}v = {v}\nw = {view}\nr = w._base is v, v._base is None, v._is_view(), w._is_view()"
+             for name, v in made.items() for view in views if "neg" not in name or "imag" not in view}  # fmt: skip
+    again = "s = v.is_conj(), v.is_neg()\ndel v\nr = s, w._base.is_conj(), w._base.is_neg(), w._base.shape"
+    codes |= {f"{name}, let go": f"{before}v = {v}\nw = v[0]\n{again}" for name, v in made.items()}
+    assert all(outcome(code, ag)[0] == "result" for code in codes.values())
+    check(codes)

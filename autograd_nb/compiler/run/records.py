@@ -9,7 +9,7 @@ import numpy as np
 
 from ...graph.node import Node
 from ...shapes import Layout
-from ...tensor import Tensor, above, edge, fill_node, make
+from ...tensor import Tensor, above, edge, fill_node, is_lone, make
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,13 @@ def hidden_base(t: Tensor, data: np.ndarray, layout: Layout, requires_grad: bool
     return base
 
 
-def _lone_base(t: Tensor) -> Tensor:
-    """Return the base of a result that is `tensor.ALONE`, made when it is first asked for."""
+_base_of = above.base_of
+
+
+def _or_lone_base(t: Tensor) -> Tensor | None:
+    """Return the base of a tensor; that of a result that is `tensor.ALONE` is made when it is first asked for."""
+    if not is_lone(t):
+        return _base_of(t)
     place: Any = t._seen
     if place.__class__ is tuple:
         data, layout = place
@@ -116,7 +121,7 @@ def _lone_base(t: Tensor) -> Tensor:
     return place  # type: ignore[no-any-return]
 
 
-above.lone_base = _lone_base
+above.base_of = _or_lone_base
 
 
 class ArgumentResult(NamedTuple):

@@ -12,8 +12,9 @@ What reads ``_data`` itself, such as printing, gets a copy that is computed anew
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import reduce
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from ...graph.modes import state, unrecorded
 from ...graph.node import Node, Nowhere
@@ -309,7 +310,19 @@ def marked(of: Tensor, mark: str) -> Any:
     t = _new(Marked)
     t.of, t.mark, t._layout = of, mark, _apart(of._layout)
     t._leaf, t._source, t._node, t._back, t._grad, t._leaf_hook_set = False, None, None, None, None, None
+    if (lowest := _lowest(of))._view is None:  # then it is the base of its views, and nobody has what it looks at
+        lowest.__dict__["shown_by"] = ref(t), (mark,) if of is lowest else (*lowest.__dict__["shown_by"][1], mark)
     return t
+
+
+def _base_of(t: Tensor) -> Tensor | None:
+    """Return the base of a view: where that is known by what shows its conjugates or negatives, this, made anew if nobody holds it any more."""
+    base = t._view
+    shown = None if base is None else base.__dict__.get("shown_by")
+    if shown is None:
+        return base
+    by, marks = shown
+    return reduce(marked, marks, base) if (t := by()) is None else t
 
 
 def _shown(of: Tensor, mark: str, requires_grad: bool) -> Tensor:
@@ -449,3 +462,4 @@ def copied(x: Tensor) -> Tensor:
 
 
 above.plain = resolved
+above.base_of = _base_of
