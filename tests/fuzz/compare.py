@@ -64,9 +64,11 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float | None, exact: bool = F
 
 
 def differences(
-    mine: Any, theirs: Any, name: str, strides: bool = True, coarse: float = 0.0, own: bool = False, exact: bool = False,
+    mine: Any, theirs: Any, name: str, strides: bool = True, coarse: float = 0.0, own: bool = False, exact: bool = False, marks: bool = True,
 ) -> tuple[str, str] | None:
     """(kind, what) in which two looks at a value differ. ``own``: both are this library's, so that versions are compared too.
+
+    ``marks``: whether it is one if the one shows conjugates or negatives and the other has computed them.
 
     ``coarse``: the tolerance of the roughest numbers that have been met, as what is computed from them is as rough.
     """
@@ -84,8 +86,7 @@ def differences(
         a, b = getattr(mine, kind), getattr(theirs, kind)
         if a != b:
             return kind, f"{name}: {kind} {a} instead of {b}"
-    views = len(mine.marks) == len(theirs.marks) == 4 and "." not in name  # (which other results are not computed yet is told by no value)
-    if views and mine.marks[:2] != theirs.marks[:2] and mine.marks[2:] != theirs.marks[2:]:
+    if marks and mine.marks[:2] != theirs.marks[:2] and ".grad" not in name:
         return "marks", f"{name}: shows conjugates, negatives (of its base) {mine.marks} instead of {theirs.marks}"
     tolerance = TOLERANCE.get(theirs.dtype)
     if not close(mine.values, theirs.values, None if tolerance is None else max(tolerance, coarse), exact):
@@ -123,6 +124,16 @@ def gained(before: Step, after: Step, name: str) -> bool:
     return bool(grad.values.any()) or (then is not None and bool(then.values.any()))
 
 
+def marks_of(state: dict[str, Any], name: str) -> tuple:
+    """Whether what has a name shows conjugates, and whether negatives."""
+    return getattr(state.get(name), "marks", ())[:2]
+
+
+def apart(here: dict[str, Any], known: dict[str, Any], name: str) -> bool:
+    """Whether a name has stood for what shows conjugates or negatives in one library alone."""
+    return name in here and name in known and marks_of(here, name) != marks_of(known, name)
+
+
 def first_difference(
     mine: list[Step], theirs: list[Step], strides: bool = True, statements: Sequence[str] = (), trifles: list[str] | None = None,
     own: bool = False, exact: bool = False,
@@ -135,22 +146,22 @@ def first_difference(
     coarse = 0.0
     for k, (a, b) in enumerate(zip(mine, theirs)):
         statement = statements[k] if k < len(statements) else ""
+        before = "\n".join(statements[:k])
+        known, here = (theirs[k - 1].state, mine[k - 1].state) if k else ({}, {})
         if (a.error is None) != (b.error is None):
             if own and any(text in str(a.error or b.error) for text in COMPILED):
                 return Difference("limit", k, told(a.error or b.error), explained.LIMIT)
             kind = "raised" if a.error else "not refused"
-            known = theirs[k - 1].state if k else {}
             failed = "\n".join(step.text or s for step, s in zip(theirs[:k], statements) if step.error is not None)
             nothing = k and not any(gained(mine[k - 1], a, name) for name in a.state)
-            case = Case(kind, statement, told(a.error), told(b.error), "", "\n".join(statements[:k]), known, failed=failed, gained=not nothing)
+            case = Case(kind, statement, told(a.error), told(b.error), "", before, known, failed=failed, gained=not nothing, here=here)
             why = explanation(case) or b.loose * explained.LOOSE
             return Difference(kind, k, f"{told(a.error)} instead of {told(b.error)}", why)
         coarse = max(coarse, *(TOLERANCE.get(s.dtype, 0.0) for s in b.state.values() if isinstance(s, Seen)), 0.0)
         if own and a.error is not None and any(text in str(a.error) for text in COMPILED):
             return Difference("limit", k, told(a.error), explained.LIMIT)
         if a.error is not None and b.error is not None and not issubclass(type(a.error), family(b.error)):
-            known = theirs[k - 1].state if k else {}
-            case = Case("error type", statement, told(a.error), told(b.error), "", "\n".join(statements[:k]), known)
+            case = Case("error type", statement, told(a.error), told(b.error), "", before, known, here=here)
             return Difference("error type", k, f"{told(a.error)} instead of {told(b.error)}", explanation(case))
         if exact and told(a.error) != told(b.error):
             return Difference("error", k, f"{told(a.error)} instead of {told(b.error)}")
@@ -162,7 +173,13 @@ def first_difference(
                 trifles.append(explained.UNREADABLE)
                 continue
             made = not exact and name.startswith(("found", "kept", "held", "gs", "_h"))  # (new tensors may be written once or twice)
-            found = differences(a.state[name], b.state[name], name, strides, coarse, own and not made, exact)
+            found = differences(a.state[name], b.state[name], name, strides, coarse, own and not made, exact, bool(statements) and not apart(here, known, name))
+            if found and found[0] == "marks" and not own:
+                marks = marks_of(a.state, name), marks_of(b.state, name)
+                why = explanation(Case("marks", statement, "", "", name, before, known, found[1], here=here, marks=marks))
+                if why:
+                    trifles.append(why)
+                    found = differences(a.state[name], b.state[name], name, strides, coarse, own and not made, exact, False)
             anew = k == 0 or name in ("x", "y", "z") or (not own and name not in theirs[k - 1].state)  # made by what has failed
             gradient = found is not None and found[0].startswith("grad ")  # (a call's values may have been changed before it)
             several = gradient and len(PASS.findall(b.text or statement)) > 1  # the last of which fails, and a part of it had been done there
@@ -172,10 +189,10 @@ def first_difference(
             if found and found[0] in HISTORY and not own and not partly:
                 trifles.append(explained.TRIFLES)
             elif found:
-                known = theirs[k - 1].state if k else {}
                 raised = told(b.error) if b.error is not None else ""
                 failed = "\n".join(step.text or s for step, s in zip(theirs[:k], statements) if step.error is not None)
-                case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), known, found[1], error=raised, shared=b.shared, failed=failed)
+                marks = marks_of(a.state, name), marks_of(b.state, name)
+                case = Case(found[0], statement, "", "", name, before, known, found[1], error=raised, shared=b.shared, failed=failed, here=here, marks=marks)
                 loose = b.loose and found[0].removeprefix("grad ") in ("none", "requires_grad", "leaf", "history") and explained.LOOSE
                 why = explained.ATOMIC if partly else loose or explanation(case)
                 if not why and raised and a.error is not None and told(a.error) != raised:  # what it refused first may be explained, and was done here

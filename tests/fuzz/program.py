@@ -224,7 +224,7 @@ def look(t: Any, deep: bool = True) -> Any:
     if not is_tensor(t):
         return t if isinstance(t, (bool, int, float, str, tuple, type(None))) and not _tensors(t) else None
     try:
-        grad = t.grad if deep and (t.is_leaf or t.retains_grad) else None
+        grad = t.grad if deep else None  # (also what was assigned to one that is no leaf)
         data = array_of(t)
         leaf, history = t.is_leaf, t.grad_fn is not None
     except RuntimeError:  # one of several views whose base has been changed, or a batch that left its vmap by a hook

@@ -27,6 +27,13 @@ class Case:
     error: str = ""  #: of a statement that raised here and there, and has left different values
     shared: tuple[str, ...] = ()  #: pairs of names that have memory in common there, of functions that are called a few times
     gained: bool = True  #: whether it has left gradients here, other than zeros, that were not there before
+    here: dict[str, Any] = field(default_factory=dict)  #: what this library's names stood for before it
+    marks: tuple = ((), ())  #: what differs: its marks here and there, after the statement
+
+    @property
+    def text(self) -> str:
+        """The statement, behind those before it."""
+        return f"{self.before}\n{self.statement}"
 
     @property
     def their_values(self) -> str:

@@ -3,54 +3,61 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ..program import UNREADABLE
 from .case import Case, Explained
 from .graph import descended
 
-#: what makes results that are not views and show conjugates in PyTorch
-_COMPUTED = re.compile(r"(?:(?:vdot|fft\w*|func\.(?:vjp|grad|jac\w+))\(|\.grad\b)")
+#: what makes results that are no views, and show conjugates in PyTorch
+_COMPUTED = re.compile(r"(?:(?:\bv?dot|lu_solve|fft\w*|func\.(?:vjp|grad|jac\w+)|autograd\.grad)\(|\.grad\b)")
 #: what is refused of such views
 _REFUSED = re.compile(r"(view_as_real doesn't work on unresolved conjugated|view is not supported for conjugate view) tensors")
+#: views that have no rule for such operands in PyTorch, which copies where no history is asked for
+_COPIED = re.compile(r"type_as\(|atleast_\dd\(|meshgrid\(|broadcast_tensors\(")
+
+
+def _marks(seen: Any) -> tuple:
+    """Whether a tensor shows conjugates, and whether negatives, and the same of its gradient."""
+    return tuple(getattr(seen, "marks", ())[:2]), tuple(getattr(getattr(seen, "grad", None), "marks", ())[:2])
+
+
+def _apart(c: Case) -> set[str]:
+    """The names of what shows conjugates or negatives in one library alone, or has a gradient that does, and of what was made of that."""
+    found = [n.partition("[")[0] for n, seen in c.known.items() if _marks(seen) != _marks(c.here.get(n))]
+    return {*found, *descended(found, c.before)}
+
+
+def _of_apart(c: Case) -> bool:
+    """Whether such a tensor takes part, or is what differs."""
+    return not _apart(c).isdisjoint({c.name.partition("[")[0], *re.findall(r"v\d+", c.statement)})
+
+
+def _is_apart(c: Case) -> bool:
+    """Whether what differs is such a tensor, or was made of one."""
+    shown = c.marks[0][:2] != c.marks[1][:2] and _COMPUTED.search(c.statement) is not None
+    return shown or c.name.partition("[")[0] in _apart(c)
+
+
+def _handed_on(c: Case) -> bool:
+    """Whether what differs was returned by `autograd.grad`, which was given such a view."""
+    made = re.search(rf"\b{c.name.partition('[')[0]},?[^=\n]* = torch\.autograd\.grad\(.*", c.text)
+    return made is not None and (re.search("conj|_neg_view|mH", made[0]) is not None
+                                 or any(any(_marks(c.known.get(n))[0]) for n in re.findall(r"v\d+", made[0])))  # fmt: skip
 
 
 def _given_to_data(c: Case) -> bool:
     """Whether a tensor takes part that was given the data of such a view."""
-    found = re.findall(r"\b\w+\.data = (\w+)|vector_to_parameters\((\w+), ", f"{c.before}\n{c.statement}")
-    return ("value" in c.kind or c.kind == "marks") and any(any(getattr(c.known.get(a or b), "marks", ())[:2]) for a, b in found)
-
-
-def _of_one(name: str, other: str, text: str) -> bool:
-    """Whether two names stand for what was made of one tensor, by lines of a program."""
-    sources = [n for n in set(re.findall(r"\bv\d+\b", text)) if n == other or other in descended([n], text)]
-    return name in sources or name in descended(sources, text)
-
-
-def _kept_as_views(c: Case) -> bool:
-    """Whether a gradient is such a view in PyTorch."""
-    marked = re.search("conj|_neg_view|mH", f"{c.before}\n{c.statement}")
-    if marked and any(_of_one(c.name, given, c.before) for given in re.findall(r"\.backward\((v\d+)", c.before)):
-        return True
-    given = re.search(r"\.grad = .*(?:conj\(|mH|_neg_view)", c.before)  # (to what is no leaf, of which it is not seen)
-    return given is not None or any(any(getattr(getattr(seen, "grad", None), "marks", ())[:2]) for seen in c.known.values())
+    found = re.findall(r"\b\w+\.data = (\w+)|vector_to_parameters\((\w+), ", c.text)
+    return ("value" in c.kind or c.kind == "marks") and any(
+        c.known.get(a or b) is UNREADABLE or any(_marks(c.known.get(a or b))[0]) for a, b in found
+    )
 
 
 def _of_memory_of_a_leaf(c: Case) -> bool:
     """Whether a gradient is such a view there, into which a pass has accumulated since: that counts as a change of what it shows."""
     shown = any(any(getattr(getattr(seen, "grad", None), "marks", ())[:2]) for seen in c.known.values())
     return shown and re.search(r"\.backward\((?s:.*)\.backward\(", c.before) is not None
-
-
-def _of_gradient(c: Case) -> bool:
-    """Whether a gradient takes part that a transform or a pass has returned, or what was made of one."""
-    gradients = re.findall(r"\b(v\d+)\b[^;\n]* = [^;\n]*(?:func\.(?:vjp|grad|jac\w+)\(|autograd\.grad\(|\.grad\b)", c.before)
-    return not {*gradients, *descended(gradients, c.before)}.isdisjoint(re.findall(r"v\d+", c.statement))
-
-
-def _of_product(c: Case) -> bool:
-    """Whether the result of a vdot or an FFT takes part, or what was made of one."""
-    products = re.findall(r"\b(v\d+)\b[^;\n]* = [^;\n]*(?:vdot|fft\w*)\(", c.before)
-    return not {*products, *descended(products, c.before)}.isdisjoint(re.findall(r"v\d+", c.statement))
 
 
 def _shown(c: Case) -> bool:
@@ -72,12 +79,6 @@ def _broken(c: Case) -> bool:
             and any(c.known.get(n) is UNREADABLE for n in (c.name, *re.findall(r"v\d+", c.statement))))  # fmt: skip
 
 
-def _handed_on(c: Case) -> bool:
-    """Whether what differs was returned by `autograd.grad`, which was given such a view."""
-    made = re.search(rf"\b{c.name.partition('[')[0]},?[^=\n]* = torch\.autograd\.grad\(.*", f"{c.before}\n{c.statement}")
-    return made is not None and ("conj" in c.before + made[0] or "_neg_view" in c.before)
-
-
 CONJUGATES = (
     Explained(
         "views of conjugates that are refused",
@@ -88,19 +89,23 @@ CONJUGATES = (
     Explained(
         "gradients that are views of conjugates",
         "A gradient has memory of its own here. In PyTorch it may show the conjugates of what a pass or x.grad was given, and changes with that.",
-        lambda c: ("value" in c.kind and _kept_as_views(c)) or (c.kind == "not refused" and "modified by an inplace" in c.theirs and _of_memory_of_a_leaf(c))
-        or (c.kind in ("value", "requires_grad", "history", "leaf") and _handed_on(c))
-        or (c.kind == "marks" and (re.search(r"\.grad\.|autograd\.grad\(", c.statement) or _of_gradient(c)))
-        or (c.kind == "raised" and "does not require grad" in c.mine and _of_gradient(c))
-        or (c.kind == "not refused" and "returned an invalid gradient" in c.theirs and _of_gradient(c))  # (which was squeezed in place)
-        or (c.kind == "not refused" and "Can't detach views in-place" in c.theirs and ".grad.detach_()" in c.statement
-            and re.search(r"\.grad = .*(conj\(|mH|adjoint|_neg_view)", c.before))
+        lambda c: ("value" in c.kind and _of_apart(c)) or (c.kind == "not refused" and "modified by an inplace" in c.theirs and _of_memory_of_a_leaf(c))
+        or (c.kind in ("value", "requires_grad", "history", "leaf") and (_is_apart(c) or _handed_on(c)))
+        or (c.kind == "raised" and "does not require grad" in c.mine and _of_apart(c))
+        or (c.kind == "not refused" and "returned an invalid gradient" in c.theirs and _of_apart(c))  # (which was squeezed in place)
+        or (c.kind == "not refused" and "Can't detach views in-place" in c.theirs and ".grad.detach_()" in c.statement and _of_apart(c))
         or (c.kind == "grad strides" and re.search(r"\.grad = |backward\(", c.statement) and _shown(c)),
     ),
     Explained(
         "parts of gradients that are views of conjugates",
         "PyTorch's Adam and its like do not take a gradient of complex numbers that is such a view.",
         lambda c: c.kind == "not refused" and "view_as_real doesn't work on unresolved conjugated tensors" in c.theirs and "step()" in c.statement,
+    ),
+    Explained(
+        "copies of what shows conjugates",
+        "What an op has read of such a view is a copy, which nodes keep (docs/design.md): a write by way of .data does not come to it.",
+        lambda c: "value" in c.kind and re.search(r"\.data[.\[]", c.before) is not None and re.search("conj|_neg_view|mH|\\.H", c.before) is not None
+        and re.search(r"grad|backward", c.statement + c.kind) is not None,
     ),
     Explained(
         "lists with views of conjugates",
@@ -115,15 +120,17 @@ CONJUGATES = (
     Explained(
         "conjugates that are not computed yet",
         "Which results other than views show conjugates is PyTorch's own business: those of vdot, of its FFTs, gradients.",
-        lambda c: (c.kind == "marks" and _of_product(c))
-        or (c.kind in ("raised", "not refused") and _REFUSED.search(c.mine + c.theirs) and _COMPUTED.search(c.before + c.statement))
-        or (c.kind in ("raised", "not refused") and "Can't detach views in-place" in c.mine + c.theirs and _of_product(c))
-        or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _COMPUTED.search(c.before))
-        or (c.kind == "value" and (re.search(r"\.is_(conj|neg)\(\)|_base is", c.statement) or (
-            (of := re.search(r"(v\d+)\.resolve_(?:conj|neg)\(", c.before))
-            and re.search(rf"\b{of[1]}\b[^;\n]* = [^;\n]*{_COMPUTED.pattern}", c.before))))
-        or (c.kind in ("requires_grad", "leaf", "history") and (of := re.search(rf"\b{c.name} = (v\d+)\.resolve_(?:conj|neg)\(", c.before))
-            and re.search(rf"\b{of[1]}\b[^;\n]* = [^;\n]*{_COMPUTED.pattern}", c.before)),
+        lambda c: (c.kind == "marks" and (_COMPUTED.search(c.statement) or _of_apart(c)))
+        or (c.kind in ("raised", "not refused") and _REFUSED.search(c.mine + c.theirs) and (_COMPUTED.search(c.statement) or _of_apart(c)))
+        or (c.kind in ("raised", "not refused") and "Can't detach views in-place" in c.mine + c.theirs and _of_apart(c))
+        or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _of_apart(c)),
+    ),
+    Explained(
+        "views that are copied where nothing is recorded",
+        "In inference mode, and of inference tensors, PyTorch computes the conjugates that the operand of some views shows, and returns a copy that does not "
+        "follow its memory; its documentation says that they return the operand or a view of it.",
+        lambda c: _COPIED.search(c.statement) and _shown(c) and "inference_mode" in c.text
+        and c.kind in ("requires_grad", "leaf", "history", "marks", "value"),
     ),
     Explained(
         "views of conjugates of what requires no grad any more",
@@ -144,6 +151,6 @@ CONJUGATES = (
     Explained(
         "conjugates of functionalize",
         "PyTorch's functionalize returns what a view was changed to, here the view is returned.",
-        lambda c: c.kind == "marks" and "functionalize(" in c.before + c.statement,
+        lambda c: c.kind == "marks" and "functionalize(" in c.text,
     ),
 )

@@ -48,7 +48,7 @@ def _view_of_retained(case: Case) -> Any:
     """Whether a gradient is missing there of what a view was made of, through which it was changed since."""
     name = case.name
     return case.kind == "grad none" and case.their_values == "None" and re.search(
-        rf"\b{name}\.retain_grad\(\)(?s:.*)\b(v\d+) = {name}[.\[](?s:.*)\b\1(\.\w+_\(|\[.*\] [-+*/]?= | [-+*/]= )", f"{case.before}\n{case.statement}"
+        rf"\b{name}\.retain_grad\(\)(?s:.*)\b(v\d+) = {name}[.\[](?s:.*)\b\1(\.\w+_\(|\[.*\] [-+*/]?= | [-+*/]= )", case.text
     )
 
 
@@ -58,7 +58,7 @@ def _behind_the_graph(case: Case) -> Any:
         return False
     if re.search(r"kron\((?s:.)*(\w_\(|\.step\(|\] [-+*/]?= |\.data)", case.before):
         return True
-    text = f"{case.before}\n{case.statement}"
+    text = case.text
     if ".data" in text and "create_graph=True" in text:  # what a recorded gradient's nodes keep is the rule's own affair: quotients, powers
         return True
     return re.search(r"\.data[.\[]", case.before) and _computed_anew().search(case.before.lower().replace("_", ""))
@@ -100,7 +100,7 @@ GRAPH = (
         and ("create_graph=True" in c.statement or (".grad" in c.statement and "create_graph=True" in c.before)))
         or (c.kind == "grad none" and c.their_values == "None" and re.search(r"use_reentrant=True(?s:.*)create_graph=True", c.statement))
         or (c.kind == "not refused" and "does not require grad and does not have a grad_fn" in c.theirs
-        and re.search(r"use_reentrant=True(?s:.*)create_graph=True", f"{c.before}\n{c.statement}")),
+        and re.search(r"use_reentrant=True(?s:.*)create_graph=True", c.text)),
     ),
     Explained(
         "nothing through a checkpoint",
@@ -121,7 +121,7 @@ GRAPH = (
         "write by way of .data, and read what was written since.",
         lambda c: "value" in c.kind
         and re.search(r"save_on_cpu|\.data(?s:.)*allow_mutation_on_saved_tensors|allow_mutation_on_saved_tensors(?s:.)*\.detach\(\)\.\w+_\(",
-                      f"{c.before}\n{c.statement}")
+                      c.text)
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
@@ -132,19 +132,19 @@ GRAPH = (
     Explained(
         "sources that are not read to their end",
         "PyTorch's gradient of scatter_reduce's largest and smallest wants a source that is no larger than the index.",
-        lambda c: c.kind == "not refused" and re.search(r"scatter_reduce_?\(.*am(ax|in)", c.before + c.statement) and "The size of tensor a" in c.theirs,
+        lambda c: c.kind == "not refused" and re.search(r"scatter_reduce_?\(.*am(ax|in)", c.text) and "The size of tensor a" in c.theirs,
     ),
     Explained(
         "what takes no part",
         "PyTorch's gradient of the largest and smallest counts the input among the ties also where include_self=False leaves it out "
         "(docs/design.md).",
-        lambda c: "value" in c.kind and re.search(r"_reduce_?\(.*am(ax|in).*(include_self=)?False", c.before + c.statement)
+        lambda c: "value" in c.kind and re.search(r"_reduce_?\(.*am(ax|in).*(include_self=)?False", c.text)
         and re.search(r"grad|backward", c.statement),
     ),
     Explained(
         "as_strided_scatter's gradient",
         "PyTorch's is known to be wrong: it lets through what is overwritten (tests/parity/opdb.py, WRONG_THERE).",
-        lambda c: "as_strided_scatter" in c.before + c.statement
+        lambda c: "as_strided_scatter" in c.text
         and (c.kind == "grad value" or (c.kind == "value" and re.search(r"autograd\.grad|backward\(", c.statement)) or "INTERNAL ASSERT" in c.theirs),
     ),
     Explained(
@@ -170,7 +170,7 @@ GRAPH = (
         "a pass into the result would consume.",
         lambda c: (made := _made_by(_VIEWS_INSIDE, c.before))
         and (
-            ("Can't detach views in-place" in c.theirs and _made_by(_VIEWS_INSIDE, f"{c.before}\n{c.statement}").intersection(detached(c.statement)))
+            ("Can't detach views in-place" in c.theirs and _made_by(_VIEWS_INSIDE, c.text).intersection(detached(c.statement)))
             or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)\._is_view\(\)", c.statement)))
             or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)\.grad_fn\.register_(?:pre)?hook", c.before)))
             or (c.kind == "raised" and "second time" in c.mine and made.intersection(re.findall(r"inputs=\[(v\d+)\]", c.before)))
@@ -195,9 +195,9 @@ GRAPH = (
         "views that nobody has looked at",
         "PyTorch refuses to change a view whose base has got a history since it was made, until somebody asks for the view's grad_fn.",
         lambda c: c.kind == "not refused" and "a leaf Variable that requires grad is being used in an in-place" in c.theirs
-        and (re.search(rf"tied\.\w+_\(|{_VIEW_OF_CHANGED}", c.before + c.statement) or re.match(r"v\d+\[.*\] [-+*/%]+= ", c.statement)
+        and (re.search(rf"tied\.\w+_\(|{_VIEW_OF_CHANGED}", c.text) or re.match(r"v\d+\[.*\] [-+*/%]+= ", c.statement)
              # a part of a view, and then the view
-             or re.search(r"\b(\w+)\[[^\]\n]*\] [-+*/]?= (?s:.*)\n\s*\1(\.\w+_\(|\[[^\]\n]*\] [-+*/]?= )", f"{c.before}\n{c.statement}")),
+             or re.search(r"\b(\w+)\[[^\]\n]*\] [-+*/]?= (?s:.*)\n\s*\1(\.\w+_\(|\[[^\]\n]*\] [-+*/]?= )", c.text)),
     ),
     Explained(
         "views that nothing is differentiated by",
@@ -231,7 +231,7 @@ GRAPH = (
         "gradients that are detached in place",
         "Which such a view may not be.",
         lambda c: c.kind == "not refused" and "Can't detach views in-place" in c.theirs
-        and _made_by(re.compile(r"autograd\.grad\("), f"{c.before}\n{c.statement}").intersection(detached(c.statement)),
+        and _made_by(re.compile(r"autograd\.grad\("), c.text).intersection(detached(c.statement)),
     ),
     Explained(
         "order of gradients on their way",
@@ -242,7 +242,7 @@ GRAPH = (
         or (c.kind == "strides" and (of := re.match(r"v\d+ = (v\d+)[\[.]", c.statement))  # a view of one
             and re.search(rf"^{of[1]}, = torch\.autograd\.grad\(", c.before, re.M))
         or (c.kind == "strides" and "autograd.grad(" in c.before  # what is computed of one that is expanded there, as nothing else is
-            and not re.search(r"expand|broadcast|meshgrid|as_strided", c.before + c.statement)
+            and not re.search(r"expand|broadcast|meshgrid|as_strided", c.text)
             and any(0 in getattr(c.known.get(n), "strides", ()) for n in re.findall(r"v\d+", c.statement)))
         or (c.kind == "value" and ".stride()" in c.statement and "autograd.grad(" in c.before
             and any(0 in getattr(c.known.get(n), "strides", ()) for n in re.findall(r"v\d+", c.statement)))
@@ -352,7 +352,8 @@ GRAPH = (
         or (  # by way of a view of it
             c.kind == "value" and 0 in getattr(c.known.get(c.name), "strides", ())
             and re.search(rf"\b{c.name},?[^=]* = torch\.autograd\.grad\(", c.before)
-            and (part := re.search(r"\b(v\d+)(?:\.\w+_\(|\[.*\] [-+*/]?= )", c.statement)) and re.search(rf"^{part[1]} = {c.name}[\[.]", c.before, re.M)
+            and (part := re.search(r"\b(v\d+)(?:\.\w+_\(|\[.*\] [-+*/]?= | [-+*/]= )", c.statement))
+            and re.search(rf"^{part[1]} = {c.name}[\[.]", c.before, re.M)
         ),
     ),
     Explained(
@@ -396,6 +397,12 @@ GRAPH = (
         and "inference_mode()" in c.before
         and (to := re.search(r"^(v\d+)\.data = v|vector_to_parameters\(v\d+, \[(v\d+)\]\)", c.before, re.M))
         and (to[1] or to[2]) in c.statement,
+    ),
+    Explained(
+        "inference tensors with other data",
+        "Which stay ones here. In PyTorch they say that they are none, but are refused as soon as anything is made of them, as they count no changes.",
+        lambda c: c.kind == "not refused" and "Inference tensors do not track version counter" in c.theirs and "inference_mode()" in c.before
+        and (to := re.findall(r"\b(v\d+)\.data = ", c.before)) and not {*to, *descended(to, c.before)}.isdisjoint(re.findall(r"v\d+", c.statement)),
     ),
     Explained(
         "samples of a Function",

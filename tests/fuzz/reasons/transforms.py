@@ -75,7 +75,7 @@ TRANSFORMS = (
         "tangents of inference tensors",
         "PyTorch forgets without a word the tangent of what was made in inference mode, in ops that have no other operands.",
         lambda c: "inference_mode" in c.before and (
-            (c.kind == "none" and re.search(r"make_dual|jvp\(|forward_ad", c.before + c.statement))
+            (c.kind == "none" and re.search(r"make_dual|jvp\(|forward_ad", c.text))
             or (c.kind == "value" and "linearize(" in c.statement and re.fullmatch(r"[-\[\], .0j]*", c.their_values))),
     ),
     Explained(
@@ -136,7 +136,7 @@ TRANSFORMS = (
         "maps that PyTorch takes apart",
         "PyTorch's rules for batches count a change that the map itself makes, write into expanded memory, do not change what as_strided_ is "
         "asked to, look for a dim that a number has not, and refuse complex numbers that the op itself takes.",
-        lambda c: "func.vmap(" in f"{c.before}{c.statement}" and (
+        lambda c: "func.vmap(" in c.text and (
             (c.kind == "not refused" and "has been modified by an inplace" in c.theirs
              and re.search(r"\.(cumprod|index_reduce|pow|float_power|ldexp|hypot)_\(", c.before))
             or (c.kind == "not refused" and re.search(r'(KernelImpl|batch_norm)" not implemented', c.theirs))

@@ -23,7 +23,7 @@ def _integers_that_require_grad(case: Any) -> Any:
 
 def _norms_of_nothing(case: Any) -> Any:
     """The gradient of a group norm's weight is nan in PyTorch where there is nothing to normalize, that of all other norms 0."""
-    norms = re.search(r"(?i)group_?norm", case.before + case.statement)
+    norms = re.search(r"(?i)group_?norm", case.text)
     return case.empty and "value" in case.kind and norms and re.fullmatch(r"\W*(nan\W*)+", case.their_values)
 
 
@@ -66,7 +66,7 @@ def _assigning_to_no_elements(case: Any) -> Any:
 
 def _leaves_of_another_shape(case: Any) -> Any:
     """After ``x.data = …`` of another shape PyTorch's accumulator keeps the old one as long as a graph holds it."""
-    text = f"{case.before}\n{case.statement}"
+    text = case.text
     if "invalid gradient" in case.theirs and "but expected shape compatible with" in case.theirs:
         return case.kind == "not refused" and re.search(r"\bv\d+\.data = ", text)
     asked = re.search(r"autograd\.grad\(.*?, \[?(v\d+)(?:, (v\d+))?\]?[,)]", case.statement)
@@ -172,7 +172,7 @@ def _states_of_lbfgs(case: Any) -> Any:
     """Its state has numbers for what are tensors without dims in PyTorch's, in another order."""
     held = case.name.partition("[")[0]
     given = rf"LBFGS(?s:.*)\b{held} = v\d+\.state_dict\(\)" if "['state']" in case.name else r"LBFGS(?s:.*)\.state\.values\(\)"
-    return case.kind in ("shape", "none", "value", "dtype") and re.search(given, f"{case.before}\n{case.statement}")
+    return case.kind in ("shape", "none", "value", "dtype") and re.search(given, case.text)
 
 
 def _gradients_of_nan_of_logcumsumexp(case: Any) -> Any:
@@ -196,7 +196,9 @@ def _two_faults_at_once(case: Any) -> Any:
         return "expected m1 and m2 to have the same dtype" in case.mine
     if case.kind == "error type" and "size mismatch (got input: " in case.theirs:  # of a loss of one sample, in a batch of them
         return "vmap(" in case.statement and "match target batch_size" in case.mine
-    return case.kind == "error type" and "IndexError" in both and re.search(r"refer to a single memory location|A view was created in", both)
+    return case.kind == "error type" and "IndexError" in both and re.search(
+        r"refer to a single memory location|A view was created in|a function that returns multiple views", both
+    )
 
 
 TRIFLING: tuple[Callable[[Any], Any], ...] = (

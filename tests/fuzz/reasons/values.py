@@ -72,7 +72,7 @@ VALUES = (
     Explained(
         "layers in a precision that a processor lacks",
         "PyTorch leaves a recurrent layer under autocast to a library that has none for bfloat16 on every processor.",
-        lambda c: c.kind == "not refused" and "could not create a primitive descriptor" in c.theirs and "autocast" in c.before + c.statement,
+        lambda c: c.kind == "not refused" and "could not create a primitive descriptor" in c.theirs and "autocast" in c.text,
     ),
     Explained(
         "spacings of several dims",
@@ -88,8 +88,8 @@ VALUES = (
             or "nested_tensorlist" in c.theirs
             or ("expects a non-empty TensorList" in c.theirs and re.search(r"jacobian|hessian", c.statement))
             or re.search("(PixelShuffle|Scatter|ScatterAdd)Backward0 returned an invalid gradient", c.theirs)
-            or ("CopySlices returned an invalid gradient" in c.theirs and "scatter" in c.before + c.statement)
-            or ("can't be cast to the desired output type" in c.theirs and re.search("addc(div|mul)", c.before + c.statement))  # of integers
+            or ("CopySlices returned an invalid gradient" in c.theirs and "scatter" in c.text)
+            or ("can't be cast to the desired output type" in c.theirs and re.search("addc(div|mul)", c.text))  # of integers
             or "INTERNAL ASSERT FAILED" in c.theirs
             or "input_is_complex == grad_is_complex" in c.theirs  # a derivative of its own gives a complex gradient of a real operand
             or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
@@ -225,15 +225,15 @@ VALUES = (
         "Of operands of different dtypes PyTorch computes the loss, and refuses its derivative.",
         lambda c: ((c.kind == "not refused" and re.search(r"Found dtype \w+ but expected \w+", c.theirs))
                    or (c.kind.startswith("grad ") and re.search(r"Found dtype \w+ but expected \w+", c.error)))  # (the first of several passes)
-        and re.search(r"backward|grad\(|jvp\(", c.statement) and re.search(r"(?i)huber_?loss\(", c.before + c.statement),
+        and re.search(r"backward|grad\(|jvp\(", c.statement) and re.search(r"(?i)huber_?loss\(", c.text),
     ),
     Explained(
         "slopes of activations at nan",
         "PyTorch's kernels for whole vectors, of 8 elements and more, make 0 or nan of a gradient at nan, those for the rest of a tensor pass it on, as is "
         "done here.",
         lambda c: "value" in c.kind and re.search(r"backward|grad\(|jvp\(|jac|hess", c.statement)
-        and re.search(r"(?i)(soft|hard)shrink|hardtanh|relu6|hardswish|(?<![rg])elu\b|selu|celu", c.before + c.statement)
-        and re.search("extreme|nan", c.before + c.statement)
+        and re.search(r"(?i)(soft|hard)shrink|hardtanh|relu6|hardswish|(?<![rg])elu\b|selu|celu", c.text)
+        and re.search("extreme|nan", c.text)
         and any(np.size(getattr(s, "values", 0)) >= 8 for s in c.known.values()),
     ),
     Explained(
@@ -257,7 +257,7 @@ VALUES = (
         "PyTorch's binary cross entropy takes 1 off an unsigned weight of positives, of which 0 becomes 255; so does the derivative of soft_margin_loss "
         "negate unsigned targets.",
         lambda c: "value" in c.kind and (
-            re.search(r"pos_weight=[^=]*uint8", c.before + c.statement)
+            re.search(r"pos_weight=[^=]*uint8", c.text)
             or (re.search(r"soft_margin_loss\(.*'uint8'", c.before) and re.search(r"backward\(|autograd\.grad\(", c.statement))
         ),
     ),
