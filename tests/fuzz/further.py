@@ -137,4 +137,4 @@ def _families(file: str) -> dict[str, tuple[int, str]]:
     return found
 
 
-FURTHER = _families("further.txt") | _families("hostile.txt") | _families("conjugates.txt")
+FURTHER = _families("further.txt") | _families("hostile.txt") | _families("conjugates.txt") | _families("loops.txt")

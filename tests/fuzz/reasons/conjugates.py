@@ -123,6 +123,8 @@ CONJUGATES = (
         lambda c: (c.kind == "marks" and (_COMPUTED.search(c.statement) or _of_apart(c)))
         or (c.kind in ("raised", "not refused") and _REFUSED.search(c.mine + c.theirs) and (_COMPUTED.search(c.statement) or _of_apart(c)))
         or (c.kind in ("raised", "not refused") and "Can't detach views in-place" in c.mine + c.theirs and _of_apart(c))
+        # (where the operand of a change in place is computed first, it shares no memory with what is changed)
+        or (c.kind == "raised" and "refer to a single memory location" in c.mine and _of_apart(c))
         or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _of_apart(c)),
     ),
     Explained(
@@ -136,6 +138,13 @@ CONJUGATES = (
         "views of conjugates of what requires no grad any more",
         "An internal assertion fails in PyTorch where such a view is asked for anything after its base was changed; then it says that it requires none.",
         _broken,
+    ),
+    Explained(
+        "negatives that are not looked at",
+        "PyTorch's copy_ from float32 to float16 or back leaves out what a view of negatives shows; its to() does not.",
+        lambda c: "value" in c.kind and ".copy_(" in c.statement and (
+            {"float16", "float32"} <= {getattr(c.known.get(n), "dtype", "") for n in re.findall(r"v\d+", c.statement)}
+        ) and ("_neg_view" in c.statement or any(_marks(c.known.get(n))[0][1:] == (True,) for n in re.findall(r"v\d+", c.statement))),
     ),
     Explained(
         "comparisons with views of conjugates",

@@ -171,7 +171,7 @@ GRAPH = (
         lambda c: (made := _made_by(_VIEWS_INSIDE, c.before))
         and (
             ("Can't detach views in-place" in c.theirs and _made_by(_VIEWS_INSIDE, c.text).intersection(detached(c.statement)))
-            or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)\._is_view\(\)", c.statement)))
+            or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)(?:\.conj\(\))?\._(?:is_view\(\)|base\b)", c.statement)))
             or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)\.grad_fn\.register_(?:pre)?hook", c.before)))
             or (c.kind == "raised" and "second time" in c.mine and made.intersection(re.findall(r"inputs=\[(v\d+)\]", c.before)))
             # (views of one that is asked to require grad)
@@ -198,6 +198,12 @@ GRAPH = (
         and (re.search(rf"tied\.\w+_\(|{_VIEW_OF_CHANGED}", c.text) or re.match(r"v\d+\[.*\] [-+*/%]+= ", c.statement)
              # a part of a view, and then the view
              or re.search(r"\b(\w+)\[[^\]\n]*\] [-+*/]?= (?s:.*)\n\s*\1(\.\w+_\(|\[[^\]\n]*\] [-+*/]?= )", c.text)),
+    ),
+    Explained(
+        "hooks on views that may not be looked at",
+        "PyTorch refuses the first hook on a view of which nobody can say what its history is, and takes the next ones, which it never calls.",
+        lambda c: c.kind == "raised" and "its base or another view of its base has been modified" in c.mine
+        and (on := re.search(r"(v\d+)\.register_hook\(", c.statement)) and re.search(rf"\b{on[1]}\.register_hook\(", c.before),
     ),
     Explained(
         "views that nothing is differentiated by",

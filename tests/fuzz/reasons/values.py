@@ -202,6 +202,12 @@ VALUES = (
         lambda c: c.kind == "raised" and "solve_triangular: Expected A and B to have the same dtype" in c.mine,
     ),
     Explained(
+        "rows of nan",
+        "PyTorch's unique sorts rows by a comparison that is no order where there are nan, so that equal rows may stay apart; here nan come last.",
+        lambda c: c.kind in ("value", "shape") and (of := re.search(r"(v\d+)\.unique\(.*dim=|torch\.unique\((v\d+),.*dim=", c.statement)) is not None
+        and bool(np.isnan(getattr(c.known.get(of[1] or of[2]), "values", np.zeros(1))).any()),
+    ),
+    Explained(
         "cov in place",
         "PyTorch's cov of a single observation with weights writes the centred value into its operand.",
         lambda c: c.kind == "value" and (held := re.search(r"torch\.cov\((v\d+),.*aweights=v", c.statement)) and held[1] == c.name
