@@ -87,6 +87,11 @@ CONJUGATES = (
         lambda c: (c.kind == "raised" and re.search("shows? conjugates or negatives", c.mine)) or _given_to_data(c),
     ),
     Explained(
+        "parameters that are views of conjugates",
+        "A Parameter of such a view is a copy here, which every optimizer takes; PyTorch's shows what the view does, and its Adam refuses that.",
+        lambda c: c.kind == "marks" and "nn.Parameter" in c.statement and _shown(c),
+    ),
+    Explained(
         "gradients that are views of conjugates",
         "A gradient has memory of its own here. In PyTorch it may show the conjugates of what a pass or x.grad was given, and changes with that.",
         lambda c: ("value" in c.kind and _of_apart(c)) or (c.kind == "not refused" and "modified by an inplace" in c.theirs and _of_memory_of_a_leaf(c))
