@@ -163,7 +163,7 @@ def single_use(program: Program, where: int) -> bool:
 def of_loose(program: Program, found: Difference) -> bool:
     """Whether what differs is the history of a derivative by a loose view or by what was made of one, behind which nothing is.
 
-    Or a pass, or what would keep an inference tensor for one, that PyTorch refuses where there is such a view.
+    Or a pass that PyTorch refuses where there is such a view, or what would keep an inference tensor for one, which depends on the op there.
     """
     statement = program.statements[found.where]
     space = new_space(torch)
@@ -173,7 +173,7 @@ def of_loose(program: Program, found: Difference) -> bool:
         behind |= {n for n in names_of(space) if unheard(space[n]) or any(map(unheard, space["parts"](space[n])))}
         made_of = not behind.isdisjoint(re.findall(r"v\d+", s))  # (a block of lines makes the view, and something of it)
         behind |= set(re.findall(r"\bv\d+\b(?=[^=;(]* = )", s)) if made_of else set()
-    if found.kind == "not refused" and "Inference tensors cannot be saved for backward" in found.what:
+    if found.kind in ("not refused", "raised") and "Inference tensors cannot be saved for backward" in found.what:
         return not behind.isdisjoint(re.findall(r"v\d+", statement))
     if found.kind == "not refused":
         changed = "has been modified by an inplace operation" in found.what or "its base or another view of its base has been modified" in found.what

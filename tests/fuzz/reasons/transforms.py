@@ -56,6 +56,12 @@ TRANSFORMS = (
             or ("index_add" in c.statement and "Number of indices" in c.theirs and "tensor has no dimensions" in c.mine)),
     ),
     Explained(
+        "passes with zeros",
+        "PyTorch's jacobian(vectorize=True) of several results asks for all of them at once, so that what is infinite in the derivative of one is nan in "
+        "those of the others, by products with 0; without vectorize it gives what is given here.",
+        lambda c: c.kind == "value" and "vectorize=True" in c.statement and "jacobian(" in c.statement and c.unbounded and "nan" in c.their_values,
+    ),
+    Explained(
         "changes without changes",
         "PyTorch's functionalize makes an op that returns its result of one in place, which need not fit into its operand then.",
         lambda c: c.kind == "raised" and "functionalize(" in c.statement and "can't be cast to the desired output type" in c.mine,
