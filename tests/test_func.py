@@ -239,6 +239,32 @@ def test_randomness():
     assert close(same[0], same[1]) and not close(different[0], different[1])
 
 
+DRAWS = {
+    "rand": lambda t: torch.rand(4), "randn": lambda t: torch.randn(2, 2), "randperm": lambda t: torch.randperm(4), "rand_like": torch.rand_like,
+    "randint": lambda t: torch.randint(0, 9, (4,)), "normal": lambda t: torch.normal(t, t), "bernoulli": lambda t: torch.bernoulli(t * 0.5),
+    "dropout": lambda t: F.dropout(t, 0.5), "alpha_dropout": lambda t: F.alpha_dropout(t, 0.5, True), "rrelu": lambda t: F.rrelu(-t, training=True),
+    "multinomial": lambda t: torch.multinomial(t, 2), "poisson": torch.poisson, "gumbel_softmax": F.gumbel_softmax,
+    "normal_": torch.Tensor.normal_, "uniform_": torch.Tensor.uniform_, "exponential_": torch.Tensor.exponential_, "random_": torch.Tensor.random_,
+    "geometric_": lambda t: t.geometric_(0.5), "cauchy_": torch.Tensor.cauchy_, "log_normal_": torch.Tensor.log_normal_,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_draws_that_recur_are_refused_too(draw):
+    """Calls that have recurred are repeated from notes, which a vmap must see nevertheless."""
+    t = torch.ones(4)
+    for _ in range(30):
+        draw(t)
+    places = []
+    for _ in range(30):
+        with pytest.raises(RuntimeError, match="randomness error mode"):
+            vmap(lambda a: a + draw(t).sum())(X)
+        places.append(torch.default_generator.get_state().tolist())
+    assert places == places[:1] * 30
+    assert vmap(lambda a: a * 0 + draw(t).sum(), randomness="same")(X).unique().numel() == 1
+
+
+
 def test_what_vmap_refuses():
     with pytest.raises(RuntimeError, match="data-dependent control flow"):
         vmap(lambda a: a if a.sum() > 0 else -a)(X)

@@ -122,6 +122,7 @@ def is_internal(frame: Any) -> bool:
 # -------------------------------------------------------------------------------------------- the overrides
 
 OVERRIDES = Overrides()
+OVERRIDES.passes_by = True  # replays are for plain tensors, what wrapped ones hold too: a wrapped one's layout is like no other
 active = OVERRIDES.active  #: the overrides stand while any such context is open; operands that are not wrapped pass as always
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 from .. import launch, locks
 from ..autograd.interpreters import Wrapped
 from ..codegen.build import compilation
+from ..dtypes import _default as default
 from ..errors import warn_user
-from ..graph import markup
+from ..graph import casting, markup
+from ..graph.modes import state
 from ..tensor import Tensor
 from .capture.recorder import Problem
 from .guards.carried_state import Kept
@@ -169,9 +171,10 @@ class Compiled(Generic[P, R]):
                 return self._function(*args)  # type: ignore[call-arg]
             if result is not OTHER:
                 return result
-        around = None if stance.eager else surroundings()
-        if around is not None and around == self._eager and not args and not kwargs:
+        eager = self._eager
+        if eager is not None and not args and not kwargs and state.grad is eager[0] and default[0] is eager[1] and casting.surroundings() == eager[2]:
             return self._function()  # type: ignore[call-arg]
+        around = None if stance.eager else surroundings()
         watching = launch.observer()
         if around is None or (watching is not None and (self._carried or not hasattr(watching, "program"))):
             return self._function(*args, **kwargs)

@@ -76,7 +76,7 @@ def kind(root: Any, g: Any, targets: Sequence[Any] | None = None) -> Root | None
         return None
     node = root.node if root.__class__ is Output else root
     alike = node.alike
-    if alike is None or not FIRST or Overrides.standing or state.inference or state.passes:
+    if alike is None or not FIRST or Overrides.standing or state.inference or state.passes or g.__class__ is not ownership.tensor:
         return None
     key = alike, g._layout, id(node.code), node.lasti, 0 if targets is None else len(targets)
     found = _roots.get(key) or _new(key, divisible=True)

@@ -44,7 +44,7 @@ _plans = locks.lock()  # held while plans are kept or forgotten (a finalizer may
 KEPT = 20_000  #: what the plans in all tables weigh together at most: a program with ever new shapes must not fill memory
 _order: deque[tuple[dict[Any, Any], Any, int]] = deque()  # (table, key, weight) of every plan, the oldest first
 _held = 0  # the sum of their weights
-_aside: deque[tuple[dict[Any, Any], Any, int, Any]] = deque()  # the plans, with their places, of before the observation that is going on
+_aside: list[tuple[deque[Any], int, list[tuple[dict[Any, Any], dict[Any, Any]]]]] = []  # of before an observation: (_order, _held, (table, plans))
 
 
 #: classes of what may be part of a key, as it stays what it is: numbers, names, and those that were found to be none of the others
@@ -103,18 +103,19 @@ def remember(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Non
 
 def move(tables: list[tuple[dict[Any, Any], dict[Any, Any]]]) -> None:
     """Put the plans of each first table into the second beside it, without making them younger."""
+    global _order
     with _plans:
         to = {id(old): new for old, new in tables if old}
         for old, new in tables:
             new.update(old)
             old.clear()
         if to:
-            entries = list(_order)
-            _order.clear()
-            _order.extendleft([(to.get(id(table), table), key, weight) for table, key, weight in reversed(entries)])
-            found = [(to.get(id(table), table), *rest) for table, *rest in _aside]
-            _aside.clear()
-            _aside.extend(found)
+            _order = _renamed(_order, to)
+            _aside[:] = [(_renamed(order, to), held, [(to.get(id(table), table), plans) for table, plans in found]) for order, held, found in _aside]
+
+
+def _renamed(order: deque[tuple[dict[Any, Any], Any, int]], to: dict[int, dict[Any, Any]]) -> deque[tuple[dict[Any, Any], Any, int]]:
+    return deque([(to.get(id(table), table), key, weight) for table, key, weight in list(order)])
 
 
 def _drop() -> bool:
@@ -458,26 +459,22 @@ def _drop_all() -> None:
 
 def _set_aside() -> None:
     """Empty the tables for an observation, which is to see what plans pass by."""
-    while True:
-        try:
-            table, key, weight = _order[0]
-        except IndexError:
-            return
-        plan = table.get(key, _order)
-        if plan is not _order:
-            _aside.append((table, key, weight, plan))
-        _drop()
+    global _order, _held
+    tables = {id(table): table for table, _, _ in list(_order)}  # whole ones are copied: a program of many sizes has ten thousands of plans
+    _aside.append((_order, _held, [(table, table.copy()) for table in tables.values()]))
+    _order, _held = deque(), 0
+    for table in tables.values():
+        table.clear()
 
 
 def _put_back() -> None:
     """Fill the tables, after an observation, with what was in them before, and forget what was made meanwhile, which tells of itself."""
-    global _held
+    global _order, _held
     _drop_all()
     while _aside:
-        table, key, weight, plan = _aside.popleft()
-        _order.append((table, key, weight))
-        _held += weight
-        table[key] = plan
+        _order, _held, tables = _aside.pop()
+        for table, plans in tables:
+            table.update(plans)
 
 
 dtypes.default_changed.append(forget)  # plans for integers and numbers have taken it up

@@ -203,3 +203,33 @@ def test_bools_are_multiplied_by_no_product_and_nothing_else_makes_them_known():
             for call in BOOLS for size in sizes
             if not ("bilinear" in call and 0 in size)  # (whose reshape PyTorch cannot tell the sizes of)
         })  # fmt: skip
+
+
+LYING = {
+    "rows": lambda t, m, n: t.arange(float(m * n)).view(m, n), "columns": lambda t, m, n: t.arange(float(m * n)).view(n, m).t(),
+    "cut": lambda t, m, n: t.arange(float(m * n + 2 * m)).view(m, n + 2)[:, :n], "expanded": lambda t, m, n: t.arange(float(n)).expand(m, n),
+    "cut columns": lambda t, m, n: t.arange(float(m * n + 2 * n)).view(n, m + 2)[:, :m].t(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["mm", "matmul", "addmm", "turned", "einsum"])
+@pytest.mark.parametrize(("m", "k", "n"), [(3, 4, 5), (1, 4, 5), (3, 1, 5), (3, 4, 1)])
+def test_gradients_of_products_lie_as_the_matrices_do(name, m, k, n):
+    """Which saves a copy of the gradient of a weight that is turned."""
+    calls = {
+        "mm": lambda t, a, b: t.mm(a, b), "matmul": lambda t, a, b: a @ b, "addmm": lambda t, a, b: t.addmm(t.ones(n), a, b),
+        "turned": lambda t, a, b: a @ b.t().contiguous().t(), "einsum": lambda t, a, b: t.einsum("ij,jk->ik", a, b),
+    }  # fmt: skip
+    if name == "einsum" and 1 in (m, k, n):
+        return
+    for first, second in itertools.product(LYING.values(), repeat=2):
+        told = []
+        for t in (torch, ours):
+            a, b = first(t, m, k).requires_grad_(), second(t, k, n).requires_grad_()
+            found = []
+            for _ in range(3):  # the second and third are found by what they are known by
+                found += [t.autograd.grad(calls[name](t, a, b).sin().sum(), [a, b], create_graph=again) for again in (False, True)]
+            told.append([(g.stride(), g.detach().numpy()) for both in found for g in both])
+        assert [stride for stride, _ in told[0]] == [stride for stride, _ in told[1]]
+        for (_, theirs), (_, mine) in zip(*told, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)

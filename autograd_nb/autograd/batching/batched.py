@@ -213,7 +213,12 @@ class Batched(Wrapped):
         alike = all(k.__class__ is type or k.dtype is one for k in layouts)
         if len(args) == 1 and self.place and not packed(self.value._layout):  # the order of the result's dims follows from where they stand
             return batch(op.run([self.value.movedim(0, self.place)]).movedim(self.place, 0), self.level, self.place)
-        out = op.run(align(args, self.level))
+        operands = align(args, self.level)
+        kinds = _TENSORS if op.numbers == "none" else _OPERANDS
+        if op.quick is not None and operands[0].__class__ is Tensor and kinds.issuperset(map(type, operands)):
+            out = op.quick(*operands)
+        else:
+            out = op.run(operands)
         if not alike:  # a batch of numbers has a dim where a number has none, and so more say in promotion
             d = op.result_dtypes(layouts)[1]
             if out.dtype is not d:
@@ -274,6 +279,9 @@ class Batched(Wrapped):
         mutation.seen_otherwise(self.value, lambda before: view(batch(before, self.level)).value)
         self._layout = batch(self.value, self.level)._layout
         return self
+
+
+_TENSORS, _OPERANDS = frozenset((Tensor,)), frozenset((Tensor, int, float))
 
 
 class _Info:

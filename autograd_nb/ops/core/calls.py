@@ -315,6 +315,7 @@ def _pointwise_call(op: Pointwise, first: Callable[..., Any]) -> Callable[..., A
         _op=op, _rules=sum(1 << i for i, rule in enumerate(op.rules) if rule is not None), _first=first, _alpha_of=_alpha_of,
         _scalars_first=scalars_first, _legacy_options=legacy_options,
     )  # fmt: skip
+    op.quick = op.quick or call
     return _named(call, op.name)
 
 

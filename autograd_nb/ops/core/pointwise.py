@@ -76,6 +76,7 @@ class Pointwise:
     An operand's aval (JAX's abstract value) is all that a plan depends on: the layout of a tensor, the type of a number.
     """
 
+    quick: Callable[..., Any] | None = None  #: what gives the result for one or two tensors as `run` does, the quick way
     into: Callable[..., Any] | None = None  #: the function for ``out=``, once somebody has called it
     in_order = True  #: whether operands in C order give a result in C order
 

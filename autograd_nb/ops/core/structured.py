@@ -251,7 +251,7 @@ class Structured:
         self.node = self._node_class(StructuredNode)
         self._recordings: dict[tuple[Any, ...], Recording] = {}
         self._recorders: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by the classes of the arguments
-        self._known: dict[Any, Known] = {}  # by the first operand's layout
+        self._known: dict[Any, Known | None] = {}  # by the first operand's layout; None: seen once
         recurring.tables.append(self._known)
         self.recipes = Memo()  # of views, see `ops.core.views`
         NAMED[forward.__module__, self.name, self.node_name] = self
@@ -342,9 +342,12 @@ class Structured:
             d = args[0]._layout.dtype
             if d.is_limited:
                 refuse_limited(self.name, d, BAREBONE_STRUCTURED, CHALF_STRUCTURED)
-            known = self._known[args[0]._layout] = Known()
+            self._known[args[0]._layout] = None  # what is seen once may be of ever new sizes
+            return self.forward(*args)
         except (AttributeError, IndexError):  # no tensor
             return self.forward(*args)
+        if known is None:
+            known = self._known[args[0]._layout] = Known()
         return known.run(self.forward, args)
 
     def _plain(self, args: tuple[Any, ...], out: Tensor) -> None:

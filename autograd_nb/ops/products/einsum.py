@@ -325,7 +325,7 @@ class _Step:
         x, z = self.left(x), self.right(z)
         if self.multiply is None:
             return x * z
-        y = multiplied(self.multiply, z, x) if self.swapped else multiplied(self.multiply, x, z)
+        y = multiplied(self.multiply, *((z, x) if self.swapped else (x, z)), lying=False)
         return y if y.shape == self.shape else y.reshape(self.shape)
 
 

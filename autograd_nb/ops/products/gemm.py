@@ -222,12 +222,12 @@ def widened(x: Tensor) -> Tensor:
     return cast(x, dtypes.complex64 if x.dtype.is_complex else dtypes.int64)
 
 
-def multiplied(op: Structured, *operands: Tensor) -> Tensor:
+def multiplied(op: Structured, *operands: Tensor, lying: bool = True) -> Tensor:
     """Return what an op makes of matrices and vectors. NotImplementedError for dtypes without products, unless there is nothing to multiply: PyTorch
-    then does not look at the dtype."""
+    then does not look at the dtype. ``lying``: whether a matrix's gradient lies as it does."""
     d = operands[0].dtype
     if multiplies(d):
-        return op(*operands)  # type: ignore[no-any-return]
+        return (_as_lying(op, *[x._layout for x in operands]) if lying else op)(*operands)  # type: ignore[no-any-return]
     if all(x._layout.size for x in operands):
         raise NotImplementedError(f"{op.name}(): not implemented for '{scalar_type(d)}'; cast to another dtype first")
     return cast(op(*map(widened, operands)), d)
@@ -279,7 +279,7 @@ def known_product(
             return None
         found = plan_known(checked, la, lb, kind) if lb.ndim == 2 else _plan_vectors(la, lb)
         if found is not None:
-            found.op = op
+            found.op = _as_lying(op, la, lb)
         return found
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -356,6 +356,35 @@ def _mm_of_batch(op, args, batch):
         rows = batch.size * a.shape[1]
         return op(a.reshape(rows, a.shape[2]), b).reshape(batch.size, a.shape[1], b.shape[1])
     return _bmm(a if in_a else batch.whole(a), b)
+
+
+# where an operand lies by columns, as a turned weight does, so does its gradient
+@structured(a=lambda g, b: _times_turned(b, g).t(), b=lambda g, a: _turned_times(a, g), node="MmBackward0", linear="each")
+def _columns_times_rows(a, b):
+    return _multiplied(a, b, "nn")
+
+
+@structured(a=lambda g, b: _times_turned(g, b), b=lambda g, a: _turned_times(g, a).t(), node="MmBackward0", linear="each")
+def _rows_times_columns(a, b):
+    return _multiplied(a, b, "nn")
+
+
+@structured(a=lambda g, b: _times_turned(b, g).t(), b=lambda g, a: _turned_times(g, a).t(), node="MmBackward0", linear="each")
+def _columns_times_columns(a, b):
+    return _multiplied(a, b, "nn")
+
+
+_BY_COLUMNS = {(True, False): _columns_times_rows, (False, True): _rows_times_columns, (True, True): _columns_times_columns}
+for _op in _BY_COLUMNS.values():
+    _op.batched(_mm_of_batch)
+
+
+def _as_lying(op: Structured, *layouts: Layout) -> Structured:
+    """Return the op of a product of matrices of these layouts."""
+    if op is not _mm:
+        return op
+    first, second = [lies.strides[0] == 1 and lies.strides[1] == lies.sizes[0] for lies in layouts]
+    return _BY_COLUMNS.get((first, second), op)
 
 
 @structured(a=lambda g, b: _times(g, b), b=lambda g, a: _turned_times(g, a), node="MmBackward0", linear="each")

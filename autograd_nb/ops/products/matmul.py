@@ -113,6 +113,9 @@ def _dot(a, b):
 
 @_dot.batched
 def _dot_of_batch(op, args, batch):
+    (x, in_x), (y, in_y) = map(batch.of, args)
+    if in_x != in_y:
+        return _mv(x, y) if in_x else _mv(y, x)
     a, b = (batch.whole(x) for x in args)
     return _bmm(a.unsqueeze(1), b.unsqueeze(2)).reshape(batch.size)
 

@@ -210,4 +210,4 @@ def stream(generator: Any) -> tuple[int, int]:
     return drawn(generator)
 
 
-noted.place, noted.draw = lambda: default_generator._place, default_generator._next
+noted.place, noted.draw = lambda: default_generator._place, lambda: default_generator._next()  # (which vmap overrides)
