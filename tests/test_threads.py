@@ -115,7 +115,15 @@ CASES: dict[str, tuple[Callable, list[tuple[int, ...]]]] = {
     "products": (torch.bmm, [(11, 70, 90), (11, 90, 80)]),
     "large products": (torch.bmm, [(2, 300, 90), (2, 90, 280)]),
     "linear": (F.linear, [(900, 130), (201, 130), (201,)]),
+    "products of four": (torch.bmm, [(4, 150, 90), (4, 90, 80)]),
     "matrix and vector": (lambda x, v: x @ v, [(3000, 1501), (1501,)]),
+    "vector and matrix": (lambda v, x: v @ x, [(701,), (701, 1300)]),
+    "turned matrix and vector": (lambda x, v: x.t() @ v, [(701, 1030), (701,)]),
+    "running sums of rows": (lambda x: x.cumsum(1), [(703, 601)]),
+    "running sums of matrices": (lambda x: x.cumsum(1), [(20, 200, 101)]),
+    "running products": (lambda x: (x / 9 + 1).cumprod(1), [(703, 601)]),
+    "running extremes": (lambda x: x.cummax(1).values, [(703, 601)]),
+    "running sums of exponentials": (lambda x: x.logcumsumexp(1), [(703, 601)]),
     "convolution of small images": (conv(padding=1), [(71, 6, 8, 8), (10, 6, 3, 3), (10,)]),
     "convolution of large images": (conv(padding=1), [(6, 8, 60, 61), (12, 8, 3, 3), (12,)]),
     "convolution of many channels": (conv(padding=1), [(3, 60, 6, 7), (130, 60, 3, 3), (130,)]),
@@ -382,6 +390,19 @@ def pool_works() -> None:
         assert all((o == 1).all() for o in outs)
     if threads._pool is not None:  # not without machine code
         assert not threads._pool.words[pool._BUSY]
+
+
+@pytest.mark.parametrize(("count", "ends"), [(10, [3, 6, 10]), (3, [1, 2, 3]), (2, [1, 2]), (1, [1])])
+def test_each_thread_has_pieces_of_its_own(count: int, ends: list[int]) -> None:
+    """The same ones of every launch that is cut alike; the ticket of each says which, and that all were taken."""
+    pool_works()
+    if threads._pool is None:
+        return
+    outs = [np.zeros(300, np.float32) for _ in range(count)]
+    threads._pool.spread(entry(), [(o, 10, False) for o in outs], 3)
+    tickets = threads._pool.words[pool._CALLER + pool._TICKET :: pool._LINE][: len(ends)]
+    assert (tickets >> 32 == threads._pool.words[0]).all()
+    assert (tickets >> 16 & 0xFFFF).tolist() == (tickets & 0xFFFF).tolist() == ends
 
 
 def test_an_exception_of_a_piece_reaches_the_caller_when_all_are_through() -> None:

@@ -1,14 +1,16 @@
 """Threads that share the work of one launch: native code hands it over, so that a piece of some microseconds pays.
 
 A launch is cut in parts, each a list of arguments for the same kernel. While the caller holds the interpreter's lock, the arguments of all parts
-are read into blocks (`entry_point`); then it lets go of the lock, and the threads take one part after the other, the caller among them.
-None of it runs Python. A thread that finds nothing more to do looks out for the next job for a while (`SPINS`) before it sleeps: between
-the launches of one training step it need not be woken, which takes the system tens of microseconds.
+are read into blocks (`entry_point`); then it lets go of the lock, and the threads take parts, the caller among them. None of it runs
+Python. Each thread has parts of its own, the same ones of every job that is cut alike: what the last kernel has left in its core's cache is
+what it works on next. Having done them it takes over what others have not begun. A thread that finds nothing more to do looks out for
+the next job for a while (`SPINS`) before it sleeps: between the launches of one training step it need not be woken, which takes the
+system tens of microseconds.
 
-All that threads share are words of 64 bits in one array, by lines of the cache: the *ticket* (the job's number, how many parts it has, and the next
-one), which a thread takes a part by raising, if it is still what the thread has read; so nobody takes a part of a job that is over. What
-a job is, is written before its ticket, and stays until all its parts are done. An array serves one caller at a time; another one does its
-parts by itself.
+All that threads share are words of 64 bits in one array, by lines of the cache: the number of the job, and in each thread's line a *ticket* (the
+job's number, the end of its parts, and the next one), of which a part is taken by raising it, if it is still what was read; so nobody takes a
+part of a job that is over. What a job is, is written before its tickets, these before its number, and it stays until all its parts are
+done. An array serves one caller at a time; another one does its parts by itself.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ PARTS = 256  #: of a job at most: their arguments stand on the caller's stack
 MOST = 256  #: threads
 
 _LINE = 8  #: words
-_WOKEN = 4  # of a thread's own line: how often it was woken
+_WOKEN, _TICKET = 4, 5  # of a thread's own line: how often it was woken; the ticket
 _JOB, _DONE, _BUSY, _FAILED, _WORKERS = _LINE, 2 * _LINE, 3 * _LINE, 4 * _LINE, 5 * _LINE
+_CALLER = _WORKERS - _LINE  # the caller's ticket stands beside why a job failed
 
 # where CPython keeps, in bytes from the start of an object, what its public structs declare
 _SIZE, _ITEMS = object.__basicsize__, tuple.__basicsize__
@@ -49,7 +52,7 @@ define internal void @pause() {{
   ret void
 }}
 
-; take parts of the present job until none is left, as thread %me of those that work; return how many
+; take parts of the present job until none is left, first its own, as thread %me of those that work; return how many
 define internal i64 @work(ptr %words, i64 %me) {{
 entry:
   %excinfo = alloca ptr
@@ -60,22 +63,35 @@ entry:
   %call.at = getelementptr i64, ptr %words, i64 {_JOB}
   %self.at = getelementptr i64, ptr %words, i64 {_JOB + 1}
   %blocks.at = getelementptr i64, ptr %words, i64 {_JOB + 2}
-  br label %look
-look:
-  %taken = phi i64 [ 0, %entry ], [ %taken, %try ], [ %more, %finished ]
-  %ticket = load atomic i64, ptr %words seq_cst, align 8
-  %next = and i64 %ticket, 65535
-  %shifted = lshr i64 %ticket, 16
-  %count = and i64 %shifted, 65535
-  %left = icmp ult i64 %next, %count
-  br i1 %left, label %ask, label %out
-ask:
   %allowed = load atomic i64, ptr %allowed.at monotonic, align 8
   %may = icmp ult i64 %me, %allowed
-  br i1 %may, label %try, label %out
+  br i1 %may, label %whose, label %out
+whose:
+  %passed = phi i64 [ 0, %entry ], [ %passed1, %following ]
+  %before = phi i64 [ 0, %entry ], [ %taken, %following ]
+  %from_me = add i64 %me, %passed
+  %back = sub i64 %from_me, %allowed
+  %round = icmp uge i64 %from_me, %allowed
+  %one = select i1 %round, i64 %back, i64 %from_me
+  %one8 = mul i64 %one, {_LINE}
+  %ticket.no = add i64 %one8, {_CALLER + _TICKET}
+  %ticket.at = getelementptr i64, ptr %words, i64 %ticket.no
+  br label %look
+look:
+  %taken = phi i64 [ %before, %whose ], [ %taken, %try ], [ %more, %finished ]
+  %ticket = load atomic i64, ptr %ticket.at seq_cst, align 8
+  %next = and i64 %ticket, 65535
+  %shifted = lshr i64 %ticket, 16
+  %end = and i64 %shifted, 65535
+  %left = icmp ult i64 %next, %end
+  br i1 %left, label %try, label %following
+following:
+  %passed1 = add i64 %passed, 1
+  %others = icmp ult i64 %passed1, %allowed
+  br i1 %others, label %whose, label %out
 try:
   %raised = add i64 %ticket, 1
-  %pair = cmpxchg ptr %words, i64 %ticket, i64 %raised seq_cst seq_cst
+  %pair = cmpxchg ptr %ticket.at, i64 %ticket, i64 %raised seq_cst seq_cst
   %won = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %won, label %run, label %look
 run:
@@ -101,7 +117,8 @@ finished:
   %was = atomicrmw add ptr %done.at, i64 1 seq_cst
   br label %look
 out:
-  ret i64 %taken
+  %all = phi i64 [ 0, %entry ], [ %taken, %following ]
+  ret i64 %all
 }}
 
 ; the life of a thread; %line: its own: whether it sleeps, the lock it sleeps at, all words, its number
@@ -115,12 +132,18 @@ entry:
   %me = load i64, ptr %me.at
   br label %fresh
 fresh:
+  %known = phi i64 [ 0, %entry ], [ %job, %go ], [ %known2, %sleep ], [ %job2, %up ]
   br label %look
 look:
-  %spun = phi i64 [ 0, %fresh ], [ %spun1, %spin ]
+  %spun = phi i64 [ 0, %fresh ], [ %spun1, %spin ], [ %spun, %go ]
+  %seen = phi i64 [ %known, %fresh ], [ %seen, %spin ], [ %job, %go ]
+  %job = load atomic i64, ptr %words seq_cst, align 8
+  %new = icmp ne i64 %job, %seen
+  br i1 %new, label %go, label %spin
+go:
   %taken = call i64 @work(ptr %words, i64 %me)
   %some = icmp ne i64 %taken, 0
-  br i1 %some, label %fresh, label %spin
+  br i1 %some, label %fresh, label %look
 spin:
   call void @pause()
   %spun1 = add i64 %spun, 1
@@ -128,14 +151,18 @@ spin:
   br i1 %patient, label %look, label %tired
 tired:
   %w1 = atomicrmw xchg ptr %line, i64 1 seq_cst
-  %late = call i64 @work(ptr %words, i64 %me)
-  %found = icmp ne i64 %late, 0
-  br i1 %found, label %up, label %sleep
-up:
+  %job2 = load atomic i64, ptr %words seq_cst, align 8
+  %late = icmp ne i64 %job2, %seen
+  br i1 %late, label %last, label %sleep
+last:
+  %found = call i64 @work(ptr %words, i64 %me)
   %before = atomicrmw xchg ptr %line, i64 0 seq_cst
   %unseen = icmp ne i64 %before, 0
-  br i1 %unseen, label %fresh, label %sleep
+  br i1 %unseen, label %up, label %sleep
+up:
+  br label %fresh
 sleep:
+  %known2 = phi i64 [ %seen, %tired ], [ %job2, %last ]
   %got = call i32 @PyThread_acquire_lock(ptr %lock, i32 1)
   br label %fresh
 }}
@@ -144,7 +171,11 @@ sleep:
 define i32 @pool_share(ptr %words, ptr %call, ptr %self, ptr %blocks, i64 %count, i64 %wanted, ptr %why) {{
 entry:
   %too_many = icmp ugt i64 %wanted, {MOST}
-  %threads = select i1 %too_many, i64 {MOST}, i64 %wanted
+  %at_most = select i1 %too_many, i64 {MOST}, i64 %wanted
+  %fewer = icmp ult i64 %count, %at_most
+  %each = select i1 %fewer, i64 %count, i64 %at_most
+  %none = icmp eq i64 %each, 0
+  %threads = select i1 %none, i64 1, i64 %each
   %busy.at = getelementptr i64, ptr %words, i64 {_BUSY}
   %busy = atomicrmw xchg ptr %busy.at, i64 1 seq_cst
   %other = icmp ne i64 %busy, 0
@@ -181,16 +212,30 @@ publish:
   store ptr null, ptr %why.at
   store atomic i64 0, ptr %done.at monotonic, align 8
   store atomic i64 %threads, ptr %allowed.at monotonic, align 8
-  %ticket = load atomic i64, ptr %words monotonic, align 8
-  %number = lshr i64 %ticket, 32
+  %number = load atomic i64, ptr %words monotonic, align 8
   %number1 = add i64 %number, 1
   %high = shl i64 %number1, 32
-  %middle = shl i64 %count, 16
-  %new = or i64 %high, %middle
-  %t = atomicrmw xchg ptr %words, i64 %new seq_cst
+  br label %hand_out
+hand_out:
+  %o = phi i64 [ 0, %publish ], [ %o1, %hand_out ]
+  %first = phi i64 [ 0, %publish ], [ %last, %hand_out ]
+  %o1 = add i64 %o, 1
+  %parts = mul i64 %count, %o1
+  %last = udiv i64 %parts, %threads
+  %o8 = mul i64 %o, {_LINE}
+  %ticket.no = add i64 %o8, {_CALLER + _TICKET}
+  %ticket.at = getelementptr i64, ptr %words, i64 %ticket.no
+  %middle = shl i64 %last, 16
+  %upper = or i64 %high, %middle
+  %ticket = or i64 %upper, %first
+  store atomic i64 %ticket, ptr %ticket.at release, align 8
+  %handed = icmp eq i64 %o1, %threads
+  br i1 %handed, label %announce, label %hand_out
+announce:
+  %t = atomicrmw xchg ptr %words, i64 %number1 seq_cst
   br label %wake
 wake:
-  %k = phi i64 [ 1, %publish ], [ %k1, %awake ]
+  %k = phi i64 [ 1, %announce ], [ %k1, %awake ]
   %through = icmp uge i64 %k, %threads
   br i1 %through, label %begin, label %ask
 ask:

@@ -1,6 +1,6 @@
 """Scans along n of arrays (outer, n, inner) in C order; ``reverse`` walks from the end.
 
-``acc`` is a buffer of ``inner`` elements of the type in which sums and products are kept (wider than the arrays'); rows
+``acc`` is a buffer of at least ``inner`` elements of the type in which sums and products are kept (wider than the arrays'); rows
 that are interleaved (inner > 1) advance together, so that the inner loop is vectorised and memory is read in order.
 """
 
@@ -39,7 +39,7 @@ def cumsum(outer, n, inner, reverse, x, acc, out):
                 out[np.uintp(at)] = s
                 at += step
             continue
-        for i in range(acc.size):
+        for i in range(inner):
             acc[i] = 0
         for j in range(n):
             at = (r * n + first + j * step) * inner
@@ -79,7 +79,7 @@ def cumprod(outer, n, inner, reverse, exclusive, x, acc, out):
                 out[np.uintp(at)] = before if exclusive else s
                 at += step
             continue
-        for i in range(acc.size):
+        for i in range(inner):
             acc[i] = 1
         for j in range(n):
             at = (r * n + first + j * step) * inner
@@ -193,7 +193,7 @@ def linear_scan(outer, n, inner, reverse, a, b, acc, out):
                 s = b[np.uintp(at)] + a[np.uintp(at)] * s
                 out[np.uintp(at)] = s
             continue
-        for i in range(acc.size):
+        for i in range(inner):
             acc[i] = 0
         for j in range(n):
             at = (r * n + first + j * step) * inner

@@ -79,6 +79,16 @@ def _tile_pieces(m: int, n: int, k: int) -> list[tuple[int, int, int, int]]:
     return [(0, m, s, e) for s, e in threads.cut(n, count, 32)]
 
 
+def _vector_pieces(m: int, n: int, k: int, a_col: int) -> list[tuple[int, int, int, int]]:
+    """Return the same of a matrix times a column, or a row times a matrix: rows of whole groups of those that are read together, or as many
+    numbers as loops over the result take at once."""
+    size, step = (m, 16) if n == 1 and a_col == 1 else (max(m, n), threads.ALIGN)
+    if threads.alone(_work(m, n, k)) or size % step == 1:  # (one number alone would be computed in another way)
+        return []
+    pieces = threads.cut(size, threads.settings.threads, step)
+    return [(i, j, 0, 1) if n == 1 else (0, 1, i, j) for i, j in pieces]
+
+
 def _summed(d: dtypes.dtype, m: int, n: int, k: int) -> bool:
     """Return whether a product is the sum of products of parts, see `_of_sums`."""
     return max(m, n) < BLOCK and k >= 2 * LONG and d.category >= 2 and m * n * k >= LARGE
@@ -104,7 +114,8 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     left, right, result = a._data, b._data, out._data
     rows, columns = _blocks(m, n)
     args = (batch, m, n, k, sa, a0, a1, sb, b0, b1, m * n, n, rows, columns, accumulate, left, right, result)
-    if batch * m * n * k < LARGE and (kernel not in _TILES or threads.alone(batch * _work(m, n, k))):
+    vector = batch == 1 and kernel is _VECTOR and bool(_vector_pieces(m, n, k, a1))
+    if batch * m * n * k < LARGE and not vector and (kernel not in _TILES or threads.alone(batch * _work(m, n, k))):
         kernel(d, *args)
         return out
     if batch == 1 and _summed(d, m, n, k) and not accumulate:
@@ -117,9 +128,12 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
 
     def parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         work = batch * _work(m, n, k)
-        if batch >= 8 or (rows == m and columns == n and kernel not in _TILES):
+        even = batch % threads.settings.threads == 0
+        if vector:
+            places = _vector_pieces(m, n, k, a1)
+        elif batch >= 8 or (even if kernel in _TILES else rows == m and columns == n):
             return [part(args, i, end - i, 0, m, 0, n) for i, end in threads.pieces(batch, work)]
-        if kernel in _TILES:
+        elif kernel in _TILES:
             places = _tile_pieces(m, n, batch * k)
         else:
             places = [(r, min(r + rows, m), s, min(s + columns, n)) for r in range(0, m, rows) for s in range(0, n, columns)]
@@ -154,7 +168,7 @@ class ProductPlan:
         self.kernel, self.layout, self.carrier = _kernel(d, m, n, k, a1, b0), layout_of((m, n), None, d), d.carrier
         self.rows, self.size = m, m * n
         self.pieces: list[tuple[tuple[int, ...], int, int, int]] = []
-        places = _tile_pieces(m, n, k) if self.kernel in _TILES else []
+        places = _tile_pieces(m, n, k) if self.kernel in _TILES else _vector_pieces(m, n, k, a1) if self.kernel is _VECTOR else []
         if len(places) > 1:
             self.pieces = [((1, e - r, f - s, *self.numbers[3:]), r * a0, s * b1, r * n + s) for r, e, s, f in places]
         self.entry: Any = None

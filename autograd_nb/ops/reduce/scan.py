@@ -6,12 +6,14 @@ closed under differentiation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes, launch, return_types
+from ...codegen import threads
 from ...codegen.templates.loops import PROD
 from ...dtypes import dtype as _dtype
 from ...graph.modes import state
@@ -37,9 +39,24 @@ _CUMMAX = launch.Kernel("reduce.scan", "cummax", outputs=2)
 _LOGCUMSUMEXP = launch.Kernel("reduce.scan", "logcumsumexp")
 _COMPLEX_LOGCUMSUMEXP = launch.Kernel("reduce.scan", "complex_logcumsumexp")
 
+#: whose lines do not depend on one another, not even by the way in which they are computed
+_APART = (_CUMSUM, _CUMPROD, _CUMPROD_BACKWARD, _LINEAR)
+_EFFORT = 8  #: what an element costs, which waits for the one before it, see `threads.WORTH`
+
 
 def _accumulator(d: _dtype, inner: int) -> np.ndarray:
     return launch.empty(max(inner, 1), (dtypes.int64, dtypes.float64, dtypes.complex128)[max(d.category - 1, 0)].carrier)
+
+
+def _of_lines(kernel: launch.Kernel, x: Tensor, d: int, flags: Sequence[Any], operands: Sequence[Tensor], buffers: int, *results: np.ndarray) -> None:
+    """Launch a scan of lines, on several threads where they are many; each has ``buffers`` for its sums of its own."""
+    outer, n, inner = row_sizes(x.shape, d)
+    work = _EFFORT * x._layout.size
+    wide = inner if threads.alone(work) else outer * inner
+    sums = [_accumulator(x.dtype, wide) for _ in range(buffers)]
+    lines = n * inner
+    strides = (0, 0, *[0] * len(flags), *[lines] * len(operands), *[inner] * buffers, *[lines] * len(results))
+    kernel.rows(x.dtype, strides, work, outer, n, inner, *flags, *[dense(o) for o in operands], *sums, *results)
 
 
 def _scanned(kernel: launch.Kernel, d: int, flags: tuple[Any, ...], *operands: Tensor) -> Tensor:
@@ -49,7 +66,9 @@ def _scanned(kernel: launch.Kernel, d: int, flags: tuple[Any, ...], *operands: T
     sizes = row_sizes(x.shape, d)
     layout = x._layout.dense
     data = launch.empty(layout.size, layout.dtype.carrier)
-    if layout.size:
+    if layout.size and kernel in _APART:
+        _of_lines(kernel, x, d, flags, operands, 1, data)
+    elif layout.size:
         kernel(x.dtype, *sizes, *flags, *[dense(o) for o in operands], _accumulator(x.dtype, sizes[2]), data)
     return make(data, layout, [0, 0])
 
@@ -251,7 +270,7 @@ def _cumulative_extreme(x: Tensor, d: int, largest: bool) -> tuple[Tensor, Tenso
     places = layout_of(layout.shape, None, dtypes.int64)
     values, index = launch.empty(layout.size, layout.dtype.carrier), launch.empty(layout.size, places.dtype.carrier)
     if layout.size:
-        _CUMMAX(x.dtype, *row_sizes(x.shape, d), largest, dense(x), values, index)
+        _of_lines(_CUMMAX, x, d, (largest,), (x,), 0, values, index)
     return make(values, layout, [0, 0]), make(index, places, [0, 0])
 
 
@@ -335,12 +354,8 @@ def _logcumsumexp(x, d):
     layout = x._layout.dense
     data = launch.empty(layout.size, layout.dtype.carrier)
     if layout.size:
-        sizes = row_sizes(x.shape, d)
-        if x.dtype.is_complex:
-            _COMPLEX_LOGCUMSUMEXP(x.dtype, *sizes, dense(x), _accumulator(x.dtype, sizes[2]), data)
-            return make(data, layout, [0, 0])
-        buffers = [_accumulator(x.dtype, sizes[2]) for _ in range(2)]
-        _LOGCUMSUMEXP(x.dtype, *sizes, dense(x), *buffers, data)
+        kernel, buffers = (_COMPLEX_LOGCUMSUMEXP, 1) if x.dtype.is_complex else (_LOGCUMSUMEXP, 2)
+        _of_lines(kernel, x, d, (), (x,), buffers, data)
     return make(data, layout, [0, 0])
 
 
