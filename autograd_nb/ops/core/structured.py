@@ -339,9 +339,8 @@ class Structured:
         except KeyError:
             if len(self._known) >= LAYOUTS:
                 self._known.clear()
-            d = args[0]._layout.dtype
-            if d.is_limited:
-                refuse_limited(self.name, d, BAREBONE_STRUCTURED, CHALF_STRUCTURED)
+            if args[0]._layout.dtype.is_limited:
+                refuse_limited(self.name, args[0]._layout.dtype, BAREBONE_STRUCTURED, CHALF_STRUCTURED)
             self._known[args[0]._layout] = None  # what is seen once may be of ever new sizes
             return self.forward(*args)
         except (AttributeError, IndexError):  # no tensor
@@ -374,10 +373,7 @@ class Structured:
 
     @overridable
     def record(self, args: tuple[Any, ...], out: Any, depth: int = 1) -> None:
-        """Give ``out``, computed from ``args``, its history, if one of the operands has one.
-
-        The user's frame is ``depth`` above, or further up.
-        """
+        """Give ``out``, computed from ``args``, its history, if an operand has one. The user's frame is ``depth`` above, or further up."""
         several = min(len(out), MANY) if isinstance(out, _SEQUENCES) else 0
         classes: tuple[Any, ...] = (several, *map(type, args))
         found = self._recorders.get(classes)

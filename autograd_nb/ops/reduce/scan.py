@@ -49,7 +49,7 @@ def _accumulator(d: _dtype, inner: int) -> np.ndarray:
 
 
 def _of_lines(kernel: launch.Kernel, x: Tensor, d: int, flags: Sequence[Any], operands: Sequence[Tensor], buffers: int, *results: np.ndarray) -> None:
-    """Launch a scan of lines, on several threads where they are many; each has ``buffers`` for its sums of its own."""
+    """Run a scan of lines, on several threads where they are many; each has ``buffers`` for its sums of its own."""
     outer, n, inner = row_sizes(x.shape, d)
     work = _EFFORT * x._layout.size
     wide = inner if threads.alone(work) else outer * inner
