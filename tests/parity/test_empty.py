@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from .snippets import check  # noqa: E402
+from autograd_nb.ops.core.registry import OPS  # noqa: E402
+
+from .snippets import check, outcome  # noqa: E402
 
 #: (batch, channels, size, outputs, kernel, groups, padding, stride)
 CONVOLUTIONS = [
@@ -167,3 +171,27 @@ def test_numbers_that_an_op_does_not_take_are_refused_of_nothing_too():
         f"{name} {shape} {dtype} {n}": loss.format(shape, dtype, name, n)
         for name in ("nll_loss", "cross_entropy") for shape in ((0, 3), (2, 3), (3,)) for dtype in ("complex64", "bool", "int64", "float32") for n in (0, 2)
     }, kinds="subclasses")  # fmt: skip
+
+
+def _calls_with_a_dim():
+    """Every function that takes one or two tensors and a dim, as a call of `x`."""
+    places = {"torch": "t", "nn.functional": "F", "linalg": "t.linalg", "special": "t.special"}
+    for name, op in OPS.items():
+        place = next((p for s, p in places.items() if s in op.namespaces), None)
+        if place is None or "norm_except_dim" in name:  # (which PyTorch refuses where the dim itself is empty)
+            continue
+        if "dim" not in inspect.signature(op.call).parameters:
+            continue
+        calls = [f"{place}.{name.rpartition('.')[2]}({'x, ' * n}dim={{}})" for n in (1, 2)]
+        yield from [call for call in calls if outcome(f"x = t.ones(3, 3, 3); r = {call.format(0)}", torch)[0] == "result"][:1]
+
+
+@pytest.mark.parity
+def test_functions_along_a_dim_of_tensors_that_are_empty_along_any():
+    gradient = "r = r if isinstance(r, t.Tensor) else r[0]; r.sum().backward(); r = x.grad"
+    calls = list(_calls_with_a_dim())
+    assert len(calls) > 50
+    check({
+        f"{call} {shape} {dim} {recorded}": f"x = t.ones({shape}, requires_grad={recorded}); r = {call.format(dim)}; {gradient if recorded else ''}"
+        for call in calls for shape in ("0, 3, 3", "3, 0, 3", "3, 3, 0") for dim in range(3) for recorded in (False, True)
+    })  # fmt: skip

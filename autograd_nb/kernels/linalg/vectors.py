@@ -22,7 +22,8 @@ def cross(outer, inner, x, y, out):
             out[3 * i + 1] = c * d - a * f
             out[3 * i + 2] = a * e - b * d
         return
-    for i in range(0, outer * 3 * inner, 3 * inner):
+    for k in range(outer):
+        i = k * 3 * inner
         a, b, c = x[i : i + inner], x[i + inner : i + 2 * inner], x[i + 2 * inner : i + 3 * inner]
         d, e, f = y[i : i + inner], y[i + inner : i + 2 * inner], y[i + 2 * inner : i + 3 * inner]
         _into(b, f, c, e, out[i : i + inner])
