@@ -118,6 +118,18 @@ def test_what_a_pass_computes_goes_with_it():
         assert len(made) == count and not arrays.saved.items
 
 
+def test_looking_at_what_is_saved_computes_it_again_once():
+    calls = []
+
+    def block(x):
+        calls.append(x)
+        return x.exp()
+
+    y = checkpoint(block, torch.ones(3, requires_grad=True), use_reentrant=False)
+    for count in (2, 3):
+        assert torch.equal(y.grad_fn._saved_result, y) and len(calls) == count
+
+
 def test_inputs_without_grad():
     w = torch.ones(3, requires_grad=True)
     checkpoint(lambda x: (x * w).sum(), torch.ones(3), use_reentrant=False).backward()

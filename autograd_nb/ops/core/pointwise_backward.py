@@ -250,7 +250,8 @@ class Spec:
         """Return operand index (or "out") -> tensor with its place in the graph, or the number."""
         values: dict[Any, Any] = {}
         arrays = len(self.saved)
-        for which, data, version in zip(self.saved, node.saved[:arrays], node.counters(), strict=False):
+        saved = tuple(node.saved)  # read once: each reading may compute it again
+        for which, data, version in zip(self.saved, saved, node.counters(), strict=False):
             layout = self.out if which == "out" else self.avals[which]
             e: Any = node if which == "out" else node.edges[which]
             if e is not None and e.is_leaf_edge and e._layout is layout and e._data is data:
@@ -260,7 +261,7 @@ class Spec:
             if e is not None:
                 attach(t, e)
             values[which] = t
-        values.update(zip(self.scalar_names, node.saved[arrays:], strict=True))
+        values.update(zip(self.scalar_names, saved[arrays:], strict=True))
         return values
 
     def run_graph(self, node: PointwiseNode, g: Tensor) -> tuple[Any, ...]:
