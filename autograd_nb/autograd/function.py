@@ -227,6 +227,8 @@ class Function:
     without a backward.
     """
 
+    generate_vmap_rule = False  #: `vmap` computes what has no rule anyway
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warn_user(
             f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the "

@@ -67,16 +67,21 @@ _FINISHED = _Call()
 _FINISHED.running = False
 
 
+#: transforms that give a function, which is called later
+_LATER = ("vjp", "linearize")
+
+
 class _Trace:
     """A function called once on inputs of its own, ready for backward passes.
 
-    ``outside``: whether what was recorded reaches tensors that others differentiate by; then the passes are recorded too.
+    ``outside``: whether what was recorded reaches tensors that others differentiate by; then the passes are recorded too. Of what is run
+    ``later``, where gradients may be wanted again, that holds under `no_grad` as well, while the results are outside the graph.
     """
 
     def __init__(self, func: Callable[..., Any], primals: Sequence[Any], has_aux: bool, name: str):
         self.base = tuple(levels.stack)
-        recording = state.grad
-        call = _Call()
+        self.recording, call = state.grad, _Call()
+        recording = self.recording or name.startswith(_LATER)
         flat, self.spec = tree_flatten(list(primals))
         for t in flat:
             if not isinstance(t, Tensor):
@@ -157,7 +162,7 @@ class _Trace:
         return self.released(self.result)
 
     def released(self, tree: Any) -> Any:
-        if self.outside:
+        if self.outside and self.recording:
             return tree
         return tree_map(lambda t: detached(t) if isinstance(t, Tensor) else t, tree)
 
@@ -407,7 +412,7 @@ def pushed(
 ) -> Any:
     """Return what `jvp` does, for tangents that are in order; those that are the caller's ``own`` change where the primals do."""
     trace = _Trace(func, primals, has_aux, "jvp(f, primals, tangents)")
-    if strict and not any(o.requires_grad for o in trace.outputs):
+    if strict and not all(o.requires_grad for o in trace.outputs):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
         )
@@ -458,7 +463,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     >>> tangent(torch.ones(2))
     tensor([2., 4.])
     """
-    primals = tree_map(lambda t: t.clone() if isinstance(t, Tensor) else t, tuple(primals))  # whoever changes one later does not change what is linear
+    with recorded():
+        primals = tree_map(lambda t: t.clone() if isinstance(t, Tensor) else t, tuple(primals))  # whoever changes one later does not change what is linear
     primals_flat, structure = tree_flatten(primals)
     if Carrier.level(primals_flat) is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment (linearize(f, *primals) of a primal with a tangent: use jvp)")
@@ -471,7 +477,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         if spec != structure:
             raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {structure}")
         need_like(primals_flat, flat)
-        return tree_unflatten(push(flat), trace.out_spec)
+        found = push(flat)
+        return tree_unflatten(found if state.grad else [detached(t) for t in found], trace.out_spec)
 
     return trace.value(), linear
 

@@ -22,6 +22,7 @@ from ...shapes import Size, layout_of
 from ...strides import packed
 from ...tensor import Tensor, _new
 from ..interpreters import Wrapped, WrappedLayout, is_internal
+from ..pytree import tree_map
 
 __all__ = ["Batch", "Batched", "Level", "Unbatched", "align", "batch", "keep", "levels", "materialize", "value_of"]
 
@@ -255,9 +256,16 @@ class Batched(Wrapped):
         if rule is None:
             raise Unbatched(self.level)
         info = _Info(levels.stack[-1].size, next((lv.randomness for lv in levels.stack if lv.number == self.level), "error"))
-        in_dims = tuple(0 if value_of(a, self.level)[1] else None for a in args)
-        found, out_dims = rule(info, in_dims, *[value_of(a, self.level)[0] for a in args])
-        return rebatch(found, out_dims, self.level)
+        places = tree_map(lambda a: min(a.place, a.ndim) if value_of(a, self.level)[1] else None, args)
+        found = rule(info, places, *tree_map(lambda a: a.value.movedim(0, min(a.place, a.ndim)) if value_of(a, self.level)[1] else a, args))
+        if not (isinstance(found, tuple) and len(found) == 2):
+            raise RuntimeError(f"Expected the vmap staticmethod of {op.__name__} to have two returns: what it computed, and where the batch is in that")
+        try:
+            return rebatch(*found, self.level)
+        except ValueError:
+            raise RuntimeError(
+                f"{op.__name__}.vmap returned an incompatible (output, out_dims): the dims {found[1]} are not nested as the outputs are"
+            ) from None
 
     def in_place(self, name: str, compute: Callable[..., Any], target: Any, args: tuple[Any, ...], kw: dict[Any, Any]) -> Any:
         _check_target(target, self.level, name)
@@ -317,10 +325,12 @@ def batch(value: Tensor, level: int, place: int = 0) -> Batched:
 
 
 def rebatch(found: Any, dims: Any, level: int) -> Any:
-    """Return results with the batch at ``dims`` (nested alike; None where there is none)."""
+    """Return results with the batch at ``dims`` (nested alike; None where there is none). ValueError where they are not nested alike."""
     if isinstance(found, (tuple, list)):
         each = dims if isinstance(dims, (tuple, list)) else [dims] * len(found)
         return type(found)(rebatch(f, d, level) for f, d in zip(found, each, strict=True))
+    if isinstance(dims, (tuple, list)):
+        raise ValueError(dims)
     if dims is None or not isinstance(found, Tensor):
         return found
     return batch(found.movedim(dims, 0) if dims else found, level)
