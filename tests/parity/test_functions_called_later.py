@@ -123,5 +123,5 @@ def test_rules_see_the_dims_of_what_is_in_lists_and_where_they_were() -> None:
 def test_what_a_rule_returns_is_looked_at(rule: Any) -> None:
     for lib in LIBRARIES:
         scaled = _function(lib, [], rule)
-        with pytest.raises(RuntimeError, match="to have two returns|returned an incompatible"):
+        with pytest.raises(RuntimeError, match=r"to have two returns|returned an incompatible"):
             lib.vmap(lambda x: scaled.apply(x, (x, x)))(lib.ones(2, 3))
