@@ -279,7 +279,7 @@ class Pass:
             if self.accumulate:
                 _unchanged(inner)
                 self.run_node(inner, g)
-                if consumer is not None and (inner.versions or inner.saved):
+                if consumer is not None and keeps(inner):
                     inner.consumed, inner.saved = consumer, None
                 continue
             if inner.hooks is not None:

@@ -446,15 +446,17 @@ finish = written("finish", "node, depth=2", finishing("node", "depth"), **FINISH
 
 #: ops whose numbers, by which they weigh a sum, are no tensors in PyTorch's nodes, as those of a product are
 _WEIGHED = frozenset(["AddBackward0", "SubBackward0", "LerpBackward0"])
+#: nodes of which PyTorch frees what these here have not saved: the change of a view, and the mask
+_FREED = frozenset(["CopySlices", "NativeDropoutBackward0"])
 
 
 def keeps(node: Node) -> bool:
     """Return whether a node has saved what a pass frees, so that it cannot run again."""
-    return bool(node.versions) or (bool(node.saved) and node.name() not in _WEIGHED)
+    return bool(node.versions) or (node.name() not in _WEIGHED if node.saved else node.name() in _FREED)
 
 
 def consumed_error(node: Node) -> ConsumedGraphError:
-    again = "" if node.versions else " This node saved nothing: autograd.set_graph_reuse('torch') lets such nodes run again, as PyTorch does."
+    again = "" if node.versions or node.name() in _FREED else " This node saved nothing: autograd.set_graph_reuse('torch') lets such nodes run again, as PyTorch does."
     return ConsumedGraphError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
         f"freed). {recorded_at(node)}, was consumed by the backward pass at {place(*(node.consumed or (None, 0)))}. "

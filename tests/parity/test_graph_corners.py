@@ -205,6 +205,8 @@ def test_second_passes_over_what_saved_nothing():
         )
         code = "y = x.double().view(6)\nfor _ in range(3):\n    (y * y).sum().backward()\nr = x.grad"
         check({"a leaf that is converted once": start.replace("float64", "float32") + code})
+        once = "p[0] = 1", "p[0].copy_(x.detach()[1])", "p.view(6).mul_(1)", "p = t.nn.functional.dropout(p)", "p = t.nn.functional.dropout(p, 0.0)"
+        check({c: f"{start}p = x + 0; {c}; y = p.sum(); y.backward(); y.backward(); r = x.grad.shape" for c in once}, kinds=True)
     finally:
         ours.autograd.set_graph_reuse(before)
 

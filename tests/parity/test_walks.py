@@ -16,8 +16,8 @@ pytest.importorskip("torch")
 
 WALKS = [
     "equal_keys --part 0/40", "loss_arguments", "norm_shapes", "number_arguments", "recorded --part 0 2", "recorded --part 1 2",
-    "refused modules --every 30", "refused optimizers --every 10", "second_pass", "second_pass compiled", "views --part 0 2",
-    "views --part 1 2",
+    "refused modules --every 30", "refused optimizers --every 10", "second_pass", "second_pass compiled", "used_again --part 0 2",
+    "used_again --part 1 2", "views --part 0 2", "views --part 1 2",
 ]  # fmt: skip
 #: those of half a minute and more on a slow machine, which has no time for them
 LONG = [

@@ -166,13 +166,15 @@ GRAPH = (
     Explained(
         "views that are made inside",
         "Results of repeat_interleave, einsum, pools along one dim and instance_norm may be views in PyTorch of what nobody else has: they say "
-        "so, may not be detached in place, a hook of such a node is lost when the result is changed in place, and the node has saved nothing that "
-        "a pass into the result would consume.",
+        "so, may not be detached in place, a hook of such a result or its node is lost when the result is changed in place, and the node has saved "
+        "nothing that a pass into the result would consume.",
         lambda c: (made := _made_by(_VIEWS_INSIDE, c.before))
         and (
             ("Can't detach views in-place" in c.theirs and _made_by(_VIEWS_INSIDE, c.text).intersection(detached(c.statement)))
             or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)(?:\.conj\(\))?\._(?:is_view\(\)|base\b)", c.statement)))
             or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)\.grad_fn\.register_(?:pre)?hook", c.before)))
+            or (c.kind == "value" and (hooked := re.search(r"(parts\(found\)\[0\])\.register_hook\((?s:.*)\1\.detach\(\)\.\w+_\(", c.before))
+                and c.name.startswith("gs[") and any(re.search(rf"\breturn .*\b{v}\b", c.before[: hooked.start()]) for v in made))
             or (c.kind == "raised" and "second time" in c.mine and made.intersection(re.findall(r"inputs=\[(v\d+)\]", c.before)))
             # (views of one that is asked to require grad)
             or (c.kind in ("requires_grad", "leaf", "history") and c.name not in made
@@ -262,7 +264,8 @@ GRAPH = (
         "those of the values that the forward pass read; PyTorch reads the new ones, which is no derivative of anything, and "
         "forgets the leaf where its dtype was another.",
         lambda c: ("value" in c.kind or c.kind in ("raised", "not refused", "grad shape", "none", "grad none")) and "second time" not in c.mine
-        and re.search(r"\.data = |\.set_\(v|vector_to_parameters|^v\d+\.double\(\); v\d+ = \[z\.dtype", c.before, re.M)  # (a module's parameters, too)
+        and (re.search(r"\.data = |\.set_\(v|vector_to_parameters|^v\d+\.double\(\); v\d+ = \[z\.dtype", c.before, re.M)  # (a module's parameters, too)
+             or re.search(r"^def step(?s:.*)\n    \w+\.data = (?s:.*)\.backward\(", c.statement, re.M))  # within a function
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
