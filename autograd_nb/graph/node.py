@@ -456,7 +456,9 @@ def keeps(node: Node) -> bool:
 
 
 def consumed_error(node: Node) -> ConsumedGraphError:
-    again = "" if node.versions or node.name() in _FREED else " This node saved nothing: autograd.set_graph_reuse('torch') lets such nodes run again, as PyTorch does."
+    again = " This node saved nothing: autograd.set_graph_reuse('torch') lets such nodes run again, as PyTorch does."
+    if node.versions or node.name() in _FREED:
+        again = ""
     return ConsumedGraphError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
         f"freed). {recorded_at(node)}, was consumed by the backward pass at {place(*(node.consumed or (None, 0)))}. "

@@ -186,3 +186,36 @@ def test_swapped_tensors_are_refused_in_every_call_where_a_graph_holds_them():
         step(x)
     assert held.requires_grad
     assert not step.programs
+
+
+F = nn.functional
+#: functions that look at values before they go on, what they take, and what they refuse
+LOOKING = {
+    "max_unpool1d": (lambda i: F.max_unpool1d(torch.ones(1, 1, 2), i, 2), torch.tensor([[[0, 3]]]), torch.tensor([[[0, 4]]])),
+    "embedding_bag": (lambda i: F.embedding_bag(i.view(1, 2), torch.ones(3, 2)), torch.tensor([0, 2]), torch.tensor([0, 3])),
+    "offsets": (lambda o: F.embedding_bag(torch.arange(2), torch.ones(3, 2), o), torch.tensor([0, 1]), torch.tensor([0, 3])),
+    "gaussian_nll_loss": (lambda v: F.gaussian_nll_loss(torch.ones(2), torch.zeros(2), v), torch.ones(2), torch.tensor([1.0, -1.0])),
+    "ctc_loss": (
+        lambda labels: F.ctc_loss(torch.zeros(3, 1, 2), labels, [3], [1]), torch.tensor([[1, 1]]), torch.tensor([[2, 1]]),
+    ),
+    "what ctc_loss reads nothing of": (
+        lambda labels: F.ctc_loss(torch.zeros(3, 1, 2), labels, [3], [1]), torch.tensor([[1, 7]]), torch.tensor([[-1, 1]]),
+    ),
+    "fractional_max_pool2d": (
+        lambda s: F.fractional_max_pool2d(torch.ones(1, 1, 4, 4), 2, 2, _random_samples=s), torch.full((1, 1, 2), 0.5), torch.full((1, 1, 2), 1e9),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("looking", LOOKING)
+def test_values_are_looked_at_in_each_compiled_call(looking):
+    function, good, bad = LOOKING[looking]
+    compiled = torch.compile(function, fullgraph=True)
+    with pytest.raises((RuntimeError, ValueError)) as refused:
+        function(bad)
+    for _ in range(2):
+        assert torch.equal(compiled(good), function(good))
+        with pytest.raises(refused.type) as error:
+            compiled(bad)
+        assert str(error.value) == str(refused.value)
+    assert len(compiled.programs) == 1

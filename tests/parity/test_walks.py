@@ -15,19 +15,21 @@ import pytest
 pytest.importorskip("torch")
 
 WALKS = [
-    "equal_keys --part 0/40", "loss_arguments", "norm_shapes", "number_arguments", "recorded --part 0 2", "recorded --part 1 2",
-    "refused modules --every 30", "refused optimizers --every 10", "second_pass", "second_pass compiled", "used_again --part 0 2",
-    "used_again --part 1 2", "views --part 0 2", "views --part 1 2",
+    "compiled_modules EmbeddingBag GaussianNLLLoss GRU MaxUnpool2d", "equal_keys --part 0/40", "loss_arguments", "norm_shapes",
+    "number_arguments", "recorded --part 0 2", "recorded --part 1 2",
+    "refused modules --every 30", "refused optimizers --every 10", "second_pass", "second_pass compiled", "views --part 0 2",
+    "views --part 1 2",
 ]  # fmt: skip
 #: those of half a minute and more on a slow machine, which has no time for them
 LONG = [
-    "argument_dtypes", "argument_kinds --every 10", "argument_things --every 3", "mutants outs", "mutants wanted --every 12",
+    "argument_dtypes", "argument_kinds --every 10", "argument_things --every 3", "compiled_modules",
+    "mutants outs", "mutants wanted --every 12",
     "mutants mixed --every 25", "mutants shapes --every 60", "mutants overlapping --every 6",
     (
         "mutants numbers add sub clamp masked_fill tril triu addcmul addcdiv linalg.vector_norm "
         "polygamma dist renorm roll nn.functional.leaky_relu nn.functional.elu"
     ),
-    "overlapping", "shared_memory",
+    "overlapping", "shared_memory", "used_again",
 ]  # fmt: skip
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from ... import dtypes
+import numpy as np
+
+from ... import dtypes, launch
 from ...errors import warn_user
 from ...graph.modes import state
 from ...launch import Kernel
@@ -23,6 +25,7 @@ from ..creation.create import new_empty, new_full
 from ..creation.ranges import arange
 from ..shape.shape import reshape
 from .embedding import _renormalise
+from .picking import check_bounds
 from .take_along import take_along
 
 _PREPARE = Kernel("indexing.bags", "prepare", outputs=3)
@@ -90,19 +93,22 @@ def _bounds(x: Tensor, offsets: Tensor, last: bool) -> Tensor:
     """Return the offsets of the bags, checked, without the one behind the last."""
     if offsets.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(f"expected offsets to be int or long, but got {offsets.dtype} (embedding_bag)")
-    found = offsets.tolist()
-    if last and not found:
+    if last and not offsets._layout.size:
         raise RuntimeError("include_last_offset: number of offsets should be at least 1")
-    if found and found[0] != 0:
-        raise RuntimeError(
-            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {found[0]}"
-        )
-    if any(a > b for a, b in pairwise(found)):
-        raise RuntimeError(f"offsets must not decrease (embedding_bag; offsets={found[:20]})")
-    if found and found[-1] > x.shape[0]:
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {x.shape[0]}, but got offsets[-1] of {found[-1]}"
-        )
+    n = x.shape[0]
+
+    def ordered(array: np.ndarray) -> None:
+        found = array.tolist()
+        if found and found[0] != 0:
+            raise RuntimeError(
+                f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {found[0]}"
+            )
+        if any(a > b for a, b in pairwise(found)):
+            raise RuntimeError(f"offsets must not decrease (embedding_bag; offsets={found[:20]})")
+        if found and found[-1] > n:
+            raise RuntimeError(f"offsets[-1] can not be greater than input's length {n}, but got offsets[-1] of {found[-1]}")
+
+    launch.check(ordered, dense(offsets))
     return cast(offsets[:-1] if last else offsets, dtypes.int64)
 
 
@@ -204,12 +210,15 @@ def _checked(x: Tensor, w: Tensor, padding_idx: Any, max_norm: Any, norm_type: A
         padding %= n
     index = cast(x, dtypes.int64)
     if index._layout.size:
-        low, high = index.min().item(), index.max().item()
-        if low < 0 or high >= n:
+        sizes = list(w.shape)
+
+        def outside(low: int, high: int) -> Exception:
             wrong = low if low < 0 else high
             if max_norm is not None:  # (for which rows are taken first)
-                raise IndexError(f"select(): index {wrong} out of range for tensor of size {list(w.shape)} at dimension 0 (embedding_bag)")
-            raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong} (weight has {n} rows)")
+                return IndexError(f"select(): index {wrong} out of range for tensor of size {sizes} at dimension 0 (embedding_bag)")
+            return RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong} (weight has {n} rows)")
+
+        check_bounds(index, n, outside)
     if max_norm is not None:
         _renormalise(w, index, float(max_norm), float(norm_type))
     return index, padding

@@ -41,6 +41,19 @@ SET, ADD, MUL = 0, 1, 2
 # ---------------------------------------------------------------------------------------------------- integers
 
 
+def check_bounds(index: Tensor, n: int, refusal: Callable[[int, int], Exception]) -> None:
+    """Raise ``refusal(least, greatest)`` where an element of an int64 tensor with elements is not in [0, n)."""
+    span = np.empty(2, _INT)
+    _bounds(0, dense(index), span)
+
+    def inside(span):
+        low, high = span.tolist()
+        if low < 0 or high >= n:
+            raise refusal(low, high)
+
+    launch.check(inside, span, passes=((0, 0, 0, n - 1), (0, 1, 0, n - 1)))
+
+
 @overridable
 def checked_index(
     index: Tensor, n: int, dim: int, negative: bool = True, error: type[Exception] = IndexError, idle: bool = False

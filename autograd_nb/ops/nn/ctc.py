@@ -10,7 +10,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ... import dtypes
+import numpy as np
+
+from ... import dtypes, launch
 from ...launch import Kernel
 from ...shapes import as_int
 from ...tensor import Tensor
@@ -22,6 +24,7 @@ from ..creation.create import new_empty
 from ..creation.data import tensor
 from .loss import check_reduction
 
+_bounds = Kernel("indexing.index", "bounds")
 _FORWARD = Kernel("nn.ctc", "forward", outputs=2)
 _BACKWARD = Kernel("nn.ctc", "backward")
 
@@ -117,9 +120,7 @@ def ctc_loss(
             raise RuntimeError(f"Expected 1D targets of size {sum(counts)} (the sum of target_lengths), but got size {most}")
     labels = cast(labels, dtypes.int64)
     if labels._layout.size:
-        low, high = labels.min().item(), labels.max().item()
-        if low < 0 or high >= classes:
-            labels = _padded_out(labels, counts, classes)
+        labels = _in_range(labels, counts, classes)
     places = tensor(starts, dtype=dtypes.int64)
     d = x.dtype
     x = cast(x, dtypes.float32) if d.is_half else x
@@ -135,13 +136,23 @@ def ctc_loss(
     return cast(losses, d)
 
 
-def _padded_out(labels: Tensor, counts: list[int], classes: int) -> Tensor:
-    """Return targets with what stands behind each sample's length zeroed; RuntimeError for a class that is out of range."""
-    rows = labels.tolist()
-    used = rows if labels.ndim == 1 else [v for row, n in zip(rows, counts, strict=True) for v in row[:n]]
-    wrong = [v for v in used if not 0 <= v < classes]
-    if wrong:
-        raise RuntimeError(f"ctc_loss: targets must be in [0, {classes}), but got {wrong[0]}")
+def _in_range(labels: Tensor, counts: list[int], classes: int) -> Tensor:
+    """Return targets in [0, classes), whatever stood behind each sample's length; RuntimeError for a class that is out of range."""
+    flat, span, width = dense(labels), np.empty(2, np.int64), labels.shape[1] if labels.ndim == 2 else 0
+    _bounds(0, flat, span)
+
+    def inside(span: np.ndarray, flat: np.ndarray) -> None:
+        low, high = span.tolist()
+        if low < 0 or high >= classes:
+            rows = flat.tolist()
+            used = [v for k, n in enumerate(counts) for v in rows[k * width : k * width + n]] if width else rows
+            wrong = [v for v in used if not 0 <= v < classes]
+            if wrong:
+                raise RuntimeError(f"ctc_loss: targets must be in [0, {classes}), but got {wrong[0]}")
+
+    launch.check(inside, span, flat, passes=((0, 0, 0, classes - 1), (0, 1, 0, classes - 1)))
+    if launch.holds(span, 0, 0, classes - 1) and launch.holds(span, 1, 0, classes - 1):
+        return labels
     return labels.clamp(0, classes - 1)
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import dtypes
+from ... import dtypes, launch
 from ...launch import Kernel
 from ...shapes import numel
 from ...tensor import Tensor
 from ..core.jumps import by_jumps
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import dense, in_float32
+from ..creation.cast import cast, dense, in_float32
 from ..creation.create import new_empty
 from .conv import tuple_of
 from .pool import _scatter
@@ -39,6 +39,11 @@ def _fractional(x, samples, sizes, window):
         geometry = (*lead, *x.shape[x.ndim - n :], *lead, *sizes, *lead, *window)
         _FRACTIONAL(x.dtype, numel(x.shape[: x.ndim - n]), n, geometry, dense(samples), dense(x), y._data, index._data)
     return y, index
+
+
+def _within_reach(greatest: Any) -> None:
+    if not greatest[0] < 1e6:  # windows stay inside for all that int() can hold
+        raise RuntimeError("_random_samples must lie in [0, 1]")
 
 
 def _pooled(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any) -> tuple[Tensor, Tensor]:
@@ -75,8 +80,8 @@ def _pooled(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio
         raise RuntimeError(
             f"Expect _random_samples to be {x.dtype} of size {[batch, x.shape[-n - 1], n]}, but got {samples.dtype} of size {list(samples.shape)}"
         )
-    elif samples._layout.size and not samples.abs().max().item() < 1e6:  # windows stay inside for all that int() can hold
-        raise RuntimeError("_random_samples must lie in [0, 1]")
+    elif samples._layout.size:
+        launch.check(_within_reach, cast(samples.detach().abs().max(), dtypes.float64)._data)
     return _fractional(x, samples[:batch], sizes, window)
 
 

@@ -274,6 +274,14 @@ def _target_inside_unit(outside: Any) -> None:
 _OUTSIDE_UNIT = Reduction("outside_unit", loops.ANY, lambda x: (x < 0) | (x > 1) | (x != x))
 
 
+_NEGATIVE = Reduction("negative", loops.ANY, lambda x: x < 0)
+
+
+def _not_negative(negative: Any) -> None:
+    if negative[0]:
+        raise ValueError("var has negative entry/entries")
+
+
 def _inside_unit(outside: Any) -> None:
     if outside[0]:
         raise RuntimeError(
@@ -472,8 +480,8 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             raise RuntimeError(f"gaussian_nll_loss(): result type Float can't be cast to the desired output type {scalar_type(v.dtype)} (of var)")
         if v.dtype.is_complex:
             raise not_for_complex("gaussian_nll_loss")
-        if v._layout.size and v.detach().min().item() < 0:
-            raise ValueError("var has negative entry/entries")
+        if v._layout.size:
+            launch.check(_not_negative, _NEGATIVE((v.detach(),), tuple(range(v.ndim)), False, dtypes.bool_, v.dtype.compute)._data)
         if v.shape != x.shape:
             if tuple(x.shape[:-1]) == tuple(v.shape):
                 v = v.unsqueeze(-1)

@@ -17,6 +17,7 @@ from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import as_images, dense, images
 from ..creation.data import tensor
+from ..indexing.picking import check_bounds
 from .conv import tuple_of
 
 _MAX = launch.Kernel("nn.pool", "max_forward", outputs=2)
@@ -366,9 +367,10 @@ def _unpooled(op: str, n: int, input: Any, indices: Any, kernel: Any, stride: An
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"\"max_unpool{max(n, 2)}d\" not implemented for '{scalar_type(x.dtype)}' (cast it with .to(), e.g. x.float())")
     if x._layout.size:
-        low, high = int(index.min().item()), int(index.max().item())
-        if low < 0 or high >= numel(y):
-            raise RuntimeError(f"Found an invalid max index: {high if high >= numel(y) else low} (output volumes are of size {'x'.join(map(str, y))})")
+        n_out = numel(y)
+        check_bounds(index, n_out, lambda low, high: RuntimeError(
+            f"Found an invalid max index: {high if high >= n_out else low} (output volumes are of size {'x'.join(map(str, y))})"
+        ))  # fmt: skip
     return _unpool(x, index, y, n)
 
 
