@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import weakref
+from contextlib import nullcontext
 
 import pytest
 
@@ -15,7 +16,7 @@ from autograd_nb.autograd.graph import (
     save_on_cpu,
     saved_tensors_hooks,
 )
-from autograd_nb.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from autograd_nb.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
 
 
 def net():
@@ -168,16 +169,34 @@ def test_recomputation_where_hooks_are_set(hooks, use_reentrant):
     assert x.grad.tolist() == pytest.approx([2 * math.cos(1) * math.exp(math.sin(1))] * 3)
 
 
-def test_differing_recomputation_is_noticed():
-    calls = []
+def changing(*parts):
+    """A function that does another thing at each call."""
+    left = list(parts)
+    return lambda x: left.pop(0)(x)
 
-    def block(x):
-        calls.append(1)
-        return x.exp() if len(calls) == 1 else x.exp().sin()
 
+SHORT, LONG = (lambda x: x.exp() + 1), (lambda x: x.exp().sin() + 1)
+
+
+@pytest.mark.parametrize("said", [{}, {"early_stop": True}, {"early_stop": False}])
+@pytest.mark.parametrize("around", [None, True, False])
+def test_differing_recomputation_is_noticed(said, around):
     x = torch.ones(2, requires_grad=True)
+    with nullcontext() if around is None else set_checkpoint_early_stop(around):
+        less = checkpoint(changing(LONG, SHORT), x, use_reentrant=False, **said)
+        more = checkpoint(changing(SHORT, LONG), x, use_reentrant=False, **said)
     with pytest.raises(CheckpointError, match="A different number of tensors was saved"):
-        checkpoint(block, x, use_reentrant=False).sum().backward()
+        less.sum().backward()
+    if said.get("early_stop", True) if around is None else around:  # what comes behind what was saved is not compared then
+        more.sum().backward()
+        assert x.grad.tolist() == [pytest.approx(math.e)] * 2
+    else:
+        with pytest.raises(CheckpointError, match="A different number of tensors was saved"):
+            more.sum().backward()
+
+
+def test_checks_of_the_recomputation_are_named():
+    x, block = torch.ones(2, requires_grad=True), torch.exp
     with pytest.raises(ValueError, match="determinism_check"):
         checkpoint(block, x, use_reentrant=False, determinism_check="always")
 

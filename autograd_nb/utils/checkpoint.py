@@ -62,8 +62,9 @@ def _described(node: Any) -> tuple[Any, ...]:
 class _Block:
     """One checkpointed call: how to run it again, and what its nodes had saved, for as long as they wait for it."""
 
-    def __init__(self, run: Callable[[], Any], check: str, debug: bool, required: dict[Any, bool] | None):
+    def __init__(self, run: Callable[[], Any], check: str, debug: bool, early: bool, required: dict[Any, bool] | None):
         self.run, self.check, self.debug = run, check, debug
+        self.early = early  #: whether what the second computation does beyond what is wanted of it is not compared
         self.required = required  #: leaves, with whether they required grad the first time, which is looked at again where it is None
         self.expected: list[tuple[Any, ...]] = []
         self.arrays: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()  #: by what reads them (see `_reader`)
@@ -105,6 +106,9 @@ class _Block:
             )
         with unhooked(), _requiring(self.required or {}):  # (hooks of where the pass runs are not meant for it)
             nodes = _nodes(self.run(), after)
+        if self.early:  # behind the last node that waits for something
+            wanted = max((k for k, (_, saved) in enumerate(self.expected, 1) if saved), default=0)
+            self.expected, nodes = self.expected[:wanted], nodes[:wanted]
         found = [_described(n) for n in nodes]
         count, expected = sum(len(f[1]) for f in found), sum(len(f[1]) for f in self.expected)
         if count != expected or len(found) != len(self.expected):
@@ -201,10 +205,25 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
         _debug[0] = before
 
 
+_early: list[bool | None] = [None]
+
+
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Accepted for PyTorch's sake: the second computation always runs to its end."""
-    yield
+    """Let checkpoints made within compare second computations to their end (False), or as far as they are needed; over what ``early_stop`` says.
+
+    Unlike PyTorch's, they always run to their end.
+
+    >>> with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+    ...     y = torch.utils.checkpoint.checkpoint(torch.exp, torch.zeros(1, requires_grad=True), use_reentrant=False)
+    >>> y.detach()
+    tensor([1.])
+    """
+    before, _early[0] = _early[0], enable
+    try:
+        yield
+    finally:
+        _early[0] = before
 
 
 def _reentrant(name: str, given: bool | None) -> bool:
@@ -224,8 +243,8 @@ def checkpoint(
 
     preserve_rng_state (default True): the second computation draws the same random numbers. context_fn: gives two contexts, for
     the first and for the second computation. determinism_check: "default" compares the shapes and dtypes of the two, "none" does
-    not. use_reentrant: True gives no gradients unless an argument requires them, as PyTorch's older form; what was frozen or thawed
-    since is then taken as it was.
+    not. early_stop: what the second one does behind what is wanted of it is not compared. use_reentrant: True gives no gradients
+    unless an argument requires them, as PyTorch's older form; what was frozen or thawed since is then taken as it was.
 
     Errors: CheckpointError where the second computation differs; ValueError for unknown arguments with ``use_reentrant=True``.
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint
@@ -271,7 +290,8 @@ def checkpoint(
     if use_reentrant:  # which keeps its arguments once the function is done with them, and compares nothing
         stamp = sum(v[0] for v in given)
         required = {a: a.requires_grad for a in args if isinstance(a, Tensor)}
-    _Block(run, determinism_check, debug, required).drop(_nodes(result, after), given, stamp)
+    early = not use_reentrant and (early_stop if _early[0] is None else _early[0])
+    _Block(run, determinism_check, debug, early, required).drop(_nodes(result, after), given, stamp)
     return _of_nothing(result, args) if use_reentrant else result
 
 

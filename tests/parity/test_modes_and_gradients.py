@@ -259,3 +259,16 @@ def test_a_gradient_that_does_not_fit_is_refused_before_other_nodes_run():
         f"{way}; {use}; {run}": f"y = x * 2; {way}\nv = (w * 1).view(1, 4); r = None; z = {use}\n" + tried.format(run)
         for way in ways for use in uses for run in passes
     }, leaves)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_second_computations_of_checkpoints_are_compared_as_far_as_they_are_needed():
+    parts = {"more": ("x.exp() + 1", "x.exp().sin() + 1"), "less": ("x.exp().sin() + 1", "x.exp() + 1"), "alike": ("x.exp().sin()",) * 2}
+    said = ["", "early_stop=True", "early_stop=False"]
+    around = ["if True", "with c.set_checkpoint_early_stop(True)", "with c.set_checkpoint_early_stop(False)"]
+    check({
+        f"{name}, {how}, {where}": f"c, x, n = t.utils.checkpoint, t.ones(2, requires_grad=True), []\ndef f(x):\n    n.append(1)\n"
+        f"    return ({first}) if len(n) == 1 else ({second})\n{where}: y = c.checkpoint(f, x, use_reentrant=False, {how})\n"
+        "y.sum().backward(); r = x.grad"
+        for name, (first, second) in parts.items() for how in said for where in around
+    }, kinds=True)  # fmt: skip
