@@ -416,18 +416,22 @@ def run(
         at = here(depth + 1)
         return elsewhere(lambda: run(roots, gradients, at=at, **options))
     consumer = None if retain_graph else at or here(depth + 1)
+    collected = like = None
     if detached.noted:
         check()
-        detached.refuse(collect(roots, None if targets is None else set(targets))[0])
-    like = None
+        collected = collect(roots, None if targets is None else set(targets))
+        detached.refuse(collected[0])
     if (targets is None or not accumulate) and not (create_graph or launch._observing) and len(roots) == 1 and watch is None:
         like = recurring.kind(roots[0], gradients[0], targets)
         if like is not None:
             found = like.run(roots[0], gradients[0], consumer, targets)
             if found is not None:
                 return found
-    check()
-    nodes, last = collect(roots, None if targets is None else set(targets))
+    if collected is None:
+        check()
+        collected = collect(roots, None if targets is None else set(targets))
+    nodes, last = collected
+    collected = None  # (what is passed is let go)
     if like is not None:
         options = {"targets": targets, "accumulate": accumulate, "retain_graph": retain_graph, "at": consumer}
         found = like.note(roots[0], gradients[0], nodes, lambda: run(roots, gradients, **options), targets)

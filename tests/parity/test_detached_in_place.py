@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import autograd_nb as ours  # noqa: E402
+from autograd_nb.graph import detached, engine  # noqa: E402
 
 from .snippets import check  # noqa: E402
 
@@ -77,3 +78,18 @@ def test_what_becomes_of_graphs():
         "truncated": INNER + "w = t.ones(2, requires_grad=True); G = []\n"
         "for _ in range(40):\n  h = h.tanh() * w; h.sum().backward(); h.detach_(); G.append(w.grad.clone())\nr = G",
     })  # fmt: skip
+
+
+def test_a_pass_is_collected_once_while_there_are_such_results(monkeypatch):
+    passes, collect = [], engine.collect
+    monkeypatch.setattr(engine, "collect", lambda *given: passes.append(1) or collect(*given))
+    x = ours.ones(2, requires_grad=True)
+    h = x * 2
+    kept = h * h
+    h.detach_()
+    assert detached.noted
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0] and len(passes) == 1
+    with pytest.raises(RuntimeError, match="detached in-place"):
+        kept.sum().backward()
+    assert len(passes) == 2
