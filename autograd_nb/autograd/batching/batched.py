@@ -143,6 +143,9 @@ class Batched(Wrapped):
     def detach(self) -> Tensor:
         return batch(self.value.detach(), self.level)
 
+    def detach_(self) -> Tensor:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead: inside vmap a tensor looks at a part of a batch.")
+
     @property  # type: ignore[misc]
     def data(self) -> Tensor:  # type: ignore[override]
         """Return the same memory as a leaf outside the graph."""
@@ -276,7 +279,7 @@ class Batched(Wrapped):
         return target
 
     def write_inplace(self, op: Any, write: Callable[..., Any], target: Any, args: tuple[Any, ...]) -> Any:
-        _check_target(target, self.level, op.name + "_")
+        _check_target(target, self.level, op.name.removesuffix("_op") + "_")
         result = op(OPS["clone"].call(target), *args)
         keep(target)
         target.value.copy_(materialize(result, self.level, target.value.shape[0]))
