@@ -298,9 +298,9 @@ GRAPH = (
     Explained(
         "inputs of nodes",
         "Which inputs a node has, and in what order, is the library's own business: PyTorch has none for numbers and masks. So are its results: "
-        "a cell of a recurrent net, or an attention, is one node here, with others that nothing may come of.",
+        "a recurrent layer or cell, or an attention, is one node here, with others that nothing may come of.",
         lambda c: (c.kind == "raised" and "'NoneType'" in c.mine and "for g in go)" in c.before
-         and re.search(r"Cell\(|scaled_dot_product_attention\(|\bdet\(", c.before))
+         and re.search(r"(RNN|GRU|LSTM|Cell)\(|scaled_dot_product_attention\(|\bdet\(", c.before))
         or (c.kind == "not refused" and "'NoneType'" in c.theirs
             and any(re.search(rf"\b{v}\b[^=\n]* = .*\b(aminmax|(std|var)_mean)\(", c.before)
                     for v in re.findall(r"(v\d+)\.grad_fn\.register_prehook\(.*for g in go\)", c.before)))
