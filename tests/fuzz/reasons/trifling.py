@@ -185,6 +185,12 @@ def _order_of_ties(case: Any) -> Any:
     return case.kind == "value" and case.name.endswith("[1]") and re.search(r"sort\(.*out=", case.statement)
 
 
+def _retained_by_a_leaf(case: Any) -> Any:
+    """What was asked to retain its gradient, and then detached in place, is a leaf, of which retains_grad is False by PyTorch's documentation."""
+    asked = re.search(r"(v\d+)\.retains_grad", case.statement)
+    return case.kind == "value" and asked and case.known[asked[1]].leaf and re.search(rf"\b{asked[1]}\.retain_grad\(", case.before)
+
+
 def _two_faults_at_once(case: Any) -> Any:
     """Memory that overlaps, or a view that may not be looked at, beside an index or a dim that does not fit: one of them is named."""
     both = case.mine + case.theirs
@@ -208,5 +214,5 @@ TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _decompositions_of_infinities, _polynomials_of_nan, _sums_of_infinities, _planned_sums,
     _conditions_of_singular_matrices, _singular_but_for_rounding, _imaginary_parts_of_rounding,
     _versions_of_copies, _states_of_lbfgs, _gradients_of_nan_of_logcumsumexp,
-    _order_of_ties, _two_faults_at_once,
+    _order_of_ties, _retained_by_a_leaf, _two_faults_at_once,
 )  # fmt: skip
