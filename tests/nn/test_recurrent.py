@@ -103,6 +103,16 @@ def test_packed_sequences_are_sequences_by_themselves(kind, bidirectional):
             close(a[:, k], b, 1e-5)
 
 
+def test_what_was_padded_may_be_changed_before_the_pass():
+    """As in PyTorch nothing is kept of the sequences, and their gradients are ones wherever they stand."""
+    x = torch.ones(3, 2, 4, dtype=torch.float64, requires_grad=True)
+    packed = pack_padded_sequence(x * 1, torch.tensor([3, 1]))
+    padded, _ = pad_packed_sequence(packed)
+    packed.data[0] = 0
+    padded.sum().backward()
+    assert x.grad[:, 0].eq(1).all() and x.grad[0, 1].eq(1).all() and x.grad[1:, 1].eq(0).all()
+
+
 def test_gradients_of_packed_sequences():
     torch.manual_seed(4)
     layer = nn.LSTM(2, 3, bidirectional=True, proj_size=2).double()

@@ -203,7 +203,8 @@ def pad_packed_sequence(
             )
         steps = total_length
     data, batch = sequence.data, int(sizes[0])
-    padded = new_full((steps * batch, *data.shape[1:]), padding_value, data.dtype).index_copy(0, _rows(sizes, batch), data)
+    rows = (_rows(sizes, batch),)
+    padded = new_full((steps * batch, *data.shape[1:]), padding_value, data.dtype).index_put(rows, data)  # (index_copy would keep them)
     padded = fresh(padded.view(steps, batch, *data.shape[1:]))
     lengths = OPS["from_numpy"].call(np.array([(sizes > b).sum() for b in range(batch)], np.int64))
     if batch_first:

@@ -109,7 +109,8 @@ CONJUGATES = (
     Explained(
         "copies of what shows conjugates",
         "What an op has read of such a view is a copy, which nodes keep (docs/design.md): a write by way of .data does not come to it.",
-        lambda c: "value" in c.kind and re.search(r"\.data[.\[]", c.before) is not None and re.search("conj|_neg_view|mH|\\.H", c.before) is not None
+        lambda c: "value" in c.kind and re.search(r"\.data[.\[]|\.copy\(v\d+", c.before) is not None
+        and re.search("conj|_neg_view|mH|\\.H", c.before) is not None
         and re.search(r"grad|backward", c.statement + c.kind) is not None,
     ),
     Explained(
@@ -130,7 +131,9 @@ CONJUGATES = (
         or (c.kind in ("raised", "not refused") and "Can't detach views in-place" in c.mine + c.theirs and _of_apart(c))
         # (where the operand of a change in place is computed first, it shares no memory with what is changed)
         or (c.kind == "raised" and "refer to a single memory location" in c.mine and _of_apart(c))
-        or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _of_apart(c)),
+        or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _of_apart(c))
+        or (c.kind == "value" and (of := re.search(r"(v\d+)\.conj\(\)\._base is", c.statement)) is not None  # (of nothing, which has no marks)
+            and re.search(rf"\b{of[1]} = .*{_COMPUTED.pattern}", c.before) is not None),
     ),
     Explained(
         "views that are copied where nothing is recorded",

@@ -304,7 +304,9 @@ GRAPH = (
         or (c.kind == "not refused" and "'NoneType'" in c.theirs
             and any(re.search(rf"\b{v}\b[^=\n]* = .*\b(aminmax|(std|var)_mean)\(", c.before)
                     for v in re.findall(r"(v\d+)\.grad_fn\.register_prehook\(.*for g in go\)", c.before)))
-        or (c.kind == "value" and (held := c.name.partition("[")[0]) and f"{held}.append((len(gi)," in c.before),
+        or (c.kind == "value" and (held := c.name.partition("[")[0]) and f"{held}.append((len(gi)," in c.before)
+        or (c.kind == "raised" and "second time" in c.mine and "RecurrentBackward0" in c.mine  # (a pass into it runs it all)
+            and _made_by(re.compile(r"(RNN|GRU|LSTM)\("), c.before).intersection(re.findall(r"inputs=\[(v\d+)\]", c.before))),
     ),
     Explained(
         "integers that require grad",
@@ -319,7 +321,7 @@ GRAPH = (
         lambda c: c.kind == "value"
         and (name := re.search(r" (v\d+)\._version", c.statement))
         and (re.search(rf"\b{name[1]} = .*\.copy\(", c.before)
-             or not re.search(rf"\b{name[1]}(\.\w+_\(|\[.*\] [-+*/%]?= | [-+*/%]= |\.data)|out=.*\b{name[1]}\b", c.before)),
+             or not re.search(rf"\b{name[1]}(\.\w+_\(|\[.*\] [-+*/%]?= | [-+*/%]= |\.data\b)|out=.*\b{name[1]}\b", c.before)),
     ),
     Explained(
         "two faults of a change in inference mode",

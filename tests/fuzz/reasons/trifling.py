@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from .graph import detached
@@ -185,6 +186,14 @@ def _order_of_ties(case: Any) -> Any:
     return case.kind == "value" and case.name.endswith("[1]") and re.search(r"sort\(.*out=", case.statement)
 
 
+def _signs_of_triangles(case: Any) -> Any:
+    """Which sign a row of a QR decomposition has depends on that of a 0 for one LAPACK, and not for another."""
+    zeros = (getattr(case.known.get(n), "values", None) for n in re.findall(r"v\d+", case.statement))
+    return case.kind == "value" and "linalg.qr(" in case.statement and any(
+        z is not None and z.dtype.kind == "f" and bool((np.signbit(z) & (z == 0)).any()) for z in zeros
+    )
+
+
 def _retained_by_a_leaf(case: Any) -> Any:
     """What was asked to retain its gradient, and then detached in place, is a leaf, of which retains_grad is False by PyTorch's documentation."""
     asked = re.search(r"(v\d+)\.retains_grad", case.statement)
@@ -214,5 +223,5 @@ TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _decompositions_of_infinities, _polynomials_of_nan, _sums_of_infinities, _planned_sums,
     _conditions_of_singular_matrices, _singular_but_for_rounding, _imaginary_parts_of_rounding,
     _versions_of_copies, _states_of_lbfgs, _gradients_of_nan_of_logcumsumexp,
-    _order_of_ties, _retained_by_a_leaf, _two_faults_at_once,
+    _order_of_ties, _signs_of_triangles, _retained_by_a_leaf, _two_faults_at_once,
 )  # fmt: skip
