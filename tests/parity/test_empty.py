@@ -195,3 +195,13 @@ def test_functions_along_a_dim_of_tensors_that_are_empty_along_any():
         f"{call} {shape} {dim} {recorded}": f"x = t.ones({shape}, requires_grad={recorded}); r = {call.format(dim)}; {gradient if recorded else ''}"
         for call in calls for shape in ("0, 3, 3", "3, 0, 3", "3, 3, 0") for dim in range(3) for recorded in (False, True)
     })  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("n", (2, 3))
+def test_pools_at_random_places_of_no_outputs(n):
+    sizes = "6, " * n
+    pool = "F.fractional_max_pool{}d(x, 2, output_size={}, return_indices=True)"
+    code = "x = t.ones({}, {}requires_grad=True); y, i = " + pool + "; y.sum().backward(); r = y, i, x.grad"
+    outputs = (0, -1, (0,) + (1,) * (n - 1), (1,) * (n - 1) + (0,), (9,) * (n - 1) + (0,), (0,) + (9,) * (n - 1))
+    check({f"{lead} {output}": code.format(lead, sizes, n, output) for lead in ("2, 3", "3", "0, 3") for output in outputs})

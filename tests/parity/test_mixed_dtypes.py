@@ -148,3 +148,12 @@ def test_what_two_operands_become(default):
         "can_cast": f"q = [{', '.join('t.' + d for d in KINDS)}]; r = [t.can_cast(a, b) for a in q for b in q]",
     }
     check({name: f"try:\n    {code}\nfinally:\n    t.set_default_dtype(t.float32)" for name, code in codes.items()})
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("default", ("float16", "float32", "float64"))
+def test_dtypes_of_numbers_that_fill_a_tensor(default):
+    """A complex number fills no tensor of half precision, whatever the default is."""
+    code = "q = t.tensor(1j), t.full((2,), 1j, dtype=t.complex32); r = [t.full((2,), v) for v in (1, 1.0, 1j, True, *q[:1], t.tensor(1.0))]"
+    code += "; r = [v.dtype for v in (*q, *r)]"
+    check({default: f"t.set_default_dtype(t.{default})\ntry:\n    {code}\nfinally:\n    t.set_default_dtype(t.float32)"})

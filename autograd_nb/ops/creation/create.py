@@ -272,7 +272,10 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         raise TypeError("full(): argument 'fill_value' must be Number")
     if out is not None:
         return _filled_output(out, shape, fill_value, dtype, "full", requires_grad)
-    t = new_full(shape, fill_value, _options(dtype, device, default=dtypes.of_scalar(type(fill_value))))
+    kind = dtypes.of_scalar(type(fill_value))
+    if kind.is_limited:  # complex numbers fill no tensor of half precision, as in PyTorch, unless one is asked for
+        kind = dtypes.complex64
+    t = new_full(shape, fill_value, _options(dtype, device, default=kind))
     return _finish(t, requires_grad)
 
 

@@ -65,7 +65,7 @@ def _pooled(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio
     else:
         sizes = tuple_of(output_size, n, "output_size", op)
     for name, size, window_size, m in zip(("time", "height", "width")[3 - n :], sizes, window, spatial, strict=True):
-        if window_size < 1 or size < 1:
+        if window_size < 1 or size < 0:
             raise RuntimeError(f"{op}: kernel_size and output_size must be greater than zero, but got {list(window)} and {list(sizes)}")
         if size + window_size - 1 > m - (n == 3):  # (as PyTorch, which asks for one more in three dims)
             raise RuntimeError(f"{op}(): pool {name} {window_size} too large relative to input {name} {m} (for an output of {size})")
