@@ -481,9 +481,10 @@ class ParameterDict(Module):
         return (self[k] for k in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Take over the values of a mapping, or of (key, value) pairs."""
+        """Take over the values of a mapping, or of (key, value) pairs; of a mapping without an order of its own sorted by their keys, as in PyTorch."""
         _refuse_not_iterable(parameters, "ParametersDict.update")
-        for key, value in _entries(parameters, "ParameterDict"):
+        ordered = isinstance(parameters, (OrderedDict, ParameterDict)) or not isinstance(parameters, Mapping)
+        for key, value in _entries(parameters, "ParameterDict") if ordered else sorted(parameters.items()):
             self[key] = value
 
     def extra_repr(self) -> str:

@@ -127,7 +127,7 @@ def _replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return (parameters, buffers) of several modules of one kind, each stacked in a new dim 0: for `vmap` over an ensemble.
 
-    Errors: RuntimeError for modules of different kinds or modes, or none.
+    Errors: RuntimeError for modules of different kinds or modes, or none, and for a parameter that requires grad in some of them.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.stack_module_state.html
 
     >>> parameters, _ = torch.func.stack_module_state([torch.nn.Linear(2, 3) for _ in range(4)])
@@ -145,6 +145,8 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
         out = {}
         for name in tables[0]:
             each = [t[name] for t in tables]
+            if leaf and len({t.requires_grad for t in each}) > 1:
+                raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad (stack_module_state: freeze it in all or none)")
             whole = OPS["stack"].call([t.detach() for t in each] if leaf else each)
             out[name] = whole.requires_grad_(each[0].requires_grad) if leaf else whole
         return out
