@@ -143,7 +143,11 @@ def dot(input, tensor, *, out=None):
 
     Derivative: da = g·b, db = g·a.
     """
-    a, b = tensor_argument(input, "dot"), tensor_argument(tensor, "dot", "tensor")
+    y = _inner(tensor_argument(input, "dot"), tensor_argument(tensor, "dot", "tensor"))
+    return y if out is None else store(out, y, "dot")
+
+
+def _inner(a: Tensor, b: Tensor) -> Tensor:
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
     if a.dtype is not b.dtype:
@@ -154,8 +158,7 @@ def dot(input, tensor, *, out=None):
             f"but got {a.shape[0]} and {b.shape[0]} elements respectively"
         )
     need_numbers("dot", (a,))
-    y = _dot(a, b)
-    return y if out is None else store(out, y, "dot")
+    return _dot(a, b)  # type: ignore[no-any-return]
 
 
 @public("__matmul__")
@@ -184,7 +187,7 @@ def _matmul(a: Tensor, b: Tensor, folded: bool = False) -> Tensor:
     if a.ndim == 0 or b.ndim == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
     if a.ndim == 1 and b.ndim == 1:
-        return dot(a, b)
+        return _inner(a, b)
     if a.ndim == 2 and b.ndim == 1:
         return mv(a, b)
     folded = folded or (a.ndim <= 2 < b.ndim and state.grad and a.requires_grad and not b.mT.is_contiguous())
