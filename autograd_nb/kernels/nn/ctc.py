@@ -42,11 +42,13 @@ def forward(batch, classes, states, blank, x, labels, places, lengths, sizes, lo
     skipped, chance, now = np.empty(states, np.float64), np.empty(states, np.float64), np.empty(states, np.float64)
     for b in range(batch):
         last, room = lengths[b], 2 * sizes[b] + 1
+        table = alpha[b * steps * states:(b + 1) * steps * states]
+        if last < steps or room < states:  # where no path leads
+            table[:] = -np.inf
         if last == 0:
             losses[b] = 0 if sizes[b] == 0 else np.inf
             continue
         read_states(labels, places[b], blank, here[:room], again[:max(0, room - EDGE)])
-        table = alpha[b * steps * states:(b + 1) * steps * states]
         past[:] = -np.inf
         for s in range(min(2, room)):
             past[s + EDGE] = x[b * classes + here[s]]
