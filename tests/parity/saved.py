@@ -190,28 +190,33 @@ def run_call(table: Table, what: str, theirs: Callable, mine: Callable, args: An
             table.failures.append(f"{what}{which}: {type(error).__name__}: {' '.join(str(error).split())[:160]}")
 
 
-def check(op: Any, most: int | None = None) -> Table:
-    """All samples of an op (``most`` of them; of complex numbers two), as a function and in place."""
-    table = Table(title(op))
+def calls_of(op: Any, most: int | None) -> Iterator[tuple[Any, int, str, Callable, Callable, Any, Any]]:
+    """Dtype, number, "" or " in place", PyTorch's function and ours, arguments and keywords of an op's samples: ``most`` of them, two of complex
+    numbers; none of an op without derivatives."""
     function = find(op)
     if function is None or not op.supports_autograd:
-        return table
+        return
     kinds = [("", op, function)]
     for what, theirs, mine in spellings(op):
         if what == "in place" and op.supports_inplace_autograd and mine is not None:
             kinds.append((" in place", theirs, mine))
     for dtype, count in ((torch.float64, most), (torch.complex128, 2)):
-        if dtype not in op.supported_dtypes("cpu") or (dtype.is_complex and table.name in MISSING):
+        if dtype not in op.supported_dtypes("cpu") or (dtype.is_complex and title(op) in MISSING):
             continue
         for k, sample in enumerate(samples_of(op, dtype, True)[:count]):
-            if not any(t.requires_grad for t in leaves((sample.input, sample.args, sample.kwargs))):
-                continue
             for kind, theirs, mine in kinds:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    with contextlib.suppress(Unsupported):
-                        what = f"{'complex ' if dtype.is_complex else ''}#{k}{kind}"
-                        run_call(table, what, theirs, mine, (sample.input, *sample.args), sample.kwargs, k < ALONE)
+                yield dtype, k, kind, theirs, mine, (sample.input, *sample.args), sample.kwargs
+
+
+def check(op: Any, most: int | None = None) -> Table:
+    """All samples of an op, as a function and in place."""
+    table = Table(title(op))
+    for dtype, k, kind, theirs, mine, args, kwargs in calls_of(op, most):
+        if not any(t.requires_grad for t in leaves((args, kwargs))):
+            continue
+        with warnings.catch_warnings(), contextlib.suppress(Unsupported):
+            warnings.simplefilter("ignore")
+            run_call(table, f"{'complex ' if dtype.is_complex else ''}#{k}{kind}", theirs, mine, args, kwargs, k < ALONE)
     return table
 
 

@@ -17,12 +17,11 @@ import torch
 
 import autograd_nb as ag
 
-from .opdb import Unsupported, find, leaves, ours, samples_of, spellings, title
-from .saved import MISSING, Table, masks, report
+from .opdb import Unsupported, leaves, ours, title
+from .saved import Table, calls_of, masks, report
 
 MOST = 4  #: samples of an op, 2 of a dtype but the first
 SIZE = 2_000  #: elements of a sample at most (kernels run as Python)
-DTYPES = (torch.float64, torch.complex128)
 PHRASE = "through the graph a second time"
 _NUMBER = "products with numbers within keep these as a product that the user writes, which they do not in PyTorch"
 #: entries whose differences are known: why, and which (as patterns)
@@ -118,23 +117,14 @@ def compare(table: Table, what: str, theirs: Callable, mine: Callable, args: Any
 
 def check(op: Any, most: int | None = MOST) -> Table:
     table = Table(title(op))
-    function = find(op)
-    if function is None or not op.supports_autograd:
-        return table
-    kinds = [("", op, function)]
-    for what, theirs, mine in spellings(op):
-        if what == "in place" and op.supports_inplace_autograd and mine is not None:
-            kinds += [(" in place", theirs, mine), (" in place on a view", on_view(theirs), on_view(mine))]
-    for dtype in DTYPES:
-        if dtype not in op.supported_dtypes("cpu") or (dtype.is_complex and table.name in MISSING):
+    for dtype, k, kind, theirs, mine, args, kwargs in calls_of(op, most):
+        if sum(t.numel() for t in leaves((args, kwargs))) > SIZE:
             continue
-        for k, sample in enumerate(samples_of(op, dtype, True)[: most if dtype is torch.float64 else 2]):
-            if sum(t.numel() for t in leaves((sample.input, sample.args, sample.kwargs))) > SIZE:
-                continue
-            for kind, theirs, mine in kinds:
-                with warnings.catch_warnings(), contextlib.suppress(Unsupported):
-                    warnings.simplefilter("ignore")
-                    compare(table, f"{str(dtype)[6:]} #{k}{kind}", theirs, mine, (sample.input, *sample.args), sample.kwargs)
+        ways = [(kind, theirs, mine), *([(kind + " on a view", on_view(theirs), on_view(mine))] if kind else [])]
+        for way, one, other in ways:
+            with warnings.catch_warnings(), contextlib.suppress(Unsupported):
+                warnings.simplefilter("ignore")
+                compare(table, f"{str(dtype)[6:]} #{k}{way}", one, other, args, kwargs)
     return table
 
 
