@@ -150,7 +150,7 @@ class ProductPlan:
     ``pieces``: (numbers of its launch, the first elements of a, b and the product) of what each thread does.
     """
 
-    __slots__ = ("carrier", "entry", "fill", "kernel", "layout", "numbers", "op", "pieces", "rows", "size")
+    __slots__ = ("biased", "carrier", "entry", "fill", "kernel", "layout", "numbers", "op", "pieces", "rows", "size")
     numbers: tuple[int, ...]
     kernel: launch.Kernel
     layout: Layout
@@ -161,6 +161,7 @@ class ProductPlan:
     def __init__(self, la: Layout, lb: Layout):
         """Plan for layouts that fit and that BLAS could read, turned where the product turns them."""
         self.op: Any = None  # that is recorded, of a `known` call
+        self.biased: Any = None  # of one that adds a row
         (m, k), n, d = la.sizes, lb.sizes[1], la.dtype
         a0, a1 = _strides(la)
         b0, b1 = _strides(lb)
@@ -241,7 +242,7 @@ def multiplied(op: Structured, *operands: Tensor, lying: bool = True) -> Tensor:
     then does not look at the dtype. ``lying``: whether a matrix's gradient lies as it does."""
     d = operands[0].dtype
     if multiplies(d):
-        return (_as_lying(op, *[x._layout for x in operands]) if lying else op)(*operands)  # type: ignore[no-any-return]
+        return (as_lying(op, *[x._layout for x in operands]) if lying else op)(*operands)  # type: ignore[no-any-return]
     if all(x._layout.size for x in operands):
         raise NotImplementedError(f"{op.name}(): not implemented for '{scalar_type(d)}'; cast to another dtype first")
     return cast(op(*map(widened, operands)), d)
@@ -293,7 +294,7 @@ def known_product(
             return None
         found = plan_known(checked, la, lb, kind) if lb.ndim == 2 else _plan_vectors(la, lb)
         if found is not None:
-            found.op = _as_lying(op, la, lb)
+            found.op = as_lying(op, la, lb)
         return found
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -393,12 +394,17 @@ for _op in _BY_COLUMNS.values():
     _op.batched(_mm_of_batch)
 
 
-def _as_lying(op: Structured, *layouts: Layout) -> Structured:
+def as_lying(op: Structured, *layouts: Layout) -> Structured:
     """Return the op of a product of matrices of these layouts."""
-    if op is not _mm:
+    ways = lying.get(op)
+    if ways is None:
         return op
-    first, second = [lies.strides[0] == 1 and lies.strides[1] == lies.sizes[0] for lies in layouts]
-    return _BY_COLUMNS.get((first, second), op)
+    first, second = layouts[:2]
+    return ways.get((_by_columns(first), _by_columns(second if ways is _BY_COLUMNS else _turned(second))), op)
+
+
+def _by_columns(lies: Layout) -> bool:
+    return lies.strides[0] == 1 and lies.strides[1] == lies.sizes[0]
 
 
 @structured(a=lambda g, b: _times(g, b), b=lambda g, a: _turned_times(g, a), node="MmBackward0", linear="each")
@@ -406,13 +412,44 @@ def _mm_nt(a, b):
     return _multiplied(a, b, "nt")
 
 
-_mm_nt.node.shown_edges = ((0, False), (1, True))
+# the same of a first operand that lies by columns, and of a second that does not lie by rows: when turned, it is none by columns
+@structured(
+    a=lambda g, b: _turned_times(b, g.t()).t(), b=lambda g, a: _turned_times(g, a), node="MmBackward0", linear="each",
+    dtypes="half float complex integer", samples="F.linear(x(4, 3).t(), x(5, 4))",
+)
+def _columns_times_turned(a, b):
+    return _multiplied(a, b, "nt")
 
 
-@_mm_nt.batched
+@structured(
+    a=lambda g, b: _times(g, b), b=lambda g, a: _turned_times(a, g).t(), node="MmBackward0", linear="each",
+    dtypes="half float complex integer", samples="F.linear(x(3, 4), x(4, 5).t())",
+)
+def _rows_times_gaps(a, b):
+    return _multiplied(a, b, "nt")
+
+
+@structured(
+    a=lambda g, b: _turned_times(b, g.t()).t(), b=lambda g, a: _turned_times(a, g).t(), node="MmBackward0", linear="each",
+    dtypes="half float complex integer", samples="F.linear(x(4, 3).t(), x(4, 5).t())",
+)
+def _columns_times_gaps(a, b):
+    return _multiplied(a, b, "nt")
+
+
 def _mm_nt_of_batch(op, args, batch):
     a, b = args
     return _mm_of_batch(_mm, (a, b.t()), batch)
+
+
+#: for each op of a product, the ones for operands by columns or not, the first and the second; of "nt" the second turned
+lying: dict[Structured, dict[tuple[bool, bool], Structured]] = {
+    _mm: _BY_COLUMNS,
+    _mm_nt: {(True, True): _columns_times_turned, (False, False): _rows_times_gaps, (True, False): _columns_times_gaps},
+}
+for _op in (_mm_nt, *lying[_mm_nt].values()):
+    _op.node.shown_edges = ((0, False), (1, True))
+    _op.batched(_mm_nt_of_batch)
 
 
 @structured(a=lambda g, b: _times_turned(b, g), b=lambda g, a: _times(a, g), node="MmBackward0", linear="each")

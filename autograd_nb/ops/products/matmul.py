@@ -19,7 +19,21 @@ from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, in_float32
 from ..reduce.sums import sum as sum_
-from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, known_product, multiplied, plan_known, product
+from .gemm import (
+    _batch_of_one,
+    _bmm,
+    _mm,
+    _mm_nt,
+    _plan,
+    _times,
+    _turned_times,
+    as_lying,
+    known_product,
+    lying,
+    multiplied,
+    plan_known,
+    product,
+)
 
 _FILL_ROWS = launch.Kernel("products.matmul", "fill_rows")
 
@@ -373,10 +387,39 @@ def _linear(x, weight, bias):
     return make(y._data, layout_of((m, n), None, d), [0, 0])
 
 
-_linear.node.shown_edges = ((2, False), (0, False), (1, True))
+def _weight_by_columns(g, x):
+    return _turned_times(x, g).t()
 
 
-@_linear.batched
+def _rows_by_columns(g, weight):
+    return _turned_times(weight, g.t()).t()
+
+
+# of rows that lie by columns, or a weight that does not lie by rows, so does the gradient (see `gemm.lying`)
+@structured(
+    x=_rows_by_columns, weight=lambda g, x: _turned_times(g, x), bias=lambda g: sum_(g, 0), node="AddmmBackward0", linear="no",
+    dtypes="half float complex integer", samples="F.linear(x(4, 3).t(), x(5, 4), x(5))",
+)  # fmt: skip
+def _linear_of_columns(x, weight, bias):
+    return _linear.forward(x, weight, bias)
+
+
+@structured(
+    x=lambda g, weight: _times(g, weight), weight=_weight_by_columns, bias=lambda g: sum_(g, 0), node="AddmmBackward0", linear="no",
+    dtypes="half float complex integer", samples="F.linear(x(3, 4), x(4, 5).t(), x(5))",
+)  # fmt: skip
+def _linear_by_gaps(x, weight, bias):
+    return _linear.forward(x, weight, bias)
+
+
+@structured(
+    x=_rows_by_columns, weight=_weight_by_columns, bias=lambda g: sum_(g, 0), node="AddmmBackward0", linear="no",
+    dtypes="half float complex integer", samples="F.linear(x(4, 3).t(), x(4, 5).t(), x(5))",
+)  # fmt: skip
+def _linear_of_columns_by_gaps(x, weight, bias):
+    return _linear.forward(x, weight, bias)
+
+
 def _linear_of_batch(op, args, batch):
     (x, in_x), (w, in_w), (b, in_b) = (batch.of(a) for a in args)
     if in_x and not in_w and not in_b:  # the batch is more rows
@@ -385,9 +428,19 @@ def _linear_of_batch(op, args, batch):
     return _bmm(x, w.transpose(1, 2)) + b.unsqueeze(1)
 
 
+lying[_linear] = {(True, True): _linear_of_columns, (False, False): _linear_by_gaps, (True, False): _linear_of_columns_by_gaps}
+for _op in (_linear, *lying[_linear].values()):
+    _op.node.shown_edges = ((2, False), (0, False), (1, True))
+    _op.batched(_linear_of_batch)
+
+
 def _plan_linear(checked: bool, input: Any, weight: Any, bias: Any) -> Any:
     plan = plan_known(checked, input._layout, weight._layout, "nt")
-    if plan is None or bias is None:
+    if plan is None:
+        return None
+    if plan.biased is None:
+        plan.op, plan.biased = [as_lying(op, input._layout, weight._layout) for op in (_mm_nt, _linear)]
+    if bias is None:
         return plan
     x, layout = input._layout, bias._layout
     if not layout.contiguous or layout.ndim != 1 or layout.dtype is not x.dtype or layout.size != weight._layout.sizes[0] or not x.sizes[1]:
@@ -407,9 +460,9 @@ _RUN_LINEAR = [
     *tensor_lines("plan.layout"),
     *unrecorded_lines(),
     "if bias is None:",
-    "    _mm.record((input, weight), t, 2)",
+    "    plan.op.record((input, weight), t, 2)",
     "else:",
-    "    _linear.record((input, weight, bias), t, 2)",
+    "    plan.biased.record((input, weight, bias), t, 2)",
     "return t",
 ]
 
@@ -417,7 +470,7 @@ _RUN_LINEAR = [
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.linear")
 @known(
     "input._layout, weight._layout, bias if bias is None else bias._layout",
-    _plan_linear, _RUN_LINEAR, _mm=_mm_nt, _linear=_linear,
+    _plan_linear, _RUN_LINEAR,
 )
 def linear(input, weight, bias=None, *, out=None):
     """y = x·Wᵀ + b over the last dim: (…, in) → (…, out) with W (out × in); dx = g·W, dW = gᵀ·x, db = Σ g.
