@@ -22,8 +22,8 @@ from typing import Any
 
 HANG = 120  #: seconds that a program may take
 BROKEN = 3  #: the exit code of a process whose own work has failed, and no program
-#: draws a program, for which PyTorch alone runs its statements
-DRAW = "from tests.fuzz import generate; generate.{}({!r})"
+#: draws a program, for which PyTorch alone runs its statements, and runs it in PyTorch as it is compared
+DRAW = "import torch; from tests.fuzz import generate, program; program.{}(generate.{}({!r}), torch{})"
 
 
 def arguments() -> argparse.Namespace:
@@ -120,6 +120,14 @@ def coverage(options: argparse.Namespace) -> None:
     print(f"{len(texts)} programs call {called} of {every} ops ({100 * called / every:.1f} %); not {', '.join(missing)}")
 
 
+def dies_there(text: str) -> bool:
+    """Whether a process that runs PyTorch alone dies or hangs."""
+    try:
+        return subprocess.run([sys.executable, "-c", text], timeout=HANG).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
 def main() -> None:
     options = arguments()
     if options.coverage:
@@ -156,7 +164,8 @@ def main() -> None:
         if not note.exists() or code == BROKEN:  # not a program's fault
             sys.exit(code)
         at = int(note.read_text())
-        if subprocess.run([sys.executable, "-c", DRAW.format("calls" if options.compiled else "program", f"{options.seed}:{at}")]).returncode:
+        drawn = ("call", "calls", f"{options.seed}:{at}", ", False") if options.compiled else ("trace", "program", f"{options.seed}:{at}", "")
+        if dies_there(DRAW.format(*drawn)):
             print(f"\n{options.seed}:{at}: PyTorch itself dies of what is drawn", flush=True)
             first = at + 1
             continue

@@ -135,6 +135,15 @@ def overlapping(program: Program, where: int, strides: bool) -> bool:
     return first_difference(trace(Program(program.statements[: where + 1]), ours), theirs, strides) is None
 
 
+def given(program: Program, mine: list[Step], where: int, strides: bool) -> bool:
+    """Whether PyTorch comes to what this library did if passes, and tensors, are given copies of the gradients that the program gives them."""
+    copied = tuple(map(explained.given_copied, program.statements[: where + 1]))
+    if copied == program.statements[: where + 1]:
+        return False
+    found = first_difference(mine[: where + 1], trace(Program(copied), torch), strides, copied)
+    return found is None or (found.explained != "" and found.where == where)
+
+
 @contextlib.contextmanager
 def many_uses() -> Iterator[None]:
     """Nodes that saved nothing may run again, as in PyTorch."""
@@ -225,6 +234,8 @@ def compared(program: Program, strides: bool = True) -> tuple[Program, Differenc
             found.explained = explained.ROUNDING
         if not found.explained and found.kind == "value" and overlapping(program, found.where, strides):
             found.explained = explained.OVERLAP
+        if not found.explained and "value" in found.kind and given(program, mine, found.where, strides):
+            found.explained = explained.GIVEN
         if found.explained in explained.COPIED and "value" in found.kind and by_copies(program, mine, found.where) is False:
             found.explained = ""
         if found.explained == "strict single use" and not single_use(program, found.where):

@@ -96,6 +96,8 @@ def differences(
         expanded = any(0 in pair for pair in pairs)  # gradients have memory of their own here, in PyTorch they may be expanded
         if any(s != t for s, t in pairs) and not expanded:
             return "strides", f"{name}: strides {mine.strides} instead of {theirs.strides}"
+    if theirs.grad is UNREADABLE:
+        return None  # (a batch that left its vmap)
     if (mine.grad is None) != (theirs.grad is None):
         grads = ["None" if g is None else short(g.values) for g in (mine.grad, theirs.grad)]
         return "grad none", f"{name}.grad is {grads[0]} instead of {grads[1]}"

@@ -29,6 +29,7 @@ LIMIT = "limits of compiled calls"  # docs/compile.md
 LOOSE = "loose views"  # views that say that they require grad, but lead nowhere: what is computed of them has a history there, and may be refused
 CONSTANT = "what depends on nothing"  # a derivative that is the same whatever it could depend on may have a history or none
 OVERLAP = "reads come before writes"  # an op in place reads other elements of the memory that it writes: PyTorch may read them written
+GIVEN = "given gradients"  # what a pass or x.grad is given has other memory than the gradient here, in PyTorch the gradient may be a view of it
 TRIFLES = "trifles"  # whether a gradient that depends on nothing (a second derivative of zeros) has a history
 
 
@@ -42,6 +43,12 @@ def read_first(statement: str) -> str:
     if found is None or re.match(r"v\d+ = $", found[1]):
         return statement
     return found[1] + re.sub(r"\bv\d+\b", r"\g<0>.clone()", found[2])
+
+
+def given_copied(statement: str) -> str:
+    """A statement in which passes, and assignments to x.grad, are given copies; the latter only of what shows conjugates or negatives."""
+    copied = re.sub(r"(\.backward\()(v\d+(?:\.\w+(?:\(\))?)*)(?=[,)])", r"\1\2.clone()", statement)
+    return re.sub(r"(\.grad = )(v\d+(?:\.\w+(?:\(\))?)*)(?=\n|;|$)", r"\1\2.resolve_conj().resolve_neg()", copied)
 
 
 def explanation(case: Case) -> str:

@@ -10,7 +10,7 @@ from .case import Case, Explained
 from .graph import descended
 
 #: what makes results that are no views, and show conjugates in PyTorch
-_COMPUTED = re.compile(r"(?:(?:\bv?dot|lu_solve|fft\w*|func\.(?:vjp|grad|jac\w+)|autograd\.grad)\(|\.grad\b)")
+_COMPUTED = re.compile(r"(?:(?:\bv?dot|lu_solve|fft\w*|func\.(?:vjp|grad|jac\w+)|autograd\.grad)\(|\.grad\b| @ )")
 #: what is refused of such views
 _REFUSED = re.compile(r"(view_as_real doesn't work on unresolved conjugated|view is not supported for conjugate view) tensors")
 #: views that have no rule for such operands in PyTorch, which copies where no history is asked for
@@ -125,12 +125,12 @@ CONJUGATES = (
     ),
     Explained(
         "conjugates that are not computed yet",
-        "Which results other than views show conjugates is PyTorch's own business: those of vdot, of its FFTs, gradients.",
+        "Which results other than views show conjugates is PyTorch's own business: those of products of vectors, of its FFTs, gradients.",
         lambda c: (c.kind == "marks" and (_COMPUTED.search(c.statement) or _of_apart(c)))
         or (c.kind in ("raised", "not refused") and _REFUSED.search(c.mine + c.theirs) and (_COMPUTED.search(c.statement) or _of_apart(c)))
         or (c.kind in ("raised", "not refused") and "Can't detach views in-place" in c.mine + c.theirs and _of_apart(c))
         # (where the operand of a change in place is computed first, it shares no memory with what is changed)
-        or (c.kind == "raised" and "refer to a single memory location" in c.mine and _of_apart(c))
+        or (c.kind == "raised" and re.search("refers? to a single memory location", c.mine) and _of_apart(c))
         or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _of_apart(c))
         or (c.kind == "value" and (of := re.search(r"(v\d+)\.conj\(\)\._base is", c.statement)) is not None  # (of nothing, which has no marks)
             and re.search(rf"\b{of[1]} = .*{_COMPUTED.pattern}", c.before) is not None),
@@ -168,6 +168,7 @@ CONJUGATES = (
     Explained(
         "conjugates of functionalize",
         "PyTorch's functionalize returns what a view was changed to, here the view is returned.",
-        lambda c: c.kind == "marks" and "functionalize(" in c.text,
+        lambda c: (c.kind == "marks" and "functionalize(" in c.text)
+        or (c.kind == "not refused" and "Can't call numpy() on Tensor that has conjugate bit set" in c.theirs and "functionalize(" in c.before and _of_apart(c)),
     ),
 )

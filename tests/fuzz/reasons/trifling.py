@@ -165,7 +165,7 @@ def _imaginary_parts_of_rounding(case: Any) -> Any:
 
 def _versions_of_copies(case: Any) -> Any:
     """A clone of an inference tensor counts the write that fills it in PyTorch."""
-    asked = re.search(r"(v\d+)\._version$", case.statement)
+    asked = re.search(r"(v\d+)\._version\b", case.statement)
     return case.kind == "value" and asked and "inference_mode" in case.before and re.search(rf"\b{asked[1]} = v\d+\.clone\(\)", case.before)
 
 

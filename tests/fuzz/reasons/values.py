@@ -81,7 +81,7 @@ VALUES = (
     ),
     Explained(
         "faults of PyTorch",
-        "It refuses what works but for a view that it makes inside, an empty list of gradients or a shape that it forgets.",
+        "It refuses what works but for a view that it makes inside, an empty list of gradients, a shape that it forgets or a mark of negatives.",
         lambda c: (c.kind == "not refused" or (c.kind == "error type" and re.match("NameError|TypeError", c.mine)))  # (of a later line)
         and (
             ("view size is not compatible" in c.theirs and "view" not in c.statement)
@@ -91,6 +91,7 @@ VALUES = (
             or ("CopySlices returned an invalid gradient" in c.theirs and "scatter" in c.text)
             or ("can't be cast to the desired output type" in c.theirs and re.search("addc(div|mul)", c.text))  # of integers
             or "INTERNAL ASSERT FAILED" in c.theirs
+            or "DispatchKey Negative doesn't correspond to a device" in c.theirs  # of new_tensor
             or "input_is_complex == grad_is_complex" in c.theirs  # a derivative of its own gives a complex gradient of a real operand
             or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
             or "use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs  # (it tells the one pass from the other)
@@ -195,6 +196,12 @@ VALUES = (
         "complex targets",
         "Of a complex target PyTorch computes this loss where nothing requires grad and no weight of positives is given; its derivative is refused.",
         lambda c: c.kind == "raised" and '"binary_cross_entropy_with_logits" not implemented for complex' in c.mine,
+    ),
+    Explained(
+        "silu of complex numbers in place",
+        "PyTorch refuses to differentiate silu of complex numbers, but not in place, where its derivative is wrong, as finite differences show.",
+        lambda c: c.kind == "raised" and "silu does not support automatic differentiation for outputs with complex dtype" in c.mine
+        and "inplace=True" in c.text,
     ),
     Explained(
         "dtypes of a triangular system",
