@@ -125,8 +125,7 @@ class _Trace:
         if forward:
             refuse_captured(outputs, name)
         self.like = outputs
-        recorded_parts = [edge(_peel(part, self.base)) for t in outputs for part in all_parts(t)]
-        self.outside = recording and (connected or reaches(recorded_parts, set(self.leaves)))
+        self.outside = recording and (connected or any(map(self._leads_outside, [*outputs, *tree_flatten(self.aux)[0]])))
 
     @staticmethod
     def _changeable(leaf: Tensor) -> Tensor:
@@ -138,6 +137,10 @@ class _Trace:
             t._version_ = leaf._version_  # (it has another)
         attach(t, leaf)
         return t
+
+    def _leads_outside(self, t: Any) -> bool:
+        """Return whether a result depends on what others differentiate by."""
+        return isinstance(t, Tensor) and reaches([edge(_peel(part, self.base)) for part in all_parts(t)], set(self.leaves))
 
     def changed(self) -> list[int]:
         """Return which inputs the function has changed in place."""
@@ -162,9 +165,9 @@ class _Trace:
         return self.released(self.result)
 
     def released(self, tree: Any) -> Any:
-        if self.outside and self.recording:
-            return tree
-        return tree_map(lambda t: detached(t) if isinstance(t, Tensor) else t, tree)
+        """Return what a function has returned without the history of what depends on nothing that others differentiate by."""
+        kept = self.outside and self.recording
+        return tree_map(lambda t: detached(t) if isinstance(t, Tensor) and not (kept and self._leads_outside(t)) else t, tree)
 
     def pull(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], retain: bool) -> list[Tensor | None]:
         """Return Σ vᵀJ for each leaf; None for what does not matter."""

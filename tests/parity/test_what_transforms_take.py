@@ -79,3 +79,26 @@ def test_what_is_pulled_back_under_no_grad_needs_none():
         told.sum().backward()
         found.append([out.requires_grad, quiet.requires_grad, told.requires_grad, quiet.tolist(), x.grad.tolist()])
     assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.* is deprecated")
+@pytest.mark.parametrize("transform", BESIDE)
+@pytest.mark.parametrize("asked", (False, True))
+def test_what_is_returned_beside_them_has_a_history_of_what_is_outside_alone(transform, asked):
+    found = []
+    for lib in (ours, torch):
+        y = lib.ones(3, requires_grad=True)
+        shown = []
+        for value in (lambda z, y=y: (z * y).sum(), lambda z: z.sum(), lambda z: (z * z).sum()):
+            z = (lib.ones(3) * 2).requires_grad_(asked)
+
+            def function(z, value=value, y=y, lib=lib):
+                u = z * z
+                return value(z), (z.mean(), (u * y).sum(), z, y, z * 0 + 1, y * 2, lib.ones(2), z.detach(), y.detach(), u)
+
+            result = BESIDE[transform](lib, function, z)
+            beside = next(t for t in reversed(tuple(result[1]) if transform == "grad_and_value" else result) if isinstance(t, tuple))
+            (beside[1] * 2).backward()
+            shown.append(([t.requires_grad for t in beside], y.grad.tolist(), None if z.grad is None else z.grad.tolist()))
+        found.append(shown)
+    assert found[0] == found[1]
