@@ -9,6 +9,7 @@ from .. import launch
 from ..config import settings
 from ..errors import AutogradError, warn_user
 from ..graph import engine
+from ..graph.modes import state
 from ..graph.node import AccumulateGrad, Nowhere, Output
 from ..ops.core.foreign import asked
 from ..ops.core.registry import OPS
@@ -288,9 +289,7 @@ def grad(
 def _grad_of_rows(
     outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool, options: dict[str, Any]
 ) -> Any:
-    """Return `grad` for each of the rows of ``grad_outputs``; None for inputs that they do not reach."""
-    from .batching.vmap import vmap
-
+    """Return `grad` for each of the rows of ``grad_outputs``, of which no tensor retains any; None for inputs that they do not reach."""
     given = () if grad_outputs is None else _tensors(grad_outputs, "grad_outputs", "grad")
     roots = _tensors(outputs, "outputs", "grad")
     for i, (out, g) in enumerate(zip(roots, given, strict=False)):
@@ -300,8 +299,18 @@ def _grad_of_rows(
                 f"dimensions are expected to match the shape of corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of "
                 f"{g.shape} and output[{i}] has a shape of {out.shape}."
             )
-    retain = True if retain_graph is None else retain_graph
-    if asked.moving is not None and asked.moving_among((*roots, *given)) is not None:  # tangents of gradients are found one by one
+    before, state.batched = state.batched, True
+    try:
+        return _rows(outputs, inputs, (*roots, *given), given, True if retain_graph is None else retain_graph, create_graph, options)
+    finally:
+        state.batched = before
+
+
+def _rows(outputs: Any, inputs: Any, tensors: Any, given: Any, retain: bool, create_graph: bool, options: dict[str, Any]) -> Any:
+    """Return `grad` for each of the rows of what is ``given``, by a map over them."""
+    from .batching.vmap import vmap
+
+    if asked.moving is not None and asked.moving_among(tensors) is not None:  # tangents of gradients are found one by one
         each_row = zip(*[g.unbind(0) for g in given], strict=True)
         found = [grad(outputs, inputs, row, retain, create_graph, **options) for row in each_row]
         return tuple([None if gs[0] is None else OPS["stack"].call(gs) for gs in zip(*found, strict=True)])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import ownership
+from .modes import state
 from .nested import users
 from .ownership import handed
 
@@ -99,7 +100,7 @@ class NodeHooks:
                     grads[index] = replaced(hook, hook(grads[index]), grads[index])
         for index, reference in self.retained.items():
             tensor = reference()
-            if tensor is not None and grads[index] is not None:
+            if tensor is not None and grads[index] is not None and not state.batched:
                 g = grads[index]
                 # several passes accumulate, as for leaves
                 tensor._grad = ownership.retained(g) if tensor._grad is None else tensor._grad + g

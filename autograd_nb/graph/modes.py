@@ -49,6 +49,7 @@ class _State(PerThread):
     switched = 0  # how often recording was switched off by `no_grad`: forward mode goes on within
     ending: Sequence[Callable[[], None]] = ()  # what is called when the outermost pass ends
     closing = False  # whether that is being called
+    batched = False  # a pass of a batch of gradients runs, which no tensor retains
     passes = 0  # backward passes that have called users' code and wait for it, one within the other
 
 
