@@ -485,3 +485,36 @@ def test_no_gradient_is_lost_in_a_copy_of_integers(call):
         for x in ("int64", "bool", "uint8", "float32") for s in ("float64", "float32", "int32") for after in ("", ".requires_grad_()")
         if not (s == "int32" and after) for mode in ("enable_grad", "no_grad", "inference_mode")
     })  # fmt: skip
+
+
+def test_what_a_view_between_retains_is_not_touched_by_changes_of_its_views():
+    """A change of a view is one of the base, past the views between, whose gradients it does not go through."""
+    middles = ("v", "v.view(-1)", "v[:1]", "v.view(2, 1)[0]")
+    befores = ("", "m.sum().backward(retain_graph=True)", "m.register_hook(tell('m', 3))")
+    changes = ("w = m.view(-1); w.mul_(-1)", "w = m[:1]; w.mul_(2)", "w = m.view(-1)[:1]; w.retain_grad(); w.exp_()", "w = m; w.mul_(3)", "w = m[:1]; w[0] = x[1]")
+    check({
+        f"{m}, {b}, {c}, {end}": f"m = {m}; m.retain_grad(); {b}\n{c}; {end}.sum().backward(retain_graph=True); m.sum().backward()\n"
+        "r = m.grad, w.grad if w.retains_grad else 0, x.grad, L"
+        for m in middles for b in befores for c in changes for end in ("w", "v", "m")
+    }, BEFORE)  # fmt: skip
+
+
+def test_a_view_that_is_changed_by_itself_is_read_with_its_hooks():
+    """The gradient of what is overwritten goes past the view to the base, that of what is read by way of the view."""
+    changes = ("v += v", "v.add_(v, alpha=2)", "v.sub_(v)", "v.add_(v * 2)", "v.copy_(v * 3)", "v.add_(b)", "b.add_(v)", "v.view(-1).add_(v)", "v[0] = v[1]")
+    check({
+        f"{c}, {hook}, {end}": f"{hook}; {c}; {end}.sum().backward(); r = x.grad, v.grad if v.retains_grad else 0, L"
+        for c in changes for hook in ("v.register_hook(tell('v', 3))", "v.retain_grad()") for end in ("b", "v")
+    }, f"{BEFORE}b = v; v = b.view(-1)")  # fmt: skip
+
+
+def test_a_batch_of_gradients_is_retained_by_nobody():
+    """PyTorch leaves a batch that nothing can be done with; here what a tensor retains is as it was."""
+    x = ag.ones(2, requires_grad=True)
+    y = x * 1
+    y.retain_grad()
+    y.sum().backward(retain_graph=True)
+    (g,) = ag.autograd.grad(y, x, ag.eye(2) * 3, is_grads_batched=True, retain_graph=True)
+    assert g.tolist() == [[3, 0], [0, 3]] and y.grad.tolist() == [1, 1]
+    y.sum().backward()
+    assert y.grad.tolist() == [2, 2]

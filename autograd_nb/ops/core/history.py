@@ -122,20 +122,24 @@ class OverwrittenBackward0(AsStridedBackward0):
 
 
 def _pass_by(view: Tensor, base: Tensor, change: Any) -> None:
-    """Let the gradient of what was changed go to the base by `past_hooks`: hooks that the view had were of its old contents."""
+    """Let the gradient of what was changed go to the base by `past_hooks`: hooks that the view had were of its old contents.
+
+    Where the view is an operand once more, that is read with them.
+    """
     old, node = view._edge, change.node if change.__class__ is Output else change
-    if not node.is_leaf_edge and any(e is old for e in node.edges):
-        past = past_hooks(view, base)
-        set_edges(node, tuple([past if e is old else e for e in node.edges]))
+    if not node.is_leaf_edge:
+        at = next((k for k, e in enumerate(node.edges) if e is old), None)
+        if at is not None:
+            set_edges(node, (*node.edges[:at], past_hooks(view, base), *node.edges[at + 1 :]))
 
 
 def hooked(edge: Any, end: Any) -> bool:
-    """Return whether a hook, on a tensor or a node, waits for a gradient on its way from a view to the edge of the base."""
+    """Return whether a hook or a tensor that retains its gradient waits for one on its way from a view to the edge of the base."""
     while edge is not end:
         node = edge.node if edge.__class__ is Output else edge
         if node.is_leaf_edge:
             return False
-        if node.hooks is not None and (node.hooks.tensor or node.hooks.pre or node.hooks.post):
+        if node.hooks is not None and (node.hooks.tensor or node.hooks.pre or node.hooks.post or node.hooks.retained):
             return True
         if len(node.edges) != 1:
             return False
@@ -151,7 +155,7 @@ def _apart(view: Tensor, base: Tensor) -> bool:
 
 
 def past_hooks(view: Tensor, base: Tensor) -> Any:
-    """Return the edge of a view, or where it or a view between has hooks, or the base other memory, one that leads past them to the base.
+    """Return the edge of a view, or where it or a view between has hooks or retains its gradient, or the base other memory, one past them to the base.
 
     Of elements that the view sees several times a change has one gradient each, of which PyTorch takes the last.
     """

@@ -44,14 +44,6 @@ def descended(names: list[str], text: str) -> set[str]:
     return made
 
 
-def _view_of_retained(case: Case) -> Any:
-    """Whether a gradient is missing there of what a view was made of, through which it was changed since."""
-    name = case.name
-    return case.kind == "grad none" and case.their_values == "None" and re.search(
-        rf"\b{name}\.retain_grad\(\)(?s:.*)\b(v\d+) = {name}[.\[](?s:.*)\b\1(\.\w+_\(|\[.*\] [-+*/]?= | [-+*/]= )", case.text
-    )
-
-
 def _behind_the_graph(case: Case) -> Any:
     """Whether a gradient comes after values were changed which a node keeps here or there."""
     if "value" not in case.kind or not re.search(r"grad|backward", case.statement + case.kind):
@@ -125,11 +117,6 @@ GRAPH = (
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
-        "retained gradients of what is changed by way of a view",
-        "A change of a view of a view is recorded by the one in the middle here, whose gradient is retained then; in PyTorch by the base alone.",
-        _view_of_retained,
-    ),
-    Explained(
         "sources that are not read to their end",
         "PyTorch's gradient of scatter_reduce's largest and smallest wants a source that is no larger than the index.",
         lambda c: c.kind == "not refused" and re.search(r"scatter_reduce_?\(.*am(ax|in)", c.text) and "The size of tensor a" in c.theirs,
@@ -172,7 +159,7 @@ GRAPH = (
         and (
             ("Can't detach views in-place" in c.theirs and _made_by(_VIEWS_INSIDE, c.text).intersection(detached(c.statement)))
             or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)(?:\.conj\(\))?\._(?:is_view\(\)|base\b)", c.statement)))
-            or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)\.grad_fn\.register_(?:pre)?hook", c.before)))
+            or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)(?:\.grad_fn\.register_(?:pre)?hook|\.register_hook)", c.before)))
             or (c.kind == "value" and (hooked := re.search(r"(parts\(found\)\[0\])\.register_hook\((?s:.*)\1\.detach\(\)\.\w+_\(", c.before))
                 and c.name.startswith("gs[") and any(re.search(rf"\breturn .*\b{v}\b", c.before[: hooked.start()]) for v in made))
             or (c.kind == "raised" and "second time" in c.mine and made.intersection(re.findall(r"inputs=\[(v\d+)\]", c.before)))
@@ -209,21 +196,22 @@ GRAPH = (
     ),
     Explained(
         "views that nothing is differentiated by",
-        "PyTorch refuses a view of which nobody can say what its history is also where it is only counted, or compared by what is made of its "
+        "PyTorch refuses a view of which nobody can say what its history is also where it is only counted or put in order, or compared by what is made of its "
         "difference; here where something could be recorded.",
         lambda c: c.kind == "not refused" and re.search("its base or another view of its base has been modified", c.theirs)
-        and re.search(r"\b(isfinite|isclose|unique(_consecutive)?|histogram|matrix_rank)\(", c.statement),
+        and re.search(r"\b(isfinite|isclose|argsort|bincount|unique(_consecutive)?|histogram|matrix_rank)\(", c.statement),
     ),
     Explained(
         "gradients that are views",
-        "What autograd.grad returns has memory of its own here; in PyTorch it may be a view that was made where nothing is recorded, which "
-        "says so, and which what is recorded may not change.",
+        "What autograd.grad and its like return has memory of its own here; in PyTorch it may be a view that was made where nothing is recorded, "
+        "which says so, which what is recorded may not change, and whose views require no grad when it is asked to.",
         lambda c: (
             (made := re.match(r"(v\d+)(?:\.\w+_\(| [-+*/]= |\[.*\] [-+*/]?= )", c.statement) or re.search(r"(v\d+)\._is_view\(\)", c.statement))
-            and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
+            and re.search(rf"\b{made[1]},?[^=]* = torch\.(?:autograd\.grad|func\.(?:vjp|grad))\(", c.before)
             and (
                 (c.kind == "not refused" and "A view was created in no_grad mode and is being modified inplace" in c.theirs)
                 or (c.kind == "value" and "_is_view()" in c.statement)
+                or (c.kind in ("requires_grad", "leaf", "history") and ".requires_grad_(" in c.statement and c.name in descended([made[1]], c.before))
             )
         )
         # what a hook has kept of it, which is the same tensor there
@@ -244,7 +232,7 @@ GRAPH = (
     Explained(
         "order of gradients on their way",
         "PyTorch's gradients of what is no leaf may be expanded or lie as their operands did; those of leaves agree.",
-        lambda c: (c.kind == "strides" and re.search(r"(autograd\.grad|vjp|func\.grad|hessian|register_)", c.statement))
+        lambda c: (c.kind == "strides" and re.search(r"(autograd\.grad|vjp|func\.(?:grad|jac\w+)|hessian|register_)", c.statement))
         or (c.kind == "grad strides" and "retain_grad" in c.statement)
         or (c.kind == "strides" and "[" in c.name and "backward" in c.statement)
         or (c.kind == "strides" and (of := re.match(r"v\d+ = (v\d+)[\[.]", c.statement))  # a view of one
