@@ -127,6 +127,33 @@ def test_dtypes_are_those_of_the_declaration(text):
     assert taken == declared
 
 
+def shown(g: torch.Tensor) -> torch.Tensor:
+    """The same numbers as a view that shows conjugates or negatives of what lies in memory."""
+    return g.conj().resolve_conj().conj() if g.is_complex() else torch.complex(torch.zeros_like(g), -g).conj().imag
+
+
+@pytest.mark.parametrize("text", [t for t, (op, _) in SAMPLES.items() if op.name not in UNDERIVED])
+def test_gradients_may_show_conjugates_or_negatives(text):
+    """As hooks may return them."""
+    op, sample = SAMPLES[text]
+    for dtype in [KINDS[kind] for kind in ("float", "complex") if kind in op.dtypes]:
+        found = []
+        for hook in (lambda g: g * 1, shown):
+            operands = leaves(sample, dtype)
+            torch.manual_seed(1)
+            try:
+                results = [t for t in tensors(sample(*[t * 1 if t.requires_grad else t for t in operands])) if t.requires_grad]
+            except RuntimeError as error:
+                assert "does not support automatic differentiation for outputs with complex dtype" in str(error)
+                continue
+            for t in results:
+                t.register_hook(hook)
+            if results:
+                torch.autograd.backward([real(t).square().sum() for t in results])
+            found.append([t.grad for t in operands if t.grad is not None])
+        same(found[1:], found[:1])
+
+
 @pytest.mark.parametrize("text", [t for t in SAMPLES if t not in BEYOND + DRAWN])
 def test_derivatives(text):
     """First ones backward, forward and over a batch of cotangents, and second ones, beside differences."""

@@ -24,7 +24,7 @@ from .entries import as_half, signature
 from .foreseen import note_op
 from .history import attach
 from .memo import Memo
-from .recording import tensor_type
+from .recording import conjugated, guarded, tensor_type
 from .registry import parameters_of
 
 if TYPE_CHECKING:
@@ -162,6 +162,10 @@ class UnaryNode(PointwiseNode):
         (self.edge,) = edges
 
 
+#: the operand that recorded derivatives of complex numbers keep in PyTorch, and formulas can do without: its first power, or a divisor
+READ = {"square": 0, "div": 1, "addcdiv": 2}
+
+
 class SpecKind:
     """A kind of spec says how a call is recorded and differentiated for one set of operands that require grad, whatever their
     shapes.
@@ -201,8 +205,14 @@ class SpecKind:
         if self.halves and not isinstance(g, Tensor):
             values = {which: as_half(x, self.halves[which]) if which in self.halves else x for which, x in values.items()}
         if self.conjugate:  # f'(conj x) = conj f'(x) for every formula with real coefficients: conjugate what it reads
-            values = {which: m.conj(value) for which, value in values.items()}
-        return [rule.whole(g, values, self.op.params) for _, rule in self.rules]
+            values = {which: conjugated(value) for which, value in values.items()}
+        found = [rule.whole(g, values, self.op.params) for _, rule in self.rules]
+        if self.conjugate and self.op.name in READ and isinstance(g, Tensor):
+            which = READ[self.op.name]
+            for k, (_, rule) in enumerate(self.rules):
+                if self.op.params[which] in rule.names and isinstance(found[k], Tensor):
+                    found[k] = guarded(found[k], values[which])
+        return found
 
 
 _tokens: dict[tuple[Any, ...], object] = {}

@@ -8,6 +8,7 @@ from itertools import repeat
 from typing import Any
 
 from ... import dtypes, launch, strides
+from ...codegen.formula.namespace import m
 from ...codegen.formula.symbols import ComplexError
 from ...dtypes import as_dtype, dtype
 from ...errors import shorten, warn_user
@@ -88,6 +89,15 @@ def guarded(out: Any, *kept: Any) -> Any:
             node.stamp += v[0]
         node.versions = (*node.counters(), *versions)
     return out
+
+
+def conjugated(x: Any) -> Any:
+    """Return the conjugates of what a rule reads. Nodes that keep them refuse to run after a change of the operand, whose view they are in PyTorch."""
+    y = m.conj(x)
+    if y.__class__ is not x.__class__ or not isinstance(x, Tensor) or not state.grad:
+        return y
+    y._version_ = x._version_
+    return y
 
 
 def as_kept(y: Tensor, name: str = "", slope: float = 0.0) -> Tensor:

@@ -47,7 +47,6 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ...codegen.formula.namespace import m
 from ...graph import recurring
 from ...graph.modes import state
 from ...graph.node import Node, Output, finish
@@ -64,6 +63,7 @@ from .recorders import MANY, recorder, runner
 from .recording import (
     BAREBONE_STRUCTURED,
     CHALF_STRUCTURED,
+    conjugated,
     gather,
     has_no_history,
     mark_inference,
@@ -458,10 +458,9 @@ class Structured:
         """Conjugate what the rules read of complex operands: so they give g · conj(dy/dx) (see `pointwise_backward.Spec.factors`)."""
         if not any(t is not None and t._layout.dtype.is_complex for t in (g if node.several else (g,))):
             return  # a real function of complex numbers: its rule is written for them
-        conj = m.conj
         for p in {s[0].removesuffix("/") for s in node.saved}:
             value = values[p]
-            values[p] = [conj(t) for t in value] if isinstance(value, list) else conj(value)
+            values[p] = [conjugated(t) for t in value] if isinstance(value, list) else conjugated(value)
 
     @overridable
     def gradients(self, node: StructuredNode, g: Any) -> tuple[Any, ...]:

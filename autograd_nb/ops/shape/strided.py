@@ -10,6 +10,7 @@ from ...dtypes import int64
 from ...overriding import overridable
 from ...shapes import Layout, as_int, as_shape, is_expanded, layout_of, numel, overlaps_itself, wrap_dim
 from ...tensor import Tensor, _storage, above, make
+from ..core.marked import resolved
 from ..core.recording import not_for_lost
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -138,7 +139,7 @@ def _parts(layout: Layout) -> Layout:
 
 def _through_parts(function: Any, g: Tensor, base: Layout, view_layout: Layout, offset: int, result: Layout) -> Tensor:
     """Return ``function(g, base, view, offset)`` for a real view of complex memory or a complex view of real memory: all as reals."""
-    parts = OPS["view_as_real"].call(g) if g.dtype.is_complex else g
+    parts = OPS["view_as_real"].call(resolved(g)) if g.dtype.is_complex else g
     out = function(parts, _parts(base), _parts(view_layout), offset * 2 if view_layout.dtype.is_complex else offset)
     return OPS["view_as_complex"].call(out.contiguous()) if result.dtype.is_complex else out
 
