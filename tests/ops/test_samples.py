@@ -144,7 +144,8 @@ def test_gradients_may_show_conjugates_or_negatives(text):
             try:
                 results = [t for t in tensors(sample(*[t * 1 if t.requires_grad else t for t in operands])) if t.requires_grad]
             except RuntimeError as error:
-                assert "does not support automatic differentiation for outputs with complex dtype" in str(error)
+                if "does not support automatic differentiation for outputs with complex dtype" not in str(error):
+                    raise
                 continue
             for t in results:
                 t.register_hook(hook)

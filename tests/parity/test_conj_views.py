@@ -439,8 +439,8 @@ c, i = x.conj(), x.conj().imag; x.requires_grad_(); r += [(v.is_leaf, v.requires
     "kept marks": "import copy, pickle\nr = [(v.is_conj(), v.is_neg(), v.stride(), v.requires_grad, v._is_view(), v) for c in (x.mH, "
     "x.conj().requires_grad_(), x.imag._neg_view(), x.conj()._neg_view()) for v in (pickle.loads(pickle.dumps(c)), copy.copy(c), c.detach(), c.data)]",
     "several operands of one memory": "x.conj().scatter_(0, t.zeros(2, 2, dtype=t.int64), x.conj()._neg_view()); r = x",
-    "hooks that return conjugates": "x.requires_grad_(); r = []\nfor f in (lambda y: setattr(y, 'real', y.imag), lambda y: y.imag.mul_(2), lambda y: y[0].conj()"
-    ".real.zero_(), lambda y: t.view_as_real(y)[..., 0].exp_()): y = x * 1; f(y); y.register_hook(lambda g: g.conj()); y.abs().sum().backward(); "
+    "hooks that return conjugates": "x.requires_grad_(); r = []\nfor f in (lambda y: setattr(y, 'real', y.imag), lambda y: y.imag.mul_(2), lambda y: y[0]"
+    ".conj().real.zero_(), lambda y: t.view_as_real(y)[..., 0].exp_()): y = x * 1; f(y); y.register_hook(lambda g: g.conj()); y.abs().sum().backward(); "
     "r.append(x.grad); x.grad = None\nx.requires_grad_(False)",
     "checked": "r = [f(g, (x.cdouble().requires_grad_(),)) for f in (t.autograd.gradcheck, t.autograd.gradgradcheck) "
     "for g in (lambda x: x.conj() * x.mH, lambda x: x.conj(), lambda x: (x * x).mH, lambda x: (x * x).conj().imag, lambda x: (x.conj(), x * x))]",

@@ -491,7 +491,8 @@ def test_what_a_view_between_retains_is_not_touched_by_changes_of_its_views():
     """A change of a view is one of the base, past the views between, whose gradients it does not go through."""
     middles = ("v", "v.view(-1)", "v[:1]", "v.view(2, 1)[0]")
     befores = ("", "m.sum().backward(retain_graph=True)", "m.register_hook(tell('m', 3))")
-    changes = ("w = m.view(-1); w.mul_(-1)", "w = m[:1]; w.mul_(2)", "w = m.view(-1)[:1]; w.retain_grad(); w.exp_()", "w = m; w.mul_(3)", "w = m[:1]; w[0] = x[1]")
+    changes = ("w = m.view(-1); w.mul_(-1)", "w = m[:1]; w.mul_(2)", "w = m.view(-1)[:1]; w.retain_grad(); w.exp_()", "w = m; w.mul_(3)",
+               "w = m[:1]; w[0] = x[1]")  # fmt: skip
     check({
         f"{m}, {b}, {c}, {end}": f"m = {m}; m.retain_grad(); {b}\n{c}; {end}.sum().backward(retain_graph=True); m.sum().backward()\n"
         "r = m.grad, w.grad if w.retains_grad else 0, x.grad, L"

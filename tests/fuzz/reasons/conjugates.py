@@ -169,6 +169,7 @@ CONJUGATES = (
         "conjugates of functionalize",
         "PyTorch's functionalize returns what a view was changed to, here the view is returned.",
         lambda c: (c.kind == "marks" and "functionalize(" in c.text)
-        or (c.kind == "not refused" and "Can't call numpy() on Tensor that has conjugate bit set" in c.theirs and "functionalize(" in c.before and _of_apart(c)),
+        or (c.kind == "not refused" and "Can't call numpy() on Tensor that has conjugate bit set" in c.theirs and "functionalize(" in c.before
+            and _of_apart(c)),
     ),
 )
