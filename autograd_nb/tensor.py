@@ -23,6 +23,7 @@ from .graph import detached, ownership, versions
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import Node, Nowhere, Output, accumulator, expect, finish, set_edges
+from .graph.transformed import refuse_transformed
 from .graph.versions import COUNTED
 from .shapes import Layout, Size, layout_of
 
@@ -124,6 +125,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set ``requires_grad`` in place; the tensor."""
+        refuse_transformed("requires_grad_()")
         set_requires_grad(self, requires_grad, "only Tensors of floating point")
         return self
 
@@ -244,6 +246,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in ``.grad`` too. RuntimeError when it does not require grad."""
+        refuse_transformed("retain_grad()")
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if _stays_inside(self) and self.grad_fn:
@@ -477,19 +480,13 @@ def edge(t: Tensor) -> Any:
     return (t if t._rg else None) if e is None else None if e.__class__ is Nowhere else e
 
 
-def settled(g: Tensor, *grads: Tensor) -> tuple[Tensor, ...]:
-    if not state.grad:
-        ownership.settle(grads, (g,), ())
-    return grads
-
-
 class AsStridedBackward0(Node):
     """Reads a base through a view's geometry; made when a view's history must follow its rewritten base."""
 
     __slots__ = ("base_layout", "offset", "view_layout")
 
     def run(self, g: Any) -> tuple[Any, ...]:
-        return settled(g, above.embed_view(g, self.base_layout, self.view_layout, self.offset))
+        return ownership.settled(g, above.embed_view(g, self.base_layout, self.view_layout, self.offset))
 
     run_graph = run
 

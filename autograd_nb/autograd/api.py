@@ -11,6 +11,7 @@ from ..errors import AutogradError, warn_user
 from ..graph import engine
 from ..graph.modes import state
 from ..graph.node import AccumulateGrad, Nowhere, Output
+from ..graph.transformed import refuse_transformed
 from ..ops.core.foreign import asked
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full, seed
@@ -107,7 +108,7 @@ def _roots(outputs: tuple[Any, ...], gradients: Any, create_graph: bool, functio
             )
         target = out._edge
         if out.__class__ is not GradientEdge and (target is None or target.__class__ is Nowhere or out._view is not None):
-            target = edge(out)
+            target = edge(out) if out.requires_grad else None  # (what has a tangent is recorded, and may require none)
         if target is None:
             raise AutogradError(
                 f"element {i} of tensors does not require grad and does not have a grad_fn. Make what it is computed from with "
@@ -165,6 +166,7 @@ def backward(
     >>> x.grad
     tensor(6.)
     """
+    refuse_transformed("backward()")
     if grad_variables is not None:
         warn_user("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors
@@ -379,6 +381,7 @@ def _method(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html
     """
+    refuse_transformed("backward()")
     _backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs, 3)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ..dtypes import promote_types
 from ..errors import ModifiedError
 from ..graph.modes import recorded, state
+from ..graph.transformed import transformed
 from ..ops.core.history import LeafBackward0, attach
 from ..ops.core.recording import pushed as running
 from ..ops.core.recording import reaches
@@ -113,7 +114,8 @@ class _Trace:
             outer, switched = running.only, state.switched
             try:
                 running.only = self._moved_alone(outer) if forward else None
-                result = func(*new)
+                with transformed(not name.startswith("linearize")):  # (which PyTorch runs as it is)
+                    result = func(*new)
             finally:
                 call.running, running.only = False, outer
             self.cut = state.switched != switched

@@ -10,7 +10,7 @@ import multiprocessing as mp
 from typing import Any
 
 from ..errors import DeviceError
-from .table import Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value, each
+from .table import Absent, Answer, At, NoClass, Refuses, Says, Sets, Value, each
 
 
 def _lacks(what: str) -> Refuses:
@@ -266,7 +266,7 @@ MEANT: dict[str, dict[str, Answer]] = {
         **_at("compat.meant", "is_namedtuple key_get treespec_pprint"), **each(Says(False), "is_structseq is_structseq_class"),
         **each(Value(Any), "FlattenFn UnflattenFn DumpableContext FromDumpableContextFn ToDumpableContextFn"), "PyTreeSpec": At("autograd.pytree:TreeSpec")},
     "utils.module_tracker": _at("compat.meant", "ModuleTracker"), "utils.deterministic": {"fill_uninitialized_memory": Value(True)},
-    "func": {"functionalize": Returns("The function, which may write into tensors as it is.")}, "random": {"thread_safe_generator": Says(None)},
+    "func": _at("compat.meant", "functionalize"), "random": {"thread_safe_generator": Says(None)},
     "serialization": _at(
         "compat.meant", "LoadEndianness set_default_load_endianness get_default_load_endianness location_tag default_restore_location"),
     "cpu": {"get_capabilities": Says({})}, "cpu.amp": {"autocast": At("compat.precision:cpu_autocast"), "GradScaler": At("compat.scaling:GradScaler")},

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import enum
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from typing import Any
 
 from ..dtypes import bool_
 from ..errors import warn_user
+from ..graph.transformed import transformed
 from ..nn.modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 from ..nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
 from ..nn.modules.module import Module
@@ -280,3 +282,19 @@ def location_tag(storage: Any) -> str:
 def default_restore_location(storage: Any, location: str) -> Any:
     """Return a storage at a place that a file names: the CPU."""
     return storage
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """Return a function that does what ``func`` does, which may write into tensors as it is, and calls no backward pass.
+
+    remove: what PyTorch writes with other ops, "mutations" or "mutations_and_views"; RuntimeError for anything else.
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(f"functionalize(func, remove=...): remove must be 'mutations' or 'mutations_and_views', not {remove!r}")
+
+    @wraps(func)
+    def functionalized(*args: Any, **kwargs: Any) -> Any:
+        with transformed():
+            return func(*args, **kwargs)
+
+    return functionalized

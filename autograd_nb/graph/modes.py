@@ -50,6 +50,7 @@ class _State(PerThread):
     ending: Sequence[Callable[[], None]] = ()  # what is called when the outermost pass ends
     closing = False  # whether that is being called
     batched = False  # a pass of a batch of gradients runs, which no tensor retains
+    transformed = 0  # functions that transforms have called and wait for, one within the other
     passes = 0  # backward passes that have called users' code and wait for it, one within the other
 
 

@@ -11,6 +11,7 @@ from sys import _getframe
 from typing import Any
 
 from ...graph.modes import PerThread, no_grad
+from ...graph.transformed import transformed_error
 from ...graph.versions import same_storage
 from ...ops.core import mutation
 from ...ops.core.marked import MARKED
@@ -184,15 +185,10 @@ class Batched(Wrapped):
     numpy = __array__ = _refusing(".numpy()")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        raise RuntimeError(
-            "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a "
-            "function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
-            "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being transformed "
-            "instead."
-        )
+        raise transformed_error("requires_grad_()")
 
     def backward(self, *args: Any, **kw: Any) -> None:
-        raise RuntimeError("backward() called inside a functorch transform. This is not supported: use func.grad inside vmap.")
+        raise transformed_error("backward()")
 
     def is_contiguous(self, *args: Any, **kw: Any) -> bool:
         return self._layout.contiguous

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...graph.modes import PerThread
+from ...graph.transformed import transformed
 from ...ops.core.registry import OPS
 from ...ops.random.generator import Generator, default_generator
 from ...overriding import whole
@@ -226,7 +227,8 @@ def _at_once(
             leaf if d is None else batch(leaf.movedim(d, 0) if d else leaf, level.number, d)
             for leaf, d in zip(leaves, dims, strict=True)
         ]
-        out = func(*tree_unflatten(samples, spec), **kwargs)
+        with transformed():
+            out = func(*tree_unflatten(samples, spec), **kwargs)
         values, out_spec = _flatten(out)
         found = []
         for value, d in zip(values, _output_dims(func, out_dims, out_spec), strict=True):
@@ -259,13 +261,14 @@ def _one_by_one(
     for i in range(size):
         samples = [leaf if d is None else leaf.select(d, i) for leaf, d in zip(leaves, dims, strict=True)]
         if randomness == "same":
-            with _noting() as places:
+            with _noting() as places, transformed():
                 values, out_spec = _flatten(func(*tree_unflatten(samples, spec), **kwargs))
             if i < size - 1:
                 for generator, before in places.items():
                     generator._place = before
         else:
-            values, out_spec = _flatten(func(*tree_unflatten(samples, spec), **kwargs))
+            with transformed():
+                values, out_spec = _flatten(func(*tree_unflatten(samples, spec), **kwargs))
         if randomness == "error" and default_generator._place != place:
             default_generator.set_state(state)
             raise _random_error()

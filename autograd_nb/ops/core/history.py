@@ -8,6 +8,7 @@ from ... import launch
 from ...errors import AutogradError
 from ...graph.modes import state
 from ...graph.node import Node, Nowhere, Output, set_edges
+from ...graph.ownership import settled
 from ...graph.versions import COUNTED
 from ...overriding import whole
 from ...shapes import Layout
@@ -20,7 +21,6 @@ from ...tensor import (
     offset_in,
     refresh,
     refuse_view,
-    settled,
 )
 
 

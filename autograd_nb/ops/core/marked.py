@@ -18,9 +18,10 @@ from weakref import WeakKeyDictionary, ref
 
 from ...graph.modes import state, unrecorded
 from ...graph.node import Node, Nowhere
+from ...graph.ownership import settled
 from ...overriding import Overrides
 from ...shapes import Layout, layout_of
-from ...tensor import Tensor, _new, above, edge, fill_node, look_as, make, move_retained, set_requires_grad, settled
+from ...tensor import Tensor, _new, above, edge, fill_node, look_as, make, move_retained, set_requires_grad
 from .history import LeafBackward0, attach, rewrite_history, share_view
 
 MARKS = Overrides()  #: what takes the place of overridable functions from the first marked tensor on
