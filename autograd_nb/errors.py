@@ -151,6 +151,10 @@ AMBIGUOUS = (
     "the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you want the "
     "inplace to be tracked)."
 )
+COMPLEX_MODULE = (
+    "Complex modules are a new feature under active development whose design may change, and some modules might not work as expected when using "
+    "complex tensors as parameters or buffers."
+)
 
 
 # ---------------------------------------------------------------------------------------------- deprecation

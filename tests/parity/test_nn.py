@@ -297,3 +297,23 @@ def test_state_dicts_of_spectral_norm_from_before_1_0():
         check({f"missing of {given}": "m = nn.utils.spectral_norm(nn.Linear(3, 4)); w = m.weight_orig.detach(); whole = dict(m.state_dict())\n"
                f"found = m.load_state_dict({given}, strict=False); r = found.missing_keys, found.unexpected_keys"})
     check({"of today, incomplete": "m = nn.utils.spectral_norm(nn.Linear(3, 4)); sd = m.state_dict(); del sd['weight_v']; m.load_state_dict(sd)"})
+
+
+TO = {
+    "a dtype": "m.to(t.complex64)", "a name": "m.to(dtype=t.complex128)", "a tensor's": "m.to(t.ones(1, dtype=t.complex64))",
+    "nothing to cast": "n.to(t.complex64)",
+    "twice": "m.to(t.complex64).to(t.complex64)",
+    "real": "m.to(t.float64)", "type": "m.type(t.complex64)", "made so": "t.nn.Linear(2, 2, dtype=t.complex64)",
+}  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("call", TO)
+def test_what_warns_of_complex_modules(call):
+    told = []
+    for t in (torch, ours):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            eval(TO[call], {"t": t, "m": t.nn.Linear(2, 2), "n": t.nn.ReLU()})
+        told.append([(w.category, w.filename, str(w.message).split(". ")[0].rstrip(".")) for w in found])
+    assert told[0] == told[1]

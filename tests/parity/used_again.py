@@ -32,13 +32,14 @@ KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     )),
     "conj_physical": ("a change of real numbers that changes nothing is not recorded", ("float64 #0 in place on a view: allowed instead of refused",)),
     "index_add": ("what has no dims is changed through a view of one element", ("* in place (grad of 0): refused instead of allowed",)),
-    "gradient": (_NUMBER, ("*: refused instead of allowed",)),
+    "gradient": ("it divides by distances: " + _NUMBER, ("float64 #?: refused instead of allowed", "complex128 #?: refused instead of allowed")),
     **dict.fromkeys(("trapz", "trapezoid", "cumulative_trapezoid"), (_NUMBER, ("float64 #3: refused instead of allowed",))),
     "nn.functional.linear_cross_entropy (chunked)": (
-        "PyTorch's computes its gradients in the forward pass and hands them out any number of times", ("*: refused instead of allowed",
-        "* (grad of ?): refused instead of allowed"),
+        "PyTorch's computes its gradients in the forward pass and hands them out any number of times",
+        ("float64 #?: refused instead of allowed", "float64 #? (grad of ?): refused instead of allowed"),
     ),
-    "nn.functional.pad (circular)": ("PyTorch's writes parts of a new tensor, whose nodes keep that", ("*: allowed instead of refused",)),
+    "nn.functional.pad (circular)": ("PyTorch's writes parts of a new tensor, whose nodes keep that",
+                                    ("float64 #?: allowed instead of refused", "complex128 #?: allowed instead of refused")),
     "triangular_solve": ("PyTorch's copy of the coefficients has a history", ("* (grad of 0): NotImplementedError: *",)),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar
 
 from ... import dtypes, launch
-from ...errors import check_keywords, refuse_keywords, warn_user
+from ...errors import COMPLEX_MODULE, check_keywords, refuse_keywords, warn_user
 from ...graph.modes import no_grad
 from ...ops.core.foreign import asked
 from ...ops.creation.cast import as_device, is_meta, refuse_flag
@@ -451,8 +451,7 @@ class Module(Tree, StateDict):
         """Convert the floating parameters and buffers to a dtype, in place: ``to(dtype)``, ``to(device)``, ``to(tensor)``.
 
         ``memory_format`` is that of parameters and buffers of 4 and 5 dims.
-
-        Errors: TypeError for dtypes that are not floating, RuntimeError for devices other than the CPU.
+        Errors: TypeError for dtypes that are neither floating nor complex, of which it warns, RuntimeError for devices other than the CPU.
         """
         if kwargs.pop("copy", False) or sum(isinstance(a, bool) for a in args) > 1:
             raise RuntimeError(".to does not accept copy argument (copy.deepcopy the module)")
@@ -480,6 +479,8 @@ class Module(Tree, StateDict):
             return self
         if not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+        if dtype.is_complex:
+            warn_user(COMPLEX_MODULE)
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() or t.is_complex() else t)
 
     def type(self, dst_type: Any) -> Self:

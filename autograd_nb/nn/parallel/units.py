@@ -14,6 +14,7 @@ import numpy as np
 
 from ... import distributed as dist
 from ...autograd.torch_function import DisableTorchFunctionSubclass
+from ...codegen.processor import LINE
 from ...distributed.tensor import DeviceMesh, Placement, Replicate, Shard, Sharding, local_of
 from ...dtypes import dtype, float32
 from ...graph.engine import queue_callback
@@ -23,8 +24,6 @@ from ...ops.core.registry import OPS
 from ...shapes import layout_of
 from ...tensor import Tensor, make, ndarray, wrap
 from ..parameter import Parameter
-
-LINE = 64  #: bytes at a multiple of which each parameter begins
 
 
 class _Member:
