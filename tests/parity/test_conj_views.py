@@ -439,6 +439,33 @@ c, i = x.conj(), x.conj().imag; x.requires_grad_(); r += [(v.is_leaf, v.requires
     "kept marks": "import copy, pickle\nr = [(v.is_conj(), v.is_neg(), v.stride(), v.requires_grad, v._is_view(), v) for c in (x.mH, "
     "x.conj().requires_grad_(), x.imag._neg_view(), x.conj()._neg_view()) for v in (pickle.loads(pickle.dumps(c)), copy.copy(c), c.detach(), c.data)]",
     "several operands of one memory": "x.conj().scatter_(0, t.zeros(2, 2, dtype=t.int64), x.conj()._neg_view()); r = x",
+    "asked to require grad": """
+class Pass(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x.view_as(x)
+    @staticmethod
+    def backward(ctx, g): return g
+def ask(v, how, value):
+    try:
+        v.requires_grad_(value) if how else setattr(v, 'requires_grad', value)
+        return 'asked'
+    except RuntimeError as e:
+        return str(e)[:35]
+r = []
+for view in (lambda v: v.conj(), lambda v: v.conj().imag, lambda v: v[:1], lambda v: v.conj()[:1]):
+    for of in (Pass.apply, t.no_grad(), lambda v: v, lambda v: v.unbind(0)[0]):
+        for change in (lambda y: y.zero_(), lambda y: y.mul_(2)):
+            for how, value, first in ((h, v, f) for h in (True, False) for v in (True, False) for f in (True, False)):
+                y = x.clone().requires_grad_() * 1
+                if isinstance(of, t.no_grad):
+                    with of: v = view(y)
+                else:
+                    v = of(view(y))
+                change(y)
+                if first:
+                    try: v.grad_fn
+                    except RuntimeError: r.append('refused')
+                r.append(ask(v, how, value))""",
     "hooks that return conjugates": "x.requires_grad_(); r = []\nfor f in (lambda y: setattr(y, 'real', y.imag), lambda y: y.imag.mul_(2), lambda y: y[0]"
     ".conj().real.zero_(), lambda y: t.view_as_real(y)[..., 0].exp_()): y = x * 1; f(y); y.register_hook(lambda g: g.conj()); y.abs().sum().backward(); "
     "r.append(x.grad); x.grad = None\nx.requires_grad_(False)",

@@ -205,3 +205,24 @@ def test_pools_at_random_places_of_no_outputs(n):
     code = "x = t.ones({}, {}requires_grad=True); y, i = " + pool + "; y.sum().backward(); r = y, i, x.grad"
     outputs = (0, -1, (0,) + (1,) * (n - 1), (1,) * (n - 1) + (0,), (9,) * (n - 1) + (0,), (0,) + (9,) * (n - 1))
     check({f"{lead} {output}": code.format(lead, sizes, n, output) for lead in ("2, 3", "3", "0, 3") for output in outputs})
+
+
+#: calls of two operands of which one may be without elements, and the other not
+UNEQUAL = (
+    *(f"t.cdist(x, y, {p})" for p in ("0.", "1.", "2.", "3.", "t.inf")), "x @ y.mT", "t.cat([x, y])", "t.vstack([x, y])", "t.tensordot(x, y, ([1], [1]))",
+    "t.einsum('ik,jk->ij', x, y)", "x.unsqueeze(1) - y", "x.unsqueeze(1) * y", "t.kron(x, y)", "F.linear(x, y)", "F.linear(x, y, y.sum(1))",
+    "t.block_diag(x, y)", "F.conv1d(x.mT[None], y[:, :, None])",
+    "F.cosine_similarity(x.unsqueeze(1), y, dim=-1)", "t.linalg.multi_dot([x, y.mT, x])", "t.addmm(x @ y.mT, x, y.mT)", "F.bilinear(x, x, y[:, :, None] * y[:, None])",
+    "F.pairwise_distance(x.unsqueeze(1), y)", "t.cross(x.unsqueeze(1)[..., :3], y[..., :3], dim=-1)", "t.where(x.unsqueeze(1) > 1, x.unsqueeze(1), y)",
+)  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("call", UNEQUAL)
+def test_one_of_two_operands(call):
+    shapes = ("0, 4", "3, 4", "1, 4", "40, 4", "3, 0", "0, 0")
+    check({
+        f"{a}; {b}; {d}": f"x = t.ones({a}, dtype=t.{d}).requires_grad_(); y = (t.ones({b}, dtype=t.{d}) * 2).requires_grad_(); z = {call}\n"
+        "z.sum().backward(); r = z, x.grad, y.grad"
+        for a in shapes for b in shapes for d in ("float32", "float64")
+    })  # fmt: skip

@@ -154,7 +154,7 @@ def between_narrow(batch, n, m, width, step_r, step_s, a, b, out):
 
 def between_narrow_backward(batch, n, m, width, g_r, g_s, a, b, g, y, out):
     """Do what `between_backward` does in mode 2, as `between_narrow`."""
-    together = min(m, max(16, _BLOCK // width))
+    together = max(1, min(m, max(16, _BLOCK // width)))
     columns, weight, norm = np.empty(together * width, b.dtype), np.empty(together, b.dtype), np.empty(together, b.dtype)
     zero = b.dtype.type(0)
     for k in range(out.size):

@@ -21,7 +21,7 @@ from ...graph.node import Node, Nowhere
 from ...graph.ownership import settled
 from ...overriding import Overrides
 from ...shapes import Layout, layout_of
-from ...tensor import Tensor, _new, above, edge, fill_node, look_as, make, move_retained, set_requires_grad
+from ...tensor import Tensor, _new, above, edge, fill_node, look_as, make, move_retained
 from .history import LeafBackward0, attach, rewrite_history, share_view
 
 MARKS = Overrides()  #: what takes the place of overridable functions from the first marked tensor on
@@ -166,14 +166,21 @@ class Marked(Tensor):
         """Return whether nobody can say what its history is, and it had none: then it is taken for a leaf, as any such view."""
         return _unclear(lowest := _lowest(self)) and (lowest._edge is None or lowest._edge.__class__ is Nowhere)
 
+    def _known(self) -> Tensor:
+        """Return what says whether it is a leaf: where nobody can say what the history of what it looks at is, that one, of which none is looked for."""
+        lowest = _lowest(self)
+        return lowest if _unclear(lowest) else self
+
     def _require_grad(self, value: bool) -> None:
         if not self._seems_leaf():
-            set_requires_grad(self, value)
+            Tensor.requires_grad.fset(self._known(), value)  # type: ignore[attr-defined]
 
     requires_grad = property(Tensor.requires_grad.fget, _require_grad)  # type: ignore[assignment,attr-defined]
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        return self if self._seems_leaf() else super().requires_grad_(requires_grad)
+        if not self._seems_leaf():
+            Tensor.requires_grad_(self._known(), requires_grad)
+        return self
 
     def _stands_before(self, end: Any) -> None:
         """Let gradients of views of this one, which are views of what it looks at, flow through its node from now on."""
