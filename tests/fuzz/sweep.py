@@ -32,6 +32,8 @@ KINDS = {
     "gaps": "make({k}, {gaps})[..., 0].detach().requires_grad_() * 1",
     "expanded": "make({k}, {one}).expand({shape}).detach()",
     "mixed": "make({k}, {shape}, 'float{bits}').requires_grad_() * 1",
+    "half": "make({k}, {shape}).half().requires_grad_() * 1",
+    "bfloat16": "make({k}, {shape}).bfloat16().requires_grad_() * 1",
     "int64": "make({k}, {shape}, 'int64')",
     "bool": "make({k}, {shape}, 'bool')",
     "complex": "make({k}, {shape}, 'complex128').requires_grad_() * 1",
