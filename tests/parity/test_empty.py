@@ -212,7 +212,8 @@ UNEQUAL = (
     *(f"t.cdist(x, y, {p})" for p in ("0.", "1.", "2.", "3.", "t.inf")), "x @ y.mT", "t.cat([x, y])", "t.vstack([x, y])", "t.tensordot(x, y, ([1], [1]))",
     "t.einsum('ik,jk->ij', x, y)", "x.unsqueeze(1) - y", "x.unsqueeze(1) * y", "t.kron(x, y)", "F.linear(x, y)", "F.linear(x, y, y.sum(1))",
     "t.block_diag(x, y)", "F.conv1d(x.mT[None], y[:, :, None])",
-    "F.cosine_similarity(x.unsqueeze(1), y, dim=-1)", "t.linalg.multi_dot([x, y.mT, x])", "t.addmm(x @ y.mT, x, y.mT)", "F.bilinear(x, x, y[:, :, None] * y[:, None])",
+    "F.cosine_similarity(x.unsqueeze(1), y, dim=-1)", "t.linalg.multi_dot([x, y.mT, x])", "t.addmm(x @ y.mT, x, y.mT)",
+    "F.bilinear(x, x, y[:, :, None] * y[:, None])",
     "F.pairwise_distance(x.unsqueeze(1), y)", "t.cross(x.unsqueeze(1)[..., :3], y[..., :3], dim=-1)", "t.where(x.unsqueeze(1) > 1, x.unsqueeze(1), y)",
 )  # fmt: skip
 

@@ -74,6 +74,7 @@ CALLS = {
     "add_": "y = (x * 1).add_(0.1); r = y.float(), g(y)",
     "number - x": "y = 0.1 - x; r = y.float(), g(y)",
     "number * x": "y = 0.1 * x; r = y.float(), g(y)",
+    "complex number / x": "y = 2j / (x.detach() + 2); r = y.cfloat(), str(y.dtype)[-9:]",
     "number / x": "y = 0.1 / (x + 2); r = y.float(), g(y)",
     "x / number": "y = x / 0.1; r = y.float(), g(y)",
     "mask": "r = x.detach()[x.detach() >= 0.7].float()",
@@ -93,3 +94,22 @@ def test_masks_and_gradients_see_rounded_numbers(d):
         "g = lambda y: t.autograd.grad(y.sum(), x)[0].float()"
     )
     check(CALLS, before, 5e-3)  # (sums of gradients are rounded once here)
+
+
+HISTOGRAMS = {
+    f"{call}, {shape}": f"x = t.linspace(-1, 3, {n}).to(d).reshape({shape}); e = t.tensor([-1., 0.5, 1.5, 3.]).to(d); r = {call}"
+    for shape, n in (((), 1), ((1,), 1), ((7,), 7), ((0,), 0), ((3, 4), 12))
+    for call in ("t.histogram(x, e)", "t.histogram(x, e, weight=x)", "t.histogram(x, e, density=True)", "t.histogram(x, 3)", "t.histogram(x, 3, range=(0, 2))")
+} | {
+    f"{call}, {n}": f"x = t.linspace(-1, 3, 2 * {n}).to(d).reshape({n}, 2); e = t.tensor([-1., 0.5, 1.5, 3.]).to(d); r = {call}"
+    for n in (0, 1, 5) for call in ("t.histogramdd(x, [e, e])", "t.histogramdd(x, [e, e[:3]], weight=x[:, 0])", "t.histogramdd(x, [2, 2])",
+                               "t.histogramdd(x, 2)",
+                               "t.histogramdd(x, 2, range=(0., 1., 0., 2.))")
+}  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("d", ["float16", "bfloat16"])
+def test_histograms(d):
+    """Where edges are given; what they are is worked out in wider dtypes only."""
+    check(HISTOGRAMS, f"d = t.{d}", 5e-3)

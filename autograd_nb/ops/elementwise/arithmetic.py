@@ -114,7 +114,10 @@ _unrecorded_rdiv = operator_of(_rdiv)
 
 def reversed_div(input, other):
     """Return ``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
-    if input.__class__ is Tensor and not isinstance(other, (Tensor, np.ndarray)) and not (state.grad and input.requires_grad):
+    if (
+        input.__class__ is Tensor and not isinstance(other, (Tensor, np.ndarray)) and not (state.grad and input.requires_grad)
+        and not (other.__class__ is complex and input.dtype.is_half)  # the product is of complex numbers of half precision, and the reciprocal real
+    ):  # fmt: skip
         return _unrecorded_rdiv(input, other)
     if not acceptable(other):
         return reciprocal(input) * other if isinstance(other, np.ndarray) else NotImplemented

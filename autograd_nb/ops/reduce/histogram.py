@@ -16,7 +16,7 @@ from ..core.numbers import several_argument
 from ..core.recording import made_here, store_each, underived
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
-from ..creation.cast import dense
+from ..creation.cast import cast, dense
 from ..creation.create import new_empty
 
 _HISTOGRAMDD = launch.Kernel("reduce.histogram", "histogramdd")
@@ -58,8 +58,12 @@ def _counts(x: Tensor, edges: Sequence[Tensor], even: bool, weight: Any, density
                 f"{name}(): if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input "
                 f"{x.dtype} and weight {weight.dtype}"
             )
-    y = new_empty(shape, x.dtype)
     d = x.dtype
+    if d.is_half:
+        wide, *lines = (cast(t, dtypes.float32) for t in (x, *edges))
+        y = _counts(wide, lines, even, None if weight is None else cast(weight, dtypes.float32), density, name)
+        return made_here(cast(y, d))
+    y = new_empty(shape, d)
     lines = dense(OPS["cat"].call(list(edges)))
     sizes = np.array([len(e) for e in edges], dtype=np.int64)
     weights = dense(weight) if weight is not None else np.zeros(1, d.carrier)
@@ -72,9 +76,10 @@ def _counts(x: Tensor, edges: Sequence[Tensor], even: bool, weight: Any, density
     return made_here(y)
 
 
-def _checked(input: Any, name: str) -> Tensor:
+def _checked(input: Any, name: str, edged: bool) -> Tensor:
+    """Return the operand without history. ``edged``: edges or a range are given; of half precision it is not worked out, as in PyTorch."""
     x = tensor_argument(input, name)
-    if x.dtype not in (dtypes.float32, dtypes.float64):
+    if not x.dtype.is_floating_point or (x.dtype.is_half and not edged and x._layout.size):
         raise NotImplementedError(f'"{name}" not implemented for {x.dtype} (use float32 or float64)')
     return x.detach()
 
@@ -117,7 +122,7 @@ def histogram(
     >>> torch.histogram(torch.tensor([0.0, 1.0, 1.0, 4.0]), 2).hist
     tensor([3., 1.])
     """
-    x = _checked(input, "histogram")
+    x = _checked(input, "histogram", isinstance(bins, Tensor) or range is not None)
     if weight is not None and tensor_argument(weight, "histogram", "weight")._layout.size != x._layout.size:
         raise RuntimeError(
             f"histogram(): if weight tensor is provided it should have the same shape (number of elements) as the input tensor, but got {list(weight.shape)} "
@@ -157,7 +162,7 @@ def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *,
     tensor([[0., 1.],
             [1., 0.]])
     """
-    x = _checked(input, "histogramdd")
+    x = _checked(input, "histogramdd", range is not None or (not isinstance(bins, int) and all(isinstance(b, Tensor) for b in bins)))
     if x.ndim < 2:
         raise RuntimeError(f"histogramdd(): input tensor should have at least 2 dimensions, but got {x.ndim}")
     width = x.shape[-1]

@@ -160,6 +160,13 @@ CONJUGATES = (
         lambda c: c.kind == "strides" and _compared(c),
     ),
     Explained(
+        "conjugates of what was turned in place",
+        "PyTorch makes the history of such a view anew from the base as it lies by now: where that was turned since, gradients come to other elements.",
+        lambda c: "value" in c.kind and re.search(r"grad|backward", c.statement + c.kind) is not None
+        and any(re.search(rf"\b{base}\.(t_|transpose_|swapdims_|swapaxes_|moveaxis_)\(", c.before[at:])
+                for at, base in ((m.end(), m[1]) for m in re.finditer(r"\bv\d+ = (v\d+)(?:\.conj\(\)|\._neg_view\(\)|\.mH)", c.before))),
+    ),
+    Explained(
         "two faults of complex operands",
         "Of a call with complex numbers that the op does not take and shapes that do not fit the one or the other is named.",
         lambda c: c.kind == "error type" and re.search("not (implemented|supported) for .*[Cc]omplex", c.mine + c.theirs)

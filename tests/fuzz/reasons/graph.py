@@ -375,11 +375,6 @@ GRAPH = (
         and re.search(rf"\b{asked[1]} = torch\.autograd\.grad\(.*\.weight, create_graph=True\)", c.before),
     ),
     Explained(
-        "strict single use",
-        "A second backward pass through a graph is an error here also where its nodes saved nothing (docs/design.md).",
-        lambda c: c.kind in ("raised", "error type") and "second time" in c.mine,
-    ),
-    Explained(
         "other memory for a leaf",
         "After x.set_(…) under no_grad PyTorch's autograd.grad does not find the leaf x in graphs that were recorded before, whose passes still "
         "accumulate into it; here it is found, and what was kept of it is refused.",
@@ -387,6 +382,11 @@ GRAPH = (
         and (given := re.findall(r"(v\d+)\.set_\(", c.before))
         and (asked := re.search(r"autograd\.grad\(.*?, \[?(v\d+)(?:, (v\d+))?\]?", c.statement))
         and set(asked.groups()) & set(given),
+    ),
+    Explained(
+        "strict single use",
+        "A second backward pass through a graph is an error here also where its nodes saved nothing (docs/design.md).",
+        lambda c: c.kind in ("raised", "error type") and "second time" in c.mine,
     ),
     Explained(
         "data of inference tensors",

@@ -12,6 +12,7 @@ _UNSEEN = re.compile(
     r'|searchsorted_out_cpu|amax|amin)" not implemented for'
     r'|matrix_rank: (Low precision dtypes|Expected a floating)|\((bmm|einsum|matmul|cdist)\(\);|^\w+: grid_sampler\(|running_var of instance_norm\)'
     r"|matmul\(\): not implemented for 'Bool'"
+    r"|\"(sum|prod|cumsum|cumprod|(log_)?softmax)\" not implemented for 'ComplexHalf'"
 )
 
 NOTHING = (
@@ -64,8 +65,8 @@ NOTHING = (
     ),
     Explained(
         "dtypes of nothing",
-        "Where there is nothing to compute PyTorch's decompositions, distances, products, samplers, softmax, means of windows, amax, amin and instance_norm do "
-        "not look at dtypes that they refuse otherwise.",
+        "Where there is nothing to compute PyTorch's decompositions, distances, sums, products, samplers, softmax, means of windows, amax, amin and "
+        "instance_norm do not look at dtypes that they refuse otherwise.",
         lambda c: (c.kind == "raised" or (c.kind == "error type" and "def step(" in c.statement))  # (a later line may be refused there)
         and c.empty and _UNSEEN.search(c.mine),
     ),

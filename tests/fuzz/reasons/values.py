@@ -64,10 +64,21 @@ VALUES = (
         "half precision that PyTorch lacks",
         "Special functions are formulas here, which are compiled for every precision; so are distances and weights of interpolations.",
         lambda c: c.kind == "not refused" and (
-            (re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and re.search(r"special\.|polar\(", c.statement))
-            or re.search(r"\"(pdist|compute_index_ranges_weights|log_ndtr_cpu|ctc_loss_cpu|rrelu_with_noise_out_cpu)\" not implemented for "
-                         "'(Half|BFloat16)'", c.theirs)
+            (re.search(r"_cpu\" not implemented for '(Half|BFloat16)'", c.theirs) and re.search(r"special\.|polar\(", c.statement))
+            or re.search(r"\"(pdist(_backward)?|i1e?_backward|avg_pool3d_out_frame|compute_index_ranges_weights|log_ndtr_cpu|ctc_loss_cpu"
+                         r"|rrelu_with_noise_out_cpu)\" not implemented for '(Half|BFloat16)'", c.theirs)
         ),
+    ),
+    Explained(
+        "exponentials of matrices of half precision",
+        "PyTorch's are nan, whatever the matrix.",
+        lambda c: c.kind == "value" and "matrix_exp(" in c.statement and re.fullmatch(r"[^\w]*(nan[^\w]*)+", c.their_values),
+    ),
+    Explained(
+        "places of half precision",
+        "PyTorch computes in half precision where grid_sample's points lie, so that the nearest element may be another.",
+        lambda c: c.kind == "value" and "mode='nearest'" in c.statement and (of := re.search(r"grid_sample\((v\d+), ", c.statement))
+        and getattr(c.known.get(of[1]), "dtype", "") in ("float16", "bfloat16"),
     ),
     Explained(
         "layers in a precision that a processor lacks",
