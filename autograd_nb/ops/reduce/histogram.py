@@ -60,8 +60,8 @@ def _counts(x: Tensor, edges: Sequence[Tensor], even: bool, weight: Any, density
             )
     d = x.dtype
     if d.is_half:
-        wide, *lines = (cast(t, dtypes.float32) for t in (x, *edges))
-        y = _counts(wide, lines, even, None if weight is None else cast(weight, dtypes.float32), density, name)
+        wide, *floats = (cast(t, dtypes.float32) for t in (x, *edges))
+        y = _counts(wide, floats, even, None if weight is None else cast(weight, dtypes.float32), density, name)
         return made_here(cast(y, d))
     y = new_empty(shape, d)
     lines = dense(OPS["cat"].call(list(edges)))

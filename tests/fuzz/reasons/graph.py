@@ -232,7 +232,7 @@ GRAPH = (
     Explained(
         "order of gradients on their way",
         "PyTorch's gradients of what is no leaf may be expanded or lie as their operands did; those of leaves agree.",
-        lambda c: (c.kind == "strides" and re.search(r"(autograd\.grad|vjp|func\.(?:grad|jac\w+)|hessian|register_)", c.statement))
+        lambda c: (c.kind == "strides" and re.search(r"(autograd\.grad|vjp|func\.(?:grad|jac\w+|linearize)|hessian|register_)", c.statement))
         or (c.kind == "grad strides" and "retain_grad" in c.statement)
         or (c.kind == "strides" and "[" in c.name and "backward" in c.statement)
         or (c.kind == "strides" and (of := re.match(r"v\d+ = (v\d+)[\[.]", c.statement))  # a view of one
