@@ -16,18 +16,17 @@ def _only_what_is_new():
     Each capture by `compile` looks at all objects there are, and each full collection too. (Captures see the tensors that were set
     aside: `graph.collector.living`.)
     """
-    gc.collect()
-    gc.freeze()
-    yield
     from autograd_nb.autograd.torch_function import INTERCEPTION, LINGER
 
-    for _ in range(LINGER + 1):  # what a region of autocast has left behind
+    gc.collect()
+    for _ in range(LINGER + 1):  # what a region of autocast, and sparse tensors, have left behind
         INTERCEPTION.pass_by()
+    gc.freeze()
 
 
 @pytest.fixture
 def nobody_takes_calls_over():
-    """Once there was a sparse tensor, functions ask for classes that take calls over: one that another test of this process has made."""
+    """While there is a sparse tensor, functions ask for classes that take calls over: one that another test of this process has made."""
     from autograd_nb.autograd.torch_function import INTERCEPTION
 
     entered = INTERCEPTION.count

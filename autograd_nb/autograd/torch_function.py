@@ -164,6 +164,8 @@ def _dispatch(original: Callable[..., Any], public: Any, ignored: bool, rule: An
                 return ask(public, found, args, kwargs)
         if rule is not None:
             return _cast(original, rule, args, kwargs)
+        if INTERCEPTION.stays:
+            INTERCEPTION.pass_by()
     return original(*args, **kwargs)
 
 
@@ -279,6 +281,7 @@ class Interception:
     def __init__(self) -> None:
         self.count = self._watching = self._casting = 0
         self._lingers, self._passed = False, 0  # whether casts have ended and may begin again, and calls since
+        self._living, self.stays, self._unused = 0, False, 0  # objects counted by `live`, whether it stays for them, and calls since there is none
         self._rules: Mapping[Any, Any] = {}
         self.cast: Callable[..., Any] = _dispatch  # what does as a rule says
         self._lock = locks.lock()
@@ -296,6 +299,20 @@ class Interception:
                 for function, public in [*functions().items(), *((f, f) for f in USERS)]:
                     if function not in self._originals:
                         self._take(function, public)
+
+    def live(self, t: Any) -> None:
+        """Stand there for the life of an object that comes and goes, and for `LINGER` calls after the last of its kind."""
+        with self._lock:
+            self._living += 1
+            if not self.stays:
+                self.stays = True
+                self.enter()
+        weakref.finalize(t, self._died).atexit = False
+
+    def _died(self) -> None:
+        with self._lock:
+            self._living -= 1
+            self._unused = 0
 
     def leave(self, attributes: bool = False) -> None:
         """Stand there for one less, and give the places back after the last."""
@@ -334,7 +351,13 @@ class Interception:
             self._lingers = not self._casting and not self.count
 
     def pass_by(self) -> None:
-        """Take note of a call outside of all regions of autocast, and give the places back after many of them."""
+        """Take note of a call that nobody is asked for outside of all regions of autocast, and give the places back after many of them."""
+        if self.stays and not self._living:
+            self._unused += 1
+            with self._lock:
+                if self._unused > LINGER and self.stays and not self._living:
+                    self.stays = False
+                    self.leave()
         self._passed += 1
         if self._passed > LINGER and self._lingers:
             with self._lock:

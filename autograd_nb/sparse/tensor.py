@@ -2,7 +2,7 @@
 
 It is a Tensor with a shape, a dtype and a place in the graph, whose elements lie in dense tensors: coordinates (``_index``, one tensor for COO, two
 for CSR) and ``_val``. It has no memory of its own: what reaches for that, which are the dense ops, gets an error with the remedy. Public functions
-come to ask it (`SparseTensor.__torch_function__`) from the first one on that a program makes; a program without sparse tensors pays nothing.
+come to ask it (`SparseTensor.__torch_function__`) while a program has any, and for some calls more; one without sparse tensors pays nothing.
 """
 
 from __future__ import annotations
@@ -149,6 +149,7 @@ def made(kind: str, size: Any, index: tuple[Tensor, ...], values: Tensor, coales
         asked.begin_sparse()
     launch.escapes("a sparse tensor")
     t: SparseTensor = object.__new__(SparseTensor)
+    torch_function.INTERCEPTION.live(t)
     t._layout = layout_of(tuple(size), None, values.dtype)
     t._version_ = [0, 0]
     t._rg = False

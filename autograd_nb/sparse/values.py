@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd import torch_function
 from ..dtypes import promote_types
 from ..graph import engine, ownership
 from ..graph.modes import no_grad, state
@@ -197,7 +196,6 @@ def begin() -> None:
     if not asked.sparse:
         asked.sparse = True
         _stand_in_the_engine()
-        torch_function.met(SparseTensor)
 
 
 asked.begin_sparse = begin

@@ -397,3 +397,33 @@ def test_tensors_of_pytorch_and_of_this_library_do_not_mix(name):
         _BETWEEN[name](real, torch.tensor([1.0, 2.0]))
     gc.collect()
     assert not torch_function.state.disabled and not torch_function.state.running
+
+
+def test_sparse_tensors_are_asked_for_while_there_are_any():
+    """Afterwards, and some calls later, functions have their own code again, and are taken once more where there is another one."""
+    x = torch.ones(3)
+    own = torch.exp.__code__
+    for _ in range(2):
+        s = torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
+        for _ in range(2 * torch_function.LINGER):
+            torch.exp(x)
+        assert torch.mul(s, 2).to_dense().sum() == 14
+        del s
+        gc.collect()
+        assert torch_function.INTERCEPTION.count == 1  # a program with sparse gradients makes one in each step
+        for _ in range(2 * torch_function.LINGER):
+            torch.exp(x)
+        assert torch_function.INTERCEPTION.count == 0 and torch.exp.__code__ is own
+
+
+def test_sparse_gradients_and_autocast_give_places_back_together():
+    x, own = torch.ones(2, 2), torch.matmul.__code__
+    table = torch.nn.Embedding(4, 2, sparse=True)
+    table(torch.tensor([1])).sum().backward()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.matmul(x, x).dtype is torch.bfloat16
+    del table
+    gc.collect()
+    for _ in range(3 * torch_function.LINGER):
+        torch.matmul(x, x)
+    assert torch_function.INTERCEPTION.count == 0 and torch.matmul.__code__ is own
