@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,6 +145,16 @@ def given(program: Program, mine: list[Step], where: int, strides: bool) -> bool
     return found is None or (found.explained != "" and found.where == where)
 
 
+def given_to_calls(program: Calls, mine: list[Step], found: Difference, strides: bool) -> bool:
+    """`given` for a function that is called a few times."""
+    def copied(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(explained.given_copied, texts))
+
+    calls = tuple(dataclasses.replace(c, before=copied(c.before), after=copied(c.after)) for c in program.calls)
+    other = first_difference(mine, call(dataclasses.replace(program, body=copied(program.body), calls=calls), torch, False), strides)
+    return other is None or other.where > found.where
+
+
 @contextlib.contextmanager
 def many_uses() -> Iterator[None]:
     """Nodes that saved nothing may run again, as in PyTorch."""
@@ -278,6 +289,8 @@ def difference(program: Any, strides: bool = True, compiled: bool = True) -> Dif
             for jitter in JITTERS
         ):
             found.explained = explained.ROUNDING
+        if not found.explained and "value" in found.kind and given_to_calls(program, eager, found, strides):
+            found.explained = explained.GIVEN
         found.kind = f"eager {found.kind}"
     return found
 

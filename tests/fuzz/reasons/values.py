@@ -36,11 +36,11 @@ def _alike(seen: Any) -> bool:
 
 
 def _nan_of_infinities(c: Case) -> bool:
-    """Whether what differs are complex numbers that are infinite here and nan there, in both parts."""
+    """Whether what differs are complex numbers that are infinite here and nan there, in a part or in both."""
     texts = c.what.partition(": ")[2].split(" instead of ")
     mine, theirs = ([complex(n) for n in re.findall(r"\(([^()\s]+j)\)", text)] for text in (texts[0], texts[-1]))
     other = [(m, t) for m, t in zip(mine, theirs) if not np.isclose(m, t, rtol=1e-3, equal_nan=True)]
-    return bool(other) and all(np.isinf(m) and np.isnan(t.real) and np.isnan(t.imag) for m, t in other)
+    return bool(other) and all(np.isinf(m) and np.isnan([t.real, t.imag]).any() and not np.isfinite([t.real, t.imag]).any() for m, t in other)
 
 
 VALUES = (
