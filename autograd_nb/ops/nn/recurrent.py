@@ -16,7 +16,7 @@ from ...errors import refuse_keywords
 from ...graph import engine
 from ...graph.modes import recorded, state, unrecorded
 from ...tensor import Tensor, edge
-from ..core.recording import guarded, mark_inference
+from ..core.recording import fresh, guarded, mark_inference
 from ..core.registry import OPS, public
 from ..core.repeated import repeated
 from ..core.structured import structured, tensor_argument
@@ -287,9 +287,9 @@ def stacked(
         if dropout and train and level < num_layers - 1:
             x = OPS["dropout"].call(x, dropout, True)
     if batch_sizes is None:
-        x = x.view(steps, batch, x.shape[1])
+        x = fresh(x.view(steps, batch, x.shape[1]))
         if batch_first:
-            x = x.transpose(0, 1)
+            x = x.transpose(0, 1) if c is not None else fresh(x.transpose(0, 1))  # (in place in PyTorch, but for an LSTM)
     return x, stack([s[0] for s in last]), None if c is None else stack([s[1] for s in last])
 
 

@@ -343,7 +343,7 @@ GRAPH = (
                         or _made_by(re.compile(r"autograd\.grad\("), c.before) & set(re.findall(r"v\d+", c.statement))))
         or (
             c.kind == "value"
-            and (made := re.match(r"(?:with torch\.\w+\(\):\n    )?(v\d+)(?:(\.(?:view|flatten)\(.*\))?\[.*\] = |\.\w+_\()", c.statement)
+            and (made := re.match(r"(?:with torch\.\w+\(\):\n    )?(v\d+)(?:(\.(?:view|flatten)\(.*\))?\[.*\] [-+*/]?= |\.\w+_\()", c.statement)
                  or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
             and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
             and 0 in getattr(c.known.get(made[1]), "strides", ())
