@@ -79,10 +79,11 @@ def test_layers_of_all_kinds_take_what_their_weights_are_replaced_by():
 def test_outputs_are_views_where_pytorchs_are(layer):
     """Of what nobody else has: that of an LSTM that has the batch first, and of one sample."""
     ends = ("r = y._is_view()", "r = [s._is_view() for s in states]", "y.detach_(); r = y", "y[0].mul_(2); y.sum().backward(); r = x.grad",
-            "with t.no_grad(): y.mul_(2)\n(y * y).sum().backward(); r = x.grad", "y.register_hook(lambda g: g * 2); y.add_(1); (y * y).sum().backward(); r = x.grad",
+            "with t.no_grad(): y.mul_(2)\n(y * y).sum().backward(); r = x.grad",
+            "y.register_hook(lambda g: g * 2); y.add_(1); (y * y).sum().backward(); r = x.grad",
             "v = y[0]; y.zero_(); r = v")  # fmt: skip
     check({
-        f"{options}, {shape}, {end}": f"t.manual_seed(0); m = t.nn.{layer}(4, 3, {options}).double()\nwith t.no_grad():\n    for p in m.parameters(): p.fill_(0.1)\n"
+        f"{options}, {shape}, {end}": f"t.manual_seed(0); m = t.nn.{layer}(4, 3, {options}).double()\nfor p in m.parameters(): p.data.fill_(0.1)\n"
         f"x = t.ones({shape}, dtype=t.float64).requires_grad_(); y, h = m(x); states = h if isinstance(h, tuple) else (h,)\n{end}"
         for options in ("1", "2", "1, batch_first=True", "1, bidirectional=True", "2, batch_first=True, bidirectional=True")
         for shape in ("2, 5, 4", "5, 4") for end in ends
