@@ -29,10 +29,8 @@ from .opdb import Unsupported, leaves
 CALLS = 3
 MOST = 2  #: samples of a module in training, and in evaluation
 #: modules of which some calls run eagerly, and say so: why, and what they say
-_COUNT = ("with momentum=None a batch weighs by how many there were, which Python reads", "reads values with item()")
 EAGER: dict[str, tuple[str, str]] = {
     "AdaptiveLogSoftmaxWithLoss": ("how many targets there are of each cluster decides about shapes", "reads values with item()"),
-    "BatchNorm1d": _COUNT, "BatchNorm2d": _COUNT, "BatchNorm3d": _COUNT,
     "CTCLoss": ("lengths that are tensors decide about shapes", "reads values with numpy()"),
     "Unflatten": ("what it returns is a view of its argument, which requires grad", "a result is a view of an argument that requires grad"),
 }  # fmt: skip

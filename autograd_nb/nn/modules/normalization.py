@@ -8,7 +8,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from ... import dtypes
+from ... import dtypes, launch
 from ...autograd.function import Function
 from ...errors import warn_user
 from ...graph.modes import no_grad
@@ -122,6 +122,8 @@ class _BatchNorm(_NormBase):
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # the mean of all batches
+                if launch.observer() is not None:
+                    return self._moved_by_tensors(input)
                 factor = 1.0 / float(self.num_batches_tracked)
         use_batch = self.training or (self.running_mean is None and self.running_var is None)
         keep = not self.training or self.track_running_stats
@@ -135,6 +137,17 @@ class _BatchNorm(_NormBase):
             factor,
             self.eps,
         )
+
+    def _moved_by_tensors(self, input: Tensor) -> Tensor:
+        """Return the result of a batch of training that a capture sees, where Python must not read how many batches there were."""
+        kept: Any = (self.running_mean, self.running_var)
+        mean, var = (OPS["zeros_like"].call(t) for t in kept)
+        y = F.batch_norm(input, mean, var, self.weight, self.bias, True, 1.0, self.eps)
+        with no_grad():
+            share = 1.0 / self.num_batches_tracked.to(mean.dtype)  # type: ignore[union-attr]
+            for t, new in zip(kept, (mean, var), strict=True):
+                t.mul_(1 - share).add_(new * share)
+        return y
 
 
 class BatchNorm1d(_BatchNorm):
