@@ -201,6 +201,12 @@ LOOKING = {
     "what ctc_loss reads nothing of": (
         lambda labels: F.ctc_loss(torch.zeros(3, 1, 2), labels, [3], [1]), torch.tensor([[1, 7]]), torch.tensor([[-1, 1]]),
     ),
+    "lengths of ctc_loss": (
+        lambda n: F.ctc_loss(torch.zeros(3, 1, 2), torch.tensor([[1, 1]]), n, torch.tensor([1])), torch.tensor([3]), torch.tensor([4]),
+    ),
+    "lengths of targets one after the other": (
+        lambda n: F.ctc_loss(torch.zeros(3, 2, 2), torch.tensor([1, 1]), torch.tensor([3, 2]), n), torch.tensor([1, 1]), torch.tensor([2, 1]),
+    ),
     "fractional_max_pool2d": (
         lambda s: F.fractional_max_pool2d(torch.ones(1, 1, 4, 4), 2, 2, _random_samples=s), torch.full((1, 1, 2), 0.5), torch.full((1, 1, 2), 1e9),
     ),

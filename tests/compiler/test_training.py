@@ -242,3 +242,36 @@ def test_a_result_without_a_gradient_gives_none_to_what_only_it_depends_on():
         third.sum().backward()
         assert v.grad.tolist() == [3, 3, 3] and w.grad.tolist() == [1, 1, 1]
         v.grad = w.grad = None
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_one_program_takes_lengths_of_any_values(apart):
+    """Those of `ctc_loss`: the states are as many as there could be."""
+
+    def loss(x, labels, steps, sizes):
+        return nn.functional.ctc_loss(x.log_softmax(2), labels, steps, sizes)
+
+    compiled = torch.compile(loss, fullgraph=True)
+    torch.manual_seed(0)
+    for steps, sizes in (([7, 6, 7], [2, 1, 3]), ([5, 6, 7], [1, 3, 2]), ([7, 6, 3], [3, 3, 0])):
+        x = torch.randn(7, 3, 5, requires_grad=True)
+        labels = torch.randint(1, 5, (3, 4) if apart else (6,))
+        args = x, labels, torch.tensor(steps), torch.tensor(sizes)
+        want = loss(*args)
+        found = compiled(*args)
+        assert torch.allclose(found, want)
+        assert torch.allclose(*[torch.autograd.grad(y, x)[0] for y in (found, want)])
+    assert len(compiled.programs) == 1
+
+
+def test_the_mean_of_all_batches_is_compiled():
+    """BatchNorm with momentum=None weighs a batch by how many there were."""
+    torch.manual_seed(0)
+    layers = [nn.BatchNorm1d(3, momentum=None) for _ in range(2)]
+    compiled = torch.compile(layers[0], fullgraph=True)
+    for _ in range(5):
+        x = torch.randn(6, 3)
+        assert torch.allclose(compiled(x), layers[1](x), atol=1e-6)
+        for mine, own in zip(layers[0].buffers(), layers[1].buffers(), strict=True):
+            assert torch.allclose(mine, own, atol=1e-6)
+    assert len(compiled.programs) == 1 and layers[0].num_batches_tracked == 5

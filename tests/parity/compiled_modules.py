@@ -30,9 +30,9 @@ CALLS = 3
 MOST = 2  #: samples of a module in training, and in evaluation
 #: modules of which some calls run eagerly, and say so: why, and what they say
 EAGER: dict[str, tuple[str, str]] = {
-    "AdaptiveLogSoftmaxWithLoss": ("how many targets there are of each cluster decides about shapes", "reads values with item()"),
-    "CTCLoss": ("lengths that are tensors decide about shapes", "reads values with numpy()"),
-    "Unflatten": ("what it returns is a view of its argument, which requires grad", "a result is a view of an argument that requires grad"),
+    "AdaptiveLogSoftmaxWithLoss": ("how many targets there are of each cluster decides about the sizes of what is multiplied", "reads values with item()"),
+    "Unflatten": ("what it returns is a view of its argument that requires grad, whose history a program has not",
+        "a result is a view of an argument that requires grad"),
 }  # fmt: skip
 #: modules that are not in the database: how one is made, and what it is called with
 FURTHER: dict[str, tuple[str, str]] = {

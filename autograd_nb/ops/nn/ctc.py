@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -60,20 +61,28 @@ def _ctc_loss_backward(g, x, labels, places, lengths, sizes, losses, alpha, how)
     return out
 
 
-def _lengths(value: Any, name: str, batch: int, most: int, what: str) -> tuple[Tensor, list[int]]:
-    """Return a length for each sample, as an int64 tensor and as ints; RuntimeError for other counts or values."""
+def _lengths(value: Any, name: str, batch: int, most: int, what: str) -> tuple[Tensor, list[int] | None]:
+    """Return a length for each sample, as an int64 tensor and as ints, None of a tensor that a capture sees; RuntimeError for other counts or values."""
+    later = False
     if isinstance(value, Tensor):
         if value.dtype.category != 1:
             raise RuntimeError(f"{name} must be integral (got {value.dtype})")
-        found = value.reshape(-1).tolist()
+        count, later = value._layout.size, launch.observer() is not None
+        found = [] if later else value.reshape(-1).tolist()
     else:
         found = [as_int(v, name) for v in (value if isinstance(value, (tuple, list)) else [value])]
-    if len(found) != batch:
-        raise RuntimeError(f"{name} must be of size batch_size (got {len(found)} for a batch of {batch})")
-    for v in found:
-        if not 0 <= v <= most:
-            raise RuntimeError(f"Expected {name} to have value {'at least 0' if v < 0 else f'at most {most}'}, but got value {v} ({what})")
-    return tensor(found, dtype=dtypes.int64), found
+        count = len(found)
+    if count != batch:
+        raise RuntimeError(f"{name} must be of size batch_size (got {count} for a batch of {batch})")
+
+    def fit(found: Any) -> None:
+        for v in found.tolist():
+            if not 0 <= v <= most:
+                raise RuntimeError(f"Expected {name} to have value {'at least 0' if v < 0 else f'at most {most}'}, but got value {v} ({what})")
+
+    lengths = cast(value.reshape(-1), dtypes.int64) if later else tensor(found, dtype=dtypes.int64)
+    launch.check(fit, dense(lengths), passes=tuple([(0, b, 0, most) for b in range(batch)]))
+    return lengths, None if later else found
 
 
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.ctc_loss")
@@ -112,19 +121,14 @@ def ctc_loss(
     lengths, _ = _lengths(input_lengths, "input_lengths", batch, steps, "the number of time steps")
     most = labels.shape[1] if labels.ndim == 2 else labels.shape[0]
     sizes, counts = _lengths(target_lengths, "target_lengths", batch, most, f"targets of size {list(labels.shape)}")
-    if labels.ndim == 2:
-        starts = [labels.shape[1] * b for b in range(batch)]
-    else:
-        starts = [sum(counts[:b]) for b in range(batch)]
-        if sum(counts) > most or (not single and sum(counts) != most):
-            raise RuntimeError(f"Expected 1D targets of size {sum(counts)} (the sum of target_lengths), but got size {most}")
+    places = _places(labels, sizes, counts, single)
     labels = cast(labels, dtypes.int64)
     if labels._layout.size:
-        labels = _in_range(labels, counts, classes)
-    places = tensor(starts, dtype=dtypes.int64)
+        labels = _in_range(labels, sizes, classes)
+    longest = most if counts is None else max(counts, default=0)
     d = x.dtype
     x = cast(x, dtypes.float32) if d.is_half else x
-    losses, _ = _ctc_loss(x, labels, places, lengths, sizes, (2 * max(counts, default=0) + 1, int(blank), bool(zero_infinity)))
+    losses, _ = _ctc_loss(x, labels, places, lengths, sizes, (2 * longest + 1, int(blank), bool(zero_infinity)))
     if zero_infinity:
         losses = OPS["where"].call(losses == math.inf, 0.0, losses)
     if reduction == "mean":
@@ -136,21 +140,37 @@ def ctc_loss(
     return cast(losses, d)
 
 
-def _in_range(labels: Tensor, counts: list[int], classes: int) -> Tensor:
+def _places(labels: Tensor, sizes: Tensor, counts: list[int] | None, single: bool) -> Tensor:
+    """Return where the targets of each sample begin; RuntimeError where those that follow one another are not as many as the sizes say."""
+    batch, most = sizes.shape[0], labels.shape[-1]
+    if labels.ndim == 2:
+        return tensor([most * b for b in range(batch)], dtype=dtypes.int64)
+    ends = sizes.cumsum(0) if counts is None else tensor([*accumulate(counts)], dtype=dtypes.int64)
+
+    def whole(ends: np.ndarray) -> None:
+        total = ends.tolist()[-1] if batch else 0
+        if total > most or (not single and total != most):
+            raise RuntimeError(f"Expected 1D targets of size {total} (the sum of target_lengths), but got size {most}")
+
+    launch.check(whole, dense(ends), passes=((0, batch - 1, 0 if single else most, most),) if batch else ())
+    return ends - sizes
+
+
+def _in_range(labels: Tensor, sizes: Tensor, classes: int) -> Tensor:
     """Return targets in [0, classes), whatever stood behind each sample's length; RuntimeError for a class that is out of range."""
     flat, span, width = dense(labels), np.empty(2, np.int64), labels.shape[1] if labels.ndim == 2 else 0
     _bounds(0, flat, span)
 
-    def inside(span: np.ndarray, flat: np.ndarray) -> None:
+    def inside(span: np.ndarray, flat: np.ndarray, sizes: np.ndarray) -> None:
         low, high = span.tolist()
         if low < 0 or high >= classes:
             rows = flat.tolist()
-            used = [v for k, n in enumerate(counts) for v in rows[k * width : k * width + n]] if width else rows
+            used = [v for k, n in enumerate(sizes.tolist()) for v in rows[k * width : k * width + n]] if width else rows
             wrong = [v for v in used if not 0 <= v < classes]
             if wrong:
                 raise RuntimeError(f"ctc_loss: targets must be in [0, {classes}), but got {wrong[0]}")
 
-    launch.check(inside, span, flat, passes=((0, 0, 0, classes - 1), (0, 1, 0, classes - 1)))
+    launch.check(inside, span, flat, dense(sizes), passes=((0, 0, 0, classes - 1), (0, 1, 0, classes - 1)))
     if launch.holds(span, 0, 0, classes - 1) and launch.holds(span, 1, 0, classes - 1):
         return labels
     return labels.clamp(0, classes - 1)
