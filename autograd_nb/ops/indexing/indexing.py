@@ -392,6 +392,8 @@ def index_lines(more: str = "") -> list[str]:
         f"    key = self._layout, index.indices(_FAR){more}",
         "elif kind is tuple:",
         f"    key = _key_of(self._layout, index){more}",
+        "elif index is None or index is Ellipsis:",
+        f"    key = self._layout, index{more}",
         "else:",
         "    raise TypeError",  # (what reads it will say why)
     ]
