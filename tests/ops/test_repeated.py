@@ -40,6 +40,10 @@ CALLS = {
     "nll_loss": lambda x: F.nll_loss(x, torch.tensor([0, 1, 2, 3, 0]), reduction="none"),
     "fft": lambda x: torch.fft.fft(x).real,
     "max_pool1d": lambda x: F.max_pool1d(x, 2),
+    "matrix by its transpose": lambda x: torch.addmm(x[:, :5], x, x.t()),
+    "batch by its transpose": lambda x: torch.bmm(x.view(1, 5, 8), x.view(1, 5, 8).transpose(1, 2)),
+    "rows into their own tensor": lambda x: x.index_put((torch.tensor(INDEX),), x[:2]),
+    "parts that overlap": lambda x: torch.cdist(x[:, :6], x[:, :6].detach()),
 }
 
 

@@ -61,7 +61,7 @@ def _saved_lines(several: bool) -> list[str]:
     lines += ["elif not _save:", "    _node.saved = (b,) if _spec.scalar_names else ()" if several else "    _node.saved = ()"]
     lines += ["    _node.versions = ()", "    _node.stamp = 0"]
     if several:
-        lines += ["else:", "    _op.save(_node, (input, other), t)"]
+        lines += ["else:", "    (_spec.kind.saver or _spec.kind.write_saver())(_node, (input, other), t)"]
     return lines
 
 
@@ -121,7 +121,7 @@ def many_lines(operands: Mapping[str, bool], numbers: Sequence[str]) -> list[str
     """Return the lines that run the plan of an op of many ``operands``: whether each has a derivative. ``numbers``: which may be such, see `kind_lines`."""
     given = ", ".join(operands)
     recorded = node_lines(
-        "_spec.node()", several_edges_lines([f"_e_{x}" for x in operands]), ["_node.spec = _spec", f"_op.save(_node, ({given}), t)"], "1"
+        "_spec.node()", several_edges_lines([f"_e_{x}" for x in operands]), ["_node.spec = _spec", f"(_spec.kind.saver or _spec.kind.write_saver())(_node, ({given}), t)"], "1"
     )  # fmt: skip
     return [
         *_forward_lines([f"{x} if n_{x} else {x}._data" if x in numbers else f"{x}._data" for x in operands], given),
@@ -350,6 +350,9 @@ def binary_call(op: Pointwise, operator: bool = False, arrays: bool = False) -> 
     """
 
     def first(input: Any, other: Any) -> Any:
+        if (input.__class__ is float or input.__class__ is int) and isinstance(other, Tensor) and other.__class__ not in MARKED:
+            only_tensors(op.name, input, other, op.numbers)
+            return of_number(op)(input, other)
         if not (isinstance(input, Tensor) and isinstance(other, (Tensor, float, int))) and op.name in OPS and foreign_among((input, other)):
             return asked.redefined(OPS[op.name].call, (input, other), {})
         if operator and not acceptable(other):
@@ -399,8 +402,14 @@ def _counted(op: Pointwise, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args
 
 
+@cache
+def of_number(op: Pointwise) -> Callable[..., Any]:
+    """Return the function of an op of two operands for a number and a tensor."""
+    return call_of_many(op)
+
+
 def call_of_many(op: Pointwise) -> Callable[..., Any]:
-    """Return the public function of an op of three operands or more."""
+    """Return the function of an op of operands that are all tensors or numbers, the public one of three operands or more."""
 
     def first(args: tuple[Any, ...]) -> Any:
         return op.slow(_counted(op, args))

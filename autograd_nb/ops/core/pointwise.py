@@ -289,17 +289,8 @@ class Pointwise:
 
     def save(self, node: PointwiseNode, args: Sequence[Any], out: Tensor) -> None:
         """Keep on the node the arrays that its rule needs, stamped with their versions."""
-        saved, versions, stamp = [], [], 0
-        spec = node.spec
-        for w in spec.saved:
-            a = out if w == "out" else args[w]
-            saved.append(a._data)
-            versions.append(a._version_)
-            stamp += a._version_[0]
-            if a._version_[0] < 0:
-                refuse_inference(node.edges)
-        saved.extend([args[i] for i in spec.scalar_names])
-        node.saved, node.versions, node.stamp = saved, tuple(versions), stamp
+        kind = node.spec.kind
+        (kind.saver or kind.write_saver())(node, args, out)
 
     # ---- in place
     @cached_property

@@ -7,6 +7,7 @@ an op has few. The fused kernels of the backward passes are in `backward_plans`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ...overriding import overridable
 from ...shapes import Layout
 from ...tensor import Tensor, make
 from .backward_plans import BOTH, FIRST, BackwardKind, BackwardPlan, backward_plan
+from .call_path import generated, saving_lines
 from .entries import as_half, signature
 from .foreseen import note_op
 from .history import attach
@@ -173,10 +175,11 @@ class SpecKind:
     ``save``: what the recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output.
     """
 
-    __slots__ = ("alike", "backward_kinds", "compute", "conjugate", "halves", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")
+    __slots__ = ("alike", "backward_kinds", "compute", "conjugate", "halves", "needs", "op", "ops", "rules", "save", "saved", "saver", "scalar_names")
     op: Pointwise
     needs: list[bool]
     scalar_names: list[int]
+    saver: Callable[..., None] | None
     compute: str
     conjugate: bool
     halves: dict[int, str]
@@ -196,9 +199,15 @@ class SpecKind:
         # of a holomorphic function of complex numbers the gradient is g · conj(dy/dx)
         self.conjugate = out.is_complex and op.holomorphic
         self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
+        self.saver = None
         self.backward_kinds: dict[tuple[Any, ...], BackwardKind] = {}  # by the gradient's dtype, and which operands were broadcast
         self.alike: dict[dtype, BackwardPlan] = {}  # of all in C order and of one shape, by the gradient's dtype
         self.ops: Any = None  # of a recorded backward pass, one for each rule
+
+    def write_saver(self) -> Callable[..., None]:
+        """Return ``saver(node, args, out)``, which keeps on the node what the rules read."""
+        self.saver = _saver(tuple(self.saved), tuple(self.scalar_names), len(self.needs))
+        return self.saver
 
     def factors(self, g: Any, values: dict[Any, Any]) -> list[Any]:
         """Return the gradient formulas of the needed operands, on symbols or on tensors."""
@@ -213,6 +222,15 @@ class SpecKind:
                 if self.op.params[which] in rule.names and isinstance(found[k], Tensor):
                     found[k] = guarded(found[k], values[which])
         return found
+
+
+@cache
+def _saver(saved: tuple[Any, ...], numbers: tuple[int, ...], count: int) -> Callable[..., None]:
+    """Return what keeps on a node the arrays of ``saved``, stamped with their versions, and the ``numbers`` among ``count`` operands."""
+    names = [f"a{i}" for i in range(count)]
+    tensors = ["t" if which == "out" else names[which] for which in saved]
+    arrays = [*[f"{x}._data" for x in tensors], *[names[i] for i in numbers]]
+    return generated("save", "_node, args, t", [f"{', '.join(names)}, = args", *saving_lines(arrays, [f"{x}._version_" for x in tensors])])
 
 
 _tokens: dict[tuple[Any, ...], object] = {}

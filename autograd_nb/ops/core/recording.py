@@ -189,9 +189,10 @@ def scalar_type(d: dtype) -> str:
 
 
 def kind_among(operands: Iterable[Any]) -> dtype:
-    """Return the dtype that the result of a pointwise op on tensors (or layouts) and numbers has."""
+    """Return the dtype that the result of a pointwise op on tensors (or layouts) and numbers (or their types) has."""
     return dtypes.result_of([
-        (a.dtype, 2 if a.ndim else 1) if isinstance(a, (Tensor, Layout)) else (dtypes.of_scalar(type(a.item() if hasattr(a, "item") else a)), 0)
+        (a.dtype, 2 if a.ndim else 1) if isinstance(a, (Tensor, Layout))
+        else (dtypes.of_scalar(a if isinstance(a, type) else type(a.item() if hasattr(a, "item") else a)), 0)
         for a in operands
     ])  # fmt: skip
 

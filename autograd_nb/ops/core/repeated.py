@@ -93,8 +93,8 @@ class _Call(Checks):
             if known is t:
                 self.lines.append(f"if {name} is not {other}: return None")
                 return
-            if (known._data is t._data and (t._rg or known._rg)) or (t._rg and known._rg and t._edge is not None and t._edge is known._edge):
-                raise Unfit("two tensors in one memory, or with one history")
+            if t._rg and known._rg and t._edge is not None and t._edge is known._edge:
+                raise Unfit("two tensors with one history")
             if known._version_ is t._version_:  # parts of one tensor
                 self.lines.append(f"if {name}._version_ is not {other}._version_: return None")
         if t.__class__ is not Tensor and t.__class__ is not noted.parameter:

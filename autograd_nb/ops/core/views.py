@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import Signature, signature
 from typing import Any
 
+import numpy as np
+
 from ... import launch
 from ...graph import modes
 from ...graph.modes import state
@@ -146,13 +148,22 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
     return (out._layout, cut, op.node, recording, values)
 
 
+#: asks whether ``x`` is seen through anything but all of its memory
+_WHOLE_LINES = [
+    "if x._layout.__class__ is not _Layout or (",
+    "    (_b := x._data.base) is not None and (_b.__class__ is not _ndarray or _b.base is not None or _b.nbytes != x._data.nbytes)",
+    "):",
+]
+
 _ABSENT: Any = object()  #: stands for an operand that is not given, or by its name
 
 
-def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
+def memoized_view(function: Callable[..., Any], whole: bool = False) -> Callable[..., Any]:
     """Decorator of a public function that reads its arguments and returns the (view op, \\*arguments) to call on the first, or a list of such.
 
     It may return a result too. Recipes are forgotten while launches are observed, when ops are to be seen being called.
+
+    whole: it looks at the operand's memory besides its layout; recipes hold for what begins where its memory does, which it has for itself.
     """
     slow, first = numpy_names(function, name=function.__name__), function.__code__.co_varnames[0]
     memo = Memo()
@@ -179,13 +190,14 @@ def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
         else:
             out, recipe = found, _ITSELF if found is x else None
         if key is not None and recipe is not None and not launch._observing:
-            memo.keep((key, x._layout), recipe)
+            memo.keep((key, x._layout, len(x._data)) if whole else (key, x._layout), recipe)
         return out
 
+    owns = [*_WHOLE_LINES, "    raise TypeError"] if whole else []
+    before = ["if options:", "    args = (*args, *options.values())", *written_lines("args"), "if options:", "    key = (key, *options)", *owns]
     call = shortcut(
-        "x=_absent, /, *args, **options", "key, x._layout", ["return _look(x, plan)"], ["return _miss(key, x, args, options)"], memo=memo,
-        before=["if options:", "    args = (*args, *options.values())", *written_lines("args"), "if options:", "    key = (key, *options)"],
-        function=function, _look=look, _miss=miss, _absent=_ABSENT,
+        "x=_absent, /, *args, **options", "key, x._layout, len(x._data)" if whole else "key, x._layout", ["return _look(x, plan)"],
+        ["return _miss(key, x, args, options)"], memo=memo, before=before, function=function, _look=look, _miss=miss, _absent=_ABSENT, _Layout=Layout, _ndarray=np.ndarray,
     )  # fmt: skip
     if slow is not function:
         slow.public = call  # type: ignore[attr-defined]

@@ -296,7 +296,9 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
 @public(namespaces=(), name="new_full")
 def new_full_(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return `full` with this tensor's dtype."""
-    return self._beside(full(size, fill_value, dtype=dtype or self.dtype, layout=layout, device=device, requires_grad=requires_grad))
+    if layout is not None:
+        strided_only(layout)
+    return self._beside(full(size, fill_value, dtype=dtype or self._layout.dtype, device=device, requires_grad=requires_grad))
 
 
 @public(method=False)

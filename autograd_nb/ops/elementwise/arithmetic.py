@@ -153,12 +153,16 @@ def _trunc_div(a, b):
 
 
 def _no_integer_zero(a: Any, b: Any, name: str, kernel: str) -> None:
-    integers = all((x.dtype.category < 2) if isinstance(x, Tensor) else isinstance(x, int) for x in (a, b))
-    if integers:
-        need_numbers(kernel, (a, b))
+    for x in (a, b):
+        if isinstance(x, Tensor):
+            if x._layout.dtype.category >= 2:
+                return
+        elif not isinstance(x, int):
+            return
+    need_numbers(kernel, (a, b))
     if isinstance(a, Tensor) and not a._layout.size:
         return  # nothing is divided
-    if integers and (bool((b == 0).any()) if isinstance(b, Tensor) else b == 0):
+    if bool((b == 0).any()) if isinstance(b, Tensor) else b == 0:
         raise RuntimeError(f"ZeroDivisionError: {name}() of integers by zero")
 
 

@@ -12,6 +12,7 @@ Source: https://docs.pytorch.org/docs/stable/complex_numbers.html
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ... import dtypes, strides
@@ -183,6 +184,7 @@ def view_as_real(input):
 
 
 @public(method=False)
+@partial(memoized_view, whole=True)
 def view_as_complex(input):
     """Return pairs of real numbers as complex ones: […, 2] → […]; a view.
 
@@ -214,7 +216,7 @@ def view_as_complex(input):
     offset = _storage(x)[1]
     if offset % 2:
         raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, not {offset} (use .clone())")
-    return _view_as_complex(x)
+    return (_view_as_complex,)
 
 
 @public(method=False)

@@ -77,16 +77,12 @@ def _install() -> None:
            "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}  # fmt: skip
     for name, function in hot.items():
         setattr(Tensor, f"__{name}__", operator_of(function, name in _TAKING))
-    for name, function in {
-        "floordiv": floor_divide,
-        "mod": remainder,
-        "and": bitwise_and,
-        "or": bitwise_or,
-        "xor": bitwise_xor,
-        "lshift": bitwise_left_shift,
-        "rshift": bitwise_right_shift,
-    }.items():
-        setattr(Tensor, f"__{name}__", lambda self, other, f=function: _operated(f, self, other := of_array(other, self), other))
+    bits = {"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor, "lshift": bitwise_left_shift, "rshift": bitwise_right_shift}
+    for name, function in {"floordiv": floor_divide, "mod": remainder, **bits}.items():
+        if name in bits:
+            setattr(Tensor, f"__{name}__", operator_of(function, True))
+        else:
+            setattr(Tensor, f"__{name}__", lambda self, other, f=function: _operated(f, self, other := of_array(other, self), other))
         setattr(Tensor, f"__r{name}__", lambda self, other, f=function: _operated(f, other, self, other))
     Tensor.__rtruediv__ = Tensor.__rdiv__ = reversed_div  # type: ignore[assignment]
     Tensor.__pow__, Tensor.__rpow__ = _power, lambda self, other: _operated(pow, other, self, other)  # type: ignore[assignment]

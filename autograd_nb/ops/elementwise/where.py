@@ -31,7 +31,9 @@ def _where(condition, a, b):
 
 
 def _plan_where(checked: bool, condition: Any, input: Any, other: Any) -> Any:
-    """Return the op's own plan, for tensors and numbers."""
+    """Return the op's own plan, for tensors and numbers; of the coordinates of what is true there is nothing to plan."""
+    if input is None or other is None:
+        return True if checked and input is other else None
     kind = condition._layout.dtype
     if kind is not dtypes.bool_ and kind is not dtypes.uint8:
         return None
@@ -40,13 +42,13 @@ def _plan_where(checked: bool, condition: Any, input: Any, other: Any) -> Any:
 
 _NUMBERS = (int, float)
 #: numbers for which every dtype has a place are known by their class
-_NUMBER = "{0}.__class__ if ({0}.__class__ is float or {0}.__class__ is int) and -100 <= {0} <= 100 else {0}._layout"
+_NUMBER = "{0}.__class__ if ({0}.__class__ is float or {0}.__class__ is int) and -100 <= {0} <= 100 else {0}._layout if {0} is not None else None"
 _KEY = f"condition._layout, {_NUMBER.format('input')}, {_NUMBER.format('other')}"
-_RUN = [*kind_lines(("input", "other")), *many_lines({"condition": False, "input": True, "other": True}, ("input", "other"))]
+_RUN = ["if input is None:", "    return _OPS['nonzero'].call.by_dim(condition)", *kind_lines(("input", "other")), *many_lines({"condition": False, "input": True, "other": True}, ("input", "other"))]
 
 
 @public()
-@known(_KEY, _plan_where, _RUN, _op=_where.op)
+@known(_KEY, _plan_where, _RUN, _op=_where.op, _OPS=OPS)
 def where(condition, input: Tensor | float | None = None, other: Tensor | float | None = None, *, out=None):
     """Return a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`.
 

@@ -146,6 +146,18 @@ def _stands_there(x: Tensor, value: Tensor, part: Layout, offset: int) -> bool:
     return x._view is None and x._edge is not None and value._view is x and not value._view_kind and not hooked(value._edge, x._edge)
 
 
+def _beside(x: Tensor, value: Tensor, part: Layout, offset: int) -> bool:
+    """Return whether ``value`` lies before, behind or between the elements that ``x[…] = value`` writes, as one row or column does beside another."""
+    of = value._layout
+    if of.dtype is not part.dtype or x._data.dtype != value._data.dtype:
+        return False
+    away = offset_in(value, x) - offset
+    if away >= part.extent or -away >= of.extent:
+        return True
+    steps = [s for lies in (of, part) for n, s in zip(lies.sizes, lies.strides, strict=True) if n > 1]
+    return bool(away % (math.gcd(*steps) or 1))
+
+
 @whole
 def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
     """x[…] = value without a view; whether that was all, else nothing has happened."""
@@ -157,10 +169,11 @@ def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
     if number and not -SINGLE <= value <= SINGLE:
         return False
     if not number and same_storage(value._version_, version):
-        if not _stands_there(x, value, part, offset):
+        if _stands_there(x, value, part, offset):
+            version[0] += 1
+            return True
+        if (state.grad and (x.requires_grad or value.requires_grad)) or not _beside(x, value, part, offset):
             return False
-        version[0] += 1
-        return True
     node: Any = False
     if (
         (x._rg or x._view is not None or not (number or (not value._rg and value._view is None)))

@@ -53,26 +53,32 @@ def _places_of(mask: Tensor) -> Tensor:
     return out
 
 
+#: set ``data`` to the flat indices, and ``n`` to their number, of what is true in the memory ``at``, of which ``size`` elements count
+_PLACES = [
+    "if at.size != size:",
+    "    at = at[:size]",
+    "found = _empty(1, _INT)",
+    "count(at, found)",
+    "n = found.item()",
+    "data = _allocate(n, _INT)",
+    "if n:",
+    "    places(at, data, found)",
+    "    if found.item() != n:",
+    "        raise _changed()",
+]
+_PLACED: dict[str, Any] = {"_INT": _INT, "_layout_of": layout_of, "_int64": dtypes.int64, "_changed": _changed}
+
 #: true_indices(mask): the flat indices (C order) of the true elements, a 1-d int64 tensor
 true_indices: Callable[[Tensor], Tensor] = shortcut(
     "mask", "mask._layout,",
     [
         "count, places, size = plan",
         "at = mask._data",
-        "if at.size != size:",
-        "    at = at[:size]",
-        "found = _empty(1, _INT)",
-        "count(at, found)",
-        "n = found.item()",
-        "data = _allocate(n, _INT)",
-        "if n:",
-        "    places(at, data, found)",
-        "    if found.item() != n:",
-        "        raise _changed()",
+        *_PLACES,
         *tensor_lines("_layout_of((n,), None, _int64)"),
         "return t",
     ],
-    ["return _slow(mask)"], memo=_masks, _slow=_places_of, _INT=_INT, _layout_of=layout_of, _int64=dtypes.int64, _changed=_changed,
+    ["return _slow(mask)"], memo=_masks, _slow=_places_of, **_PLACED,
 )  # fmt: skip
 
 
@@ -160,8 +166,59 @@ def _run(sizes: np.ndarray, input: Tensor) -> Tensor:
     return y
 
 
+def _plan_coordinates(checked: bool, input: Any) -> Any:
+    """Return the sizes of an operand, and of one in C order what else its coordinates are made with."""
+    layout = input._layout
+    if not checked:
+        return None
+    sizes = _sizes(input)
+    if not layout.contiguous or not layout.size or not layout.ndim:
+        return (sizes,)
+    mask, ints = np.empty(1, np.bool_), np.empty(1, _INT)
+    count, places_of = _count_true.entry(0, mask, ints), _true_places.entry(0, mask, ints, ints)
+    unravel = _unravel.entry(0, ints, 0, 1, sizes, ints) if layout.ndim > 1 else None
+    return sizes, layout.ndim, layout.size, layout.dtype is not dtypes.bool_, count, places_of, unravel
+
+
+def _plan_by_dim(checked: bool, input: Any) -> Any:
+    """Return the same, where there are dims."""
+    return _plan_coordinates(checked, input) if input._layout.ndim else None
+
+
+def _coordinate_lines(result: str) -> list[str]:
+    """Return the lines that run a plan of coordinates, a tensor ``t``, and return ``result``."""
+    return [
+        "if len(plan) == 1:",
+        "    t = _coordinates_of(plan[0], input)",
+        f"    return {result}",
+        "sizes, k, size, number, count, places, unravel = plan",
+        "at = _ne(input, 0)._data if number else input._data",
+        *_PLACES,
+        "if n and k > 1:",
+        "    if not _alone(_COPIED * n * k):",
+        "        t = _coordinates_of(sizes, input)",
+        f"        return {result}",
+        "    flat, data = data, _allocate(n * k, _INT)",
+        "    unravel(flat, 0, n, sizes, data)",
+        *tensor_lines("_layout_of((n, k), (1, n), _int64)"),
+        "if _state.inference:",
+        "    _mark_inference(t)",
+        f"return {result}",
+    ]
+
+
+_COORDINATES: dict[str, Any] = {"_coordinates_of": _run, "_ne": OPS["ne"].call, "_alone": threads.alone, "_COPIED": threads.COPIED, **_PLACED}
+
+
+@known("input._layout", _plan_by_dim, _coordinate_lines("_columns(t, 1)"), _columns=OPS["unbind"].call, **_COORDINATES)
+def _by_dim(input):
+    """Return a 1-d tensor for each dim: the coordinates there of the elements that are not zero."""
+    x = tensor_argument(input, "nonzero")
+    return tuple(OPS["unbind"].call(OPS["nonzero"].call(x if x.ndim else reshape(x, 1)), 1))
+
+
 @public()
-@known("input._layout", lambda checked, input: _sizes(input) if checked else None, _run, takes=("input",))
+@known("input._layout", _plan_coordinates, _coordinate_lines("t"), takes=("input",), **_COORDINATES)
 def nonzero(input, *, out=None, as_tuple=False):
     """Return the indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim.
 
@@ -175,11 +232,14 @@ def nonzero(input, *, out=None, as_tuple=False):
     if as_tuple:
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
-        return tuple(OPS["unbind"].call(OPS["nonzero"].call(x if x.ndim else reshape(x, 1)), 1))
+        return _by_dim(x)
     y = _nonzero(x)
     if out is None:
         return y
     return store(out, y, "nonzero", (x,))
+
+
+nonzero.by_dim = _by_dim  # type: ignore[attr-defined]
 
 
 @public()

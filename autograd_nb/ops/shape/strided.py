@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ... import launch
@@ -216,6 +217,7 @@ def _as_strided_beyond(x, own, x_shape, x_strides, shape, strides, offset):
 
 
 @public()
+@partial(memoized_view, whole=True)
 def as_strided(input, size, stride, storage_offset=None):
     """Return the tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients.
 
@@ -231,12 +233,18 @@ def as_strided(input, size, stride, storage_offset=None):
     shape, strides = as_shape((size,)), as_shape((stride,), "stride")
     if len(shape) != len(strides):
         raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(strides)})")
-    return look_strided(x, shape, strides, storage_offset)
+    return (_place if x._layout.__class__ is Layout else look_strided)(x, shape, strides, storage_offset)
 
 
 @overridable
 def look_strided(x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], storage_offset: Any) -> Any:
     """Return `as_strided`, its arguments being in order but for where they lead."""
+    op, *where = _place(x, shape, strides, storage_offset)
+    return op(x, *where)
+
+
+def _place(x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], storage_offset: Any) -> tuple[Any, ...]:
+    """Return (view op, *arguments) of `as_strided`; errors are its own."""
     base, own = _storage(x)
     if own or base.size != x._layout.extent:
         launch.escapes("as_strided() of a part, which may look at the memory around it")
@@ -254,8 +262,8 @@ def look_strided(x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], st
             f"storage has {base.size}"
         )
     if own <= offset and extent <= own + x._layout.extent:
-        return _as_strided(x, tuple(x.shape), x._layout.strides, shape, strides, offset - own)
-    return _as_strided_beyond(x, own, tuple(x.shape), x._layout.strides, shape, strides, offset)
+        return _as_strided, tuple(x.shape), x._layout.strides, shape, strides, offset - own
+    return _as_strided_beyond, own, tuple(x.shape), x._layout.strides, shape, strides, offset
 
 
 def _windows(layout: Layout, d: int, size: int, step: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
