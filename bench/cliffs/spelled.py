@@ -78,6 +78,14 @@ T.linalg.inv(A); T.linalg.det(A); T.linalg.solve(A, d); T.linalg.eigh(A); T.lina
 T.fft.fft(x); T.fft.rfft(x, dim=-1); c * c; c.abs(); T.view_as_real(c); c.conj(); c.real; list(net.parameters()); net.state_dict()
 net.zero_grad(); net.train(); T.distributions.Normal(0., 1.).log_prob(x); T.distributions.Normal(x, v).rsample()
 T.distributions.Categorical(logits=x).sample(); T.nn.utils.clip_grad_norm_(list(net.parameters()), 1.); T.no_grad(); str(d)
+x[None]; x[..., None]; x[None, :, None]; x[i, 0]; x[0, i]; x[[0, 1], [1, 2]]; T.where(M); x.as_strided((2, 2), (2, 1))
+T.view_as_complex(x.view(4, 2, 2)); T.bmm(z, z.transpose(1, 2)); T.baddbmm(z[:, :, :4], z, z.transpose(1, 2)); T.addmm(x, x, x.t())
+x.index_put((i,), x[:2]); x.index_add(0, i, x[:2]); T.linalg.cross(x[:, :3], x[:, 1:]); 2. ** x; 5 % v; 5 // v; M & M; M | ~M; t % 2; t // 2
+T.addcmul(x, x, d, value=2); T.hypot(x, d); x.new_full((2,), 1.); T.argwhere(M); d.__setitem__(0, d[1]); d.__setitem__((slice(None), 0), d[:, 1])
+d.__setitem__((i, i), 1.); d.__setitem__(i, d[:2] + 1); d.__setitem__((slice(None), i), 1.); T.linalg.diagonal(x); T.meshgrid(v, v)
+T.broadcast_tensors(x, x[0]); T.bincount(i, minlength=4); T.searchsorted(v.cumsum(0), v); T.bucketize(d, v.cumsum(0)); x.take(i); T.dot(x[0], v)
+T.trace(x); x.tril(); T.logit(d.sigmoid()); T.cummax(x, 0); T.std_mean(x); T.histc(d, 4); T.unique_consecutive(i); x.view_as(d); x.vsplit(2)
+T.linalg.lstsq(A, d); T.linalg.lu_factor(A); T.cholesky_solve(d, T.linalg.cholesky(A)); d.t().contiguous(); T.normal(d, v); d.bernoulli_(.5)
 """
 
 

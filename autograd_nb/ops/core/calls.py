@@ -45,6 +45,10 @@ def _forward_lines(arrays: Sequence[str], operands: str) -> list[str]:
     ]
 
 
+#: saves what the kind of a spec says of the operands {0} and the result
+_SAVE = "(_spec.kind.saver or _spec.kind.write_saver())(_node, ({0}), t)"
+
+
 def _saved_lines(several: bool) -> list[str]:
     """Write the lines that save what a formula's derivative reads, as ``spec.save`` says: bit 0 the first operand, bit 1 the
     second, bit 2 the result.
@@ -61,7 +65,7 @@ def _saved_lines(several: bool) -> list[str]:
     lines += ["elif not _save:", "    _node.saved = (b,) if _spec.scalar_names else ()" if several else "    _node.saved = ()"]
     lines += ["    _node.versions = ()", "    _node.stamp = 0"]
     if several:
-        lines += ["else:", "    (_spec.kind.saver or _spec.kind.write_saver())(_node, (input, other), t)"]
+        lines += ["else:", "    " + _SAVE.format("input, other")]
     return lines
 
 
@@ -121,7 +125,7 @@ def many_lines(operands: Mapping[str, bool], numbers: Sequence[str]) -> list[str
     """Return the lines that run the plan of an op of many ``operands``: whether each has a derivative. ``numbers``: which may be such, see `kind_lines`."""
     given = ", ".join(operands)
     recorded = node_lines(
-        "_spec.node()", several_edges_lines([f"_e_{x}" for x in operands]), ["_node.spec = _spec", f"(_spec.kind.saver or _spec.kind.write_saver())(_node, ({given}), t)"], "1"
+        "_spec.node()", several_edges_lines([f"_e_{x}" for x in operands]), ["_node.spec = _spec", _SAVE.format(given)], "1"
     )  # fmt: skip
     return [
         *_forward_lines([f"{x} if n_{x} else {x}._data" if x in numbers else f"{x}._data" for x in operands], given),

@@ -41,7 +41,6 @@ from .recording import (
     fitting,
     gather,
     mark_inference,
-    refuse_inference,
     refuse_limited,
     refuse_overlap,
     store,

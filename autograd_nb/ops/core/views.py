@@ -197,7 +197,8 @@ def memoized_view(function: Callable[..., Any], whole: bool = False) -> Callable
     before = ["if options:", "    args = (*args, *options.values())", *written_lines("args"), "if options:", "    key = (key, *options)", *owns]
     call = shortcut(
         "x=_absent, /, *args, **options", "key, x._layout, len(x._data)" if whole else "key, x._layout", ["return _look(x, plan)"],
-        ["return _miss(key, x, args, options)"], memo=memo, before=before, function=function, _look=look, _miss=miss, _absent=_ABSENT, _Layout=Layout, _ndarray=np.ndarray,
+        ["return _miss(key, x, args, options)"], memo=memo, before=before, function=function,
+        _look=look, _miss=miss, _absent=_ABSENT, _Layout=Layout, _ndarray=np.ndarray,
     )  # fmt: skip
     if slow is not function:
         slow.public = call  # type: ignore[attr-defined]

@@ -85,14 +85,14 @@ def _shift(name: str, kernel: str) -> Any:
 
 @_shift("bitwise_left_shift", "lshift")
 def bitwise_left_shift(a, b):
-    """Return integers times 2ᵇ, 0 for b below 0 or from their number of bits up. NotImplementedError for others; bitwise_left_shift([6, 5], [3, 1]) = [48, 10]."""
+    """Return a·2ᵇ of integers, 0 where b is not a place of their bits. NotImplementedError for others; bitwise_left_shift([6, 5], [3, 1]) = [48, 10]."""
     n = _BITS[a.dtype]
     return m.where((b < 0) | (b >= n), 0, a << m.where((b < 0) | (b >= n), 0, b))
 
 
 @_shift("bitwise_right_shift", "rshift")
 def bitwise_right_shift(a, b):
-    """Return ⌊a/2ᵇ⌋ of integers, the sign for b below 0 or from their number of bits up. NotImplementedError for others; bitwise_right_shift([6, 5], [3, 1]) = [0, 2]."""
+    """Return ⌊a/2ᵇ⌋ of integers, the sign where b is no place of theirs. NotImplementedError for others; bitwise_right_shift([6, 5], [3, 1]) = [0, 2]."""
     n = _BITS[a.dtype]
     if a.dtype == "uint8":  # no sign is left where all bits are gone
         return m.where((b < 0) | (b >= n), 0, a >> m.where((b < 0) | (b >= n), 0, b))

@@ -44,7 +44,10 @@ _NUMBERS = (int, float)
 #: numbers for which every dtype has a place are known by their class
 _NUMBER = "{0}.__class__ if ({0}.__class__ is float or {0}.__class__ is int) and -100 <= {0} <= 100 else {0}._layout if {0} is not None else None"
 _KEY = f"condition._layout, {_NUMBER.format('input')}, {_NUMBER.format('other')}"
-_RUN = ["if input is None:", "    return _OPS['nonzero'].call.by_dim(condition)", *kind_lines(("input", "other")), *many_lines({"condition": False, "input": True, "other": True}, ("input", "other"))]
+_RUN = [
+    "if input is None:", "    return _OPS['nonzero'].call.by_dim(condition)",
+    *kind_lines(("input", "other")), *many_lines({"condition": False, "input": True, "other": True}, ("input", "other")),
+]  # fmt: skip
 
 
 @public()
