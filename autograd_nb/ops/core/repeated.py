@@ -495,10 +495,14 @@ def repeatable(name: str, function: Callable[..., Any], module: str | None) -> b
     return name[-1] == "_" or name in _COMPUTE or not module.startswith(_ROOMS)
 
 
-def repeated(function: Callable[..., Any], own_words: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda options: None) -> Callable[..., Any]:
+def repeated(
+    function: Callable[..., Any], own_words: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda options: None,
+    kinds: Callable[[tuple[Any, ...]], Any] | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """Decorator of a public function: calls that recur are repeated, and the function itself is not called.
 
     own_words: from the keywords of a call that was refused to the function's own for them, or None where they are; so other calls do not pay for it.
+    kinds: what tells calls apart, by their arguments, besides the first operand's layout, where a program has many kinds of them.
     """
     table: dict[Any, Repeated | bool | None] = {}  # by the first operand's layout, and the text before it; False: seen once; None: left alone
 
@@ -513,6 +517,8 @@ def repeated(function: Callable[..., Any], own_words: Callable[[dict[str, Any]],
                 key = a, layout
             else:
                 key = layout = a._layout
+                if kinds is not None:
+                    key = layout, kinds(args)
             known = table[key]
         except KeyError:
             known = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from ..core.structured import tensor_argument
 from ..creation.cast import cast, copying
 from ..creation.create import new_full
 from ..shape.shape import expand, reshape
-from .indexing import VIEW_NAMES, advanced_index, index_lines, split_index
+from .indexing import VIEW_NAMES, advanced_index, index_lines, items_of, split_index
 from .picking import _write_put, fill_at, index_put_op, places
 from .several import assign_at, assign_where
 
@@ -134,24 +135,24 @@ def _remember(key: tuple[Any, ...], x: Tensor, view: Tensor, value: Any) -> None
         _assignments.remember(key, (slice(offset, offset + extent), plan, layout, offset))
 
 
-def _stands_there(x: Tensor, value: Tensor, part: Layout, offset: int) -> bool:
+def _stands_there(x: Tensor, value: Tensor, part: Layout, away: int) -> bool:
     """Return whether ``x[…] = value`` writes what stands there, as the end of ``x[…] += y`` does, and leaves histories as they are.
 
-    A view's history is a part of its base's; only hooks that it has tell whether its gradient went by it.
+    away: how far what is written lies before what is read. A view's history is a part of its base's; only hooks that it has tell whether its
+    gradient went by it.
     """
-    if value._layout is not part or offset_in(value, x) != offset:
+    if value._layout is not part or away:
         return False
     if not state.grad or not (x._rg or x._view is not None or value._rg):
         return True
     return x._view is None and x._edge is not None and value._view is x and not value._view_kind and not hooked(value._edge, x._edge)
 
 
-def _beside(x: Tensor, value: Tensor, part: Layout, offset: int) -> bool:
+def _beside(x: Tensor, value: Tensor, part: Layout, away: int) -> bool:
     """Return whether ``value`` lies before, behind or between the elements that ``x[…] = value`` writes, as one row or column does beside another."""
     of = value._layout
     if of.dtype is not part.dtype or x._data.dtype != value._data.dtype:
         return False
-    away = offset_in(value, x) - offset
     if away >= part.extent or -away >= of.extent:
         return True
     steps = [s for lies in (of, part) for n, s in zip(lies.sizes, lies.strides, strict=True) if n > 1]
@@ -169,10 +170,11 @@ def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
     if number and not -SINGLE <= value <= SINGLE:
         return False
     if not number and same_storage(value._version_, version):
-        if _stands_there(x, value, part, offset):
+        away = offset_in(value, x) - offset
+        if _stands_there(x, value, part, away):
             version[0] += 1
             return True
-        if (state.grad and (x.requires_grad or value.requires_grad)) or not _beside(x, value, part, offset):
+        if (state.grad and (x.requires_grad or value.requires_grad)) or not _beside(x, value, part, away):
             return False
     node: Any = False
     if (
@@ -197,7 +199,7 @@ def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
     return True
 
 
-@repeated
+@partial(repeated, kinds=items_of)
 def _put(self: Tensor, index: Any, value: Any) -> Tensor:
     """Return a tensor after an assignment for which there is no plan."""
     _write(self, index, value, None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -437,7 +438,13 @@ def _read_others(self: Tensor, index: Any) -> Any:
     return _read_by_several(self, index)
 
 
-@repeated
+def items_of(args: tuple[Any, ...]) -> Any:
+    """Return the classes of what stands in an index, the second argument: programs index a tensor in many ways."""
+    index = args[1]
+    return tuple(map(type, index)) if index.__class__ is tuple else index.__class__
+
+
+@partial(repeated, kinds=items_of)
 def _read_by_several(self: Tensor, index: Any) -> Any:
     """Return self[index] of a tuple or list in which there are tensors."""
     return _read(self, index, None)
