@@ -178,14 +178,10 @@ def softmax(
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the spherical Bessel function of the first kind j₀ = sin x / x; dj₀/dx = (cos x − j₀)/x."""
 
-def xlog1py(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def xlog1py(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return x·ln(1 + y), 0 where x is 0 (unless y is nan)."""
 
-def xlogy(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def xlogy(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return x·ln y, 0 where x is 0 (unless y is nan)."""
 
 def zeta(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:

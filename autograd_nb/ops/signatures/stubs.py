@@ -121,7 +121,10 @@ def _written(parameters: list[inspect.Parameter], method: bool) -> str:
 def _signature(name: str, call: Callable[..., Any]) -> inspect.Signature:
     """Return a function's own signature; that of a form made from another op is the other op's."""
     own = inspect.signature(inspect.unwrap(call))
-    own = own.replace(parameters=[p for p in own.parameters.values() if p.name != "legacy"])  # for old programs, which have no types
+    hidden = {"legacy"}  # for old programs, which have no types
+    if name in OPS and OPS[name].kind in ("pointwise", "inplace") and getattr(OPS[name].rule, "scaled", True) is None:
+        hidden.add("alpha")  # which the function, whose text those of all formulas of two operands share, refuses
+    own = own.replace(parameters=[p for p in own.parameters.values() if p.name not in hidden])
     base = OPS.get(name.removesuffix("_")) if name.endswith("_") else None
     if base is not None and any(p.kind is p.VAR_KEYWORD for p in own.parameters.values()):
         kept = [p for p in inspect.signature(inspect.unwrap(base.call)).parameters.values() if p.name not in ("out", "legacy")]

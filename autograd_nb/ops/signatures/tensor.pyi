@@ -346,10 +346,10 @@ class TensorMethods:
     def arctan(self, *, out: Tensor | None = None) -> Tensor:
         """y = arctan x, dy/dx = 1/(1 + x²)."""
 
-    def arctan2(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def arctan2(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
-    def arctan2_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def arctan2_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `atan2` in place and return the tensor."""
 
     def arctan_(self) -> Tensor:
@@ -402,10 +402,10 @@ class TensorMethods:
     def atan(self, *, out: Tensor | None = None) -> Tensor:
         """y = arctan x, dy/dx = 1/(1 + x²)."""
 
-    def atan2(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def atan2(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
-    def atan2_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def atan2_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `atan2` in place and return the tensor."""
 
     def atan_(self) -> Tensor:
@@ -446,13 +446,13 @@ class TensorMethods:
         """Return how often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there; no gradient. RuntimeError otherwise."""
 
     def bitwise_and(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """Return the bitwise and of integers and booleans. RuntimeError for others."""
+        """Return the bitwise and of integers and booleans. NotImplementedError for others."""
 
     def bitwise_and_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_and` in place and return the tensor."""
 
     def bitwise_left_shift(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """Return the bitwise left shift of integers. RuntimeError for others."""
+        """Return a·2ᵇ of integers, 0 where b is not a place of their bits. NotImplementedError for others."""
 
     def bitwise_left_shift_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_left_shift` in place and return the tensor."""
@@ -464,19 +464,19 @@ class TensorMethods:
         """Compute `bitwise_not` in place and return the tensor."""
 
     def bitwise_or(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """Return the bitwise or of integers and booleans. RuntimeError for others."""
+        """Return the bitwise or of integers and booleans. NotImplementedError for others."""
 
     def bitwise_or_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_or` in place and return the tensor."""
 
     def bitwise_right_shift(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """Return the bitwise right shift of integers. RuntimeError for others."""
+        """Return ⌊a/2ᵇ⌋ of integers, the sign where b is no place of theirs. NotImplementedError for others."""
 
     def bitwise_right_shift_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_right_shift` in place and return the tensor."""
 
     def bitwise_xor(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """Return the bitwise xor of integers and booleans. RuntimeError for others."""
+        """Return the bitwise exclusive or of integers and booleans. NotImplementedError for others."""
 
     def bitwise_xor_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `bitwise_xor` in place and return the tensor."""
@@ -577,10 +577,10 @@ class TensorMethods:
     def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
         """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
 
-    def copysign(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def copysign(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return |a| with the sign of b."""
 
-    def copysign_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def copysign_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `copysign` in place and return the tensor."""
 
     def corrcoef(self) -> Tensor:
@@ -715,7 +715,7 @@ class TensorMethods:
     def element_size(self) -> _int:
         """Return the bytes of one element."""
 
-    def eq(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def eq(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a = b, element by element."""
 
     def eq_(self, other: Tensor | Number | _complex) -> Tensor:
@@ -814,10 +814,10 @@ class TensorMethods:
     def floor_divide_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `floor_divide` in place and return the tensor."""
 
-    def fmax(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def fmax(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return max(a, b), the other one where one is nan."""
 
-    def fmin(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def fmin(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return min(a, b), the other one where one is nan."""
 
     def fmod(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
@@ -839,12 +839,12 @@ class TensorMethods:
         """y[i, j, k] = x[index[i, j, k], j, k] (for dim 0): one element for each index; the gradient is scattered back and added."""
 
     def gcd(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """Return the gcd of integers. RuntimeError for others."""
+        """Return the greatest common divisor of integers. NotImplementedError for others."""
 
     def gcd_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `gcd` in place and return the tensor."""
 
-    def ge(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def ge(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a ≥ b, element by element."""
 
     def ge_(self, other: Tensor | Number | _complex) -> Tensor:
@@ -866,21 +866,19 @@ class TensorMethods:
     def grad_dtype(self) -> _dtype:
         """Return the dtype that gradients of a leaf have: its own. RuntimeError for others."""
 
-    def greater(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def greater(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a > b, element by element."""
 
     def greater_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `gt` in place and return the tensor."""
 
-    def greater_equal(
-        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-    ) -> Tensor:
+    def greater_equal(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a ≥ b, element by element."""
 
     def greater_equal_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `ge` in place and return the tensor."""
 
-    def gt(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def gt(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a > b, element by element."""
 
     def gt_(self, other: Tensor | Number | _complex) -> Tensor:
@@ -915,10 +913,10 @@ class TensorMethods:
     def hsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
         """Return the `tensor_split` along dim 1 into equal parts or at indices. RuntimeError if uneven."""
 
-    def hypot(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def hypot(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
 
-    def hypot_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def hypot_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `hypot` in place and return the tensor."""
 
     def i0(self, *, out: Tensor | None = None) -> Tensor:
@@ -1136,7 +1134,7 @@ class TensorMethods:
         """How it is stored: with strides."""
 
     def lcm(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-        """Return the lcm of integers. RuntimeError for others."""
+        """Return the least common multiple of integers. NotImplementedError for others."""
 
     def lcm_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `lcm` in place and return the tensor."""
@@ -1147,7 +1145,7 @@ class TensorMethods:
     def ldexp_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `ldexp` in place and return the tensor."""
 
-    def le(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def le(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a ≤ b, element by element."""
 
     def le_(self, other: Tensor | Number | _complex) -> Tensor:
@@ -1159,15 +1157,13 @@ class TensorMethods:
     def lerp_(self, end: Tensor, weight: Tensor | _float) -> Tensor:
         """Compute `lerp` in place and return the tensor."""
 
-    def less(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def less(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a < b, element by element."""
 
     def less_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `lt` in place and return the tensor."""
 
-    def less_equal(
-        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-    ) -> Tensor:
+    def less_equal(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a ≤ b, element by element."""
 
     def less_equal_(self, other: Tensor | Number | _complex) -> Tensor:
@@ -1211,12 +1207,10 @@ class TensorMethods:
     ) -> Tensor:
         """yᵢ = xᵢ − ln Σⱼ e^xⱼ along ``dim``; dL/dx = g − e^y·Σ g. ``dtype`` casts first."""
 
-    def logaddexp(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def logaddexp(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """y = ln(eᵃ + eᵇ) without overflow."""
 
-    def logaddexp2(
-        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-    ) -> Tensor:
+    def logaddexp2(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """y = log₂(2ᵃ + 2ᵇ) without overflow."""
 
     def logcumsumexp(self, dim: _int, *, out: Tensor | None = None) -> Tensor:
@@ -1225,9 +1219,7 @@ class TensorMethods:
     def logdet(self) -> Tensor:
         """Return log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ."""
 
-    def logical_and(
-        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-    ) -> Tensor:
+    def logical_and(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a ≠ 0 and b ≠ 0."""
 
     def logical_and_(self, other: Tensor | Number | _complex) -> Tensor:
@@ -1239,17 +1231,13 @@ class TensorMethods:
     def logical_not_(self) -> Tensor:
         """Compute `logical_not` in place and return the tensor."""
 
-    def logical_or(
-        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-    ) -> Tensor:
+    def logical_or(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a ≠ 0 or b ≠ 0."""
 
     def logical_or_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `logical_or` in place and return the tensor."""
 
-    def logical_xor(
-        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-    ) -> Tensor:
+    def logical_xor(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether exactly one of a ≠ 0, b ≠ 0 holds."""
 
     def logical_xor_(self, other: Tensor | Number | _complex) -> Tensor:
@@ -1267,7 +1255,7 @@ class TensorMethods:
     def long(self, memory_format: _memory_format | None = None) -> Tensor:
         """Return the tensor as int64."""
 
-    def lt(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def lt(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a < b, element by element."""
 
     def lt_(self, other: Tensor | Number | _complex) -> Tensor:
@@ -1331,7 +1319,7 @@ class TensorMethods:
     def max(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the maximum: of all elements, ``max(x)`` (ties share the gradient); (values, indices) along a dim, ``max(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``max(x, other)``: `maximum`. nan wins."""
 
-    def maximum(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def maximum(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """y = max(a, b); nan wins; ties share the gradient."""
 
     def mean(
@@ -1357,7 +1345,7 @@ class TensorMethods:
     def min(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
 
-    def minimum(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def minimum(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """y = min(a, b); nan wins; ties share the gradient."""
 
     def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1381,10 +1369,10 @@ class TensorMethods:
     def mtia(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """Raise RuntimeError: there is no mtia device here (but see `compat.gpus`)."""
 
-    def mul(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def mul(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Product: y = a·b, dy/da = b, dy/db = a."""
 
-    def mul_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def mul_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `mul` in place and return the tensor."""
 
     def multinomial(
@@ -1392,10 +1380,10 @@ class TensorMethods:
     ) -> Tensor:
         """Return indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples)."""
 
-    def multiply(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def multiply(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Product: y = a·b, dy/da = b, dy/db = a."""
 
-    def multiply_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def multiply_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `mul` in place and return the tensor."""
 
     def mv(self, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1458,7 +1446,7 @@ class TensorMethods:
     def ndimension(self) -> _int:
         """Return the number of dims."""
 
-    def ne(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def ne(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a ≠ b, element by element."""
 
     def ne_(self, other: Tensor | Number | _complex) -> Tensor:
@@ -1542,7 +1530,7 @@ class TensorMethods:
     def normal_(self, mean: _float = 0, std: _float = 1, *, generator: Generator | None = None) -> Tensor:
         """Fill with normal numbers of the given mean and standard deviation. RuntimeError for std < 0."""
 
-    def not_equal(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def not_equal(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return whether a ≠ b, element by element."""
 
     def not_equal_(self, other: Tensor | Number | _complex) -> Tensor:
@@ -2141,10 +2129,10 @@ class TensorMethods:
     def where(self, condition: Tensor, other: Tensor | Number | _complex) -> Tensor:
         """Return this tensor where the condition holds, else ``other``."""
 
-    def xlogy(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+    def xlogy(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Return x·ln y, 0 where x is 0 (unless y is nan)."""
 
-    def xlogy_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def xlogy_(self, other: Tensor | Number | _complex) -> Tensor:
         """Compute `xlogy` in place and return the tensor."""
 
     def xpu(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:

@@ -177,9 +177,7 @@ def arcsinh_(input: Tensor) -> Tensor:
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arctan x, dy/dx = 1/(1 + x²)."""
 
-def arctan2(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def arctan2(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
 def arctan_(input: Tensor) -> Tensor:
@@ -240,9 +238,7 @@ def asinh_(input: Tensor) -> Tensor:
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = arctan x, dy/dx = 1/(1 + x²)."""
 
-def atan2(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def atan2(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return the angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
 
 def atan_(input: Tensor) -> Tensor:
@@ -322,22 +318,22 @@ def binomial(count: _int, prob: Tensor, generator: Generator | None = None) -> T
     """Return binomial numbers: successes in ``count`` trials of probability ``prob`` (tensors that broadcast), of count's dtype."""
 
 def bitwise_and(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """Return the bitwise and of integers and booleans. RuntimeError for others."""
+    """Return the bitwise and of integers and booleans. NotImplementedError for others."""
 
 def bitwise_left_shift(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """Return the bitwise left shift of integers. RuntimeError for others."""
+    """Return a·2ᵇ of integers, 0 where b is not a place of their bits. NotImplementedError for others."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return every bit inverted; ``not`` for booleans. NotImplementedError for floats."""
 
 def bitwise_or(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """Return the bitwise or of integers and booleans. RuntimeError for others."""
+    """Return the bitwise or of integers and booleans. NotImplementedError for others."""
 
 def bitwise_right_shift(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """Return the bitwise right shift of integers. RuntimeError for others."""
+    """Return ⌊a/2ᵇ⌋ of integers, the sign where b is no place of theirs. NotImplementedError for others."""
 
 def bitwise_xor(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """Return the bitwise xor of integers and booleans. RuntimeError for others."""
+    """Return the bitwise exclusive or of integers and booleans. NotImplementedError for others."""
 
 def blackman_window(
     window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _layout | None = None, device: Device =
@@ -510,9 +506,7 @@ def conv_transpose3d(
 ) -> Tensor:
     """Return the transpose of conv3d: what is its gradient by the input, with a bias."""
 
-def copysign(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def copysign(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return |a| with the sign of b."""
 
 def corrcoef(input: Tensor) -> Tensor:
@@ -672,7 +666,7 @@ def empty_strided(
 ) -> Tensor:
     """Return uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size."""
 
-def eq(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+def eq(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a = b, element by element."""
 
 def equal(input: Tensor, other: Tensor | Number | _complex) -> _bool:
@@ -768,10 +762,10 @@ def floor_(input: Tensor) -> Tensor:
 def floor_divide(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """y = ⌊a/b⌋; no gradient. RuntimeError for integers by zero."""
 
-def fmax(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+def fmax(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return max(a, b), the other one where one is nan."""
 
-def fmin(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+def fmin(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return min(a, b), the other one where one is nan."""
 
 def fmod(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
@@ -811,12 +805,12 @@ def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = Fals
     """y[i, j, k] = x[index[i, j, k], j, k] (for dim 0): one element for each index; the gradient is scattered back and added."""
 
 def gcd(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """Return the gcd of integers. RuntimeError for others."""
+    """Return the greatest common divisor of integers. NotImplementedError for others."""
 
 def gcd_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `gcd` in place and return the tensor."""
 
-def ge(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+def ge(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a ≥ b, element by element."""
 
 def geqrf(input: Tensor, *, out: Tensor | None = None) -> _return_types.geqrf:
@@ -843,14 +837,10 @@ def gradient(
 ) -> tuple[Tensor, ...]:
     """Return the derivative of sampled values along each of ``dim`` (default all): a tuple of tensors shaped as the input."""
 
-def greater(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def greater(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a > b, element by element."""
 
-def greater_equal(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def greater_equal(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a ≥ b, element by element."""
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _str, padding_mode: _str, align_corners: _bool) -> Tensor:
@@ -876,7 +866,7 @@ def gru_cell(
 ) -> Tensor:
     """Run one step of GRU: r, z = σ(W x + U h + b), n = tanh(W x + b + r·(U h + b)), h' = (1 − z)·n + z·h."""
 
-def gt(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+def gt(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a > b, element by element."""
 
 def hamming_window(
@@ -929,9 +919,7 @@ def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor) -
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join along dim 1 (1-d tensors along dim 0)."""
 
-def hypot(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def hypot(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1078,7 +1066,7 @@ def layer_norm(
     """Return (x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``."""
 
 def lcm(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """Return the lcm of integers. RuntimeError for others."""
+    """Return the least common multiple of integers. NotImplementedError for others."""
 
 def lcm_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `lcm` in place and return the tensor."""
@@ -1089,18 +1077,16 @@ def ldexp(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | Non
 def ldexp_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `ldexp` in place and return the tensor."""
 
-def le(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+def le(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a ≤ b, element by element."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Return a + w·(b − a), w a number or a tensor."""
 
-def less(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+def less(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a < b, element by element."""
 
-def less_equal(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def less_equal(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a ≤ b, element by element."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1141,14 +1127,10 @@ def log_softmax(
 ) -> Tensor:
     """yᵢ = xᵢ − ln Σⱼ e^xⱼ along ``dim``; dL/dx = g − e^y·Σ g. ``dtype`` casts first."""
 
-def logaddexp(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def logaddexp(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """y = ln(eᵃ + eᵇ) without overflow."""
 
-def logaddexp2(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def logaddexp2(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """y = log₂(2ᵃ + 2ᵇ) without overflow."""
 
 def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
@@ -1157,22 +1139,16 @@ def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tens
 def logdet(input: Tensor) -> Tensor:
     """Return log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ."""
 
-def logical_and(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def logical_and(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a ≠ 0 and b ≠ 0."""
 
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x = 0."""
 
-def logical_or(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def logical_or(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a ≠ 0 or b ≠ 0."""
 
-def logical_xor(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def logical_xor(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether exactly one of a ≠ 0, b ≠ 0 holds."""
 
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -1196,7 +1172,7 @@ def lstm(input: Tensor, hx: Sequence[Tensor], *args: Any, **kwargs: Any) -> tupl
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, *biases: Tensor) -> tuple[Tensor, Tensor]:
     """Run one step of LSTM: i, f, o = σ(W x + U h + b), g = tanh(…), c' = f·c + i·g, h' = o·tanh(c')."""
 
-def lt(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+def lt(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a < b, element by element."""
 
 @overload
@@ -1294,9 +1270,7 @@ def max_pool3d(
 ) -> tuple[Tensor, Tensor]:
     """Return the largest element of each window (nan wins), to which the gradient goes."""
 
-def maximum(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def maximum(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """y = max(a, b); nan wins; ties share the gradient."""
 
 def mean(
@@ -1325,9 +1299,7 @@ def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Tensor | None 
 def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the minimum: of all elements, ``min(x)`` (ties share the gradient); (values, indices) along a dim, ``min(x, dim, keepdim)``, the first index where several attain it (it alone gets the gradient); of two tensors, ``min(x, other)``: `minimum`. nan wins."""
 
-def minimum(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def minimum(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """y = min(a, b); nan wins; ties share the gradient."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1345,7 +1317,7 @@ def movedim(input: Tensor, source: _int | Sequence[_int], destination: _int | Se
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the values sorted along the first dim."""
 
-def mul(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+def mul(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Product: y = a·b, dy/da = b, dy/db = a."""
 
 def multinomial(
@@ -1354,9 +1326,7 @@ def multinomial(
 ) -> Tensor:
     """Return indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples)."""
 
-def multiply(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def multiply(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Product: y = a·b, dy/da = b, dy/db = a."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1424,7 +1394,7 @@ def native_layer_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return (`nn.functional.layer_norm`, the means, the reciprocal deviations)."""
 
-def ne(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+def ne(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a ≠ b, element by element."""
 
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1468,9 +1438,7 @@ def normal(
 ) -> Tensor:
     """Return normal numbers whose mean and standard deviation are tensors (broadcast), or numbers with a ``size``."""
 
-def not_equal(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def not_equal(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return whether a ≠ b, element by element."""
 
 def numel(input: Tensor) -> _int:
@@ -2166,12 +2134,10 @@ def where(
 ) -> Tensor:
     """Return a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`."""
 
-def xlogy(
-    input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
-) -> Tensor:
+def xlogy(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Return x·ln y, 0 where x is 0 (unless y is nan)."""
 
-def xlogy_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+def xlogy_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """Compute `xlogy` in place and return the tensor."""
 
 def zero_(input: Tensor) -> Tensor:
