@@ -431,7 +431,11 @@ def _read_others(self: Tensor, index: Any) -> Any:
     """Return self[index] of an index in which there may be tensors."""
     if index.__class__ is tuple and index and index[-1].__class__ is Tensor and index[-1]._layout.dtype is dtypes.int64:
         d = len(index) - 1
-        if d < self._layout.ndim and all(item.__class__ is slice and item == _ALL for item in index[:d]):
+        if (
+            d < self._layout.ndim
+            and (not d or index[0].__class__ is slice)  # else there is nothing to look for
+            and all([item.__class__ is slice and item == _ALL for item in index[:d]])
+        ):
             y = memoized_pick(pick, (self, index[d], (d,), d), d)
             if y is not None:
                 return y
