@@ -174,16 +174,15 @@ def div(input, other, *, rounding_mode=None, out=None):
     tensor([3.5000, 2.0000])
     """
     if rounding_mode is None:
-        y = _div(input, other)
-    elif text_argument(rounding_mode, "div", "rounding_mode") == "floor":
+        return _div(input, other, out=out)
+    if text_argument(rounding_mode, "div", "rounding_mode") == "floor":
         _no_integer_zero(input, other, "div", "div_floor_cpu")
-        y = _div_floor(input, other)
-    elif rounding_mode == "trunc":
+        return _div_floor(input, other, out=out)
+    if rounding_mode == "trunc":
         _no_integer_zero(input, other, "div", "div_trunc_cpu")
         y = _trunc_div(input, other)
-    else:
-        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
-    return y if out is None else store(out, y, "div", (), (input, other))
+        return y if out is None else store(out, y, "div", (), (input, other))
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
 @public("divide_", "true_divide_", kind="inplace", namespaces=())
