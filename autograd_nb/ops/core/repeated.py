@@ -488,6 +488,14 @@ def _thin(table: dict[Any, Any]) -> None:
         table.clear()
 
 
+def _seen_once(table: dict[Any, Any], key: Any, layout: Any) -> None:
+    """Let calls like this one be noted from the next on, but those of large operands."""
+    if layout.__class__ is Layout:
+        if len(table) >= LAYOUTS:
+            _thin(table)
+        table[key] = False if layout.size <= ELEMENTS else None
+
+
 def repeatable(name: str, function: Callable[..., Any], module: str | None) -> bool:
     """Return whether calls of a public function from a module may be `repeated`: it computes, and has no such way already."""
     if name in _ALONE or "written" in function.__dict__ or module is None:  # (what is only text has none)
@@ -521,11 +529,7 @@ def repeated(
                     key = layout, kinds(args)
             known = table[key]
         except KeyError:
-            known = None
-            if layout.__class__ is Layout:
-                if len(table) >= LAYOUTS:
-                    _thin(table)
-                table[key] = False if layout.size <= ELEMENTS else None
+            known = _seen_once(table, key, layout)
         except (AttributeError, IndexError, TypeError):
             known = None
         try:

@@ -434,7 +434,7 @@ def _read_others(self: Tensor, index: Any) -> Any:
         if (
             d < self._layout.ndim
             and (not d or index[0].__class__ is slice)  # else there is nothing to look for
-            and all([item.__class__ is slice and item == _ALL for item in index[:d]])
+            and all(item.__class__ is slice and item == _ALL for item in index[:d])
         ):
             y = memoized_pick(pick, (self, index[d], (d,), d), d)
             if y is not None:
