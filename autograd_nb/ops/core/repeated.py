@@ -529,7 +529,8 @@ def repeated(
                     key = layout, kinds(args)
             known = table[key]
         except KeyError:
-            known = _seen_once(table, key, layout)
+            known = None
+            _seen_once(table, key, layout)
         except (AttributeError, IndexError, TypeError):
             known = None
         try:
