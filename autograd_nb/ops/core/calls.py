@@ -99,6 +99,39 @@ def pointwise_lines(n: int) -> list[str]:
     ]
 
 
+@cache
+def _into_lines(n: int) -> list[str]:
+    """Return the text of the functions of ``n`` operands, one or two, that write into ``out``: at once where there is a plan and no more to it."""
+    names = ["input", "other"][:n]
+    tensors = ["input", *["(input if number else other)"] * (n - 1)]
+    grown = "".join(f" or len({x}._version_) > 2" for x in tensors)
+    shared = "".join(f" or version is {x}._version_" for x in tensors)
+    recorded = "".join(f" or {x}._rg or {x}._view is not None" for x in tensors)
+    long = f"return _long({', '.join(names)}, out=out)"
+    run = [
+        "if out.__class__ is not _Tensor:", f"    {long}",
+        "data, version = out._data, out._version_",
+        f"if out._layout is not plan.out or len(data) != plan.size or version[0] < 0 or _state.inference{shared} or (",
+        f"    _several_lists and (len(version) > 2{grown})",
+        f") or (_state.grad and (out._rg or out._view is not None{recorded})):",
+        f"    {long}",
+        "try:",
+        *indented(_kernel_lines(["input._data", *["other if number else other._data"] * (n - 1), "data"], "")),
+        "except OverflowError:",
+        f"    {long}",
+        "version[0] += 1",
+        "return out",
+    ]
+    look_up = look_up_lines("input._layout, k" if n == 2 else "input._layout", run, [long], _SECOND if n == 2 else ())
+    return [*(_KIND_OF_SECOND if n == 2 else []), *look_up]
+
+
+def into_call(op: Pointwise, long: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of one or two operands and ``out=``; ``long`` is asked where there is more to it."""
+    n = len(op.params)
+    return generated("into", "input, other, *, out" if n == 2 else "input, *, out", _into_lines(n), True, plans=op.memo.plans, _long=long)
+
+
 def kind_lines(operands: Sequence[str]) -> list[str]:
     """Return the lines that set, for each operand x, ``n_x``: whether it is a number, and ``k_x``: what plans know it by, if it is one."""
     return [line for x in operands for line in (f"k_{x} = {x}.__class__", f"n_{x} = k_{x} is float or k_{x} is int")]

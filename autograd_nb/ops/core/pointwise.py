@@ -28,7 +28,7 @@ from ...graph.versions import same_storage
 from ...overriding import overridable, whole
 from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
-from .calls import binary_call, call_of_many, inplace_call, inplace_recorder, unary_call
+from .calls import binary_call, call_of_many, inplace_call, inplace_recorder, into_call, unary_call
 from .entries import as_half
 from .history import check_inplace, check_recorded, rewrite_history
 from .memo import Memo
@@ -135,8 +135,8 @@ class Pointwise:
 
         found = repeated(into)
         found.public = OPS[self.name].call if self.name in OPS else call  # type: ignore[attr-defined]
-        self.into = found
-        return found
+        self.into = into_call(self, found) if len(self.params) <= 2 else found
+        return self.into
 
     # ---- dtypes
     def common_dtype(self, avals: Sequence[Any]) -> dtype:
