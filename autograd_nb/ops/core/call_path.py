@@ -81,16 +81,16 @@ def _first_call(*args: Any, **options: Any) -> Any:
     return _write()(*args, **options)  # type: ignore[name-defined] # noqa: F821 (each has its own)
 
 
-def generated_later(function: Callable[..., Any], parameters: str, lines: Sequence[str], **names: Any) -> Callable[..., Any]:
-    """Return the function of this text, to be called in the place of ``function``, whose name and signature it has.
+def generated_later(function: Callable[..., Any], parameters: str, lines: Callable[[], list[str]], **names: Any) -> Callable[..., Any]:
+    """Return the function of the text that ``lines`` gives, to be called in the place of ``function``, whose name and signature it has.
 
-    The text is compiled at the first call: a program calls few of the functions that there are.
+    The text is written at the first call: a program calls few of the functions that there are.
     """
     space = {"__builtins__": builtins, **NAMES, **names}  # where C code that imports something looks for the function to do so
     call = FunctionType(_first_call.__code__, space)
 
     def write() -> Callable[..., Any]:
-        made = written("call", parameters, list(lines), __file__, **space)
+        made = written("call", parameters, lines(), __file__, **space)
         call.__defaults__, call.__kwdefaults__, call.__code__ = made.__defaults__, made.__kwdefaults__, made.__code__
         return call
 
@@ -133,9 +133,12 @@ def shortcut(
     - function: what users know it as, if it is called by them, see `generated_later`.
     - space: what the text refers to.
     """
-    lines = [*first, *look_up_lines(key, run, miss, before)]
+
+    def lines() -> list[str]:
+        return [*first, *look_up_lines(key, run, miss, before)]
+
     if function is None:
-        return generated(name, parameters, lines, plans=memo.plans, **space)
+        return generated(name, parameters, lines(), plans=memo.plans, **space)
     return generated_later(function, parameters, lines, plans=memo.plans, **space)
 
 
