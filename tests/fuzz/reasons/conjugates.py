@@ -115,8 +115,8 @@ CONJUGATES = (
     ),
     Explained(
         "lists with views of conjugates",
-        "PyTorch does not change tensors of a list in place where one of them is such a view.",
-        lambda c: c.kind == "not refused" and "fallback doesn't currently support mutable TensorLists with conjugate inputs" in c.theirs,
+        "PyTorch does not change tensors of a list in place where one of them is such a view, of conjugates or negatives.",
+        lambda c: c.kind == "not refused" and re.search("fallback doesn.t currently support mutable TensorLists with (conjugate|negation) inputs", c.theirs),
     ),
     Explained(
         "derivatives of parts that are set",
