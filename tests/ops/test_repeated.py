@@ -14,6 +14,7 @@ import pytest
 
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
+from autograd_nb.autograd.batching import batched
 from autograd_nb.graph import recurring
 from autograd_nb.ops.core.known_calls import LAYOUTS
 from autograd_nb.ops.core.registry import OPS
@@ -293,3 +294,16 @@ def test_the_walk_sees_that_calls_are_repeated():
         for _ in range(3):  # of the first two no note is taken
             F.group_norm(leaf(*X), 2)
     assert "group_norm" in names
+
+
+def test_notes_do_not_look_at_the_memory_of_batches(monkeypatch):
+    """Which would have the map run sample by sample."""
+    monkeypatch.setattr(recurring, "FIRST", 1)
+    x = leaf(3)
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Tanh())
+    looked = []
+    monkeypatch.setattr(batched.Unbatched, "__init__", lambda self, level: looked.append(level))
+    for _ in range(8):
+        torch.func.hessian(lambda z: layer(z).square().sum())(x)
+        layer(x[None] * 1).square().sum().backward()
+    assert not looked

@@ -89,6 +89,8 @@ class _Call(Checks):
                 self.lines.append(f"if not _are_ints(map(type, {name})): return None")
 
     def _operand(self, name: str, t: Tensor) -> None:
+        if t.__class__ is not Tensor and t.__class__ is not noted.parameter:  # (the memory of a batch is not to be looked at)
+            raise Unfit("a tensor of another class")
         for other, known in self.operands.items():
             if known is t:
                 self.lines.append(f"if {name} is not {other}: return None")
@@ -97,8 +99,6 @@ class _Call(Checks):
                 raise Unfit("two tensors with one history")
             if known._version_ is t._version_:  # parts of one tensor
                 self.lines.append(f"if {name}._version_ is not {other}._version_: return None")
-        if t.__class__ is not Tensor and t.__class__ is not noted.parameter:
-            raise Unfit("a tensor of another class")
         self.operands[name] = t
         self.counts[id(t._version_)] = t._version_[0]
         self.differs(f"{name}.__class__", "is not", t.__class__)

@@ -206,7 +206,8 @@ GRAPH = (
         "What autograd.grad and its like return has memory of its own here; in PyTorch it may be a view that was made where nothing is recorded, "
         "which says so, which what is recorded may not change, and whose views require no grad when it is asked to.",
         lambda c: (
-            (made := re.match(r"(v\d+)(?:\.\w+_\(| [-+*/]= |\[.*\] [-+*/]?= )", c.statement) or re.search(r"(v\d+)\._is_view\(\)", c.statement))
+            (made := re.match(r"(v\d+)(?:(?:\.\w+(?:\(\))?)*\.\w+_\(| [-+*/]= |\[.*\] [-+*/]?= )", c.statement)
+             or re.search(r"(v\d+)\._is_view\(\)", c.statement))
             and re.search(rf"\b{made[1]},?[^=]* = torch\.(?:autograd\.grad|func\.(?:vjp|grad))\(", c.before)
             and (
                 (c.kind == "not refused" and "A view was created in no_grad mode and is being modified inplace" in c.theirs)

@@ -162,6 +162,12 @@ def _singular_but_for_rounding(case: Any) -> Any:
     return is_singular(f"{given[2]}.reshape({side}, {side})" if given[1] else given[2], case.known)
 
 
+def _slopes_of_singular_triangles(case: Any) -> Any:
+    """The derivative of a QR decomposition divides by pivots, of which one should be 0 where the matrix is singular: it is what rounding makes of that."""
+    given = re.search(r"\bqr\((fit\(v\d+, \([\d, ]+\)\)|v\d+)\)", case.statement)
+    return "value" in case.kind and given and re.search(r"backward\(|grad\(", case.statement) and is_singular(given[1], case.known)
+
+
 def _imaginary_parts_of_rounding(case: Any) -> Any:
     """A complex number whose imaginary part should be 0, but for rounding, is no real one."""
     if case.kind == "not refused" and "value cannot be converted to type double without overflow" in case.theirs:
@@ -230,7 +236,7 @@ TRIFLING: tuple[Callable[[Any], Any], ...] = (
     _pivots_that_tie, _assigning_to_no_elements, _leaves_of_another_shape, _tensors_that_are_swapped,
     _given_gradients_that_are_kept, _means_of_infinities, _distributions_of_nothing,
     _decompositions_of_infinities, _polynomials_of_nan, _sums_of_infinities, _planned_sums,
-    _conditions_of_singular_matrices, _singular_but_for_rounding, _imaginary_parts_of_rounding,
+    _conditions_of_singular_matrices, _singular_but_for_rounding, _slopes_of_singular_triangles, _imaginary_parts_of_rounding,
     _versions_of_copies, _states_of_lbfgs, _gradients_of_nan_of_logcumsumexp,
     _order_of_ties, _signs_of_triangles, _retained_by_a_leaf, _two_faults_at_once,
 )  # fmt: skip
