@@ -181,6 +181,14 @@ GRAPH = (
         and re.search(r"(RNN|GRU|LSTM)(Cell)?\(", c.before),
     ),
     Explained(
+        "hooks on views in second derivatives",
+        "What is changed in place by way of a part of a view that has a hook goes past the hook to the base, in PyTorch but for a second derivative by "
+        "what the change has read.",
+        lambda c: "value" in c.kind and "create_graph=True" in c.text
+        and any(re.search(rf"\b{v}(?:\.\w+(?:\(\))?|\[[^\]\n]*\])+\.\w+_\(", c.before[at:])
+                for at, v in ((m.end(), m[1]) for m in re.finditer(r"\b(v\d+)\.register_hook\(", c.before))),
+    ),
+    Explained(
         "views that nobody has looked at",
         "PyTorch refuses to change a view whose base has got a history since it was made, until somebody asks for the view's grad_fn.",
         lambda c: c.kind == "not refused" and "a leaf Variable that requires grad is being used in an in-place" in c.theirs
