@@ -381,7 +381,8 @@ def _method(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html
     """
-    refuse_transformed("backward()")
+    if state.transformed:  # (a call less in each pass)
+        refuse_transformed("backward()")
     _backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs, 3)
 
 
