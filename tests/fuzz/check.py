@@ -18,6 +18,7 @@ from autograd_nb.compiler.run import again
 from . import explained, generate
 from .compare import Difference, first_difference
 from .program import (
+    UNREADABLE,
     Calls,
     Program,
     Seen,
@@ -25,6 +26,7 @@ from .program import (
     array_of,
     call,
     is_tensor,
+    look,
     looked,
     loose,
     names_of,
@@ -223,7 +225,7 @@ def constant(program: Program, found: Difference) -> bool:
                 return "create_graph=True" in program.statements[found.where]  # a gradient of nothing
             if not t.requires_grad:
                 continue
-            leaves = [s for n in names_of(space) if is_tensor(s := space[n]) and s.requires_grad and s.is_leaf and s is not t]
+            leaves = [s for n in names_of(space) if is_tensor(s := space[n]) and look(s) is not UNREADABLE and s.requires_grad and s.is_leaf and s is not t]
             grads = library.autograd.grad((t * (t.detach() + 1.37)).sum() - (t * t).sum() / 2, leaves, allow_unused=True)
         except Exception as error:
             return library is torch and re.search("derivative for .* is not implemented|A view was created in", str(error)) is not None

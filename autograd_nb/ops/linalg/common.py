@@ -57,7 +57,7 @@ def floating(x: Tensor, name: str, kernel: str = "") -> Tensor:
     if narrow and name in HALVES:
         raise NotImplementedError(f"\"{HALVES[name]}\" not implemented for '{scalar_name(x)}' ({name}: cast it with x.float())")
     if narrow:
-        raise NotImplementedError(f"{name}: Low precision dtypes not supported. Got {scalar_name(x)} (cast it with x.float())")
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {scalar_name(x)} (cast it with x.float())")
     return x
 
 

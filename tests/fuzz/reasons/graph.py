@@ -53,6 +53,8 @@ def _behind_the_graph(case: Case) -> Any:
     text = case.text
     if ".data" in text and "create_graph=True" in text:  # what a recorded gradient's nodes keep is the rule's own affair: quotients, powers
         return True
+    if re.search(r"distributions\.(?s:.*)\.data[.\[]", case.before):  # (of many ops)
+        return True
     return re.search(r"\.data[.\[]", case.before) and _computed_anew().search(case.before.lower().replace("_", ""))
 
 
@@ -289,8 +291,8 @@ GRAPH = (
         "the hook is called too early, or never.",
         lambda c: c.kind == "value"
         and (held := re.findall(r"register_multi_grad_hook\(\[(v\d+), (v\d+)\]", c.before))
-        and (begun := re.search(r"(v\d+)\.backward\(|autograd\.(?:grad|backward)\(\[?(v\d+),", c.statement))
-        and any(c.same(n, m) for pair in held for m in pair for n in begun.groups() if n),
+        and any(c.same(n, m) for pair in held for m in pair
+                for begun in re.findall(r"(v\d+)\.backward\(|autograd\.(?:grad|backward)\(\[?(v\d+),", c.statement) for n in begun if n),
     ),
     Explained(
         "inputs of nodes",
@@ -352,7 +354,8 @@ GRAPH = (
                         or _made_by(re.compile(r"autograd\.grad\("), c.before) & set(re.findall(r"v\d+", c.statement))))
         or (
             c.kind == "value"
-            and (made := re.match(r"(?:with torch\.\w+\(\):\n    )?(v\d+)(?:(\.(?:view|flatten)\(.*\))?\[.*\] [-+*/]?= |\.\w+_\()", c.statement)
+            and (made := re.match(r"(?:with torch\.\w+\(\):\n    )?(v\d+)(?:(\.(?:view|flatten)\(.*\))?\[.*\] [-+*/]?= |(?:\.\w+\([^()]*\))*\.\w+_\()",
+                               c.statement)
                  or re.search(r"(v\d+)\.is_contiguous\(\)", c.statement))
             and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
             and 0 in getattr(c.known.get(made[1]), "strides", ())

@@ -40,7 +40,8 @@ NOTHING = (
     Explained(
         "strides of nothing",
         "NumPy's strides of arrays without elements are 0; here they are those of C order.",
-        lambda c: c.empty and ((c.kind == "value" and "stride(" in c.statement) or "has a dimension with stride 0. gradcheck" in c.theirs),
+        lambda c: (c.empty or re.search(r"= make\(\d+, \(0,", c.before))
+        and ((c.kind == "value" and "stride(" in c.statement) or "has a dimension with stride 0. gradcheck" in c.theirs),
     ),
     Explained(
         "sizes of nothing",

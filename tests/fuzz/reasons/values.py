@@ -55,6 +55,11 @@ VALUES = (
         lambda c: c.kind == "strides" and _ORDERS.search(c.statement),
     ),
     Explained(
+        "ranks in half precision",
+        "Of two errors, that of the dtype and that of the decomposition within, PyTorch's depends on whether a tolerance is given.",
+        lambda c: c.kind == "error type" and "matrix_rank: Low precision dtypes not supported" in c.mine and "linalg_svd_cpu" in c.theirs,
+    ),
+    Explained(
         "order of states",
         "Optimizers keep the states of a parameter in C order, as their kernels walk them, whatever its own.",
         lambda c: c.kind == "strides" and re.search(r"\.state\.values\(\)|= v\d+\.state_dict\(\)", c.statement) and "torch.optim." in c.before,
