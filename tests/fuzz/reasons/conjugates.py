@@ -10,7 +10,7 @@ from .case import Case, Explained
 from .graph import descended
 
 #: what makes results that are no views, and show conjugates in PyTorch
-_COMPUTED = re.compile(r"(?:(?:\b(?:v|vec)?dot|lu_solve|fft\w*|func\.(?:vjp|grad|jac\w+)|autograd\.grad)\(|\.grad\b| @ )")
+_COMPUTED = re.compile(r"(?:(?:\b(?:(?:v|vec|tensor)?dot|inner|matmul|einsum)|lu_solve|fft\w*|func\.(?:vjp|grad|jac\w+)|autograd\.grad)\(|\.grad\b| @ )")
 #: what is refused of such views
 _REFUSED = re.compile(r"(view_as_real doesn't work on unresolved conjugated|view is not supported for conjugate view) tensors")
 #: views that have no rule for such operands in PyTorch, which copies where no history is asked for
