@@ -45,7 +45,7 @@ WRITES = {
     "x[[0, 1]] = 1": lambda x: x.__setitem__([0, 1], 1.0) or x,
     "x[i] = row": lambda x: x.__setitem__(ROWS, matrix(1)[0]) or x,
     "mm(out=)": lambda x: torch.mm(matrix(1), matrix(2), out=x),
-    "add(out=)": lambda x: torch.add(matrix(1), matrix(2), out=x),
+    "addcmul(out=)": lambda x: torch.addcmul(matrix(1), matrix(2), matrix(1), out=x),
     "cat(out=)": lambda x: torch.cat([matrix(1)[:2], matrix(2)[:2]], out=x),
     "where(out=)": lambda x: torch.where(matrix(1) > 0, matrix(1), matrix(2), out=x),
 }  # fmt: skip
