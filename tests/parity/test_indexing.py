@@ -548,3 +548,37 @@ def test_parts_of_a_tensor_are_put_into_others_of_it(shape, lies):
                 found.append(x.tolist())
             told.append(found)
         assert told[0] == told[1], (to, source)
+
+
+@pytest.mark.parametrize("index", [slice(None), ..., (), (slice(None), slice(None)), slice(0, 3), (slice(None), ...), None, slice(1, None)])
+@pytest.mark.parametrize("grows", [False, True])
+def test_an_assignment_to_all_of_a_tensor_is_a_copy_to_itself(index, grows):
+    """No part of it is set, which the graph shows, and a second pass may go through it where what saves nothing may be used again."""
+    told = []
+    for t in (torch, ag):
+        found = []
+        for value in ("tensor", "number"):
+            for _ in range(3):  # the second finds the plan of the first
+                given = t.ones(4, dtype=t.float64).requires_grad_()
+                x = t.ones(3, 4, dtype=t.float64) * (given if grows else 1)
+                x[index] = given * 2 if value == "tensor" else 5.0
+                name = x.grad_fn and x.grad_fn.name().removeprefix("torch::autograd::").rstrip("03")
+                found += [name, x._version, x.tolist(), x.requires_grad]
+                if x.requires_grad:
+                    found += [g.tolist() if g is not None else g for g in t.autograd.grad((x * x).sum(), [given], allow_unused=True)]
+        told.append(found)
+    assert told[0] == told[1]
+
+
+def test_what_is_chosen_by_false_is_nothing_also_of_views_that_may_not_be_written():
+    for t in (torch, ag):
+        x = t.ones(1, 4).requires_grad_() * 1
+        with t.no_grad():
+            view = x.view(4)
+            x.mul_(2)
+        view[False] = 0.0
+        assert view.tolist() == [2.0] * 4
+        shown = t.ones(2, 3, dtype=t.complex64).conj()
+        wide = shown.expand(2, 2, 3)
+        wide[()] = shown  # what stands there is what may be written where elements share memory
+        assert wide.tolist() == [[[1 + 0j] * 3] * 2] * 2

@@ -86,6 +86,8 @@ def is_same_memory(t: Tensor, other: Any) -> bool:
     """Return whether two tensors have the same elements in the same places of one memory."""
     if t is other:
         return True
+    if t._layout.__class__ is not Layout and hasattr(t, "mark") and hasattr(other, "mark"):  # what is computed of it lies elsewhere each time
+        return t.mark == other.mark and is_same_memory(t.of, other.of)  # type: ignore[attr-defined]
     return (
         isinstance(other, Tensor)
         and other._layout is t._layout

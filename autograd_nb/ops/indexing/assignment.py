@@ -16,7 +16,7 @@ from ...overriding import whole
 from ...shapes import Layout, Size, is_expanded
 from ...tensor import Tensor, offset_in
 from ..core.call_path import shortcut
-from ..core.history import check_inplace, hooked, rewrite_part
+from ..core.history import check_inplace, hooked, rewrite_history, rewrite_part
 from ..core.inplace import write_inplace
 from ..core.marked import MARKED
 from ..core.memo import Memo
@@ -76,9 +76,9 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
     ):
         OPS["masked_fill_"].call(self, index, reshape(value, ()) if number is None else _assigned(number, self._layout.dtype))
         return
-    view, tensors = split_index(self, None if index is True else index)  # (True is all of it, and as a slice converts the value)
     if index is False:  # selects nothing, and PyTorch does not count it as a change
         return
+    view, tensors = split_index(self, None if index is True else index)  # (True is all of it, and as a slice converts the value)
     if tensors is None:
         if number is not None and not is_expanded(view._layout):
             view.fill_(_assigned(number, self._layout.dtype))
@@ -182,7 +182,7 @@ def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
         and state.grad
         and (x._rg or (x._view is not None and x._view._rg) or not (number or not value.requires_grad))
     ):
-        if x._view is not None or (x._rg and x._edge is None):
+        if x._view is not None or (x._rg and (x._edge is None or part is x._layout)):
             return False
         node = copying.record_in_place(plan, (x, value))
     data = x._data[cut]
@@ -195,7 +195,10 @@ def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
         return False
     version[0] += 1
     if node is not False:
-        rewrite_part(x, node, part, offset)
+        if part is x._layout:
+            rewrite_history(x, node)
+        else:
+            rewrite_part(x, node, part, offset)
     return True
 
 

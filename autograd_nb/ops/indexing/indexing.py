@@ -73,9 +73,9 @@ def _is_sequence(value: Any) -> bool:
 
 
 def split_index(x: Tensor, index: Any) -> tuple[Tensor, list[Any] | None]:
-    """Return (the view that the basic part of ``index`` makes, the tensor index of each of its dims or None)."""
+    """Return (the view that the basic part of ``index`` makes, the tensor index of each of its dims or None); ``x`` itself where that is all of it."""
     view, tensors = read_index(x, index)
-    return (view[0](x, *view[1:]) if view else x), tensors
+    return (view[0](x, *view[1:]) if view and view[0] is not _alias else x), tensors
 
 
 def _converted(item: Any) -> tuple[Any, int]:
