@@ -421,7 +421,7 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
                 f"weight tensor should be defined either for all {x.shape[1]} classes or no classes but got weight tensor "
                 f"of shape: {list(weight.shape)}"
             )
-        if weight.dtype is not x.dtype:
+        if weight.dtype is not x.dtype and x.dtype.is_floating_point:  # (others are refused by themselves)
             raise RuntimeError(f"expected scalar type {x.dtype} but found {weight.dtype} (argument 'weight' of {name})")
     return x, t, alone
 
