@@ -80,6 +80,17 @@ def test_moments(name, kw):
     run(name, [CUBE.astype(np.float32)], **kw, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("value", [0.0, 2.0])
+def test_gradients_of_moments_are_zero_where_all_are_equal(dtype, value):
+    found = []
+    for t in (torch, ours):
+        x = t.full((3, 2), value, dtype=getattr(t, dtype)).requires_grad_()
+        for y in (x.std(0), x.std(), t.std_mean(x, 1)[0], x.var(0)):
+            found.append([g.tolist() for g in t.autograd.grad((y * y + y).sum(), x)])
+    assert found[:4] == found[4:]
+
+
 def test_variance_is_accurate():
     x = (RNG.normal(size=100000) + 1e6).astype(np.float32)
     exact = x.astype(np.float64).var(ddof=1)

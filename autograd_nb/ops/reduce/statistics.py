@@ -318,7 +318,11 @@ def _variance(x: Tensor, *options: Any) -> Tensor:
 
 
 def _standard(x: Tensor, *options: Any) -> Tensor:
-    return _variance(x, *options).sqrt() if x.dtype.is_complex else _std(x, *options)
+    if not x.dtype.is_complex:
+        return _std(x, *options)
+    variance, where = _variance(x, *options), OPS["where"].call
+    same = variance == 0  # there the root has no slope, and the gradient is 0
+    return where(same, 0.0, where(same, 1.0, variance).sqrt())
 
 
 def _moments_arguments(
