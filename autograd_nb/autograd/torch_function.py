@@ -22,6 +22,7 @@ from typing import Any
 from .. import locks
 from ..graph import casting
 from ..graph.modes import PerThread
+from ..graph.transformed import BETWEEN
 from ..ops.core.registry import OPS, USERS
 from ..overriding import overridable
 from ..tensor import Tensor
@@ -272,6 +273,7 @@ def _place_holder(free: tuple[str, ...]) -> CodeType:
     return space["make"](*free).__code__  # type: ignore[no-any-return]
 
 
+BETWEEN.add(__file__)
 LINGER = 200  #: calls outside of autocast's regions, after which its places are given back
 
 

@@ -10,6 +10,9 @@ from ..overriding import whole
 from .modes import state
 from .node import user_frame
 
+#: files whose functions stand between users and those that they call, while classes redefine these
+BETWEEN: set[str] = set()
+
 
 @contextmanager
 @whole
@@ -27,7 +30,12 @@ def refuse_transformed(call: str) -> None:
 
     The library's own calls pass: what is to ask has to be called by the user, and to call this itself.
     """
-    if state.transformed and user_frame(frame := _getframe(2)) is frame:
+    if not state.transformed:
+        return
+    frame = _getframe(2)
+    while frame.f_code.co_filename in BETWEEN and frame.f_back is not None:
+        frame = frame.f_back
+    if user_frame(frame) is frame:
         raise transformed_error(call)
 
 

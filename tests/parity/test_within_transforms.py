@@ -51,6 +51,21 @@ def test_leaves_and_backward_passes_within_a_transform(way):
 
 
 @pytest.mark.parity
+@pytest.mark.parametrize("way", ["grad", "vmap", "functionalize"])
+def test_so_it_is_while_classes_redefine_functions(way):
+    """Then functions are called by way of what asks the classes."""
+
+    class Redefining(ours.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    kept = ours.ones(2).as_subclass(Redefining)
+    test_leaves_and_backward_passes_within_a_transform(way)
+    assert kept.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parity
 def test_a_level_within_a_level():
     """Transforms that go forward may be called there, which PyTorch refuses too: they have levels of their own."""
     for t in (torch, ours):

@@ -387,7 +387,7 @@ def binary_call(op: Pointwise, operator: bool = False, arrays: bool = False) -> 
     """
 
     def first(input: Any, other: Any) -> Any:
-        if (input.__class__ is float or input.__class__ is int) and isinstance(other, Tensor) and other.__class__ not in MARKED:
+        if not operator and (input.__class__ is float or input.__class__ is int) and isinstance(other, Tensor) and other.__class__ not in MARKED:
             only_tensors(op.name, input, other, op.numbers)
             return of_number(op)(input, other)
         if not (isinstance(input, Tensor) and isinstance(other, (Tensor, float, int))) and op.name in OPS and foreign_among((input, other)):
