@@ -317,12 +317,13 @@ def _variance(x: Tensor, *options: Any) -> Tensor:
     return _var(re, *options) + _var(im, *options)
 
 
+@pointwise(lambda g, y: m.where(y == 0, m.zero_like(g), g / (2 * y)), node="StdBackward0", public=False, inplace=False)
+def _root(x):  # of a variance: where all are equal the gradient is 0
+    return m.sqrt(x)
+
+
 def _standard(x: Tensor, *options: Any) -> Tensor:
-    if not x.dtype.is_complex:
-        return _std(x, *options)
-    variance, where = _variance(x, *options), OPS["where"].call
-    same = variance == 0  # there the root has no slope, and the gradient is 0
-    return where(same, 0.0, where(same, 1.0, variance).sqrt())
+    return _root(_variance(x, *options)) if x.dtype.is_complex else _std(x, *options)
 
 
 def _moments_arguments(
