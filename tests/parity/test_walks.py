@@ -15,7 +15,8 @@ import pytest
 pytest.importorskip("torch")
 
 WALKS = [
-    "compiled_modules EmbeddingBag GaussianNLLLoss GRU MaxUnpool2d", "equal_keys --part 0/40", "loss_arguments", "norm_shapes",
+    "compiled_modules EmbeddingBag GaussianNLLLoss GRU MaxUnpool2d", "equal_keys --part 0/40",
+    "equal_operands std var std_mean norm linalg.norm linalg.vector_norm dist sqrt abs", "loss_arguments", "norm_shapes",
     "number_arguments", "recorded --part 0 2", "recorded --part 1 2",
     "refused modules --every 30", "refused optimizers --every 10", "second_pass", "second_pass compiled",
     "unwritten nn.functional.ctc_loss linalg.lstsq nn.functional.embedding_bag max_pool2d_with_indices CTCLoss BatchNorm2d", "views --part 0 2",
@@ -23,7 +24,7 @@ WALKS = [
 ]  # fmt: skip
 #: those of half a minute and more on a slow machine, which has no time for them
 LONG = [
-    "argument_dtypes", "argument_kinds --every 10", "argument_things --every 3", "compiled_modules",
+    "argument_dtypes", "argument_kinds --every 10", "argument_things --every 3", "compiled_modules", "equal_operands",
     "mutants outs", "mutants wanted --every 12",
     "mutants mixed --every 25", "mutants shapes --every 60", "mutants overlapping --every 6",
     (
