@@ -162,7 +162,8 @@ def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *,
     tensor([[0., 1.],
             [1., 0.]])
     """
-    x = _checked(input, "histogramdd", range is not None or (not isinstance(bins, int) and all(isinstance(b, Tensor) for b in bins)))
+    given_bins: Sequence[Any] = (bins,) if isinstance(bins, int) else several_argument(bins, "histogramdd", "bins")
+    x = _checked(input, "histogramdd", range is not None or all(isinstance(b, Tensor) for b in given_bins))
     if x.ndim < 2:
         raise RuntimeError(f"histogramdd(): input tensor should have at least 2 dimensions, but got {x.ndim}")
     width = x.shape[-1]
@@ -171,7 +172,7 @@ def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *,
             f"histogramdd(): if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
             f"dimension, but got input with shape {list(x.shape)} and weight with shape {list(weight.shape)}"
         )
-    each: list[Any] = [bins] * width if isinstance(bins, int) else list(several_argument(bins, "histogramdd", "bins"))
+    each: list[Any] = [bins] * width if isinstance(bins, int) else list(given_bins)
     if len(each) != width:
         raise RuntimeError(
             f"histogramdd(): expected {width} sequences of bin edges for a {width}-dimensional histogram but got {len(each)}"
