@@ -120,6 +120,7 @@ class Rprop(Fused):
     """
 
     order: tuple[str, ...] = ("lr", "etas", "step_sizes", "foreach", "maximize", "differentiable", "capturable")
+    like_gradients: tuple[str, ...] = ("step_size",)
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),

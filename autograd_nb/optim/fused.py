@@ -14,7 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from .. import dtypes, launch
+from .. import dtypes, launch, strides
 from ..codegen import threads
 from ..codegen.build import compilation
 from ..graph.modes import enable_grad, no_grad
@@ -24,9 +24,9 @@ from ..ops.core.foreign import asked
 from ..ops.core.memo import Memo
 from ..ops.core.numbers import scalar_tensor
 from ..ops.core.registry import OPS
-from ..ops.creation.cast import dense
+from ..ops.creation.cast import dense, relaid
 from ..overriding import whole
-from ..shapes import Layout
+from ..shapes import Layout, layout_of
 from ..tensor import Tensor
 from .optimizer import Optimizer, R, check_flags, check_options, number, zeros_of
 from .sparse import update_sparse
@@ -156,8 +156,10 @@ class Stepping(Optimizer):
 class Fused(Stepping):
     """An optimizer whose update is one kernel.
 
-    A subclass says which one serves a group (`_kernel`), and which states do not begin with 0 (`_first`).
+    A subclass says which one serves a group (`_kernel`), which states do not begin with 0 (`_first`), and which lie in memory as the gradient does.
     """
+
+    like_gradients: tuple[str, ...] = ()
 
     def _kernel(self, group: dict[str, Any]) -> Update:
         raise NotImplementedError
@@ -173,7 +175,7 @@ class Fused(Stepping):
             for name in sorted(kernel.counters, key=lambda name: name != "step"):
                 state[name] = scalar_tensor(first.get(name, 0.0), dtypes.float32)
             for name in kernel.states:
-                state[name] = zeros_of(p, first.get(name, 0.0))
+                state[name] = zeros_of(p, first.get(name, 0.0), p._grad if name in self.like_gradients else None)
 
     def _update(self, group: dict[str, Any], params: list[Any]) -> None:
         kernel = self._kernel(group)
@@ -213,13 +215,15 @@ _readers: dict[tuple[type, Update], Callable[..., tuple[Any, ...]]] = {}
 _PLAIN = (dtypes.float32, dtypes.float64)
 
 
-def is_plain(row: list[Tensor]) -> bool:
-    """Return whether a kernel can work on the memory of a row itself; the gradient may be laid out in another way."""
-    return _plain([t._layout for t in row])
+def is_plain(row: Sequence[Layout], in_order: bool = False) -> bool:
+    """Return whether a kernel can work on the memory of a row itself; the gradient may be laid out in another way.
 
-
-def _plain(row: Sequence[Layout]) -> bool:
-    return row[1].dtype in _PLAIN and all(layout.contiguous for layout in row[1:])
+    ``in_order``: one that asks which element stands where, and so reads the memory in C order.
+    """
+    p = row[1]
+    if p.contiguous or in_order:
+        return p.dtype in _PLAIN and all(layout.contiguous for layout in row[1:])
+    return p.dtype in _PLAIN and strides.packed(p) and all(not layout.ndim or strides.obeys(layout, p) for layout in row[2:])
 
 
 @whole
@@ -229,7 +233,7 @@ def through_copies(row: list[Tensor], work: Callable[[list[Tensor]], None]) -> N
     if p.dtype.is_complex:  # both parts are parameters of their own
         with no_grad():
             parts = [OPS["view_as_real"].call(t.detach()) if t.dtype.is_complex else t for t in row]
-        if is_plain(parts):
+        if is_plain([t._layout for t in parts]):
             work(parts)
         else:
             through_copies(parts, work)
@@ -257,7 +261,7 @@ class _Plan:
         self.odd: list[int] = []
         alike: dict[tuple[Any, ...], list[int]] = {}
         for i, row in enumerate(rows):
-            same = alike.setdefault(tuple([layout.dtype for layout in row]), []) if _plain(row) else self.odd
+            same = alike.setdefault(tuple([layout.dtype for layout in row]), []) if is_plain(row) else self.odd
             same.append(i)
         self.launches = []
         for key, everyone in alike.items():
@@ -280,9 +284,10 @@ def check_fit(g: Layout, p: Layout, states: Sequence[tuple[Layout, tuple[int, ..
 
 
 def spread(g: Tensor, p: Tensor) -> np.ndarray:
-    """Return the memory of a gradient laid out as the parameter is, in C order, and broadcast where it is smaller."""
+    """Return the memory of a gradient laid out as the parameter is, which has no gaps, and broadcast where it is smaller."""
     g = g.detach()
-    return dense(g if g._layout.sizes == p._layout.sizes else g.expand(p._layout.shape))
+    g = g if g._layout.sizes == p._layout.sizes else g.expand(p._layout.shape)
+    return dense(g) if p._layout.contiguous else relaid(g, layout_of(g.shape, p._layout.strides, g.dtype))._data
 
 
 _plans = Memo()

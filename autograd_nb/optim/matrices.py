@@ -65,7 +65,7 @@ class Adafactor(Stepping):
             state["row_var"] = new_full((*p.shape[:-1], 1), 0.0, p.dtype)
             state["col_var"] = new_full((*p.shape[:-2], 1, p.shape[-1]), 0.0, p.dtype)
         else:
-            state["variance"] = new_full(p.shape, 0.0, p.dtype)
+            state["variance"] = zeros_of(p, like=p._grad)
 
     def _update(self, group: dict[str, Any], params: list[Any]) -> None:
         eps1, eps2 = group["eps"]
@@ -87,7 +87,7 @@ class Adafactor(Stepping):
             check_fit(gradient._layout, stepped._layout, [(t._layout, shape) for t, shape in zip(states, shapes.values(), strict=True)])
             row = [gradient, stepped, spare, *states, state["step"]]
             work = partial(_run, _adafactor, (*numbers, p.shape[-2], p.shape[-1])) if p.ndim > 1 else partial(_run, _adafactor_vector, numbers)
-            work(row) if is_plain(row) else through_copies(row, work)
+            work(row) if is_plain([t._layout for t in row], in_order=True) else through_copies(row, work)
             if own is not None:
                 with no_grad():
                     p.copy_(own.mark(own.part(stepped)))
@@ -147,7 +147,7 @@ class Muon(Stepping):
                 raise RuntimeError("Muon does not support complex parameters")
             state = self.state[p]
             if "momentum_buffer" not in state:
-                state["momentum_buffer"] = zeros_of(p)
+                state["momentum_buffer"] = zeros_of(p, like=p._grad)
             direction = zeros_of(p)
             update(_average, numbers, [[p._grad], [direction], [state["momentum_buffer"]]])
             rows, columns = p.shape

@@ -12,14 +12,14 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, Self, TypeVar, overload
 
-from .. import dtypes, launch
+from .. import dtypes, launch, strides
 from ..errors import check_keywords, shorten, warn_user
 from ..graph.hooks import RemovableHandle, check_callable
 from ..ops.core.marked import MARKED
 from ..ops.core.numbers import scalar_tensor
 from ..ops.core.recording import tensor_type
 from ..ops.creation.create import new_full
-from ..tensor import Tensor
+from ..tensor import Tensor, make
 
 ParamsT = Any
 R = TypeVar("R")  #: what a closure returns
@@ -460,7 +460,13 @@ def counter() -> Tensor:
     return scalar_tensor(0.0, dtypes.float32)
 
 
-def zeros_of(p: Tensor, value: float = 0.0) -> Tensor:
-    """Return a state like a parameter, filled with 0 or ``value``; of complex numbers, both parts are."""
+def zeros_of(p: Tensor, value: float = 0.0, like: Tensor | None = None) -> Tensor:
+    """Return a state like a parameter, filled with 0 or ``value``; of complex numbers, both parts are.
+
+    Its dims lie in memory as the parameter's do, or those of its gradient (``like``).
+    """
     state = new_full(p._layout.shape, complex(value, value) if p.dtype.is_complex else value, p.dtype)
+    order = p._layout if like is None or like._layout.sizes != p._layout.sizes else like._layout
+    if not order.contiguous:
+        state = make(state._data, strides.like(order, p.dtype), [0, 0])
     return p.__dict__["_sharding"].mark(state) if "_sharding" in p.__dict__ else state  # type: ignore[no-any-return]

@@ -54,7 +54,7 @@ class SGD(Fused):
             if first:
                 with no_grad():
                     for p, state in zip(chosen, states, strict=True):
-                        state["momentum_buffer"] = zeros_of(p)
+                        state["momentum_buffer"] = zeros_of(p, like=p._grad)
             self.descend(group, chosen, [p._grad for p in chosen], [state["momentum_buffer"] for state in states], first)
 
     def descend(self, group: dict[str, Any], params: list[Any], grads: list[Any], buffers: list[Any] | None, first: bool = False) -> None:

@@ -36,6 +36,38 @@ OPTIMIZERS = [
 ]
 
 
+def _laid_out(library, rng, dtype, how):
+    if how == "channels last":
+        return library.tensor(rng.normal(size=(2, 3, 2, 2)).astype(dtype)).contiguous(memory_format=library.channels_last)
+    t = library.tensor(rng.normal(size=(4, 3)).astype(dtype)).t()
+    return {"turned": t, "stepped": t[:, ::2], "C order": t.contiguous()}[how]
+
+
+@pytest.mark.parametrize(("name", "options"), [*OPTIMIZERS, ("Adafactor", {}), ("Muon", {})])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_states_lie_in_memory_as_parameters_or_gradients_do(name, options, dtype):
+    if dtype == "complex64" and name in ("Adafactor", "Muon"):
+        pytest.skip("refuses complex parameters")
+    same = [(how, how) for how in ("stepped", "channels last") if (name, how) != ("Muon", "channels last")]
+    for p_lies, g_lies in [*itertools.product(("turned", "C order"), repeat=2), *same]:
+        seen = []
+        for library in (ours, torch):
+            rng = np.random.default_rng(0)
+            p = library.nn.Parameter(_laid_out(library, rng, dtype, p_lies))
+            optimizer = getattr(library.optim, name)([p], **options)
+            for _ in range(3):
+                p.grad = _laid_out(library, rng, dtype, g_lies)
+                optimizer.step()
+            seen.append((p, optimizer.state[p]))
+        (p, mine), (q, theirs) = seen
+        assert p.stride() == q.stride()
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-5, atol=2e-6)
+        for state in mine:
+            if theirs[state] is not None and theirs[state].ndim:
+                assert mine[state].stride() == theirs[state].stride(), (p_lies, g_lies, state)
+                np.testing.assert_allclose(mine[state].numpy(), theirs[state].numpy(), rtol=1e-5, atol=2e-6)
+
+
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS, ids=[f"{o[0]}-{i}" for i, o in enumerate(OPTIMIZERS)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_optimizer(name, options, dtype):

@@ -60,11 +60,6 @@ VALUES = (
         lambda c: c.kind == "error type" and "matrix_rank: Low precision dtypes not supported" in c.mine and "linalg_svd_cpu" in c.theirs,
     ),
     Explained(
-        "order of states",
-        "Optimizers keep the states of a parameter in C order, as their kernels walk them, whatever its own.",
-        lambda c: c.kind == "strides" and re.search(r"\.state\.values\(\)|= v\d+\.state_dict\(\)", c.statement) and "torch.optim." in c.before,
-    ),
-    Explained(
         "lines of one element",
         "Whether a batch of lines of one element looks like channels last to PyTorch depends on a dim that its pools add.",
         lambda c: c.kind == "strides" and (of := re.search(r"adaptive_avg_pool1d\((v\d+),", c.statement))
