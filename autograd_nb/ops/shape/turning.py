@@ -103,11 +103,19 @@ def flipud(input):
     linear="jointly", batch="shift",
     samples="x(3, 4).roll((1, 2), (0, 1))",
 )
-@images(4, 5)
 def _roll(x, shifts, dims):
+    # (one dim is moved as two parts are joined in PyTorch: where all is one part the other is empty, and the result in C order)
+    whole = len(dims) == 1 and shifts[0] % x.shape[dims[0]] == 0
+    return (_rolled if whole else _rolled_images)(x, shifts, dims)
+
+
+def _rolled(x: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
     for s, d in zip(shifts, dims, strict=True):
         x = _along(_roll_kernel, _roll_parts, x, d, d + 1, s % x.shape[d] if x.shape[d] else 0)
     return x
+
+
+_rolled_images = images(4, 5)(_rolled)
 
 
 @structured(
