@@ -71,7 +71,7 @@ class Session:
         """Run the function while its launches are watched."""
         live = self.reach.optimizers if self.reach.live_numbers else []
         watched = watching(self.capture, live, self.reach.codes)
-        with self.standing, watching_passes(self.capture, self.before.began), watched as self.live_entries:
+        with self.standing, watching_passes(self.capture, self.before.began, self.standing.ends), watched as self.live_entries:
             result = self.function(*args, **kwargs)
             for leave in self.capture.leaving:
                 leave()

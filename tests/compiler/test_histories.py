@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.errors import ConsumedGraphError
 
 pytestmark = pytest.mark.filterwarnings("ignore:compile")
 
@@ -64,3 +65,23 @@ def test_a_sum_of_losses_in_a_variable():
         step(torch.ones(2) * k)
     total.backward()
     assert w.grad.tolist() == [6.0, 6.0]
+
+
+@pytest.mark.parametrize("cleared", [False, True])
+def test_a_pass_that_ends_with_an_argument_uses_up_what_is_behind_it(cleared):
+    """Also where the gradient that it leaves is forgotten, in the call that is captured and those behind it."""
+
+    @torch.compile
+    def step(x):
+        (x * 3).sum().backward(inputs=[x])
+        if cleared:
+            x.grad = None
+        return x.detach() * 2
+
+    for _ in range(3):
+        w = leaf(1.0, 2.0)
+        x = w.exp()
+        step(x)
+        with pytest.raises(ConsumedGraphError, match="ExpBackward0"):
+            x.sum().backward()
+        assert w.grad is None

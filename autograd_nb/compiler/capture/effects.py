@@ -65,12 +65,12 @@ def watching(
 
 
 @contextmanager
-def watching_passes(capture: Capture, began: int) -> Iterator[None]:
-    """Note backward passes that go on into nodes older than ``began``: what they leave there a program could not repeat."""
+def watching_passes(capture: Capture, began: int, ends: Collection[int]) -> Iterator[None]:
+    """Note backward passes that go on into nodes older than ``began``, or to ``ends`` (ids): what they leave there a program could not repeat."""
     watch = engine.watch
 
     def ran(node: Any, found: tuple[Any, ...]) -> None:
-        if node.seq < began and launch.observer() is capture:
+        if (node.seq < began or id(node) in ends) and launch.observer() is capture:
             capture.problem("it runs a backward pass through a graph that was made before; make that inside, or return the loss")
         if watch is not None:
             watch(node, found)

@@ -16,7 +16,7 @@ from typing import Any
 from ... import launch
 from ...graph import engine
 from ...graph.modes import state
-from ...graph.node import Node, Output, sequence, set_edges
+from ...graph.node import Node, Output, keeps, sequence, set_edges
 from ...ops.core.history import LeafBackward0
 from ...ops.creation.create import new_full
 from ...tensor import Tensor, edge, fill_node
@@ -291,6 +291,16 @@ def lead_to(own: dict[Key, Any], found: Sequence[Any], began: int, nodes: Sequen
             set_edges(node, edges)
 
 
+class _Before0(LeafBackward0):
+    """Stands before what an argument depends on, and notes the pass that ends with it, as one towards the argument does: that has used up what is behind."""
+
+    by: Any  #: where that pass began, or None
+    consumed = property(lambda self: None, lambda self, by: setattr(self, "by", by), doc="What consumed it: nothing does.")  # type: ignore[assignment]
+
+    def name(self) -> str:
+        return "LeafBackward0"
+
+
 class Standing:
     """While it is open, tensors with a graph have a node of their own before it: what is recorded meanwhile ends there.
 
@@ -307,7 +317,8 @@ class Standing:
     def __enter__(self) -> Standing:
         for i, t in enumerate(self._tensors):
             if id(t) not in self._held and t.requires_grad and t._edge is not None:
-                node = fill_node(LeafBackward0(), (t._edge,))
+                node = fill_node(_Before0(), (t._edge,))
+                node.saved = (t._edge,)
                 self._held[id(t)] = t, t._edge, node
                 self.ends[id(node)] = i
                 t._edge = node
@@ -320,6 +331,9 @@ class Standing:
             if t._edge is node:
                 t._edge = before
             _rehang(node, before)
+            behind, _ = _key(before)
+            if node.by is not None and behind.consumed is None and keeps(behind):
+                behind.consumed, behind.saved = node.by, None
 
 
 def _rehang(node: Node, before: Any) -> None:
