@@ -11,7 +11,7 @@ from ..errors import AutogradError, warn_user
 from ..graph import engine
 from ..graph.modes import state
 from ..graph.node import AccumulateGrad, Nowhere, Output
-from ..graph.transformed import refuse_transformed
+from ..graph.transformed import refuse_transformed, transformed
 from ..ops.core.foreign import asked
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full, seed
@@ -319,7 +319,8 @@ def _rows(outputs: Any, inputs: Any, tensors: Any, given: Any, retain: bool, cre
     reached: list[bool] = []
 
     def rows(*vectors: Tensor) -> Any:
-        found = grad(outputs, inputs, vectors, retain, create_graph, **options)
+        with transformed(-1):
+            found = grad(outputs, inputs, vectors, retain, create_graph, **options)
         reached[:] = [g is not None for g in found]
         return tuple([g for g in found if g is not None])
 
@@ -381,7 +382,7 @@ def _method(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html
     """
-    if state.transformed:  # (a call less in each pass)
+    if state.transformed or state.batched:  # (a call less in each pass)
         refuse_transformed("backward()")
     _backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs, 3)
 

@@ -16,13 +16,16 @@ BETWEEN: set[str] = set()
 
 @contextmanager
 @whole
-def transformed(whole: bool = True) -> Iterator[None]:
-    """Run a user's function for a transform; unless it is the ``whole`` of it, what it may call is as outside."""
-    state.transformed += whole
+def transformed(levels: int = 1) -> Iterator[None]:
+    """Run a user's function for so many ``levels`` of transforms; of none, what it may call is as outside.
+
+    A map of the library's own runs what is called within for -1, as that is none of the user's transforms.
+    """
+    state.transformed += levels
     try:
         yield
     finally:
-        state.transformed -= whole
+        state.transformed -= levels
 
 
 def refuse_transformed(call: str) -> None:
@@ -30,7 +33,7 @@ def refuse_transformed(call: str) -> None:
 
     The library's own calls pass: what is to ask has to be called by the user, and to call this itself.
     """
-    if not state.transformed:
+    if not state.transformed and not (state.batched and call == "backward()"):
         return
     frame = _getframe(2)
     while frame.f_code.co_filename in BETWEEN and frame.f_back is not None:

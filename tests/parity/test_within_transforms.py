@@ -66,6 +66,35 @@ def test_so_it_is_while_classes_redefine_functions(way):
 
 
 @pytest.mark.parity
+def test_passes_of_batches_of_gradients_are_no_transform():
+    """But for backward(), Functions and hooks may there do with leaves what they do elsewhere."""
+    calls = {**CALLS, "backward within": "with t.enable_grad(): t.ones(3, requires_grad=True).sum().backward()"}
+    names = ["requires_grad_ of what is new", "a new leaf", "backward within", "nothing", "requires_grad_ of what is detached", "requires_grad_(False)"]
+
+    def within(t, call):
+        class Own(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                exec(call, {"t": t, "z": ctx.saved_tensors[0]})
+                return g * 2
+
+        try:
+            x = t.ones(3).requires_grad_()
+            return t.autograd.grad(Own.apply(x), x, t.eye(3), is_grads_batched=True)[0].tolist()
+        except RuntimeError:
+            return "refused"
+
+    found = {name: (within(ours, calls[name]), within(torch, calls[name])) for name in names}
+    assert all(mine == theirs for mine, theirs in found.values()), found
+    assert {name for name, (mine, _) in found.items() if mine == "refused"} == {"backward within"}
+
+
+@pytest.mark.parity
 def test_a_level_within_a_level():
     """Transforms that go forward may be called there, which PyTorch refuses too: they have levels of their own."""
     for t in (torch, ours):
