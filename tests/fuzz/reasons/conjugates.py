@@ -7,14 +7,14 @@ from typing import Any
 
 from ..program import UNREADABLE
 from .case import Case, Explained
-from .graph import descended
+from .graph import descended, made_by
 
 #: what makes results that are no views, and show conjugates in PyTorch
 _COMPUTED = re.compile(r"(?:(?:\b(?:(?:v|vec|tensor)?dot|inner|matmul|einsum)|lu_solve|fft\w*|func\.(?:vjp|grad|jac\w+)|autograd\.grad)\(|\.grad\b| @ )")
 #: what is refused of such views
 _REFUSED = re.compile(r"(view_as_real doesn't work on unresolved conjugated|view is not supported for conjugate view) tensors")
 #: views that have no rule for such operands in PyTorch, which copies where no history is asked for
-_COPIED = re.compile(r"type_as\(|atleast_\dd\(|meshgrid\(|broadcast_tensors\(")
+_COPIED = re.compile(r"cartesian_prod\(|type_as\(|atleast_\dd\(|meshgrid\(|broadcast_tensors\(")
 
 
 def _marks(seen: Any) -> tuple:
@@ -139,8 +139,10 @@ CONJUGATES = (
         "views that are copied where nothing is recorded",
         "In inference mode, and of inference tensors, PyTorch computes the conjugates that the operand of some views shows, and returns a copy that does not "
         "follow its memory; its documentation says that they return the operand or a view of it.",
-        lambda c: _COPIED.search(c.statement) and _shown(c) and "inference_mode" in c.text
-        and c.kind in ("requires_grad", "leaf", "history", "marks", "value"),
+        lambda c: (_COPIED.search(c.statement) and _shown(c) and "inference_mode" in c.text
+                   and c.kind in ("requires_grad", "leaf", "history", "marks", "value"))
+        or (c.kind == "raised" and "Inplace update to inference tensor" in c.mine
+            and not made_by(_COPIED, c.before).isdisjoint(re.findall(r"v\d+", c.statement))),
     ),
     Explained(
         "views of conjugates of what requires no grad any more",

@@ -22,13 +22,13 @@ def _computed_anew() -> re.Pattern[str]:
     return re.compile(rf"(?<![a-z])({'|'.join(sorted(names))})(\dd)?\(.*\.data[.\[]", re.DOTALL)
 
 
-def _made_by(call: re.Pattern[str], before: str) -> set[str]:
+def made_by(call: re.Pattern[str], before: str) -> set[str]:
     """The names that lines with a call give their results, those of parts of these, and what modules that are made so return."""
     made: set[str] = set()
     for line in before.splitlines():
         part = re.match(r"\s*(v\d+) = (v\d+)(?:\[|\(|\.conj\(\))", line)
         if call.search(line):
-            made |= set(re.findall(r"\b(v\d+)\b[^=;(]* = ", line))
+            made |= set(re.findall(r"\b(v\d+)\b(?=[^=;(]* = )", line))
         elif part and part[2] in made:
             made.add(part[1])
     return made
@@ -157,9 +157,9 @@ GRAPH = (
         "Results of repeat_interleave, einsum, pools along one dim and instance_norm may be views in PyTorch of what nobody else has: they say "
         "so, may not be detached in place, a hook of such a result or its node is lost when the result is changed in place, and the node has saved "
         "nothing that a pass into the result would consume.",
-        lambda c: (made := _made_by(_VIEWS_INSIDE, c.before))
+        lambda c: (made := made_by(_VIEWS_INSIDE, c.before))
         and (
-            ("Can't detach views in-place" in c.theirs and _made_by(_VIEWS_INSIDE, c.text).intersection(detached(c.statement)))
+            ("Can't detach views in-place" in c.theirs and made_by(_VIEWS_INSIDE, c.text).intersection(detached(c.statement)))
             or (c.kind == "value" and made.intersection(re.findall(r"(v\d+)(?:\.conj\(\))?\._(?:is_view\(\)|base\b)", c.statement)))
             or ("value" in c.kind and made.intersection(re.findall(r"(v\d+)(?:\.grad_fn\.register_(?:pre)?hook|\.register_hook)", c.before)))
             or (c.kind == "value" and (hooked := re.search(r"(parts\(found\)\[0\])\.register_hook\((?s:.*)\1\.detach\(\)\.\w+_\(", c.before))
@@ -238,7 +238,7 @@ GRAPH = (
         "gradients that are detached in place",
         "Which such a view may not be.",
         lambda c: c.kind == "not refused" and "Can't detach views in-place" in c.theirs
-        and _made_by(re.compile(r"autograd\.grad\("), c.text).intersection(detached(c.statement)),
+        and made_by(re.compile(r"autograd\.grad\("), c.text).intersection(detached(c.statement)),
     ),
     Explained(
         "order of gradients on their way",
@@ -305,7 +305,7 @@ GRAPH = (
                     for v in re.findall(r"(v\d+)\.grad_fn\.register_prehook\(.*for g in go\)", c.before)))
         or (c.kind == "value" and (held := c.name.partition("[")[0]) and f"{held}.append((len(gi)," in c.before)
         or (c.kind == "raised" and "second time" in c.mine and "RecurrentBackward0" in c.mine  # (a pass into it runs it all)
-            and _made_by(re.compile(r"(RNN|GRU|LSTM)\("), c.before).intersection(re.findall(r"inputs=\[(v\d+)\]", c.before))),
+            and made_by(re.compile(r"(RNN|GRU|LSTM)\("), c.before).intersection(re.findall(r"inputs=\[(v\d+)\]", c.before))),
     ),
     Explained(
         "integers that require grad",
@@ -351,7 +351,7 @@ GRAPH = (
         lambda c: (c.kind == "not refused" and "more than one element of the written-to tensor" in c.theirs
                    and ("grad" in c.statement
                         or (re.search(r"(expand|broadcast_to)\((?s:.*)\.zero_\(", c.before) and "backward(create_graph=True" in c.statement)
-                        or _made_by(re.compile(r"autograd\.grad\("), c.before) & set(re.findall(r"v\d+", c.statement))))
+                        or made_by(re.compile(r"autograd\.grad\("), c.before) & set(re.findall(r"v\d+", c.statement))))
         or (
             c.kind == "value"
             and (made := re.match(r"(?:with torch\.\w+\(\):\n    )?(v\d+)(?:(\.(?:view|flatten)\(.*\))?\[.*\] [-+*/]?= |(?:\.\w+\([^()]*\))*\.\w+_\()",

@@ -27,6 +27,12 @@ NOTHING = (
         lambda c: c.kind in ("requires_grad", "leaf", "history") and c.empty and re.search(r"cummax|cummin|block_diag|scaled_dot_product", c.before),
     ),
     Explained(
+        "rows of nothing",
+        "An empty operand of 1 dim is a row without columns of a block_diag, which PyTorch's derivative passes over: the gradients of operands behind it are "
+        "those of rows before theirs.",
+        lambda c: "value" in c.kind and re.search(r"backward\(|grad\(", c.statement) and re.search(r"block_diag\(.*\(0,\)", c.before),
+    ),
+    Explained(
         "pixels of nothing",
         "PyTorch's pixel_unshuffle of an empty tensor forgets to change the shape, which its derivative then refuses.",
         lambda c: (c.kind == "shape" and c.empty and re.search(r"(?i)pixel_?unshuffle", c.statement))
