@@ -104,8 +104,8 @@ def flipud(input):
     samples="x(3, 4).roll((1, 2), (0, 1))",
 )
 def _roll(x, shifts, dims):
-    # (one dim is moved as two parts are joined in PyTorch: where all is one part the other is empty, and the result in C order)
-    whole = len(dims) == 1 and shifts[0] % x.shape[dims[0]] == 0
+    # (PyTorch joins two parts for each dim: where all is one part the other is empty, and the result in C order)
+    whole = any(s % x.shape[d] == 0 for s, d in zip(shifts, dims, strict=True))
     return (_rolled if whole else _rolled_images)(x, shifts, dims)
 
 
