@@ -107,7 +107,7 @@ VALUES = (
             or ("CopySlices returned an invalid gradient" in c.theirs and "scatter" in c.text)
             or ("can't be cast to the desired output type" in c.theirs and re.search("addc(div|mul)", c.text))  # of integers
             or "INTERNAL ASSERT FAILED" in c.theirs
-            or "DispatchKey Negative doesn't correspond to a device" in c.theirs  # of new_tensor
+            or re.search("DispatchKey (Negative|Conjugate) doesn't correspond to a device", c.theirs)  # of new_tensor
             or "input_is_complex == grad_is_complex" in c.theirs  # a derivative of its own gives a complex gradient of a real operand
             or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
             or "use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs  # (it tells the one pass from the other)
@@ -289,6 +289,13 @@ VALUES = (
             re.search(r"pos_weight=[^=]*uint8", c.text)
             or (re.search(r"soft_margin_loss\(.*'uint8'", c.before) and re.search(r"backward\(|autograd\.grad\(", c.statement))
         ),
+    ),
+    Explained(
+        "names of operands",
+        "PyTorch's functions take NumPy's names of operands, x, a, x1 and x2, too; here those do which are called by way of another function, as no call is to "
+        "pay for them.",
+        lambda c: c.kind == "raised" and (named := re.search(r"\(\) got an unexpected keyword argument '(x|a|x1|x2)'", c.mine))
+        and re.search(rf"\b{named[1]}=", c.statement),
     ),
     Explained(
         "no decimals",
