@@ -168,3 +168,12 @@ def test_places_among_nothing_but_nan_and_ties(n):
         **{f"{k}": f"{rows % (n, n, k)}; r = x.mode(0), x.nanmedian(0), x.median(0)" for k in (2, 3, 5) if n <= 16},
         "nan": f"x = t.full(({n},), float('nan')); r = {'x.mode(0), ' if n <= 16 else ''}x.nanmedian(0), x.median(0)",
     })  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("n", [6, 16, 17, 40, 300])
+def test_distinct_rows_are_in_the_order_of_pytorchs_comparisons(n):
+    """Rows with nan have no order: where they end follows from which ones are compared; of zeros with both signs the first one is kept."""
+    rows = "n = %d; a = (t.arange(n * %d) * 37 %% 11 %% 5 - 1.).reshape(n, -1); a[a == 3] = float('nan'); a[::2] *= -1."
+    seen = "u, i, c = t.unique(a, dim=0, return_inverse=True, return_counts=True); r = u, t.signbit(u), i, c"
+    check({f"{width}": f"{rows % (n, width)}; {seen}" for width in (1, 3)})

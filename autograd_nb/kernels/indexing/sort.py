@@ -142,18 +142,6 @@ def argsort_together(key, n, out):
                 out[np.uintp(first + lane * n + i)] = x[np.uintp(i * LANES + lane)] & np.int64(0x7FFFFFFF)
 
 
-def reorder(key, order, n, bits, out):
-    """Write ``order`` stably sorted by key[order]; one more digit of a lexicographic sort. out and order have n elements."""
-    k = np.empty(n, dtype=np.uint64)
-    k2 = np.empty(n, dtype=np.uint64)
-    order2 = np.empty(n, dtype=np.int64)
-    count = np.empty(2048, dtype=np.int64)
-    for i in range(n):
-        out[i] = order[i]
-        k[i] = key[order[i]]
-    _argsort_row(k, out, k2, order2, count, bits)
-
-
 @helper
 def _swap(a, o, i, j):
     t = a[i]
@@ -215,6 +203,108 @@ def kth(key, n, k, out):
             o[i] = i
         _quickselect(row, o, k)
         out[r] = o[k]
+
+
+@helper
+def _row_less(x, width, a, b):
+    """Return whether row ``a`` comes before row ``b``: what decides is the first element that is less or greater, which nan never is."""
+    for j in range(width):
+        left, right = x[a * width + j], x[b * width + j]
+        if left < right:
+            return True
+        if left > right:
+            return False
+    return False
+
+
+@helper
+def _exchange(order, i, j):
+    t = order[i]
+    order[i] = order[j]
+    order[j] = t
+
+
+@helper
+def _sift(x, width, order, low, root, size):
+    """Let the element at ``root`` of the heap order[low:low + size] sink to its place."""
+    while 2 * root + 1 < size:
+        child = 2 * root + 1
+        if child + 1 < size and _row_less(x, width, order[low + child], order[low + child + 1]):
+            child += 1
+        if not _row_less(x, width, order[low + root], order[low + child]):
+            return
+        _exchange(order, low + root, low + child)
+        root = child
+
+
+@helper
+def _sort_by_heap(x, width, order, low, high):
+    size = high - low
+    for k in range(size // 2):
+        _sift(x, width, order, low, size // 2 - 1 - k, size)
+    for k in range(size - 1):
+        _exchange(order, low, high - 1 - k)
+        _sift(x, width, order, low, 0, size - 1 - k)
+
+
+@helper
+def _part_rows(x, width, order, low, high):
+    """Return where the second part of order[low:high] begins, which is parted by the median of three of its rows."""
+    a, b, c = low + 1, low + (high - low) // 2, high - 1
+    if _row_less(x, width, order[a], order[b]):
+        pivot = b if _row_less(x, width, order[b], order[c]) else c if _row_less(x, width, order[a], order[c]) else a
+    else:
+        pivot = a if _row_less(x, width, order[a], order[c]) else c if _row_less(x, width, order[b], order[c]) else b
+    _exchange(order, low, pivot)
+    pivot, i, j = order[low], low + 1, high
+    while True:
+        while i < high - 1 and _row_less(x, width, order[i], pivot):
+            i += 1
+        j -= 1
+        while j > low and _row_less(x, width, pivot, order[j]):
+            j -= 1
+        if i >= j:
+            return i
+        _exchange(order, i, j)
+        i += 1
+
+
+def sort_rows(x, width, n, bounds, order):
+    """Write the order of ``n`` rows of ``width`` elements; ``bounds`` is scratch for 3 · 128 ints.
+
+    It is introsort with the steps of C++'s ``std::sort``, which PyTorch calls, since rows with nan have no order: where they end
+    depends on which rows are compared.
+    """
+    for i in range(n):
+        order[i] = i
+    limit, size = 0, n
+    while size > 1:
+        limit, size = limit + 2, size // 2
+    bounds[0], bounds[1], bounds[2] = 0, n, limit
+    parts = 1
+    while parts:
+        parts -= 1
+        low, high, depth = bounds[3 * parts], bounds[3 * parts + 1], bounds[3 * parts + 2]
+        while high - low > 16:
+            if depth == 0:
+                _sort_by_heap(x, width, order, low, high)
+                break
+            depth -= 1
+            cut = _part_rows(x, width, order, low, high)
+            bounds[3 * parts], bounds[3 * parts + 1], bounds[3 * parts + 2] = low, cut, depth
+            parts += 1
+            low = cut
+    for i in range(1, n):
+        row = order[i]
+        j = i
+        if i < 16 and _row_less(x, width, row, order[0]):
+            while j > 0:
+                order[j] = order[j - 1]
+                j -= 1
+        while j > 0 and _row_less(x, width, row, order[j - 1]):
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = row
 
 
 def runs(x, order, width, inverse, counts, first, found):

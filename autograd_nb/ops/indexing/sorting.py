@@ -42,14 +42,15 @@ from .take_along import TAKE, take_along
 _keys = Kernel("indexing.sort", "keys")
 _argsort = Kernel("indexing.sort", "argsort")
 _argsort_together = Kernel("indexing.sort", "argsort_together")
-_reorder = Kernel("indexing.sort", "reorder")
 _kth = Kernel("indexing.sort", "kth")
 _top = Kernel("indexing.select", "topk")
 _middle = Kernel("indexing.select", "median")
 _runs = Kernel("indexing.sort", "runs", outputs=4)
+_sort_rows = Kernel("indexing.sort", "sort_rows", outputs=2)
 
 _INT = np.dtype(np.int64)
 _KEY = np.dtype(np.uint64)
+_BOUNDS = 3 * 128  #: scratch for the parts of rows that are still to be sorted
 _SHORT = 200  #: rows up to this long are sorted side by side, eight of them
 _INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
 
@@ -496,11 +497,8 @@ def _unique(input: Tensor, dim: Any, ordered: bool, return_inverse: bool, return
         width = numel(rows.shape[1:])
         order = OPS["arange"].call(n)
         if ordered and n > 1:
-            for column in range(width - 1, -1, -1):
-                part = clone(OPS["select"].call(reshape(rows, n, width), 1, column))
-                new = new_empty((n,), dtypes.int64)
-                _reorder(0, _sort_keys(dense(part), x.dtype, False), order._data, n, _bits(x.dtype), new._data)
-                order = new
+            _ordered(x.dtype, "sorting")
+            _sort_rows(x.dtype.carrier, dense(rows), width, n, launch.empty(_BOUNDS, _INT), order._data)
         inverse, counts, first = _groups(dense(rows), x.dtype, order, width)
         values = OPS["index_select"].call(x, d, first)
     values = cast(values, original)
