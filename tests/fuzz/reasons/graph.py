@@ -230,6 +230,9 @@ GRAPH = (
             and re.search(rf"register_hook\(.*\b{held[1]}\.append\b", c.before)
             and (made := re.match(r"(v\d+)(?:\.\w+_\(| [-+*/]= |\[.*\] [-+*/]?= )", c.statement))
             and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before))
+        or (c.kind in ("requires_grad", "leaf", "history", "value") and (held := re.match(r"(\w+)\[\d+\]", c.name)) and "autograd.grad(" in c.before
+            and re.search(rf"register_hook\({held[1]}\.append\)", c.before)
+            and any({c.name, "found"} <= set(re.findall(r"found|\w+\[\d+\]", pair)) for pair in c.shared))
         # a view of the gradient that it was given, which has been changed since
         or (c.kind == "value" and c.name.startswith("gs[")
             and any(pair.startswith("gs[") != (" and gs[" in pair) for pair in c.shared)),
