@@ -274,4 +274,5 @@ def test_the_mean_of_all_batches_is_compiled():
         assert torch.allclose(compiled(x), layers[1](x), atol=1e-6)
         for mine, own in zip(layers[0].buffers(), layers[1].buffers(), strict=True):
             assert torch.allclose(mine, own, atol=1e-6)
+            assert mine._version == own._version
     assert len(compiled.programs) == 1 and layers[0].num_batches_tracked == 5

@@ -146,7 +146,7 @@ class _BatchNorm(_NormBase):
         with no_grad():
             share = 1.0 / self.num_batches_tracked.to(mean.dtype)  # type: ignore[union-attr]
             for t, new in zip(kept, (mean, var), strict=True):
-                t.mul_(1 - share).add_(new * share)
+                t.data.mul_(1 - share).add_(new * share)  # (a batch norm does not count its writes)
         return y
 
 

@@ -77,6 +77,18 @@ GRAPH = (
         and "create_graph" in c.statement),
     ),
     Explained(
+        "outputs of cells",
+        "The steps of recurrent cells are outputs of one node here, which numbers them.",
+        lambda c: c.kind == "value" and (of := re.search(r"(v\d+)\.output_nr", c.statement)) is not None
+        and made_by(re.compile("(RNN|GRU|LSTM)Cell\\("), c.before).issuperset([of[1]]),
+    ),
+    Explained(
+        "inference tensors that are converted",
+        "A loss of operands of two dtypes keeps what one of them was converted to, which is no inference tensor any more; PyTorch keeps what it was given.",
+        lambda c: c.kind == "not refused" and "Inference tensors cannot be saved" in c.theirs and "_loss(" in c.statement
+        and len({getattr(c.known.get(n), "dtype", "") for n in re.findall(r"v\d+", c.statement.partition(" = ")[2])}) > 1,
+    ),
+    Explained(
         "how far a refused pass has come",
         "The derivative by the first operand is refused by a node of its own, so that one by the second can be asked for; that has been added by then.",
         lambda c: (c.kind == "grad none" and c.their_values == "None"

@@ -202,6 +202,13 @@ VALUES = (
         and re.search(r"(layer|group|instance|batch)_norm\(.*(bfloat16|half)\(", c.before),
     ),
     Explained(
+        "second derivatives that overflow",
+        "A second derivative of float16 is one formula of float32 numbers here; PyTorch rounds what stands in between, which is "
+        "infinite from 65520 on.",
+        lambda c: "value" in c.kind and "inf" in c.their_values and "inf" not in c.what.partition(" instead of ")[0]
+        and re.search(r"float16|half\(", c.text) and "create_graph=True" in c.text,
+    ),
+    Explained(
         "norms of equal numbers",
         "What is left of numbers that are all alike when their mean is taken off is rounding, here of a sum and in PyTorch of a running mean.",
         lambda c: c.kind == "value"
