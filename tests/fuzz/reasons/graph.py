@@ -375,6 +375,8 @@ GRAPH = (
             and re.search(rf"\b{made[1]},?[^=]* = torch\.autograd\.grad\(", c.before)
             and 0 in getattr(c.known.get(made[1]), "strides", ())
         )
+        or (c.kind == "value" and (of := re.search(r"(v\d+)\.untyped_storage\(\)", c.statement)) and 0 in getattr(c.known.get(of[1]), "strides", ())
+            and re.search(rf"\b{of[1]},?[^=]* = torch\.autograd\.grad\(", c.before))
         or (  # by way of a view of it
             c.kind == "value" and 0 in getattr(c.known.get(c.name), "strides", ())
             and re.search(rf"\b{c.name},?[^=]* = torch\.autograd\.grad\(", c.before)
