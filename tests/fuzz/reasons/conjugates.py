@@ -14,7 +14,7 @@ _COMPUTED = re.compile(r"(?:(?:\b(?:(?:v|vec|tensor)?dot|inner|matmul|einsum)|lu
 #: what is refused of such views
 _REFUSED = re.compile(r"(view_as_real doesn't work on unresolved conjugated|view is not supported for conjugate view) tensors")
 #: views that have no rule for such operands in PyTorch, which copies where no history is asked for
-_COPIED = re.compile(r"cartesian_prod\(|type_as\(|atleast_\dd\(|meshgrid\(|broadcast_tensors\(")
+_COPIED = re.compile(r"cartesian_prod\(|dropout\d?d?\(|type_as\(|atleast_\dd\(|meshgrid\(|broadcast_tensors\(")
 
 
 def _marks(seen: Any) -> tuple:
@@ -170,9 +170,9 @@ CONJUGATES = (
     ),
     Explained(
         "two faults of complex operands",
-        "Of a call with complex numbers that the op does not take and shapes that do not fit the one or the other is named.",
+        "Of a call with complex numbers that the op does not take and shapes or memory that do not fit the one or the other is named.",
         lambda c: c.kind == "error type" and re.search("not (implemented|supported) for .*[Cc]omplex", c.mine + c.theirs)
-        and re.search("must match|size|shape|dim", c.mine + c.theirs),
+        and re.search("must match|size|shape|dim|single memory location", c.mine + c.theirs),
     ),
     Explained(
         "conjugates of functionalize",
