@@ -209,6 +209,11 @@ VALUES = (
         and re.search(r"float16|half\(", c.text) and "create_graph=True" in c.text,
     ),
     Explained(
+        "distribution functions far out",
+        "Where the cdf of a Gumbel distribution is 0 or 1 PyTorch says that its operand is not in the support, which is that of the uniform numbers within.",
+        lambda c: c.kind == "not refused" and "to be within the support (Interval(" in c.theirs and re.search(r"Gumbel\(.*\.cdf\(", c.statement),
+    ),
+    Explained(
         "norms of equal numbers",
         "What is left of numbers that are all alike when their mean is taken off is rounding, here of a sum and in PyTorch of a running mean.",
         lambda c: c.kind == "value"
