@@ -114,11 +114,17 @@ def get_num_threads() -> int:
 
 def set_num_threads(num: int) -> None:
     """Let one kernel have at most ``num`` threads; results are the same for any number. RuntimeError below 1."""
-    if not isinstance(num, int) or isinstance(num, bool):
-        raise RuntimeError(f"set_num_threads expects an int, but got {type(num).__name__}")
-    if num < 1:
-        raise RuntimeError(f"expected positive number of threads (num={num})")
+    _check_threads("set_num_threads", num)
     settings.threads = num
+
+
+def _check_threads(name: str, num: Any) -> None:
+    if not isinstance(num, int) or isinstance(num, bool):
+        raise RuntimeError(f"{name} expects an int, but got {type(num).__name__}")
+    if num < 1:
+        raise RuntimeError(f"{name} expects a positive integer (num={num})")
+    if num >= 1 << 63:
+        raise ValueError(f"Overflow when unpacking long long: {name} takes no number as large (num={num})")
 
 
 def get_num_interop_threads() -> int:
@@ -131,7 +137,8 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Do nothing: ops run one after the other."""
+    """Do nothing: ops run one after the other. RuntimeError below 1."""
+    _check_threads("set_num_interop_threads", num)
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

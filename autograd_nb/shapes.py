@@ -49,11 +49,13 @@ class Size(tuple[int, ...]):
 
     def __add__(self, other: Iterable[int]) -> Size:  # type: ignore[override]
         if not isinstance(other, tuple):
+            if hasattr(type(other), "__radd__"):
+                return NotImplemented
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
         return Size(tuple.__add__(self, tuple(other)))
 
     def __radd__(self, other: Iterable[int]) -> Size:
-        return Size(tuple(other) + tuple(self))
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, n: SupportsIndex) -> Size:
         return Size(tuple.__mul__(self, n))

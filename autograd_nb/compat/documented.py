@@ -269,7 +269,7 @@ MEANT: dict[str, dict[str, Answer]] = {
     "func": _at("compat.meant", "functionalize"), "random": {"thread_safe_generator": Says(None)},
     "serialization": _at(
         "compat.meant", "LoadEndianness set_default_load_endianness get_default_load_endianness location_tag default_restore_location"),
-    "cpu": {"get_capabilities": Says({})}, "cpu.amp": {"autocast": At("compat.precision:cpu_autocast"), "GradScaler": At("compat.scaling:GradScaler")},
+    "cpu": {"get_capabilities": Says({})}, "cpu.amp": {"autocast": At("compat.precision:cpu_autocast"), "GradScaler": At("compat.scaling:cpu_GradScaler")},
     "version": each(Value(None), "rocm xpu"), "compiler": {"list_backends": Says([])},
     "distributed.algorithms": _at("distributed.joining", "Join JoinHook Joinable"),
     "multiprocessing": {

@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -82,9 +83,8 @@ class GradScaler:
             return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled  # type: ignore[call-arg]
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
-    def _unscaled(self, optimizer: Any) -> Tensor | None:
-        """Divide the gradients by the scale; 1 where one is not finite, None where there are none."""
-        inverse = self._begun("unscale_").double().reciprocal().float()
+    def _looked_at(self, optimizer: Any, inverse: Tensor) -> None:
+        """Multiply the gradients by a number; 1 is kept where one is not finite, nothing where there are none."""
         found: Tensor | None = None
         with no_grad():
             for p in (p for group in optimizer.param_groups for p in group["params"]):
@@ -95,7 +95,8 @@ class GradScaler:
                 bad = 1.0 - p.grad.isfinite().all().float()
                 found = bad if found is None else found.maximum(bad)
                 p.grad.mul_(inverse)
-        return found
+        if found is not None:
+            self._found[id(optimizer)] = found
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, once a step (before they are clipped, for instance)."""
@@ -107,9 +108,7 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if stage == _STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        found = self._unscaled(optimizer)
-        if found is not None:
-            self._found[id(optimizer)] = found
+        self._looked_at(optimizer, self._begun("unscale_").double().reciprocal().float())
         self._stages[id(optimizer)] = _UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -122,12 +121,37 @@ class GradScaler:
         stage = self._stages.get(id(optimizer), _READY)
         if stage == _STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            return self._leave_to(optimizer, stage, args, kwargs)
         if stage == _READY:
             self.unscale_(optimizer)
         if id(optimizer) not in self._found:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         self._stages[id(optimizer)] = _STEPPED
         return None if self._found[id(optimizer)].item() else optimizer.step(*args, **kwargs)
+
+    def _leave_to(self, optimizer: Any, stage: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make the step of an optimizer that scales and leaves out itself: it is told by attributes, or given the scaler if it takes one."""
+        told = "grad_scaler" not in inspect.signature(optimizer.step).parameters
+        if told:
+            if stage == _READY:
+                self._looked_at(optimizer, full((), 1.0))
+            given = getattr(optimizer, "grad_scale", None)
+            scale = self._factor()
+            optimizer.grad_scale = given if stage == _UNSCALED else scale if given is None else scale * given
+            optimizer.found_inf = self._found.get(id(optimizer), 0)
+        else:
+            warn_user(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future GradScaler "
+                "registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and let the optimizer use them directly.",
+                FutureWarning,
+            )
+            kwargs["grad_scaler"] = self
+        result = optimizer.step(*args, **kwargs)
+        self._stages[id(optimizer)] = _STEPPED
+        if told:
+            del optimizer.grad_scale, optimizer.found_inf
+        return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Take the next scale: ``new_scale``, or the one that the gradients since the last update ask for."""
@@ -215,6 +239,18 @@ class GradScaler:
             self._growth_tracker.fill_(self._init_growth_tracker)
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
+
+
+class cpu_GradScaler(GradScaler):
+    """`GradScaler` for "cpu", under an old name that warns of itself."""
+
+    def __init__(
+        self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5, growth_interval: int = 2000,
+        enabled: bool = True,
+    ):  # fmt: skip
+        new = "Please use `torch.amp.GradScaler('cpu', args...)` instead."
+        warn_user(f"`torch.cpu.amp.GradScaler(args...)` is deprecated. {new}", FutureWarning)
+        super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
 class cuda_GradScaler(GradScaler):

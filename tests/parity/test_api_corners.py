@@ -232,6 +232,10 @@ def test_shapes_are_made_of_integers():
             "[[3]]", "[t.tensor(3.0)]", "[t.ones(2)]", "3"]  # fmt: skip
     check({f"Size({a})": f"r = t.Size({a}), [type(n) is int for n in t.Size({a})]" for a in made}, kinds=True)
     check({e: f"s = t.Size([3]); r = {e}" for e in ("s + [2]", "s + (2,)", "(2,) + s", "type(s + (2,)) is t.Size", "s + s")}, kinds=True)
+    apart = "W = type('W', (), {'__add__': lambda s, o: 42, '__radd__': lambda s, o: 42})\n"
+    apart += "D = type('D', (), {'__getitem__': lambda s, i: i, '__len__': lambda s: 1})\n"
+    sums = ("s + W()", "W() + s", "s + D()", "D() + s", "[2] + s", "s + np.ones(1)", "np.ones(1) + s")
+    check({e: f"s = t.Size([3]); import numpy as np; r = {e}" for e in sums}, apart, kinds=True)
 
 
 #: elements of nested data, in pairs of which the second has to fit the first

@@ -241,7 +241,40 @@ def scaled(t: Any) -> Any:
     return seen
 
 
+class Scaling:
+    """A step that scales and leaves out itself, and says what it is told."""
+
+    _step_supports_amp_scaling = True
+
+    def __init__(self, p: Any):
+        self.param_groups = [{"params": [p]}]
+
+    def step(self) -> Any:
+        return self.grad_scale.item(), self.found_inf.item()
+
+
+class Asking(Scaling):
+    def step(self, grad_scaler: Any = None) -> Any:
+        return grad_scaler.get_scale(), hasattr(self, "grad_scale")
+
+
+def left_to_optimizers(t: Any, cls: Any, factor: float, first: bool) -> Any:
+    w = t.nn.Parameter(t.ones(2))
+    optimizer, scaler = cls(w), t.cpu.amp.GradScaler(init_scale=8.0)
+    scaler.scale((w * factor).sum()).backward()
+    if first:
+        scaler.unscale_(optimizer)
+    result = scaler.step(optimizer)
+    if cls is Scaling:
+        scaler.update()
+    return result, w.grad, scaler.get_scale(), hasattr(optimizer, "grad_scale")
+
+
 SWITCHES = {
+    **{f"{cls.__name__} {factor} {first}": lambda t, a=(cls, factor, first): left_to_optimizers(t, *a)
+       for cls in (Scaling, Asking) for factor in (2.0, float("inf")) for first in (False, True)},
+    "threads": lambda t: t.set_num_threads(1 << 65), "threads of ops": lambda t: t.set_num_interop_threads(1 << 65),
+    "no threads of ops": lambda t: t.set_num_interop_threads(0),
     **{f"{name}{args}": lambda t, name=name, args=args: getattr(t, name)(*args) for name in ("is_autocast_enabled", "get_autocast_dtype")
        for args in ((), ("cpu",), ("cuda",), ("nowhere",), ("meta",), (3,))},
     **{f"autocast{args}": lambda t, args=args: (a := t.autocast(*args), a.device, a.fast_dtype)[1:]
