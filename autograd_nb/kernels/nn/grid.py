@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...codegen.jit import helper
+from ...codegen.jit import NO, YES, helper
 from ...codegen.vectors import independent
 
 CHUNK = 128  #: places whose table is made at a time
@@ -53,58 +53,118 @@ def padded(padding, aligned, u, n):
     return u, m
 
 
+@helper(shared=True)
+def bring_inside(padding, aligned, n, u, m):
+    """Do as `padded` with each coordinate, in place; ``m`` is multiplied by its slope."""
+    one = u.dtype.type(1)
+    zero = u.dtype.type(0)
+    last = u.dtype.type(n - 1)
+    if padding == BORDER:
+        for p in range(u.size):
+            independent()
+            v = u[p]
+            m[p] *= one if (v > zero) & (v < last) else zero
+            v = v if v > zero else zero  # nan goes to 0
+            u[p] = v if v < last else last
+    if padding == REFLECTION:
+        for p in range(u.size):
+            v, slope = padded(padding, aligned, float(u[p]), n)
+            u[p] = u.dtype.type(v)
+            m[p] *= u.dtype.type(slope)
+
+
+@helper(shared=True)
+def pixels_of(u, n, index):
+    """Write the pixels at whole coordinates of a dim of size n, −1 for what lies outside."""
+    zero = u.dtype.type(0)
+    size = u.dtype.type(n)
+    for p in range(u.size):
+        independent()
+        v = u[p]
+        index[p] = np.int32(v) if (v >= zero) & (v < size) else np.int32(-1)
+
+
 @helper
-def dim_table(mode, padding, aligned, coordinates, d, n, grid, count, index, w, s, t):
-    """Write the taps along dim ``d``, of size n, of ``count`` places: pixels, weights, their first and second derivatives by the coordinate."""
+def dim_table(mode, padding, aligned, derive, coordinates, d, n, grid, index, w, s, t, u, m, v):
+    """Write the taps along dim ``d``, of size n, of ``u.size`` places: pixels, weights, their first and second derivatives by the coordinate.
+
+    derive: whether to write the derivatives.
+    u, m, v: room for the places' coordinates in pixels, how fast those are by what the grid holds, and the coordinates of a tap.
+    """
     one = w.dtype.type(1)
     zero = w.dtype.type(0)
     half = w.dtype.type(0.5)
     size = w.dtype.type(n)
     a = w.dtype.type(-0.75)
+    count = u.size
+    scale = (size - one) * half if aligned else size * half
+    along = grid[d:]
+    if coordinates == 2:  # a known step, so that vectors are read and picked from
+        for p in range(count):
+            independent()
+            u[p] = along[np.uintp(2 * p)]
+    else:
+        for p in range(count):
+            independent()
+            u[p] = along[np.uintp(3 * p)]
     for p in range(count):
-        c = grid[np.uintp(p * coordinates + d)]
-        m = (size - one) * half if aligned else size * half
-        u = (c + one) * m if aligned else ((c + one) * size - one) * half
-        if mode != BICUBIC and padding != ZEROS:
-            v, slope = padded(padding, aligned, float(u), n)
-            u = w.dtype.type(v)
-            m = m * w.dtype.type(slope)
-        inside = -1e9 < u < 1e9  # what no index could be counts as outside; of nan and infinities weights are nan
-        if mode == NEAREST:
-            i = int(np.rint(u)) if inside else -1  # halves go to even numbers
-            index[p] = i if 0 <= i < n else -1
+        independent()
+        c = u[p] + one
+        u[p] = c * scale if aligned else (c * size - one) * half
+        m[p] = scale
+    if mode == NEAREST:
+        bring_inside(padding, aligned, n, u, m)
+        for p in range(count):
+            independent()
+            u[p] = np.rint(u[p])  # halves go to even numbers
             w[p] = one
-            s[p] = zero
-            t[p] = zero
-            continue
-        below = np.floor(u)
-        f = u - below
-        if mode == BILINEAR:
-            low = int(below) if inside else -10
-            index[p] = low if 0 <= low < n else -1
-            index[p + CHUNK] = low + 1 if -1 <= low < n - 1 else -1
+        pixels_of(u, n, index)
+        if derive:
+            for p in range(count):
+                independent()
+                s[p] = zero
+                t[p] = zero
+    elif mode == BILINEAR:
+        bring_inside(padding, aligned, n, u, m)
+        for p in range(count):
+            independent()
+            below = np.floor(u[p])
+            f = u[p] - below
+            u[p] = below
+            v[p] = below + one
             w[p] = one - f
             w[p + CHUNK] = f
-            s[p] = -m
-            s[p + CHUNK] = m
-            t[p] = zero
-            t[p + CHUNK] = zero
-            continue
+        if derive:
+            for p in range(count):
+                independent()
+                s[p] = -m[p]
+                s[p + CHUNK] = m[p]
+                t[p] = zero
+                t[p + CHUNK] = zero
+        pixels_of(u, n, index)
+        pixels_of(v, n, index[CHUNK:])
+    else:
         for k in range(4):
-            at = p + k * CHUNK
-            v, _ = padded(padding, aligned, float(below) + (k - 1), n)
-            index[at] = int(v) if 0 <= v < n else -1
-            # distance to the tap, on which the weight depends with slope ±m
-            x = abs(f - w.dtype.type(k - 1))
-            sign = m if f >= w.dtype.type(k - 1) else -m
-            if k == 1 or k == 2:
-                w[at] = ((a + 2) * x - (a + 3)) * x * x + 1
-                s[at] = (3 * (a + 2) * x - 2 * (a + 3)) * x * sign
-                t[at] = (6 * (a + 2) * x - 2 * (a + 3)) * m * m
-            else:
-                w[at] = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-                s[at] = ((3 * a * x - 10 * a) * x + 8 * a) * sign
-                t[at] = (6 * a * x - 10 * a) * m * m
+            at = k * CHUNK
+            step = w.dtype.type(k - 1)
+            for p in range(count):
+                independent()
+                below = np.floor(u[p])
+                v[p] = below + step
+                f = u[p] - below
+                # distance to the tap, on which the weight depends with slope ±m
+                x = abs(f - step)
+                sign = scale if f >= step else -scale
+                if k == 1 or k == 2:
+                    w[at + p] = ((a + 2) * x - (a + 3)) * x * x + 1
+                    s[at + p] = (3 * (a + 2) * x - 2 * (a + 3)) * x * sign
+                    t[at + p] = (6 * (a + 2) * x - 2 * (a + 3)) * scale * scale
+                else:
+                    w[at + p] = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+                    s[at + p] = ((3 * a * x - 10 * a) * x + 8 * a) * sign
+                    t[at + p] = (6 * a * x - 10 * a) * scale * scale
+            bring_inside(padding, aligned, n, v, m)
+            pixels_of(v, n, index[at:])
 
 
 @helper
@@ -115,23 +175,25 @@ def taps_of(n, mode):
 
 @helper
 def dim_tables(like):
-    """Return room for `dim_table` of three dims: (pixels, weights and their derivatives, one after the other)."""
-    # a dim that is not there has one tap: pixel 0, weight 1, no slope
-    pixels, w = np.empty(3 * ROOM, np.int64), np.empty(9 * ROOM, like.dtype)
-    pixels[:] = 0
-    w[:3 * ROOM] = 1
-    w[3 * ROOM:] = 0
+    """Return room for `dim_table` of three dims: (pixels, weights and their derivatives, one after the other, and what it needs itself)."""
+    pixels, w = np.empty(3 * ROOM, np.int32), np.empty(9 * ROOM + 3 * CHUNK, like.dtype)
+    for p in range(2 * ROOM, 2 * ROOM + CHUNK):  # a dim that is not there has one tap, of weight 1 and no slope
+        w[p] = 1
+        w[p + 3 * ROOM] = 0
+        w[p + 6 * ROOM] = 0
     return pixels, w
 
 
 @helper
-def fill(n, mode, padding, aligned, sizes, grid, count, pixels, parts, index, weight):
-    """Write the table of ``count`` places: indices and weights; what `slopes` needs is left in ``parts``."""
+def fill(n, mode, padding, aligned, derive, sizes, grid, count, pixels, parts, index, weight):
+    """Write the table of ``count`` places: indices and weights; if ``derive``, what `slopes` needs is left in ``parts``."""
+    u = 9 * ROOM
     for d in range(n):
         at = d * ROOM
         dim_table(
-            mode, padding, aligned, n, d, sizes[2 - d], grid, count, pixels[at:], parts[at:], parts[3 * ROOM + at:], parts[6 * ROOM + at:]
-        )
+            mode, padding, aligned, derive, n, d, sizes[2 - d], grid, pixels[at:], parts[at:], parts[3 * ROOM + at:], parts[6 * ROOM + at:],
+            parts[u:u + count], parts[u + CHUNK:u + CHUNK + count], parts[u + 2 * CHUNK:u + 2 * CHUNK + count],
+        )  # fmt: skip
     taps = 2 if mode == BILINEAR else 1 if mode == NEAREST else 4
     at = 0
     for c in range(taps if n == 3 else 1):
@@ -141,9 +203,13 @@ def fill(n, mode, padding, aligned, sizes, grid, count, pixels, parts, index, we
                 ix, iy, iz = pixels[x:x + count], pixels[y:y + count], pixels[z:z + count]
                 wx, wy, wz = parts[x:x + count], parts[y:y + count], parts[z:z + count]
                 where, w = index[at:at + count], weight[at:at + count]
-                for p in range(where.size):
-                    inside = (ix[p] >= 0) & (iy[p] >= 0) & (iz[p] >= 0)
-                    where[p] = (iz[p] * sizes[1] + iy[p]) * sizes[2] + ix[p] if inside else -1
+                for p in range(where.size if n == 2 else 0):
+                    independent()
+                    where[p] = iy[p] * sizes[2] + ix[p] if (ix[p] | iy[p]) >= 0 else -1  # none is −1
+                    w[p] = wx[p] * wy[p]
+                for p in range(where.size if n == 3 else 0):
+                    independent()
+                    where[p] = (iz[p] * sizes[1] + iy[p]) * sizes[2] + ix[p] if (ix[p] | iy[p] | iz[p]) >= 0 else -1
                     w[p] = wx[p] * wy[p] * wz[p]
                 at += CHUNK
 
@@ -195,24 +261,24 @@ def pixel(plane, i):
 
 
 @helper
-def gather(index, weight, taps, plane, out):
-    """out[p] += the weighted taps of p."""
-    if taps == 4:
-        n = out.size
-        ia, ib, ic, id_ = index[:n], index[CHUNK:CHUNK + n], index[2 * CHUNK:2 * CHUNK + n], index[3 * CHUNK:3 * CHUNK + n]
-        wa, wb, wc, wd = weight[:n], weight[CHUNK:CHUNK + n], weight[2 * CHUNK:2 * CHUNK + n], weight[3 * CHUNK:3 * CHUNK + n]
+def gather(index, weight, taps, plane, out, add):
+    """out[p] = the weighted taps of p, or the same added to it."""
+    n = out.size
+    if taps == 1:
         for p in range(n):
             independent()
-            out[p] += (wa[p] * pixel(plane, ia[p]) + wb[p] * pixel(plane, ib[p])) + (
-                wc[p] * pixel(plane, ic[p]) + wd[p] * pixel(plane, id_[p])
-            )
+            v = weight[p] * pixel(plane, index[p])
+            out[p] = out[p] + v if add else v
         return
-    for k in range(taps):
-        where = index[k * CHUNK:k * CHUNK + out.size]
-        w = weight[k * CHUNK:k * CHUNK + out.size]
-        for p in range(out.size):
+    for at in range(0, taps * CHUNK, 4 * CHUNK):  # four taps at a time
+        b, c, d = at + CHUNK, at + 2 * CHUNK, at + 3 * CHUNK
+        ia, ib, ic, id_ = index[at:at + n], index[b:b + n], index[c:c + n], index[d:d + n]
+        wa, wb, wc, wd = weight[at:at + n], weight[b:b + n], weight[c:c + n], weight[d:d + n]
+        for p in range(n):
             independent()
-            out[p] += w[p] * pixel(plane, where[p])
+            v = (wa[p] * pixel(plane, ia[p]) + wb[p] * pixel(plane, ib[p])) + (wc[p] * pixel(plane, ic[p]) + wd[p] * pixel(plane, id_[p]))
+            out[p] = out[p] + v if add else v
+        add = YES
 
 
 @helper
@@ -244,16 +310,13 @@ def forward(images, channels, n, mode, padding, aligned, sizes, places, x, grid,
     index = np.empty(taps * CHUNK, np.int64)
     weight = np.empty(taps * CHUNK, y.dtype)
     pixels, parts = dim_tables(y)
-    zero = y.dtype.type(0)
     for b in range(images):
         for start in range(0, places, CHUNK):
             count = min(CHUNK, places - start)
-            fill(n, mode, padding, aligned, sizes, grid[(b * places + start) * n:], count, pixels, parts, index, weight)
+            fill(n, mode, padding, aligned, NO, sizes, grid[(b * places + start) * n:], count, pixels, parts, index, weight)
             for c in range(b * channels, (b + 1) * channels):
                 out = y[c * places + start:c * places + start + count]
-                for p in range(out.size):
-                    out[p] = zero
-                gather(index, weight, taps, x[c * plane:(c + 1) * plane], out)
+                gather(index, weight, taps, x[c * plane:(c + 1) * plane], out, NO)
 
 
 def backward(images, channels, n, mode, padding, aligned, sizes, places, want_x, want_grid, x, grid, g, out_x, out_grid):
@@ -274,7 +337,7 @@ def backward(images, channels, n, mode, padding, aligned, sizes, places, want_x,
     for b in range(images):
         for start in range(0, places, CHUNK):
             count = min(CHUNK, places - start)
-            fill(n, mode, padding, aligned, sizes, grid[(b * places + start) * n:], count, pixels, parts, index, weight)
+            fill(n, mode, padding, aligned, slope, sizes, grid[(b * places + start) * n:], count, pixels, parts, index, weight)
             if slope:
                 slopes(n, mode, count, parts, first)
                 clear(sums)
@@ -315,7 +378,7 @@ def backward2(images, channels, n, mode, padding, aligned, sizes, places, with_x
         for start in range(0, places, CHUNK):
             count = min(CHUNK, places - start)
             at = (b * places + start) * n
-            fill(n, mode, padding, aligned, sizes, grid[at:], count, pixels, parts, index, weight)
+            fill(n, mode, padding, aligned, YES, sizes, grid[at:], count, pixels, parts, index, weight)
             slopes(n, mode, count, parts, first)
             curvatures(n, mode, count, parts, second)
             clear(along)
@@ -331,10 +394,10 @@ def backward2(images, channels, n, mode, padding, aligned, sizes, places, with_x
                 source = g[c * places + start:c * places + start + count]
                 out = out_g[c * places + start:c * places + start + count]
                 if with_x:
-                    gather(index, weight, taps, hx[c * plane:(c + 1) * plane], out)
+                    gather(index, weight, taps, hx[c * plane:(c + 1) * plane], out, YES)
                     correlate(index, taps, source, hx[c * plane:(c + 1) * plane], sums_h)
                 if with_grid:
-                    gather(index, along, taps, x[c * plane:(c + 1) * plane], out)
+                    gather(index, along, taps, x[c * plane:(c + 1) * plane], out, YES)
                     correlate(index, taps, source, x[c * plane:(c + 1) * plane], sums_x)
                     scatter(index, along, taps, source, out_x[c * plane:(c + 1) * plane])
             for p in range(count):
