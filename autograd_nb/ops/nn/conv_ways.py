@@ -16,6 +16,7 @@ from ...codegen import threads
 from ...shapes import layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import planned
+from ..core.registry import OPS
 from ..creation.cast import dense
 from ..creation.create import new_empty
 from ..products.gemm import product
@@ -57,6 +58,7 @@ def _upright(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[i
 LENGTHY = 64  #: outputs of a signal that are no longer laid beside those of other signals
 LARGE = 1 << 21  #: multiplications from which a convolution pays for being shared by threads
 FEW, STEPS, COLUMNS = 8, 32, 1 << 24  #: channels; steps of strides; and values of all windows, up to which those are added up
+SPREAD = 8  #: inputs for each output from which most of what tiles would multiply is outside
 MANY = 1024  #: output positions from which part of a weight's gradient pays for being summed by itself
 
 
@@ -109,10 +111,14 @@ def _pixels(x: Tensor) -> Tensor:
     return x.reshape(*x.shape[:2], numel(x.shape[2:]))
 
 
+def _shaped(y: Tensor, shape: Sequence[int]) -> Tensor:
+    """Return the elements of a product in another shape."""
+    return make(y._data, layout_of(shape, None, y.dtype), [0, 0])
+
+
 def _mixed(w: Tensor, x: Tensor, shape: tuple[Any, ...]) -> Tensor:
     """Return the products of a matrix and the pixels of each image, as images of this shape."""
-    y = product(w.expand(x.shape[0], *w.shape), _pixels(x))
-    return make(y._data, layout_of(shape, None, y.dtype), [0, 0])
+    return _shaped(product(w.expand(x.shape[0], *w.shape), _pixels(x)), shape)
 
 
 def _matrix_by_pixels(y: Tensor, x: Tensor, w_shape: tuple[Any, ...]) -> Tensor:
@@ -124,7 +130,17 @@ def _matrix_by_pixels(y: Tensor, x: Tensor, w_shape: tuple[Any, ...]) -> Tensor:
         found = product(a[:1], b[:1])
         for k in range(1, x.shape[0]):
             product(a[k : k + 1], b[k : k + 1], found)
-    return make(found._data, layout_of(w_shape, None, y.dtype), [0, 0])
+    return _shaped(found, w_shape)
+
+
+def _as_rows(x: Tensor) -> Tensor:
+    """Return images or kernels as the rows of one matrix."""
+    return x.reshape(1, x.shape[0], numel(x.shape[1:]))
+
+
+def _whole(x_shape: Sequence[int], w_shape: Sequence[int], how: tuple[Any, ...]) -> bool:
+    """Return whether kernels are as large as the images, and each pair of them gives one number: a product of two matrices."""
+    return how[3] == 1 and tuple(x_shape[2:]) == tuple(w_shape[2:]) and not any(how[1])
 
 
 def _by_planes(w_shape: Any, groups: int) -> bool:
@@ -168,6 +184,10 @@ def _plan(x_shape: tuple[Any, ...], y_shape: tuple[Any, ...], w_shape: tuple[Any
 def _by_columns(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ...]) -> Tensor:
     """Return the gradient by the input: what the window of each output gets of it, which is a product with the weights, added up."""
     images, groups, per = x_shape[0], how[3], numel(w.shape[1:])
+    most = max(1, COLUMNS // max(1, groups * per * numel(y.shape[2:])))
+    if images > most:
+        parts = [(y[i : i + most], min(most, images - i)) for i in range(0, images, most)]
+        return OPS["cat"].call([_by_columns(part, w, (count, *x_shape[1:]), how) for part, count in parts])
     taps = w.reshape(groups, w.shape[0] // groups, per).transpose(1, 2)
     taps = taps.expand(images, *taps.shape[1:]) if groups == 1 else taps.repeat(images, 1, 1)
     columns = product(taps, y.reshape(images * groups, w.shape[0] // groups, numel(y.shape[2:])))
@@ -181,8 +201,9 @@ def _by_steps(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ..
     Tiles of few channels would be too empty for that, and many steps too short.
     """
     rest, steps = _plan(tuple(x_shape), tuple(y.shape), tuple(w.shape), how)
-    columns = x_shape[0] * how[3] * numel(w.shape[1:]) * numel(y.shape[2:])
-    if len(steps) > 1 and (w.shape[1] < FEW or len(steps) > STEPS) and 0 < columns < COLUMNS:
+    places, columns = numel(y.shape[2:]), x_shape[0] * how[3] * numel(w.shape[1:]) * numel(y.shape[2:])
+    spread = numel(x_shape[2:]) > SPREAD * len(steps) * places
+    if columns > 0 and (spread or (columns < COLUMNS and len(steps) > 1 and (w.shape[1] < FEW or len(steps) > STEPS))):
         return _by_columns(y, w, tuple(x_shape), how)
     if all(s == 1 for s in how[0]) and steps:
         return _correlate(y, w, None, how[3], steps[0][3], True, x_shape)
@@ -198,8 +219,12 @@ def _by_steps(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ..
 def forward(x: Tensor, w: Tensor, bias: Tensor | None, how: tuple[Any, ...], spatial: tuple[int, ...]) -> Tensor:
     """Return the convolution with outputs of the sizes ``spatial``."""
     y_shape, groups = (x.shape[0], w.shape[0], *spatial), how[3]
-    if _by_pixels(w.shape, numel(spatial), how) and (bias is None or w.shape[1] >= FEW):
-        y = _mixed(w.reshape(w.shape[:2]), x, y_shape)
+    whole = _whole(x.shape, w.shape, how)
+    if whole or (_by_pixels(w.shape, numel(spatial), how) and (bias is None or w.shape[1] >= FEW)):
+        if whole:
+            y = _shaped(product(_as_rows(x), _as_rows(w).transpose(1, 2)), y_shape)
+        else:
+            y = _mixed(w.reshape(w.shape[:2]), x, y_shape)
         if bias is not None:
             y.add_(bias.reshape(-1, *[1] * len(spatial)))
             y._version_[0] = 0
@@ -215,6 +240,8 @@ def forward(x: Tensor, w: Tensor, bias: Tensor | None, how: tuple[Any, ...], spa
 def by_input(y: Tensor, w: Tensor, x_shape: tuple[int, ...], how: tuple[Any, ...]) -> Tensor:
     """Return the gradient by an input of this shape of a convolution whose outputs have the gradient ``y``."""
     groups = how[3]
+    if _whole(x_shape, w.shape, how):
+        return _shaped(product(_as_rows(y), _as_rows(w)), x_shape)
     if _by_pixels(w.shape, numel(y.shape[2:]), how):
         return _mixed(w.reshape(w.shape[:2]).t(), y, x_shape)
     if not _by_planes(w.shape, groups):
@@ -227,6 +254,8 @@ def by_input(y: Tensor, w: Tensor, x_shape: tuple[int, ...], how: tuple[Any, ...
 def by_weight(y: Tensor, x: Tensor, w_shape: tuple[int, ...], how: tuple[Any, ...]) -> Tensor:
     """Return the gradient by weights of this shape of a convolution of ``x`` whose outputs have the gradient ``y``."""
     images, places = x.shape[0], numel(y.shape[2:])
+    if _whole(x.shape, w_shape, how) and images:
+        return _shaped(product(_as_rows(y).transpose(1, 2), _as_rows(x)), w_shape)
     if _by_pixels(w_shape, places, how) and images:
         return _matrix_by_pixels(y, x, w_shape)
     if _by_planes(w_shape, how[3]):
