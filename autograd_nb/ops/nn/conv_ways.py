@@ -144,8 +144,8 @@ def _whole(x_shape: Sequence[int], w_shape: Sequence[int], how: tuple[Any, ...])
 
 
 def _by_planes(w_shape: Any, groups: int) -> bool:
-    """Return whether groups have one input channel and so few outputs that each is best made from its plane."""
-    return groups > 1 and w_shape[1] == 1 and w_shape[0] <= 4 * groups
+    """Return whether each group, or the only one, has one input channel and so few outputs that each is best made from its plane."""
+    return w_shape[1] == 1 and w_shape[0] <= 4 * groups
 
 
 def _steps(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple[Any, ...]]:
