@@ -118,13 +118,20 @@ def _turn(rows, count, width, columns):
             columns[k * count + s] = rows[s * width + k]
 
 
-def between_narrow(batch, n, m, width, step_r, step_s, a, b, out):
-    """Do what `between` does in mode 2, for rows so short that vectors are better filled with several of b than with one's numbers.
+@helper
+def _term(x, z, mode):
+    """Return what a pair of numbers adds to the square (mode 2) or to the sum (mode 1)."""
+    d = x - z
+    return d * d if mode == 2 else abs(d)
+
+
+def between_narrow(batch, n, m, width, mode, step_r, step_s, a, b, out):
+    """Do what `between` does in modes 1 and 2, for rows so short that vectors are better filled with several of b than with one's numbers.
 
     ``step_r``, ``step_s``: the steps of rows of a and of b in ``out``.
     """
     together = min(m, max(16, _BLOCK // width))
-    columns, squares = np.empty(together * width, b.dtype), np.empty(together, b.dtype)
+    columns, sums = np.empty(together * width, b.dtype), np.empty(together, b.dtype)
     for i in range(batch):
         for first in range(0, m, together):
             count = min(together, m - first)
@@ -132,28 +139,29 @@ def between_narrow(batch, n, m, width, step_r, step_s, a, b, out):
             for r in range(n):
                 row = a[(i * n + r) * width : (i * n + r + 1) * width]
                 for s in range(count):
-                    squares[s] = (row[0] - columns[s]) * (row[0] - columns[s])
-                for k in range(1, width - 1, 2):  # two at a time, as the squares are read and written each time
+                    sums[s] = _term(row[0], columns[s], mode)
+                for k in range(1, width - 1, 2):  # two at a time, as the sums are read and written each time
                     x, z, xs, zs = row[k], row[k + 1], columns[k * count :], columns[(k + 1) * count :]
                     for s in range(count):
-                        squares[s] += (x - xs[s]) * (x - xs[s]) + (z - zs[s]) * (z - zs[s])
+                        sums[s] += _term(x, xs[s], mode) + _term(z, zs[s], mode)
                 if width % 2 == 0:
                     x, xs = row[width - 1], columns[(width - 1) * count :]
                     for s in range(count):
-                        squares[s] += (x - xs[s]) * (x - xs[s])
+                        sums[s] += _term(x, xs[s], mode)
                 place = out[i * n * m + r * step_r + first * step_s :]
+                if mode == 2:
+                    for s in range(count):  # a loop of its own has vectors
+                        sums[s] = math.sqrt(sums[s])
                 if step_s == 1:
                     for s in range(count):
-                        place[s] = math.sqrt(squares[s])
+                        place[s] = sums[s]
                 else:
-                    for s in range(count):  # a loop of its own has vectors
-                        squares[s] = math.sqrt(squares[s])
                     for s in range(count):
-                        place[s * step_s] = squares[s]
+                        place[s * step_s] = sums[s]
 
 
-def between_narrow_backward(batch, n, m, width, g_r, g_s, a, b, g, y, out):
-    """Do what `between_backward` does in mode 2, as `between_narrow`."""
+def between_narrow_backward(batch, n, m, width, mode, g_r, g_s, a, b, g, y, out):
+    """Do what `between_backward` does in modes 1 and 2, as `between_narrow`."""
     together = max(1, min(m, max(16, _BLOCK // width)))
     columns, weight, norm = np.empty(together * width, b.dtype), np.empty(together, b.dtype), np.empty(together, b.dtype)
     zero = b.dtype.type(0)
@@ -167,13 +175,20 @@ def between_narrow_backward(batch, n, m, width, g_r, g_s, a, b, g, y, out):
                 at = (i * n * m) + r * g_r + first * g_s
                 for s in range(count):
                     weight[s], norm[s] = g[at + s * g_s], y[at + s * g_s]
-                for s in range(count):
-                    weight[s] = weight[s] / norm[s] if norm[s] != zero else zero
+                if mode == 2:
+                    for s in range(count):
+                        weight[s] = weight[s] / norm[s] if norm[s] != zero else zero
                 for k in range((i * n + r) * width, (i * n + r + 1) * width):
                     column = columns[(k % width) * count :]
                     total = zero
-                    for s in range(count):
-                        total = radd(total, weight[s] * (a[k] - column[s]))
+                    if mode == 2:
+                        for s in range(count):
+                            total = radd(total, weight[s] * (a[k] - column[s]))
+                    else:
+                        for s in range(count):
+                            w, d = weight[s], a[k] - column[s]
+                            up = w if d > zero else w * d
+                            total = radd(total, -w if d < zero else up)
                     out[k] += total
 
 

@@ -35,6 +35,11 @@ def _mode(p: float) -> int:
     return {0.0: 0, 1.0: 1, 2.0: 2, math.inf: 3}.get(p, 4)
 
 
+def _is_narrow(width: int, p: float) -> bool:
+    """Return whether vectors are better filled with several rows than with one's numbers, and there are kernels that do so."""
+    return p in (1, 2) and 0 < width <= _FEW
+
+
 def _between_mode(p: float) -> int:
     """Return the mode of `cdist`, whose greatest difference is one that is not nan, as in PyTorch."""
     return 5 if p == math.inf else _mode(p)
@@ -82,8 +87,8 @@ def _between_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, produc
         steps = (1, n) if turned else (m, 1)
         gd, yd = (dense(g.mT), dense(out.mT)) if turned else (dense(g), dense(out))
         batch = da._layout.size // (n * width)
-        if p == 2 and width <= _FEW:
-            _NARROW_BACKWARD(a.dtype, batch, n, m, width, *steps, dense(a), dense(b), gd, yd, da._data)
+        if _is_narrow(width, p):
+            _NARROW_BACKWARD(a.dtype, batch, n, m, width, _mode(p), *steps, dense(a), dense(b), gd, yd, da._data)
         else:
             _BETWEEN_BACKWARD(a.dtype, batch, n, m, width, _between_mode(p), p, *steps, dense(a), dense(b), gd, yd, da._data)
     return da
@@ -102,12 +107,12 @@ def _between(a, b, p, products):
         square = (a * a).sum(-1, True) + (b * b).sum(-1, True).mT - 2 * OPS["matmul"].call(a, b.mT)
         return square.clamp(min=0.0).sqrt()
     y = _new((*lead, n, m), a.dtype)
-    if y._layout.size and p == 2 and 0 < width <= _FEW:
+    if y._layout.size and _is_narrow(width, p):
         batch = y._layout.size // (n * m)
         if m < min(n, _ROWS):
-            _NARROW(a.dtype, batch, m, n, width, 1, m, dense(b), dense(a), y._data)
+            _NARROW(a.dtype, batch, m, n, width, _mode(p), 1, m, dense(b), dense(a), y._data)
         else:
-            _NARROW(a.dtype, batch, n, m, width, m, 1, dense(a), dense(b), y._data)
+            _NARROW(a.dtype, batch, n, m, width, _mode(p), m, 1, dense(a), dense(b), y._data)
     elif y._layout.size:
         _BETWEEN(a.dtype, y._layout.size // (n * m), n, m, width, _between_mode(p), p, dense(a), dense(b), y._data)
     return y
