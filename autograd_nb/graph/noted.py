@@ -380,7 +380,7 @@ class Text:
     def keep(self, t: Any, number: int) -> str:
         """Return the text that makes what ``t``, a result of the launches, is. Unfit where its memory is not theirs, or another's too."""
         data = t._data
-        if id(data) not in self.notes.written or id(data) in self.fresh or t._view is not None or t._rg:
+        if (data.size and id(data) not in self.notes.written) or id(data) in self.fresh or t._view is not None or t._rg:
             raise Unfit("a result in memory of others")
         self.names[f"l{number}"] = t._layout
         return f"_make({self.new(data)}, l{number}, [0, 0])"
@@ -389,7 +389,7 @@ class Text:
         """Return the name of memory that is new each time, in the place of what the launches have written."""
         name = self.fresh.get(id(whole))
         if name is None:
-            if id(whole) not in self.notes.written or whole.ndim != 1:
+            if (whole.size and id(whole) not in self.notes.written) or whole.ndim != 1:
                 raise Unfit("memory that no launch has written")
             name = self.fresh[id(whole)] = f"r{len(self.fresh)}"
             self.names[f"d_{name}"] = whole.dtype

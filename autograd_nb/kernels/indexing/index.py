@@ -240,6 +240,17 @@ def scatter_by_mask(mask, value, x, out, found):
     found[0] = q
 
 
+def gather_by_mask(mask, x, out):
+    """out = the elements of ``x`` where the mask is true, in order, as long as there is room; then zeros."""
+    q = 0
+    for i in range(mask.size):
+        if q < out.size:
+            out[np.uintp(q)] = x[i]
+        q += np.int64(mask[i])
+    for i in range(q, out.size):
+        out[i] = out.dtype.type(0)
+
+
 def assign_by_mask(width, step, along, mask, value, out):
     """Write the rows of ``value`` to those of ``out``, of ``width`` elements, where the mask is true; IndexError, and nothing is written, if they
     are not as many. ``step`` 0: the one row of value, and ``along`` 0: its one element."""

@@ -387,7 +387,7 @@ def _repeat(call: _Call, notes: _Calls, born: int, out: Any) -> tuple[Callable[.
     results = [t for t in (out if several else [out]) if t is not None]
     if not results or not all(t.__class__ is Tensor or id(t) in text.given for t in results):
         raise Unfit("results of another kind")
-    if not notes.lines and not all(id(t) in text.given for t in results):
+    if not notes.lines and not all(id(t) in text.given or not t._layout.size for t in results):
         raise Unfit("nothing is computed")
     text.history([t for t in results if id(t) not in text.given])
     names = ["None" if t is None else text.tensor(t) for t in (out if several else [out])]

@@ -19,19 +19,19 @@ from ..core.numbers import SINGLE, number_as
 from ..core.pointwise import Pointwise
 from ..core.recording import check_written, guarded, not_for_barebone, not_for_limited, store, warn_of_expanded
 from ..core.registry import public
-from ..core.structured import tensor_argument
-from ..creation.cast import contiguous, dense
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import dense
 from ..creation.create import new_empty
 from ..shape.parts import _slice
-from ..shape.shape import expand, reshape
+from ..shape.shape import expand
 from .by_mask import picked_by_mask, true_indices
 from .gather import is_windows, memory_of
 from .index_select import put_
-from .picking import filling, index_put_op, pick
+from .picking import filling, pick
 
 _scatter_by_mask = Kernel("indexing.index", "scatter_by_mask", outputs=2)
+_gather_by_mask = Kernel("indexing.index", "gather_by_mask")
 _masked_select = pick.variant("MaskedSelectBackward0", samples="x(3, 4).masked_select(mask(3, 4))")
-_masked_scatter = index_put_op.variant("MaskedScatterBackward0", samples="x(3, 4).masked_scatter(mask(3, 4), x(6))")
 
 
 class _MaskedFill(Pointwise):
@@ -134,7 +134,7 @@ def _refuse_few(given: int, wanted: int) -> None:
         raise RuntimeError(f"masked_scatter: expected number of elements of source ({given}) >= number of ones in mask ({wanted})")
 
 
-def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[Tensor, Tensor]:
+def _check_masked_scatter(x: Tensor, mask: Any, source: Any, name: str) -> None:
     tensor_argument(mask, name, "mask")
     tensor_argument(source, name, "source")
     not_for_limited("masked_scatter", x.dtype)
@@ -142,10 +142,30 @@ def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype} (use mask.bool(), or compare: mask > 0)")
     if source.dtype is not x.dtype:
         raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {x.dtype} and {source.dtype}")
-    index = true_indices(expand(mask, x.shape))
-    n = index._layout.size
-    _refuse_few(source._layout.size, n)
-    return index, _slice(reshape(source, -1), 0, 0, n, 1)
+
+
+@structured(
+    x=lambda g, mask: masked_fill(g, mask, 0), source=lambda g, mask, source_shape: _to_source(g, mask, source_shape),
+    node="MaskedScatterBackward0", linear="jointly", batch="samples", samples="x(3, 4).masked_scatter(mask(3, 4), x(6))",
+)  # fmt: skip
+def _masked_scatter(x, mask, source):
+    """Return x with the elements where the mask, of its shape, holds replaced; the kernel counts what it would take of the source."""
+    y, found, given = new_empty(x.shape, x.dtype), np.empty(1, np.dtype(np.int64)), source._layout.size
+    _scatter_by_mask(x.dtype.carrier, dense(mask), dense(source), dense(x), y._data, found)
+
+    def enough(found: np.ndarray) -> None:
+        _refuse_few(given, found.item())
+
+    launch.check(enough, found, passes=((0, 0, 0, given),))
+    return y
+
+
+@structured(g0=lambda g, mask, g0_shape: _masked_scatter(g.new_zeros(g0_shape), mask, g), linear="jointly", batch="samples")
+def _to_source(g0, mask, shape):
+    """Return the elements of ``g0`` where the mask holds, in order, and zeros behind them."""
+    out = new_empty(shape, g0.dtype)
+    _gather_by_mask(g0.dtype.carrier, dense(mask), dense(g0), out._data)
+    return out
 
 
 @public()
@@ -158,14 +178,9 @@ def masked_scatter(input, mask, source):
     tensor([8, 2, 9])
     """
     x = tensor_argument(input, "masked_scatter")
-    tensor_argument(mask, "masked_scatter", "mask")
-    x = contiguous(expand(x, broadcast_shapes(x.shape, mask.shape)))
-    index, values = _masked_scatter_args(x, mask, source, "masked_scatter")
-    if not x.ndim:
-        y = reshape(_masked_scatter(reshape(x, 1), index, values, (0,), 0, False), ())
-    else:
-        y = _masked_scatter(x, index, values, tuple(range(x.ndim)), 0, False)
-    return guarded(y, mask)
+    shape = broadcast_shapes(x.shape, tensor_argument(mask, "masked_scatter", "mask").shape)
+    _check_masked_scatter(x, mask, source, "masked_scatter")
+    return _masked_scatter(expand(x, shape), expand(mask, shape), source)
 
 
 @public(kind="inplace", namespaces=())
@@ -176,12 +191,14 @@ def masked_scatter_(input, mask, source):
         check_inplace(x, source)
         check_written(x)
     if is_windows(x):
-        _, values = _masked_scatter_args(x, mask, source, "masked_scatter_")
+        _check_masked_scatter(x, mask, source, "masked_scatter_")
         memory, at = memory_of(x)
-        put_(memory, at.masked_select(mask), values.clone())
+        places = at.masked_select(mask)
+        _refuse_few(source._layout.size, places._layout.size)
+        put_(memory, places, source.flatten()[: places._layout.size].clone())
         return x
     if _unrecorded(x, mask, source):
-        return assign_inplace(x, _scattered(x, mask, source))
+        return assign_inplace(x, _masked_scatter.forward(x, expand(mask, x.shape), source))
     return in_place("masked_scatter_", masked_scatter, input, mask, source)
 
 
@@ -193,14 +210,3 @@ def _unrecorded(x: Tensor, mask: Any, source: Any) -> bool:
     fits = mask._layout.dtype is dtypes.bool_ and source._layout.dtype is x._layout.dtype and not x._layout.dtype.is_limited and mask.ndim <= x.ndim
     return bool(x._layout.size) and fits and all(n in (1, of) for n, of in zip(mask.shape[::-1], x.shape[::-1], strict=False))
 
-
-def _scattered(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Return `masked_scatter` by one kernel, which counts what it would take of the source."""
-    y, found = new_empty(x.shape, x.dtype), np.empty(1, np.dtype(np.int64))
-    _scatter_by_mask(x.dtype.carrier, dense(expand(mask, x.shape)), dense(source), dense(x), y._data, found)
-
-    def enough(found: np.ndarray) -> None:
-        _refuse_few(source._layout.size, found.item())
-
-    launch.check(enough, found, passes=((0, 0, 0, source._layout.size),))
-    return y
