@@ -457,7 +457,7 @@ class Repeated(Known):
 #: the rooms of ops that make tensors of numbers, tell of them, or draw
 _ROOMS = tuple([__name__.partition(".")[0] + f".ops.{room}" for room in ("creation", "random")])
 #: functions from there that compute with tensors
-_COMPUTE = {"bernoulli", "binomial", "poisson"}
+_COMPUTE = {"bernoulli", "binomial", "normal", "poisson"}
 #: functions that compute nothing: views, and what tells of a tensor
 _VIEWS = {
     "adjoint", "as_strided", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "conj", "detach", "expand_as", "imag",
