@@ -102,19 +102,46 @@ def _own(index, first, by, begin, end, turn, of, found):
     return n
 
 
+@helper
+def _put_lines(mode, dims, steps, count, value, index, out):
+    """Do what `scatter` does where there is no dim behind that of the index; each mode has its loop."""
+    one_copy()  # a function of its own has registers enough for the loop
+    n0, n1, _, _, s0, s1, step, _, _, v0, v1, vi, _, _, _, _ = dims
+    by_b, by, _ = steps
+    first = 0
+    for b0 in range(n0):
+        for b1 in range(n1):
+            base, q = b0 * s0 + b1 * s1, b0 * v0 + b1 * v1
+            if mode == SET:
+                for i in range(count):
+                    out[np.uintp(base + index[np.uintp(first + i * by)] * step)] = value[np.uintp(q + i * vi)]
+            elif mode == ADD:
+                for i in range(count):
+                    out[np.uintp(base + index[np.uintp(first + i * by)] * step)] += value[np.uintp(q + i * vi)]
+            elif mode == MUL:
+                for i in range(count):
+                    out[np.uintp(base + index[np.uintp(first + i * by)] * step)] *= value[np.uintp(q + i * vi)]
+            else:
+                for i in range(count):
+                    p = np.uintp(base + index[np.uintp(first + i * by)] * step)
+                    x, a = value[np.uintp(q + i * vi)], out[p]
+                    beyond = _order(x) > _order(a) if mode == MAX else _order(x) < _order(a)
+                    out[p] = x if (beyond | (x != x)) & (a == a) else a
+            first += by_b
+
+
 def put(dims, mode, value, index, out):
     """out[b, index[i], a] = (op)= value[b, i, a], one after the other; ``dims`` goes on with the strides of value, and with (turn, of): where
     there is more than an element at each place, it is done for the places of that turn."""
     n0, n1, m0, m1, s0, s1, step, t0, t1, v0, v1, vi, w0, w1, turn, of = dims
+    if m0 * m1 == 1:
+        _put_lines(mode, dims, (0, 1, 0), index.size, value, index, out)
+        return
     mine = scratch(TOGETHER, np.int64)
     for b0 in range(n0):
         for b1 in range(n1):
             base = b0 * s0 + b1 * s1
             from_ = b0 * v0 + b1 * v1
-            if m0 * m1 == 1:
-                for i in range(index.size):
-                    _put_one(mode, value, from_ + i * vi, out, base + index[i] * step)
-                continue
             for c in range(0, index.size, TOGETHER):
                 end = min(c + TOGETHER, index.size)
                 n = _own(index, 0, 1, c, end, turn, of, mine) if of > 1 else end - c
@@ -135,9 +162,9 @@ def _put_one(mode, value, q, out, p):
     elif mode == MUL:
         out[np.uintp(p)] = a * x
     elif mode == MAX:
-        out[np.uintp(p)] = x if (_order(x) > _order(a) or x != x) and a == a else a
+        out[np.uintp(p)] = x if ((_order(x) > _order(a)) | (x != x)) & (a == a) else a
     else:
-        out[np.uintp(p)] = x if (_order(x) < _order(a) or x != x) and a == a else a
+        out[np.uintp(p)] = x if ((_order(x) < _order(a)) | (x != x)) & (a == a) else a
 
 
 @helper
@@ -164,12 +191,12 @@ def _put_row(mode, value, q, w, out, p, t, n):
         for j in range(n):
             independent()
             a, x = line[j], source[j]
-            line[j] = x if (_order(x) > _order(a) or x != x) and a == a else a
+            line[j] = x if ((_order(x) > _order(a)) | (x != x)) & (a == a) else a
     else:
         for j in range(n):
             independent()
             a, x = line[j], source[j]
-            line[j] = x if (_order(x) < _order(a) or x != x) and a == a else a
+            line[j] = x if ((_order(x) < _order(a)) | (x != x)) & (a == a) else a
 
 
 _pick = helper(pick)
@@ -327,32 +354,13 @@ def gather_within(dims, steps, count, n, x, index, at, out):
     _gather(dims, steps, count, x, index, out)
 
 
-@helper
-def _scatter_lines(dims, steps, mode, count, value, index, out):
-    """Do what `scatter` does where there is no dim behind that of the index."""
-    one_copy()  # a function of its own has registers enough for the loop
-    n0, n1, _, _, s0, s1, step, _, _, v0, v1, vi, _, _, _, _ = dims
-    by_b, by_k, _ = steps
-    first = 0
-    for b0 in range(n0):
-        for b1 in range(n1):
-            base, q = b0 * s0 + b1 * s1, b0 * v0 + b1 * v1
-            if mode == SET:
-                for i in range(count):
-                    out[np.uintp(base + index[np.uintp(first + i * by_k)] * step)] = value[np.uintp(q + i * vi)]
-            else:
-                for i in range(count):
-                    out[np.uintp(base + index[np.uintp(first + i * by_k)] * step)] += value[np.uintp(q + i * vi)]
-            first += by_b
-
-
 def scatter(dims, steps, mode, count, value, index, out):
     """out[b, index[b, k, a], a] (op)= value[b, k, a] for k < count, one after the other; ``steps``: strides of the index by b, k and a, the last
     0 or 1; ``dims`` goes on with the strides of value, and with (turn, of), which are those of `put` where the last step is 0."""
     n0, n1, m0, m1, s0, s1, step, t0, t1, v0, v1, vi, w0, w1, turn, of = dims
     by_b, by_k, by_a = steps
-    if m0 * m1 == 1 and mode <= ADD:
-        _scatter_lines(dims, steps, mode, count, value, index, out)
+    if m0 * m1 == 1:
+        _put_lines(mode, dims, steps, count, value, index, out)
         return
     mine = scratch(TOGETHER, np.int64)
     first = 0
