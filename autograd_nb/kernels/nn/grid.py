@@ -85,6 +85,57 @@ def pixels_of(u, n, index):
 
 
 @helper
+def locate(aligned, coordinates, d, n, grid, u, m):
+    """Write the coordinates in pixels of ``u.size`` places along dim ``d``, of size n, and how fast those are by what the grid holds."""
+    one = u.dtype.type(1)
+    half = u.dtype.type(0.5)
+    size = u.dtype.type(n)
+    scale = (size - one) * half if aligned else size * half
+    along = grid[d:]
+    if coordinates == 2:  # a known step, so that vectors are read and picked from
+        for p in range(u.size):
+            independent()
+            u[p] = along[np.uintp(2 * p)]
+    else:
+        for p in range(u.size):
+            independent()
+            u[p] = along[np.uintp(3 * p)]
+    for p in range(u.size):
+        independent()
+        c = u[p] + one
+        u[p] = c * scale if aligned else (c * size - one) * half
+        m[p] = scale
+
+
+@helper
+def cubic_taps(padding, aligned, n, index, w, s, t, u, m, v):
+    """Do as `dim_table` with bicubic weights, at the coordinates ``u``."""
+    a = w.dtype.type(-0.75)
+    scale = m[0]
+    for k in range(4):
+        at = k * CHUNK
+        step = w.dtype.type(k - 1)
+        for p in range(u.size):
+            independent()
+            below = np.floor(u[p])
+            v[p] = below + step
+            f = u[p] - below
+            # distance to the tap, on which the weight depends with slope ±scale
+            x = abs(f - step)
+            sign = scale if f >= step else -scale
+            if k == 1 or k == 2:
+                w[at + p] = ((a + 2) * x - (a + 3)) * x * x + 1
+                s[at + p] = (3 * (a + 2) * x - 2 * (a + 3)) * x * sign
+                t[at + p] = (6 * (a + 2) * x - 2 * (a + 3)) * scale * scale
+            else:
+                w[at + p] = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+                s[at + p] = ((3 * a * x - 10 * a) * x + 8 * a) * sign
+                t[at + p] = (6 * a * x - 10 * a) * scale * scale
+        bring_inside(padding, aligned, n, v, m)
+        pixels_of(v, n, index[at:])
+
+
+@helper
 def dim_table(mode, padding, aligned, derive, coordinates, d, n, grid, index, w, s, t, u, m, v):
     """Write the taps along dim ``d``, of size n, of ``u.size`` places: pixels, weights, their first and second derivatives by the coordinate.
 
@@ -93,78 +144,38 @@ def dim_table(mode, padding, aligned, derive, coordinates, d, n, grid, index, w,
     """
     one = w.dtype.type(1)
     zero = w.dtype.type(0)
-    half = w.dtype.type(0.5)
-    size = w.dtype.type(n)
-    a = w.dtype.type(-0.75)
-    count = u.size
-    scale = (size - one) * half if aligned else size * half
-    along = grid[d:]
-    if coordinates == 2:  # a known step, so that vectors are read and picked from
-        for p in range(count):
-            independent()
-            u[p] = along[np.uintp(2 * p)]
-    else:
-        for p in range(count):
-            independent()
-            u[p] = along[np.uintp(3 * p)]
-    for p in range(count):
-        independent()
-        c = u[p] + one
-        u[p] = c * scale if aligned else (c * size - one) * half
-        m[p] = scale
+    locate(aligned, coordinates, d, n, grid, u, m)
+    if mode == BICUBIC:
+        cubic_taps(padding, aligned, n, index, w, s, t, u, m, v)
+        return
+    bring_inside(padding, aligned, n, u, m)
     if mode == NEAREST:
-        bring_inside(padding, aligned, n, u, m)
-        for p in range(count):
+        for p in range(u.size):
             independent()
             u[p] = np.rint(u[p])  # halves go to even numbers
             w[p] = one
-        pixels_of(u, n, index)
-        if derive:
-            for p in range(count):
-                independent()
+            if derive:
                 s[p] = zero
                 t[p] = zero
-    elif mode == BILINEAR:
-        bring_inside(padding, aligned, n, u, m)
-        for p in range(count):
-            independent()
-            below = np.floor(u[p])
-            f = u[p] - below
-            u[p] = below
-            v[p] = below + one
-            w[p] = one - f
-            w[p + CHUNK] = f
-        if derive:
-            for p in range(count):
-                independent()
-                s[p] = -m[p]
-                s[p + CHUNK] = m[p]
-                t[p] = zero
-                t[p + CHUNK] = zero
         pixels_of(u, n, index)
-        pixels_of(v, n, index[CHUNK:])
-    else:
-        for k in range(4):
-            at = k * CHUNK
-            step = w.dtype.type(k - 1)
-            for p in range(count):
-                independent()
-                below = np.floor(u[p])
-                v[p] = below + step
-                f = u[p] - below
-                # distance to the tap, on which the weight depends with slope ±m
-                x = abs(f - step)
-                sign = scale if f >= step else -scale
-                if k == 1 or k == 2:
-                    w[at + p] = ((a + 2) * x - (a + 3)) * x * x + 1
-                    s[at + p] = (3 * (a + 2) * x - 2 * (a + 3)) * x * sign
-                    t[at + p] = (6 * (a + 2) * x - 2 * (a + 3)) * scale * scale
-                else:
-                    w[at + p] = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-                    s[at + p] = ((3 * a * x - 10 * a) * x + 8 * a) * sign
-                    t[at + p] = (6 * a * x - 10 * a) * scale * scale
-            bring_inside(padding, aligned, n, v, m)
-            pixels_of(v, n, index[at:])
+        return
+    for p in range(u.size):
+        independent()
+        below = np.floor(u[p])
+        f = u[p] - below
+        u[p] = below
+        v[p] = below + one
+        w[p] = one - f
+        w[p + CHUNK] = f
+    if derive:
+        for p in range(u.size):
+            independent()
+            s[p] = -m[p]
+            s[p + CHUNK] = m[p]
+            t[p] = zero
+            t[p + CHUNK] = zero
+    pixels_of(u, n, index)
+    pixels_of(v, n, index[CHUNK:])
 
 
 @helper
