@@ -119,14 +119,38 @@ def _turn(rows, count, width, columns):
 
 
 @helper
-def _term(x, z, mode):
-    """Return what a pair of numbers adds to the square (mode 2) or to the sum (mode 1)."""
+def _join(total, x, z, mode):
+    """Return the sum of squares (mode 2), of sizes (mode 1) or the greatest size, with that of x − z; without branches."""
     d = x - z
-    return d * d if mode == 2 else abs(d)
+    size = abs(d)
+    odd = total if mode == 3 else size  # where that is nan it stays, or is passed over
+    greatest = total if (size <= total) | (odd != odd) else size
+    return greatest if mode > 2 else total + (d * d if mode == 2 else size)
+
+
+@helper
+def _join_columns(row, columns, pitch, begin, mode, sums):
+    """sums[s] = the distance of a row and column ``begin`` + s, of which the numbers are ``pitch`` apart."""
+    zero = sums.dtype.type(0)
+    count, width = sums.size, row.size
+    xs = columns[begin : begin + count]
+    for s in range(count):
+        sums[s] = _join(zero, row[0], xs[s], mode)
+    for k in range(1, width - 1, 2):  # two at a time, as the sums are read and written each time
+        x, z, xs, zs = row[k], row[k + 1], columns[k * pitch + begin :], columns[(k + 1) * pitch + begin :]
+        for s in range(count):
+            sums[s] = _join(_join(sums[s], x, xs[s], mode), z, zs[s], mode)
+    if width % 2 == 0:
+        x, xs = row[width - 1], columns[(width - 1) * pitch + begin :]
+        for s in range(count):
+            sums[s] = _join(sums[s], x, xs[s], mode)
+    if mode == 2:
+        for s in range(count):
+            sums[s] = math.sqrt(sums[s])
 
 
 def between_narrow(batch, n, m, width, mode, step_r, step_s, a, b, out):
-    """Do what `between` does in modes 1 and 2, for rows so short that vectors are better filled with several of b than with one's numbers.
+    """Do what `between` does in modes 1, 2 and 5, for rows so short that vectors are better filled with several of b than with one's numbers.
 
     ``step_r``, ``step_s``: the steps of rows of a and of b in ``out``.
     """
@@ -138,24 +162,11 @@ def between_narrow(batch, n, m, width, mode, step_r, step_s, a, b, out):
             _turn(b[(i * m + first) * width :], count, width, columns)
             for r in range(n):
                 row = a[(i * n + r) * width : (i * n + r + 1) * width]
-                for s in range(count):
-                    sums[s] = _term(row[0], columns[s], mode)
-                for k in range(1, width - 1, 2):  # two at a time, as the sums are read and written each time
-                    x, z, xs, zs = row[k], row[k + 1], columns[k * count :], columns[(k + 1) * count :]
-                    for s in range(count):
-                        sums[s] += _term(x, xs[s], mode) + _term(z, zs[s], mode)
-                if width % 2 == 0:
-                    x, xs = row[width - 1], columns[(width - 1) * count :]
-                    for s in range(count):
-                        sums[s] += _term(x, xs[s], mode)
                 place = out[i * n * m + r * step_r + first * step_s :]
-                if mode == 2:
-                    for s in range(count):  # a loop of its own has vectors
-                        sums[s] = math.sqrt(sums[s])
                 if step_s == 1:
-                    for s in range(count):
-                        place[s] = sums[s]
+                    _join_columns(row, columns, count, 0, mode, place[:count])
                 else:
+                    _join_columns(row, columns, count, 0, mode, sums[:count])
                     for s in range(count):
                         place[s * step_s] = sums[s]
 
@@ -200,6 +211,19 @@ def within(n, width, mode, p, a, out):
         for s in range(r + 1, n):
             out[at] = _distance(row, a[s * width : (s + 1) * width], mode, p)
             at += 1
+
+
+def within_narrow(n, width, mode, p, a, out):
+    """Do what `within` does in modes 1, 2 and 3, as `between_narrow`."""
+    together = min(n, max(16, _BLOCK // width))
+    columns = np.empty(together * width, a.dtype)
+    for first in range(0, n, together):
+        count = min(together, n - first)
+        _turn(a[first * width :], count, width, columns)
+        for r in range(first + count - 1):
+            begin = max(r + 1 - first, 0)
+            at = r * n - r * (r + 1) // 2 + first + begin - r - 1
+            _join_columns(a[r * width : (r + 1) * width], columns, count, begin, mode, out[at : at + count - begin])
 
 
 def within_backward(n, width, mode, p, a, g, y, out):

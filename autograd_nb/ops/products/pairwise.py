@@ -24,10 +24,12 @@ _BETWEEN_BACKWARD = launch.Kernel("products.distance", "between_backward")
 _NARROW = launch.Kernel("products.distance", "between_narrow")
 _NARROW_BACKWARD = launch.Kernel("products.distance", "between_narrow_backward")
 _WITHIN = launch.Kernel("products.distance", "within")
+_WITHIN_NARROW = launch.Kernel("products.distance", "within_narrow")
 _WITHIN_BACKWARD = launch.Kernel("products.distance", "within_backward")
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 _MANY, _FEW = 25, 8  #: rows and columns beyond which a matrix product is the faster way to Euclidean distances
+_SHORT = 64  #: numbers of rows up to which other distances are computed for several rows at a time
 _ROWS = 64  #: rows that vectors are filled with where the other operand has more
 
 
@@ -35,9 +37,10 @@ def _mode(p: float) -> int:
     return {0.0: 0, 1.0: 1, 2.0: 2, math.inf: 3}.get(p, 4)
 
 
-def _is_narrow(width: int, p: float) -> bool:
-    """Return whether vectors are better filled with several rows than with one's numbers, and there are kernels that do so."""
-    return p in (1, 2) and 0 < width <= _FEW
+def _is_narrow(width: int, p: float, few: int) -> bool:
+    """Return whether vectors are better filled with several rows than with one's numbers, and there are kernels that do so; ``few``: numbers of
+    rows up to which they are where p = 2."""
+    return width > 0 and (p == math.inf or (p == 2 and width <= few) or (p == 1 and width <= _SHORT))
 
 
 def _between_mode(p: float) -> int:
@@ -87,7 +90,7 @@ def _between_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, produc
         steps = (1, n) if turned else (m, 1)
         gd, yd = (dense(g.mT), dense(out.mT)) if turned else (dense(g), dense(out))
         batch = da._layout.size // (n * width)
-        if _is_narrow(width, p):
+        if p in (1, 2) and width <= _FEW:
             _NARROW_BACKWARD(a.dtype, batch, n, m, width, _mode(p), *steps, dense(a), dense(b), gd, yd, da._data)
         else:
             _BETWEEN_BACKWARD(a.dtype, batch, n, m, width, _between_mode(p), p, *steps, dense(a), dense(b), gd, yd, da._data)
@@ -107,12 +110,12 @@ def _between(a, b, p, products):
         square = (a * a).sum(-1, True) + (b * b).sum(-1, True).mT - 2 * OPS["matmul"].call(a, b.mT)
         return square.clamp(min=0.0).sqrt()
     y = _new((*lead, n, m), a.dtype)
-    if y._layout.size and _is_narrow(width, p):
+    if y._layout.size and _is_narrow(width, p, _FEW):
         batch = y._layout.size // (n * m)
         if m < min(n, _ROWS):
-            _NARROW(a.dtype, batch, m, n, width, _mode(p), 1, m, dense(b), dense(a), y._data)
+            _NARROW(a.dtype, batch, m, n, width, _between_mode(p), 1, m, dense(b), dense(a), y._data)
         else:
-            _NARROW(a.dtype, batch, n, m, width, _mode(p), m, 1, dense(a), dense(b), y._data)
+            _NARROW(a.dtype, batch, n, m, width, _between_mode(p), m, 1, dense(a), dense(b), y._data)
     elif y._layout.size:
         _BETWEEN(a.dtype, y._layout.size // (n * m), n, m, width, _between_mode(p), p, dense(a), dense(b), y._data)
     return y
@@ -139,7 +142,8 @@ def _within(a, p):
     n, width = a.shape
     y = _new((n * (n - 1) // 2,), a.dtype)
     if y._layout.size:
-        _WITHIN(a.dtype, n, width, _mode(p), p, dense(a), y._data)
+        kernel = _WITHIN_NARROW if _is_narrow(width, p, _SHORT) else _WITHIN
+        kernel(a.dtype, n, width, _mode(p), p, dense(a), y._data)
     return y
 
 
