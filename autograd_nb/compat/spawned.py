@@ -22,6 +22,7 @@ from typing import Any
 
 from ..distributed.launcher import find_mpiexec, is_open_mpi, near
 from ..distributed.mpi import is_available, launched
+from ..ops.creation.shared import pickled_copies
 from .as_torch import PACKAGE, as_torch
 
 
@@ -100,7 +101,7 @@ def spawn(fn: Callable[..., Any], args: tuple[Any, ...], nprocs: int) -> SpawnCo
     prepared = python_spawn.get_preparation_data("rank")
     prepared["authkey"] = bytes(prepared["authkey"])
     torch = sys.modules.get("torch") is sys.modules[PACKAGE]
-    call = pickle.dumps((fn, args))
+    call = pickled_copies((fn, args))
     folder = Path(tempfile.mkdtemp(prefix="autograd_nb-spawn-"))
     (folder / "call").write_bytes(pickle.dumps((torch, prepared, call)))
     mpiexec = find_mpiexec()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from typing import Any
 
@@ -186,6 +187,11 @@ for _kind in ("cuda", "xpu", "mtia"):
     _elsewhere(_kind)
 
 
+def _shared() -> Any:
+    """Return the module of shared memory, which few programs need."""
+    return importlib.import_module(".shared", __package__)
+
+
 @public(namespaces=())
 def pin_memory(input, device=None):
     """Return the tensor itself: pinned memory serves copies to GPUs, of which there are none.
@@ -208,22 +214,25 @@ def is_pinned(input, device=None) -> bool:
 
 @public(namespaces=())
 def share_memory_(input):
-    """Return the tensor itself; threads share memory anyway, and processes are sent copies. Derivative: the gradient itself.
+    """Move the tensor's elements into memory that processes share, and return it; other views that were made before keep the memory they had.
+
+    A process that is given the tensor, by `torch.multiprocessing` or a fork, reads and writes the same elements. Derivative: the gradient itself.
 
     >>> torch.ones(1).share_memory_()
     tensor([1.])
     """
+    _shared().share(input)
     return input
 
 
 @public(namespaces=())
 def is_shared(input) -> bool:
-    """Return False: workers get copies of memory.
+    """Return whether the tensor lies in memory that processes share.
 
     >>> torch.ones(1).is_shared()
     False
     """
-    return False
+    return _shared().memory_of(input._data) is not None
 
 
 @public()

@@ -131,15 +131,15 @@ class StorageBase:
         return self
 
     def is_shared(self) -> bool:
-        """Return False: workers get copies of memory."""
-        return False
+        """Return whether the memory is one that processes share."""
+        return self._flat(dtypes.uint8).is_shared()
 
     def is_pinned(self, device: Any = None) -> bool:
         """Return False: there is no GPU that would read it."""
         return False
 
     def share_memory_(self) -> Any:
-        """Return this storage; workers get copies of memory."""
+        """Return this storage, which stays where it is: it is a tensor that moves (`Tensor.share_memory_`)."""
         return self
 
     def resizable(self) -> bool:

@@ -1061,7 +1061,7 @@ class TensorMethods:
         """Return whether both tensors read the same memory under the same geometry."""
 
     def is_shared(self) -> _bool:
-        """Return False: workers get copies of memory."""
+        """Return whether the tensor lies in memory that processes share."""
 
     def is_signed(self) -> _bool:
         """Return whether the dtype is signed."""
@@ -1740,7 +1740,7 @@ class TensorMethods:
         """Compute `sgn` in place and return the tensor."""
 
     def share_memory_(self) -> Tensor:
-        """Return the tensor itself; threads share memory anyway, and processes are sent copies. Derivative: the gradient itself."""
+        """Move the tensor's elements into memory that processes share, and return it; other views that were made before keep the memory they had."""
 
     def short(self, memory_format: _memory_format | None = None) -> Tensor:
         """Return the tensor as int16."""
