@@ -276,7 +276,7 @@ def difference(program: Any, strides: bool = True, compiled: bool = True) -> Dif
         found.kind, found.explained = f"compiled {found.kind}", ""
         return found
     theirs = call(program, torch, False)
-    texts = [program.text("torch").partition("# ---\n")[2]] * len(eager)
+    texts = [program.text("torch").partition("# ---\n")[2]] * len(theirs)
     found = first_difference(eager, theirs, strides, texts)
     if found is not None and found.kind == "raised":
         ALONE.append(found.what)

@@ -214,6 +214,12 @@ VALUES = (
         lambda c: c.kind == "not refused" and "to be within the support (Interval(" in c.theirs and re.search(r"Gumbel\(.*\.cdf\(", c.statement),
     ),
     Explained(
+        "curvature of powers of 0",
+        "PyTorch's second derivative of 0 ** y, y > 0, by y is nan, 0 times the square of an infinite logarithm; it is 0.",
+        lambda c: "value" in c.kind and "nan" in c.their_values and "nan" not in c.what.partition(" instead of ")[0]
+        and re.search(r"\*\* |pow\(", c.text) and re.search(r"create_graph=True|hessian|func\.\w+\(.*func\.", c.text),
+    ),
+    Explained(
         "norms of equal numbers",
         "What is left of numbers that are all alike when their mean is taken off is rounding, here of a sum and in PyTorch of a running mean.",
         lambda c: c.kind == "value"
