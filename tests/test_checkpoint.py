@@ -303,3 +303,20 @@ def test_save_on_cpu_and_mutation():
         y.zero_()
         z.backward()
     assert w.grad.tolist() == [1, 1, 1]
+
+
+def test_views_whose_nodes_are_made_when_they_are_asked_for():
+    """Arguments, and what a function finds by itself: views of conjugates, and of what was changed since."""
+    x = torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+    base = x * 1
+    conjugates, part = base.conj(), base[:1]
+    base.mul_(2)
+    for function, given in (
+        (lambda u: u.conj() * u, (x * 1).conj()), (lambda u: u.real.sin(), x.conj()), (lambda u: u * u, conjugates), (lambda u: u * u, part),
+        (lambda u: u * conjugates, x), (lambda u: (u * part).sin(), x), (lambda u: u * (x * 3).conj().mul_(2), x),
+    ):  # fmt: skip
+        found = []
+        for call in (function, lambda u, f=function: checkpoint(f, u, use_reentrant=False)):
+            (g,) = torch.autograd.grad(call(given).abs().sum(), x, retain_graph=True)
+            found.append(g)
+        assert torch.allclose(*found)

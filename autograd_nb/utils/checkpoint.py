@@ -52,6 +52,11 @@ def _nodes(result: Any, after: int) -> list[Node]:
     return sorted(seen)
 
 
+def _that_saved(nodes: list[Node]) -> list[Node]:
+    """Return those that have saved something; of others some are made when they are asked for, as those of views are, in one of two computations."""
+    return [node for node in nodes if node.saved]
+
+
 def _described(node: Any) -> tuple[Any, ...]:
     saved = node.saved
     if isinstance(saved, (Packed, _Dropped)):  # reading them would bring them back
@@ -73,9 +78,10 @@ class _Block:
     def drop(self, nodes: list[Node], given: list[list[int]], stamp: int) -> None:
         """Forget what the nodes saved. They wait for the arguments instead, whose version counters are ``given``, with this sum: of others
         the function could not be run again."""
-        self.expected = [_described(n) for n in nodes]
         if self.required is not None:
             self.required.update((e, True) for node in nodes for e in node.edges if e is not None and e.is_leaf_edge)
+        nodes = _that_saved(nodes)
+        self.expected = [_described(n) for n in nodes]
         for k, node in enumerate(nodes):
             saved = node.saved
             if saved:
@@ -105,7 +111,7 @@ class _Block:
                 "none of output has requires_grad=True, this checkpoint() is not necessary (no argument requires grad any more, of which one did)"
             )
         with unhooked(), _requiring(self.required or {}):  # (hooks of where the pass runs are not meant for it)
-            nodes = _nodes(self.run(), after)
+            nodes = _that_saved(_nodes(self.run(), after))
         if self.early:  # behind the last node that waits for something
             wanted = max((k for k, (_, saved) in enumerate(self.expected, 1) if saved), default=0)
             self.expected, nodes = self.expected[:wanted], nodes[:wanted]
