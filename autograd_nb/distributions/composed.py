@@ -200,7 +200,8 @@ class MixtureSameFamily(Distribution):
         if not isinstance(component_distribution, Distribution):
             raise ValueError("The Component distribution need to be an instance of torch.distributions.Distribution")
         batch = component_distribution.batch_shape[:-1]
-        if mixture_distribution.batch_shape and mixture_distribution.batch_shape != batch:
+        pairs = zip(reversed(mixture_distribution.batch_shape), reversed(batch), strict=False)
+        if any(a != b and 1 not in (a, b) for a, b in pairs):
             raise ValueError(
                 f"`mixture_distribution.batch_shape` ({tuple(mixture_distribution.batch_shape)}) is not compatible with "
                 f"`component_distribution.batch_shape`({tuple(component_distribution.batch_shape)})"
@@ -236,7 +237,8 @@ class MixtureSameFamily(Distribution):
     @constraints.dependent_property
     def support(self) -> Any:
         """Return that of the components, where it is one for all."""
-        return None if constraints.is_dependent(self._component_distribution.support) else self._component_distribution.support
+        support = self._component_distribution.support
+        return None if support is None or constraints.is_dependent(support) else constraints.MixtureSameFamilyConstraint(support)
 
     def _weights(self) -> Tensor:
         p = self._mixture_distribution.probs

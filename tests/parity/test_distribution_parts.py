@@ -120,3 +120,11 @@ def test_what_distributions_refuse_before_they_compute():
         **{f"mixture, {shape}": f"r = mixture.log_prob(t.ones({shape}))" for shape in ("()", "2", "4", "(3, 5)", "(3, 2)")},
         **{f"{name} of a number": f"r = D.{name}(1.).log_prob(1)" for name in ("HalfCauchy", "HalfNormal", "Exponential")},
     }, before)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_mixtures_whose_weights_are_broadcast():
+    mixture = "D = t.distributions; m = D.MixtureSameFamily(D.Categorical(t.arange(1., 7.).reshape({})), D.Normal(t.arange(18.).reshape({}), 1.))"
+    seen = "m.mean, m.variance, tuple(m.batch_shape), m.log_prob(t.ones(m.batch_shape)), m.cdf(t.ones(m.batch_shape)), repr(m.support)"
+    shapes = (("(3, 1, 2)", "(3, 3, 2)"), ("(3, 2)", "(3, 3, 2)"), ("(1, 6)", "(3, 6)"), ("(3, 2)", "(9, 2)"))
+    check({f"{weights} {parts}": f"{mixture.format(weights, parts)}; r = {seen}" for weights, parts in shapes})
