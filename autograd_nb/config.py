@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+determinism_changed: list[Callable[[], None]] = []  #: called when `use_deterministic_algorithms` was
 threads_changed: list[Callable[[int], None]] = []  #: called with the new number of threads
 
 
@@ -142,11 +143,16 @@ def set_num_interop_threads(num: int) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Change nothing: every kernel gives the same bits each time. TypeError for a flag that is no bool."""
+    """Fill memory that is not written yet (`empty` and its like, what `resize_` adds) with nan, the largest integer or True.
+
+    Every kernel gives the same bits each time anyway. TypeError for a flag that is no bool.
+    """
     for name, flag in (("mode", mode), ("warn_only", warn_only)):
         if flag.__class__ is not bool:
             raise TypeError(f"use_deterministic_algorithms(): argument '{name}' must be bool, not {type(flag).__name__} ({name}={flag!r})")
     settings.deterministic, settings.warn_only = mode, warn_only
+    for changed in determinism_changed:
+        changed()
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -116,6 +116,7 @@ MORE: dict[str, Absent] = {
     "utils.weak": Absent("Weak references to tensors.", _at("compat.small", "WeakIdKeyDictionary WeakTensorKeyDictionary WeakIdRef TensorWeakRef")),
     "nn.parallel.scatter_gather": Absent("What goes to several devices, of which there is one.", _at("compat.small", "scatter scatter_kwargs gather")),
     "_utils": Absent("PyTorch's own helpers that programs take.", {
+        "is_compiling": _NO,
         **_at("compat.small", "_flatten_dense_tensors _unflatten_dense_tensors _take_tensors"),
         **_at("compat.taken", "_rebuild_tensor _rebuild_tensor_v2 _rebuild_parameter _element_size"), "_get_device_module": _DEVICE,
         "_get_available_device_type": _NONE, "_get_all_device_indices": Says([]), "_get_device_index": _DEVICE,

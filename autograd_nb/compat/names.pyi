@@ -826,6 +826,8 @@ class quasirandom:
 
 class _utils:
     """PyTorch's own helpers that programs take."""
+    @staticmethod
+    def is_compiling(*args: Any, **kwargs: Any) -> bool: ...
     _flatten_dense_tensors = staticmethod(__flatten_dense_tensors_)
     _unflatten_dense_tensors = staticmethod(__unflatten_dense_tensors_)
     _take_tensors = staticmethod(__take_tensors_)

@@ -164,3 +164,16 @@ def test_bfloat16_is_copied_as_a_name():
 def test_parts_of_made_complex_tensors_are_views_of_them():
     code = "x = t.testing.make_tensor((4, 3), dtype=t.complex64, device='cpu'); r = [x._is_view(), all(p._base is x for p in x.tensor_split(3))]"
     assert not difference(code, "import torch.testing")
+
+
+UNWRITTEN = (
+    "t.empty(3, dtype=d)", "t.empty_like(t.ones(2, dtype=d))", "t.empty_like(t.ones(2, 3, dtype=d).t())", "t.ones(1, dtype=d).new_empty(2)",
+    "t.ones(2, dtype=d).resize_(4)", "t.empty_strided((2, 2), (1, 3), dtype=d)", "t.empty_permuted((2, 2), (1, 0), dtype=d)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64", "int32", "uint8", "bool"])
+def test_memory_that_is_not_written_is_filled_where_algorithms_are_to_be_deterministic(dtype):
+    calls = ", ".join(UNWRITTEN)
+    switched = "d = t.{}\n{}\nt.use_deterministic_algorithms(True)\ntry: r = {}, {}\nfinally: t.use_deterministic_algorithms(False)"
+    assert not difference(switched.format(dtype, calls, calls, calls))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes, launch, strides
+from ...config import determinism_changed, settings
 from ...dtypes import as_dtype, dtype
 from ...errors import refuse_keywords, shorten
 from ...graph import modes
@@ -120,7 +122,29 @@ def on_meta(t: Tensor) -> Any:
 _COPY_NAMES: dict[str, Any] = {"_modes": modes, "_finish": _finish, "_is_meta": is_meta, "_on_meta": on_meta}
 
 
+_blank_memos: list[Memo] = []  #: of functions whose contents do not matter, unless `use_deterministic_algorithms` says what they are
+
+
+def _forget_blank() -> None:
+    for memo in _blank_memos:
+        memo.plans.clear()
+
+
+determinism_changed.append(_forget_blank)
+
+
+def told(t: Tensor) -> Tensor:
+    """Return a tensor of memory that is not written yet, with the contents that `use_deterministic_algorithms` asks for."""
+    if settings.deterministic and t._layout.size:
+        d = t.dtype
+        t.fill_(math.nan if d.is_floating_point or d.is_complex else True if d is dtypes.bool_ else dtypes.iinfo(d).max)
+        t._version_[0] = 0
+    return t
+
+
 def _keep_pattern(memo: Memo, key: tuple[Any, ...], t: Tensor, blank: bool) -> None:
+    if blank and settings.deterministic:
+        return
     layout = t._layout
     bytes_ = layout.size * layout.dtype.itemsize
     if blank or bytes_ <= _BYTES:
@@ -134,6 +158,8 @@ def repeated(function: Callable[..., Tensor], blank: bool = False, sparse: bool 
     Not so while launches are observed: a captured program makes it anew. ``blank``: contents do not matter; ``sparse``: layouts may be sparse.
     """
     memo = Memo()
+    if blank:
+        _blank_memos.append(memo)
 
     def miss(key: Any, args: tuple[Any, ...], dtype: Any, device: Any, requires_grad: Any) -> Tensor:
         t = function(*args, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -169,6 +195,8 @@ def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name:
 
 def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> Callable[..., Tensor]:
     memo = Memo()
+    if value is None:
+        _blank_memos.append(memo)
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
         if layout is not None and value == 0 and is_sparse(layout):
@@ -181,7 +209,9 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
             fresh = make_filled(given.shape, dtype=d, requires_grad=requires_grad)
         else:
             fresh = new_like(input, d, memory_format)
-            if value is not None:
+            if value is None:
+                told(fresh)
+            else:
                 fresh.fill_(value)
                 fresh._version_[0] = 0
             _finish(fresh, requires_grad)
@@ -223,7 +253,7 @@ def _filled(name: str, value: Any) -> Any:
         d = _options(dtype, device)
         if layout is not None and is_sparse(layout):
             return asked.sparse_zeros(shape, d, layout, requires_grad)
-        t = new_empty(shape, d) if value is None else new_full(shape, value, d)
+        t = told(new_empty(shape, d)) if value is None else new_full(shape, value, d)
         if memory_format is not None:
             t = make(t._data, strides.formatted(t._layout, format_name(memory_format)), t._version_)
         return _finish(t, requires_grad)
@@ -314,7 +344,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     if any(s < 0 for s in steps):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
     found: Layout = layout_of(shape, steps, _options(dtype, device))
-    return _finish(make(launch.empty(max(found.extent, 0), found.dtype.carrier), found, [0, 0]), requires_grad)
+    return _finish(told(make(launch.empty(max(found.extent, 0), found.dtype.carrier), found, [0, 0])), requires_grad)
 
 
 @public(namespaces=())

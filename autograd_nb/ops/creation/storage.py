@@ -16,7 +16,7 @@ from ..core.history import check_inplace
 from ..core.marked import MARKED
 from ..core.registry import public
 from ..core.structured import tensor_argument
-from . import device
+from . import create, device
 from .cast import format_name
 from .storages import LEGACY, StorageBase, TypedStorage, UntypedStorage
 
@@ -122,7 +122,7 @@ def resize_(input, *sizes, size=None, memory_format=None):
     launch.escapes("resize_()")
     if base.size - offset < new.size:
         check_grows(x._version_)
-        data = launch.empty(new.size, x.dtype.carrier)
+        data = create.told(make(launch.empty(new.size, x.dtype.carrier), layout_of((new.size,), None, x.dtype), [0, 0]))._data
         data[: base.size - offset] = base[offset:]
         x._data, x._view = data, None
     else:
