@@ -74,7 +74,7 @@ def _compared(c: Case) -> bool:
 
 def _broken(c: Case) -> bool:
     """Whether what differs, or what takes part, could not be asked for anything before, and could be after that."""
-    without = c.kind == "not refused" and "does not require grad and does not have a grad_fn" in c.theirs
+    without = c.kind == "not refused" and re.search("does not require grad and does not have a grad_fn|on a tensor that doesn't require gradient", c.theirs)
     return ((without or c.kind in ("requires_grad", "leaf", "history")) and re.search("conj|_neg_view|mH", c.before) is not None
             and any(c.known.get(n) is UNREADABLE for n in (c.name, *re.findall(r"v\d+", c.statement))))  # fmt: skip
 
@@ -131,6 +131,7 @@ CONJUGATES = (
         or (c.kind in ("raised", "not refused") and "Can't detach views in-place" in c.mine + c.theirs and _of_apart(c))
         # (where the operand of a change in place is computed first, it shares no memory with what is changed)
         or (c.kind == "raised" and re.search("refers? to a single memory location", c.mine) and _of_apart(c))
+        or (c.kind == "strides" and re.search(r"\.resolve_(neg|conj)\(", c.statement) and _of_apart(c))
         or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _of_apart(c))
         or (c.kind == "value" and (of := re.search(r"(v\d+)\.conj\(\)\._base is", c.statement)) is not None  # (of nothing, which has no marks)
             and re.search(rf"\b{of[1]} = .*{_COMPUTED.pattern}", c.before) is not None),
@@ -167,6 +168,11 @@ CONJUGATES = (
         lambda c: "value" in c.kind and re.search(r"grad|backward", c.statement + c.kind) is not None
         and any(re.search(rf"\b{base}\.(t_|transpose_|swapdims_|swapaxes_|moveaxis_)\(", c.before[at:])
                 for at, base in ((m.end(), m[1]) for m in re.finditer(r"\bv\d+ = (v\d+)(?:\.conj\(\)|\._neg_view\(\)|\.mH)", c.before))),
+    ),
+    Explained(
+        "losses of stretched conjugates",
+        "PyTorch's losses stretch their operands first, and compute the conjugates that a stretched view shows: the result lies as that does, in C order.",
+        lambda c: c.kind == "strides" and "_loss(" in c.statement and _shown(c),
     ),
     Explained(
         "two faults of complex operands",

@@ -331,10 +331,10 @@ GRAPH = (
     Explained(
         "versions of results",
         "PyTorch writes some results piece by piece, or computes within them, which counts as changes of what nobody has changed yet. A copy of a "
-        "tensor over the same memory begins with one.",
+        "tensor over the same memory begins with one, as one of a file that shows conjugates.",
         lambda c: c.kind == "value"
         and (name := re.search(r" (v\d+)\._version", c.statement))
-        and (re.search(rf"\b{name[1]} = .*\.copy\(", c.before)
+        and (re.search(rf"\b{name[1]} = .*(\.copy|'pickle'\)\.loads)\(", c.before)
              or not re.search(rf"\b{name[1]}(\.\w+_\(|\[.*\] [-+*/%]?= | [-+*/%]= |\.data\b)|out=.*\b{name[1]}\b", c.before)),
     ),
     Explained(

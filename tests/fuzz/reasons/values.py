@@ -214,6 +214,13 @@ VALUES = (
         lambda c: c.kind == "not refused" and "to be within the support (Interval(" in c.theirs and re.search(r"Gumbel\(.*\.cdf\(", c.statement),
     ),
     Explained(
+        "the power 0 of a complex 0",
+        "PyTorch's is nan, the exponential of 0 times an infinite logarithm; here it is 1, as that of a real 0 is.",
+        lambda c: c.kind == "value" and "nan" in c.their_values and "(1+0j)" in c.what.partition(" instead of ")[0]
+        and (given := re.search(r"(v\d+) \*\* (v\d+)|pow\((v\d+), (v\d+)\)", c.statement)) is not None
+        and all(not np.all(getattr(c.known.get(n), "values", 1)) for n in given.groups() if n),
+    ),
+    Explained(
         "curvature of powers of 0",
         "PyTorch's second derivative of 0 ** y, y > 0, by y is nan, 0 times the square of an infinite logarithm; it is 0.",
         lambda c: "value" in c.kind and "nan" in c.their_values and "nan" not in c.what.partition(" instead of ")[0]
