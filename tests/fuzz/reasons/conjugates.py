@@ -132,6 +132,7 @@ CONJUGATES = (
         # (where the operand of a change in place is computed first, it shares no memory with what is changed)
         or (c.kind == "raised" and re.search("refers? to a single memory location", c.mine) and _of_apart(c))
         or (c.kind == "strides" and re.search(r"\.resolve_(neg|conj)\(", c.statement) and _of_apart(c))
+        or (c.kind == "grad none" and re.search(rf"\b{c.name} = v\d+\.resolve_(neg|conj)\(\)$", c.before, re.M) and _of_apart(c))
         or (c.kind == "raised" and "Can't call numpy() on Tensor that has conjugate bit set" in c.mine and _of_apart(c))
         or (c.kind == "value" and (of := re.search(r"(v\d+)\.conj\(\)\._base is", c.statement)) is not None  # (of nothing, which has no marks)
             and re.search(rf"\b{of[1]} = .*{_COMPUTED.pattern}", c.before) is not None),
