@@ -40,6 +40,10 @@ SHRUNK = {
         ("buf = make(36, (3, 4), 'float64')",), ("x.data = buf",), ("x",),
         same_calls(3, "squares(found).backward()", given=("make(15, (5, 4), 'float64').requires_grad_() * 1.5", X, "0.5")),
     ),
+    "averages of all batches": Calls(
+        ("bn = fill(torch.nn.BatchNorm1d(4, momentum=None), 14).double()",), ("v1 = bn(x)", "bn(x).sum().backward()", "bn.reset_running_stats()"), ("v1",),
+        same_calls(3),
+    ),
     "hooks of independent results": Calls(
         (W, "log = []"), ("v1 = x * w", "v2 = w.exp()", "v3 = w.sin()"), ("v2", "v1", "v3"),
         same_calls(

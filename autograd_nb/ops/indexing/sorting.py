@@ -500,7 +500,8 @@ def _unique(input: Tensor, dim: Any, ordered: bool, return_inverse: bool, return
             _ordered(x.dtype, "sorting")
             _sort_rows(x.dtype.carrier, dense(rows), width, n, launch.empty(_BOUNDS, _INT), order._data)
         inverse, counts, first = _groups(dense(rows), x.dtype, order, width)
-        values = OPS["index_select"].call(x, d, first)
+        moved = OPS["movedim"].call(OPS["index_select"].call(rows, 0, first), 0, d)
+        values = make(moved._data, moved._layout, [0, 0])  # (which lies as rows, and is nobody's view)
     values = cast(values, original)
     underived(name, (values,), input)
     if return_inverse and return_counts:
