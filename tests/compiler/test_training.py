@@ -276,3 +276,8 @@ def test_the_mean_of_all_batches_is_compiled():
             assert torch.allclose(mine, own, atol=1e-6)
             assert mine._version == own._version
     assert len(compiled.programs) == 1 and layers[0].num_batches_tracked == 5
+    for results in [layer(torch.randn(6, 3, requires_grad=True)) for layer in (compiled, layers[1])]:
+        for layer in layers:
+            layer.reset_running_stats()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            results.sum().backward()

@@ -13,6 +13,7 @@ from ...autograd.function import Function
 from ...errors import warn_user
 from ...graph.modes import no_grad
 from ...ops.core.numbers import scalar_tensor
+from ...ops.core.recording import guarded
 from ...ops.core.registry import OPS
 from ...ops.creation.create import new_full
 from ...tensor import Tensor
@@ -147,7 +148,7 @@ class _BatchNorm(_NormBase):
             share = 1.0 / self.num_batches_tracked.to(mean.dtype)  # type: ignore[union-attr]
             for t, new in zip(kept, (mean, var), strict=True):
                 t.data.mul_(1 - share).add_(new * share)  # (a batch norm does not count its writes)
-        return y
+        return guarded(y, *kept)
 
 
 class BatchNorm1d(_BatchNorm):
