@@ -77,6 +77,12 @@ GRAPH = (
         and "create_graph" in c.statement),
     ),
     Explained(
+        "products added under autocast",
+        "A product that is added in place under autocast is recorded as a product and a sum, so that a pass by the one operand leaves what one by the other runs.",
+        lambda c: c.kind == "not refused" and "through the graph a second time" in c.theirs
+        and re.search(r"autocast\((?s:.*)\.(addmm|addmv|addbmm|baddbmm|addr)_\(", c.text),
+    ),
+    Explained(
         "outputs of cells",
         "The steps of recurrent cells are outputs of one node here, which numbers them.",
         lambda c: c.kind == "value" and (of := re.search(r"(v\d+)\.output_nr", c.statement)) is not None
