@@ -78,7 +78,7 @@ GRAPH = (
     ),
     Explained(
         "products added under autocast",
-        "A product that is added in place under autocast is recorded as a product and a sum, so that a pass by the one operand leaves what one by the other runs.",
+        "A product that is added in place under autocast is recorded as a product and a sum, of which a pass by one operand may leave the other.",
         lambda c: c.kind == "not refused" and "through the graph a second time" in c.theirs
         and re.search(r"autocast\((?s:.*)\.(addmm|addmv|addbmm|baddbmm|addr)_\(", c.text),
     ),
