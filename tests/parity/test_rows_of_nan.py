@@ -177,3 +177,8 @@ def test_distinct_rows_are_in_the_order_of_pytorchs_comparisons(n):
     rows = "n = %d; a = (t.arange(n * %d) * 37 %% 11 %% 5 - 1.).reshape(n, -1); a[a == 3] = float('nan'); a[::2] *= -1."
     seen = "u, i, c = t.unique(a, dim=0, return_inverse=True, return_counts=True); r = u, t.signbit(u), i, c"
     check({f"{width}": f"{rows % (n, width)}; {seen}" for width in (1, 3)})
+
+
+@pytest.mark.parity
+def test_distinct_rows_of_several_empty_dims_are_refused():
+    check({f"{shape} {dim}": f"r = t.unique(t.empty({shape}), dim={dim})" for shape in ("1, 0, 0", "0, 2", "2, 0") for dim in (0, 1)})

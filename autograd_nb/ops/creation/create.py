@@ -190,6 +190,8 @@ def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name:
         fit_output(out, shape)
     if value is not None:
         out.fill_(value)
+    elif settings.deterministic:
+        out.copy_(told(new_like(out)))
     return _finish(out, requires_grad)
 
 

@@ -488,7 +488,7 @@ def _unique(input: Tensor, dim: Any, ordered: bool, return_inverse: bool, return
     else:
         d = wrap_dim(dim, x.ndim)
         n = x.shape[d]
-        if n and not x._layout.size:
+        if x.shape.count(0) > (n == 0):
             raise RuntimeError(
                 f"{name}: there are {x.shape.count(0)} zero-sized dimensions and they aren't selected, so unique cannot be "
                 "applied"
