@@ -170,7 +170,10 @@ def first_difference(
         for name in [*b.state, *(n for n in a.state if n not in b.state)]:
             if name not in a.state or name not in b.state:
                 hooked = a.error is not None and name not in a.state and (not k or name not in theirs[k - 1].state)
-                return Difference("named", k, f"{name} is there in one case only", explained.ATOMIC if hooked and not own else "")
+                why = explained.ATOMIC if hooked and not own else ""
+                if not why and not own and "its base or another view of its base has been modified" in str(b.error):  # in a line that goes on here
+                    why = explained.UNREADABLE
+                return Difference("named", k, f"{name} is there in one case only", why)
             if b.state[name] is UNREADABLE and a.state[name] is not UNREADABLE:
                 trifles.append(explained.UNREADABLE)
                 continue
