@@ -168,7 +168,8 @@ def test_parts_of_made_complex_tensors_are_views_of_them():
 
 UNWRITTEN = (
     "t.empty(3, dtype=d)", "t.empty_like(t.ones(2, dtype=d))", "t.empty_like(t.ones(2, 3, dtype=d).t())", "t.ones(1, dtype=d).new_empty(2)",
-    "t.ones(2, dtype=d).resize_(4)", "t.empty(3, out=t.zeros(0, dtype=d))", "t.empty_strided((2, 2), (1, 3), dtype=d)", "t.empty_permuted((2, 2), (1, 0), dtype=d)",
+    "t.ones(2, dtype=d).resize_(4)", "t.empty(3, out=t.zeros(0, dtype=d))",
+    "t.empty_strided((2, 2), (1, 3), dtype=d)", "t.empty_permuted((2, 2), (1, 0), dtype=d)",
 )  # fmt: skip
 
 
