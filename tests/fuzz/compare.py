@@ -136,6 +136,13 @@ def apart(here: dict[str, Any], known: dict[str, Any], name: str) -> bool:
     return name in here and name in known and marks_of(here, name) != marks_of(known, name)
 
 
+def _why_named(hooked: bool, theirs: Step) -> str:
+    """What explains a name that is there in one library only: a pass that fails before its ``hooked`` part, or a line that goes on here."""
+    if hooked:
+        return explained.ATOMIC
+    return explained.UNREADABLE if "its base or another view of its base has been modified" in str(theirs.error) else ""
+
+
 def first_difference(
     mine: list[Step], theirs: list[Step], strides: bool = True, statements: Sequence[str] = (), trifles: list[str] | None = None,
     own: bool = False, exact: bool = False,
@@ -170,10 +177,7 @@ def first_difference(
         for name in [*b.state, *(n for n in a.state if n not in b.state)]:
             if name not in a.state or name not in b.state:
                 hooked = a.error is not None and name not in a.state and (not k or name not in theirs[k - 1].state)
-                why = explained.ATOMIC if hooked and not own else ""
-                if not why and not own and "its base or another view of its base has been modified" in str(b.error):  # in a line that goes on here
-                    why = explained.UNREADABLE
-                return Difference("named", k, f"{name} is there in one case only", why)
+                return Difference("named", k, f"{name} is there in one case only", "" if own else _why_named(hooked, b))
             if b.state[name] is UNREADABLE and a.state[name] is not UNREADABLE:
                 trifles.append(explained.UNREADABLE)
                 continue
