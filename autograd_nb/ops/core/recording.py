@@ -82,12 +82,17 @@ def guarded(out: Any, *kept: Any) -> Any:
         node = out._edge
         if node.__class__ is Output:
             node = node.node
-        versions = [t._version_ for t in kept if isinstance(t, Tensor)]
-        for v in versions:
-            if v[0] < 0:
-                refuse_inference(node.edges)
-            node.stamp += v[0]
-        node.versions = (*node.counters(), *versions)
+        versions, stamp = node.versions, node.stamp
+        if versions.__class__ is list:
+            versions = (versions,)
+        for t in kept:  # (a comprehension would be a call)
+            if isinstance(t, Tensor):
+                v = t._version_
+                if v[0] < 0:
+                    refuse_inference(node.edges)
+                stamp += v[0]
+                versions = (*versions, v)
+        node.versions, node.stamp = versions, stamp
     return out
 
 
