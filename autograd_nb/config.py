@@ -146,6 +146,11 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """Fill memory that is not written yet (`empty` and its like, what `resize_` adds) with nan, the largest integer or True.
 
     Every kernel gives the same bits each time anyway. TypeError for a flag that is no bool.
+
+    >>> torch.use_deterministic_algorithms(True)
+    >>> torch.empty(2)
+    tensor([nan, nan])
+    >>> torch.use_deterministic_algorithms(False)
     """
     for name, flag in (("mode", mode), ("warn_only", warn_only)):
         if flag.__class__ is not bool:

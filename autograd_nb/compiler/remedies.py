@@ -11,7 +11,7 @@ _REMEDIES: dict[str, str] = {
     r"it reads values with (unique|nonzero|a boolean tensor)": "use torch.where(), or multiply by the mask, so that shapes do not depend on values",
     r"it reads values with a sparse tensor": "make it dense (to_dense()), or layers without sparse=True",
     r"it reads values with one_hot": "give num_classes",
-    r"it reads values with (manual_seed|initial_seed|get_rng|set_rng)": "do that outside of the function",
+    r"it reads values with (manual_seed|initial_seed|get_rng|set_rng|share_memory_)": "do that outside of the function",
     r"it reads values with (a tensor made of a NumPy|from_numpy)": "make the tensor outside, and pass it as an argument",
     r"it reads values with (numpy|data_ptr|storage|is_set_to|a tensor over a storage|_version)": "do that outside, with what the function returns",
     r"it reads values with as_strided": "take the part by indexing (narrow, unfold)",
