@@ -98,6 +98,11 @@ class Dual(Wrapped):
         lose_tangent(self)
         return self
 
+    def share_memory_(self) -> Tensor:
+        """Move the primal into memory that processes share."""
+        self.primal.share_memory_()
+        return self
+
     @property  # type: ignore[misc]
     def data(self) -> Tensor:  # type: ignore[override]
         """Return the primal's memory as a leaf outside the graph."""

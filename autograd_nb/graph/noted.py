@@ -380,7 +380,8 @@ class Text:
     def keep(self, t: Any, number: int) -> str:
         """Return the text that makes what ``t``, a result of the launches, is. Unfit where its memory is not theirs, or another's too."""
         data = t._data
-        if (data.size and id(data) not in self.notes.written) or id(data) in self.fresh or t._view is not None or t._rg:
+        own = id(data) in self.notes.written if data.size else not self.notes.place(data, False).slot
+        if not own or id(data) in self.fresh or t._view is not None or t._rg:
             raise Unfit("a result in memory of others")
         self.names[f"l{number}"] = t._layout
         return f"_make({self.new(data)}, l{number}, [0, 0])"

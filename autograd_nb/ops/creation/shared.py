@@ -50,6 +50,10 @@ def share(x: Tensor) -> None:
     if memory_of(x._data) is not None:
         return
     launch.escapes("share_memory_()")
+    try:
+        x._data = x._data
+    except AttributeError:
+        raise RuntimeError("share_memory_() is not supported within transforms: call it outside, before the function is transformed") from None
     old = _storage(x)[0]
     first = launch.memory.address(old)
     memory = _mapped(Arena(max(old.nbytes, 1)))
