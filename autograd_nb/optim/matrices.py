@@ -65,7 +65,8 @@ class Adafactor(Stepping):
             state["row_var"] = new_full((*p.shape[:-1], 1), 0.0, p.dtype)
             state["col_var"] = new_full((*p.shape[:-2], 1, p.shape[-1]), 0.0, p.dtype)
         else:
-            state["variance"] = zeros_of(p, like=p._grad)
+            whole = "_sharding" in p.__dict__  # (of a parameter in parts all ranks step the whole)
+            state["variance"] = new_full(p.shape, 0.0, p.dtype) if whole else zeros_of(p, like=p._grad)
 
     def _update(self, group: dict[str, Any], params: list[Any]) -> None:
         eps1, eps2 = group["eps"]
