@@ -1,0 +1,142 @@
+"""Ops that choose among kernels by the sizes of their operands, or by a mode: each way gives PyTorch's numbers, and its derivatives."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import autograd_nb
+from autograd_nb.ops.nn import conv_ways
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.parity
+INF = float("inf")
+
+
+def numbers(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def agree(f, *arrays):
+    """Compare ``f(torch, *tensors)``, the gradients of its squares by all floats, and theirs."""
+    found = []
+    for t in (autograd_nb, torch):
+        given = [t.tensor(a) for a in arrays]
+        leaves = [x.requires_grad_() for x in given if x.is_floating_point()]
+        y = f(t, *given)
+        first = t.autograd.grad((y * y).sum(), leaves, create_graph=True)
+        second = t.autograd.grad(sum((g**3).sum() for g in first), leaves, allow_unused=True)
+        found.append([y, *first, *second])
+    for mine, theirs in zip(*found, strict=True):
+        theirs = torch.zeros(()) if theirs is None else theirs
+        mine = autograd_nb.zeros(()) if mine is None else mine
+        np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-9, atol=1e-9 * (1 + float(theirs.detach().abs().max())))
+
+
+#: (images, inputs, outputs of a group, groups, sizes of images, of kernels, stride, padding)
+CONVOLUTIONS = [
+    (3, 4, 2, 1, (4, 4), (4, 4), 1, 0), (3, 4, 2, 1, (4, 4), (4, 4), 3, 0), (2, 3, 5, 1, (1, 1), (1, 1), 1, 0), (1, 4, 3, 1, (5,), (5,), 1, 0),
+    (2, 2, 3, 1, (2, 3, 2), (2, 3, 2), 1, 0), (3, 4, 2, 2, (4, 4), (4, 4), 1, 0), (3, 4, 2, 1, (4, 4), (4, 4), 1, 1),
+    (3, 1, 1, 1, (6, 7), (3, 3), 1, 1), (3, 1, 4, 1, (6, 7), (1, 1), 1, 0), (3, 1, 5, 1, (6, 7), (3, 2), 2, 1), (2, 1, 2, 1, (20,), (7,), 1, 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+def test_convolutions(case):
+    images, inputs, outputs, groups, sizes, kernel, stride, padding = case
+    name = f"conv{len(sizes)}d"
+    x, w, b = numbers(0, images, inputs, *sizes), numbers(1, outputs * groups, inputs // groups, *kernel), numbers(2, outputs * groups)
+    agree(lambda t, x, w, b: getattr(t.nn.functional, name)(x, w, b, stride, padding, 1, groups), x, w, b)
+
+
+@pytest.mark.parametrize("most", [1 << 24, 100], ids=["all images", "some images at a time"])
+@pytest.mark.parametrize(
+    "images, groups, sizes, kernel", [(3, 1, (2, 2), (7, 7)), (4, 2, (2, 1), (5, 9)), (5, 1, (1, 2, 1), (4, 5, 4)), (3, 1, (1, 1), (4, 4))]
+)
+def test_transposed_convolutions_of_kernels_far_larger_than_images(images, groups, sizes, kernel, most, monkeypatch):
+    monkeypatch.setattr(conv_ways, "COLUMNS", most)
+    x, w = numbers(0, images, 4, *sizes), numbers(1, 4, 3, *kernel)
+    agree(lambda t, x, w: getattr(t.nn.functional, f"conv_transpose{len(sizes)}d")(x, w, groups=groups), x, w)
+
+
+@pytest.mark.parametrize("p", [0, 1, 2, 3, INF])
+@pytest.mark.parametrize("width", [1, 2, 3, 8, 9, 64, 65])
+def test_distances(width, p):
+    for n, m in itertools.product((1, 5, 70), (1, 3, 40)):
+        a, b = numbers(n, n, width), numbers(m + 100, m, width)
+        if n > 1:
+            a[1, 0] = np.nan
+        mine, theirs = (t.cdist(t.tensor(a), t.tensor(b), p, "donot_use_mm_for_euclid_dist").numpy() for t in (autograd_nb, torch))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9)
+    for n in (1, 2, 7, 70):
+        a = numbers(n, n, width)
+        if n > 2:
+            a[2, 0] = np.nan
+        mine, theirs = (t.nn.functional.pdist(t.tensor(a), p).numpy() for t in (autograd_nb, torch))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("width", [3, 9])
+@pytest.mark.parametrize("p", [1, 2, 3, INF])
+def test_gradients_of_distances(width, p):
+    found = []
+    for t in (autograd_nb, torch):
+        a, b = t.tensor(numbers(0, 7, width)).requires_grad_(), t.tensor(numbers(1, 40, width)).requires_grad_()
+        found.append(t.autograd.grad((t.cdist(a, b, p) ** 2).sum(), (a, b)))
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("n, mode", [(2, "bilinear"), (2, "nearest"), (2, "bicubic"), (3, "bilinear"), (3, "nearest")])
+def test_samples_of_images_at_places(n, mode, padding, aligned):
+    for scale in (1.0, 3.0):
+        x, places = numbers(0, 2, 3, *(5, 7, 6)[:n]), scale * np.random.default_rng(1).uniform(-1, 1, (2, *(9, 17, 3)[:n], n))
+        found = []
+        for t in (autograd_nb, torch):
+            image, grid = t.tensor(x).requires_grad_(), t.tensor(places).requires_grad_()
+            y = t.nn.functional.grid_sample(image, grid, mode=mode, padding_mode=padding, align_corners=aligned)
+            found.append([y, *t.autograd.grad((y * y).sum(), (image, grid))])
+        for mine, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:index_reduce")
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("shape, dim", [((50,), 0), ((6, 20), 1), ((20, 6), 0), ((3, 20, 2), 1)])
+def test_scattered_reductions_with_nan(shape, dim, reduce):
+    x, source, index = numbers(0, *shape), numbers(1, *shape), np.random.default_rng(2).integers(0, shape[dim], shape)
+    source.flat[3] = x.flat[7] = np.nan
+    flat = np.random.default_rng(3).integers(0, shape[dim], shape[dim])
+    for included in (True, False):
+        calls = [lambda t, x, i, s, f, e=included: x.scatter_reduce(dim, i, s, reduce, include_self=e)]
+        if reduce != "sum":
+            calls.append(lambda t, x, i, s, f, e=included: x.index_reduce(dim, f, s, reduce, include_self=e))
+        for call in calls:
+            mine, theirs = (call(t, *map(t.tensor, (x, index, source, flat))).numpy() for t in (autograd_nb, torch))
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+
+
+MASK = np.array([[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0]], bool)
+
+
+@pytest.mark.parametrize("mask", [MASK, MASK[0], MASK[:, :1], np.zeros((3, 4), bool)], ids=["whole", "row", "column", "nothing"])
+def test_masked_scatter_and_its_derivatives(mask):
+    agree(lambda t, x, m, s: x.masked_scatter(m, s), numbers(0, 3, 4), mask, numbers(1, 12))
+
+
+def test_compiled_functions_hold_masked_scatter():
+    def step(x, mask, source):
+        return (x.masked_scatter(mask, source) ** 2).sum()
+
+    compiled = autograd_nb.compile(step)
+    x, source = (autograd_nb.tensor(numbers(k, 3, 4), requires_grad=True) for k in (0, 1))
+    for k in range(4):
+        mask = autograd_nb.tensor(numbers(k + 5, 3, 4) > 0)
+        mine, wanted = (autograd_nb.autograd.grad(f(x, mask, source), (x, source)) for f in (compiled, step))
+        assert [g.tolist() for g in mine] == [g.tolist() for g in wanted]
+    assert "Program of" in str(compiled.programs)
