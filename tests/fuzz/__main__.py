@@ -148,6 +148,7 @@ def main() -> None:
 
     note: Any = Path(tempfile.mkdtemp()) / "number"
     began, first, died = time.time(), options.first, 0
+    slow: set[int] = set()  # programs that took too long once
     while (left := options.seconds - (time.time() - began)) > 0:
         command = [sys.executable, "-m", "tests.fuzz", "--seed", options.seed, "--seconds", str(left), "--from", str(first)]
         command += (
@@ -164,6 +165,10 @@ def main() -> None:
         if not note.exists() or code == BROKEN:  # not a program's fault
             sys.exit(code)
         at = int(note.read_text())
+        if code == 1 and at not in slow:  # the machine may have stood still
+            slow.add(at)
+            first = at
+            continue
         drawn = ("call", "calls", f"{options.seed}:{at}", ", False") if options.compiled else ("trace", "program", f"{options.seed}:{at}", "")
         if dies_there(DRAW.format(*drawn)):
             print(f"\n{options.seed}:{at}: PyTorch itself dies of what is drawn", flush=True)

@@ -201,7 +201,8 @@ def first_difference(
                 raised = told(b.error) if b.error is not None else ""
                 failed = "\n".join(step.text or s for step, s in zip(theirs[:k], statements) if step.error is not None)
                 marks = marks_of(a.state, name), marks_of(b.state, name)
-                case = Case(found[0], statement, "", "", name, before, known, found[1], error=raised, shared=b.shared, failed=failed, here=here, marks=marks)
+                shared = (*(theirs[k - 1].shared if k else ()), *b.shared)  # (before the step, as what is between two calls belongs to the second)
+                case = Case(found[0], statement, "", "", name, before, known, found[1], error=raised, shared=shared, failed=failed, here=here, marks=marks)
                 loose = b.loose and found[0].removeprefix("grad ") in ("none", "requires_grad", "leaf", "history") and explained.LOOSE
                 why = explained.ATOMIC if partly else loose or explanation(case)
                 if not why and raised and a.error is not None and told(a.error) != raised:  # what it refused first may be explained, and was done here
