@@ -5,13 +5,15 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.parameter.Parame
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import signature
 from typing import Any, Self
 
 from ..autograd.subclasses import Redefining, _disabled_torch_function_impl, machinery
 from ..dtypes import as_dtype, get_default_dtype
 from ..graph import noted
 from ..ops.core.foreign import asked
-from ..ops.core.recording import tensor_type
+from ..ops.core.recording import typename
 from ..ops.creation.create import new_empty
 from ..shapes import as_shape
 from ..tensor import Tensor, TensorMeta, adopt, set_requires_grad
@@ -97,6 +99,26 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         t.persistent = persistent
         t._is_buffer = True
         return t
+
+
+def is_persistent(value: Any, name: str, apart: set[str]) -> bool:
+    """Return whether what is assigned as the buffer ``name`` is to be in the state_dict; ``apart``: the names of those that are not. TypeError."""
+    if value is not None and not isinstance(value, Tensor) and not hasattr(value, "__torch_function__"):
+        raise TypeError(f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
+    return value.persistent if isinstance(value, Buffer) else name not in apart
+
+
+def register_by(register: Callable[..., None], name: str, value: Any, persistent: bool) -> None:
+    """Register a buffer by a class's own ``register_buffer``, which may be of the time when all buffers were in the state_dict."""
+    if "persistent" in signature(register).parameters:
+        register(name, value, persistent)
+    elif persistent:
+        register(name, value)
+    else:
+        raise RuntimeError(
+            "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the persistent argument is not "
+            f"allowed. (buffer '{name}': give that register_buffer() the argument, or the buffer persistent=True)"
+        )
 
 
 class UninitializedTensorMixin:
@@ -211,14 +233,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 def is_lazy(param: Any) -> bool:
     """Return whether a parameter or buffer has no shape yet."""
     return isinstance(param, UninitializedTensorMixin)
-
-
-def typename(value: Any) -> str:
-    """Return how PyTorch names the type of ``value`` in its messages: ``torch.FloatTensor``, ``int``, ``package.Class``."""
-    if isinstance(value, Tensor):
-        return "torch." + tensor_type(value.dtype)
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ in ("builtins", None) else f"{kind.__module__}.{kind.__qualname__}"
 
 
 # ---------------------------------------------------------------------------------------------- conversion (PyTorch's ``torch.__future__``)

@@ -17,7 +17,7 @@ from ..errors import check_keywords, shorten, warn_user
 from ..graph.hooks import RemovableHandle, check_callable
 from ..ops.core.marked import MARKED
 from ..ops.core.numbers import scalar_tensor
-from ..ops.core.recording import tensor_type
+from ..ops.core.recording import typename
 from ..ops.creation.create import new_full
 from ..tensor import Tensor, make
 
@@ -55,10 +55,6 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
     return _register(_global_post_hooks, hook)
-
-
-def _typename(value: Any) -> str:
-    return "torch." + tensor_type(value.dtype) if isinstance(value, Tensor) else type(value).__name__
 
 
 def _group_tensors_by_device_and_dtype(tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False) -> dict[Any, Any]:
@@ -100,7 +96,7 @@ class Optimizer:
         self._patch_step_function()
         if isinstance(params, Tensor):
             raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got " + _typename(params)
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got " + typename(params)
             )
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -308,7 +304,7 @@ class Optimizer:
             params = [p[1] for p in params]
         for i, p in enumerate(params):
             if not isinstance(p, Tensor):
-                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + _typename(p))
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + typename(p))
             if p.__class__ in MARKED:
                 raise ValueError(f"can't optimize a view that shows conjugates or negatives (params[{i}]): give its resolve_conj().resolve_neg()")
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):

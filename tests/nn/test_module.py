@@ -7,6 +7,7 @@ import pickle
 import warnings
 from collections import OrderedDict
 
+import numpy as np
 import pytest
 
 import autograd_nb as torch
@@ -81,6 +82,54 @@ def test_attributes(net):
     net.plain = 3
     assert net.__dict__["plain"] == 3
     assert {"scale", "a", "not_kept", "plain"} <= set(dir(net))
+
+
+class _Thing:
+    """What is no tensor and takes over functions, which PyTorch takes for a buffer."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return function.__name__
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("thing", [_Thing(), _Thing, None])
+def test_a_buffer_may_be_what_takes_over_functions(thing, persistent):
+    m = nn.Module()
+    m.register_buffer("kept", torch.zeros(2), persistent)
+    m.kept = thing
+    assert m._buffers["kept"] is thing and m.kept is thing and ("kept" in m._non_persistent_buffers_set) != persistent
+
+
+@pytest.mark.parametrize("value", [[1.0], 1, 1.0, "a", True, {}, int, np.zeros(2), len], ids=str)
+def test_a_buffer_is_nothing_else(value):
+    m = nn.Module()
+    m.register_buffer("kept", torch.zeros(2))
+    before = m.kept
+    with pytest.raises(TypeError, match=rf"cannot assign '{torch.typename(value)}' as buffer 'kept'"):
+        m.kept = value
+    assert m.kept is before and "kept" not in m.__dict__
+
+
+def test_buffers_are_registered_by_the_class():
+    """A ``register_buffer`` of a program's is given ``persistent`` where it takes it, whatever its default is."""
+
+    class Old(nn.Module):
+        def register_buffer(self, name, tensor):
+            super().register_buffer(name, tensor)
+
+    class Other(nn.Module):
+        def register_buffer(self, name, tensor, persistent=False):
+            super().register_buffer(name, tensor, persistent)
+
+    m = Old()
+    m.kept = nn.Buffer(torch.zeros(2))
+    assert list(m.state_dict()) == ["kept"]
+    with pytest.raises(RuntimeError, match=r"without the persistent argument is not allowed.*'other'"):
+        m.other = nn.Buffer(torch.zeros(2), persistent=False)
+    m = Other()
+    m.kept, m.other = nn.Buffer(torch.zeros(2)), nn.Buffer(torch.zeros(2), persistent=False)
+    assert list(m.state_dict()) == ["kept"] and list(m._buffers) == ["kept", "other"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ...ops.creation.cast import as_device, is_meta, refuse_flag
 from ...ops.creation.create import new_empty
 from ...tensor import Tensor
 from ..foreseen import note_module
-from ..parameter import Buffer, Parameter, converted, typename
+from ..parameter import Buffer, Parameter, converted, is_persistent, register_by, typename
 from .faults import tell_path
 from .hooks import (
     BackwardHook,
@@ -259,15 +259,11 @@ class Module(Tree, StateDict):
                 raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)")
             d["_modules"][name] = _seen_by_hooks(self, name, value)
         elif isinstance(value, Buffer) or name in d["_buffers"]:
-            if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
-                )
-            persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
-            if persistent:
-                self.register_buffer(name, value)
-            else:
+            persistent = is_persistent(value, name, self._non_persistent_buffers_set)
+            if getattr(self.register_buffer, "__func__", None) is Module.register_buffer:
                 self.register_buffer(name, value, persistent)
+            else:
+                register_by(self.register_buffer, name, value, persistent)
         else:
             object.__setattr__(self, name, value)
 

@@ -188,6 +188,16 @@ def tensor_type(d: dtype) -> str:
     }.get(d.name, "Tensor")  # fmt: skip
 
 
+def typename(value: Any) -> str:
+    """Return how PyTorch names what ``value`` is: a tensor's type, what a class or function is called, the class of anything else."""
+    if isinstance(value, Tensor):
+        return "torch." + tensor_type(value.dtype)
+    home, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    if not isinstance(name, str):
+        home, name = type(value).__module__, type(value).__qualname__
+    return name if not home or home == "builtins" else f"{home}.{name}"
+
+
 def scalar_type(d: dtype) -> str:
     """Return a dtype's name in the texts of PyTorch's errors."""
     return tensor_type(d).removesuffix("Tensor")

@@ -14,6 +14,7 @@ from ...shapes import broadcast_shapes as _broadcast
 from ...tensor import Tensor
 from ..core.numbers import int_argument, several_argument
 from ..core.recording import made_in
+from ..core.recording import typename as name_of
 from ..core.registry import public
 from .cast import placed
 from .data import from_numpy, taken, tensor, warn_of_reading
@@ -87,17 +88,14 @@ def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> dtypes.dtyp
 
 @public(method=False)
 def typename(obj) -> str:
-    """Return the name of an object's type, with its module.
+    """Return the name of an object's type, with its module; of a class or a function its own name.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.typename.html
 
-    >>> torch.typename(torch.tensor([1.]))
-    'torch.FloatTensor'
+    >>> torch.typename(torch.tensor([1.])), torch.typename(3), torch.typename(len)
+    ('torch.FloatTensor', 'int', 'len')
     """
-    if isinstance(obj, Tensor):
-        return obj.type()
-    kind = obj if isinstance(obj, type) else type(obj)
-    return f"{kind.__module__}.{kind.__qualname__}" if kind.__module__ != "builtins" else kind.__qualname__
+    return obj.type() if isinstance(obj, Tensor) else name_of(obj)
 
 
 @public(method=False, name="range")
