@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dtypes import promote_types
-from ..graph.modes import PerThread, no_grad
-from ..ops.core import mutation
+from ..graph.modes import PerThread, no_grad, state
+from ..ops.core import inplace, mutation
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import cast
 from ..ops.creation.create import new_full
@@ -29,6 +30,34 @@ class _Levels(PerThread):
 
 
 levels = _Levels()
+
+
+def _unless_still(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method answer only where forward mode is on for its level: else ``op``, its first argument, is run on the primals."""
+    in_place = rule.__name__ == "pointwise_inplace"
+    run = {"pointwise": "run", "pointwise_inplace": "inplace", "function": "apply"}.get(rule.__name__, "__call__")
+    several = rule.__name__ in ("structured", "function")
+
+    @functools.wraps(rule)
+    def method(self: Any, op: Any, args: Sequence[Any], *rest: Any, **options: Any) -> Any:
+        if self.level > state.still:
+            return rule(self, op, args, *rest, **options)
+        primals = taken_apart(args, self.level)[0]
+        if rule.__name__ == "function":
+            return op.apply(*primals, **dict(zip(rest[0], taken_apart([*rest[0].values()], self.level)[0], strict=True)))
+        out = getattr(op, run)(*primals) if several else getattr(op, run)(primals, *rest, **options)
+        if several and isinstance(args[0], Dual) and _looks_at(out, primals[0]):
+            return rule(self, op, args)  # a view, whose tangent is one of its base's
+        return args[0] if in_place else out
+
+    return method
+
+
+def _looks_at(out: Any, x: Any) -> bool:
+    """Return whether a result is a view of ``x``, or several are."""
+    if isinstance(out, (tuple, list)):
+        return bool(out) and _looks_at(out[0], x)
+    return isinstance(out, Tensor) and isinstance(x, Tensor) and out._version_ is x._version_
 
 
 class Dual(Wrapped):
@@ -112,6 +141,8 @@ class Dual(Wrapped):
         if fresh.dtype.category < 2:
             return fresh
         primal = self.primal._beside(fresh)
+        if self.level <= state.still:
+            return primal
         return dual(primal, new_full(primal.shape, 0, primal.dtype), self.level)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -119,7 +150,7 @@ class Dual(Wrapped):
         return self
 
     def __repr__(self, **kw: Any) -> str:
-        return f"{repr(self.primal)[:-1]}, tangent={self.tangent!r})"
+        return repr(self.primal) if self.level <= state.still else f"{repr(self.primal)[:-1]}, tangent={self.tangent!r})"
 
     __str__: Callable[..., str] = __repr__
 
@@ -129,12 +160,14 @@ class Dual(Wrapped):
     def viewed(self, view: Callable[[Any], Any]) -> Any:
         return dual(view(self.primal), view(self.tangent), self.level)
 
+    @_unless_still
     def pointwise(self, op: Any, args: Sequence[Any]) -> Any:
         primals, tangents = taken_apart(args, self.level)
         out = op.run(primals)
         t = _pointwise_tangent(op, primals, tangents, out, self.level)
         return out if t is None else dual(out, t, self.level)
 
+    @_unless_still
     def pointwise_inplace(self, op: Any, args: Sequence[Any]) -> Any:
         target = args[0]
         _check_target(target, self.level, op.name + "_")
@@ -148,6 +181,7 @@ class Dual(Wrapped):
         _set_tangent(target, new)
         return target
 
+    @_unless_still
     def structured(self, op: Any, args: tuple[Any, ...]) -> Any:
         primals, tangents = taken_apart(args, self.level)
         if not (op.rules or op.every):
@@ -169,9 +203,11 @@ class Dual(Wrapped):
     def reduction(self, op: Any, args: Sequence[Any], dims: Sequence[int], *rest: Any) -> Any:
         return op(taken_apart(args, self.level)[0], dims, *rest)  # what is differentiated is a structured op
 
+    @_unless_still
     def reduced(self, op: Any, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
         return _differentiated(lambda *xs: op(xs, dims, keepdim, mean), tuple(args), self.level)
 
+    @_unless_still
     def function(self, op: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
         if op.jvp is Function.jvp:
             if op.backward is Function.backward and op.vjp is Function.vjp:
@@ -207,10 +243,17 @@ class Dual(Wrapped):
         return tuple(whole) if isinstance(out, tuple) else whole[0]
 
     def in_place(self, name: str, compute: Callable[..., Any], target: Any, args: tuple[Any, ...], kw: dict[Any, Any]) -> Any:
+        if self.level <= state.still:
+            (primal, *others), named = taken_apart((target, *args), self.level)[0], taken_apart([*kw.values()], self.level)[0]
+            inplace.in_place(name, compute, primal, *others, **dict(zip(kw, named, strict=True)))
+            return target
         _check_target(target, self.level, name)
         return self._overwritten(target, compute(OPS["clone"].call(target), *args, **kw))
 
     def write_inplace(self, op: Any, write: Callable[..., Any], target: Any, args: tuple[Any, ...]) -> Any:
+        if self.level <= state.still:
+            inplace.write_inplace(op, write, *taken_apart((target, *args), self.level)[0])
+            return target
         _check_target(target, self.level, op.name + "_")
         return self._overwritten(target, op(OPS["clone"].call(target), *args))
 

@@ -12,18 +12,20 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from math import inf
+from typing import Any, NamedTuple, Self
 
-from ..graph.modes import _Mode
+from ..graph.modes import Function, _Mode, state
 from ..ops.core.foreign import asked
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
+from ..overriding import whole
 from ..tensor import Tensor, edge
 from .api import grad
 from .carried import Carrier
 from .duals import Dual, dual, levels, lose_tangent, parts_of, pushed_in, taken_apart
 from .forward_over_reverse import tangents_of_gradients
-from .interpreters import Wrapped, active, depth, innermost
+from .interpreters import Wrapped, active, depth, forward_on, innermost
 from .own_tangents import OTHER_SIZE
 from .pytree import tree_flatten, tree_unflatten
 from .tangents import lying_as
@@ -104,11 +106,12 @@ class dual_level(_Mode):
 @contextmanager
 def _level() -> Iterator[None]:
     """Run `jvp` in a level of its own, also within another one."""
-    number = _begin()
-    try:
-        yield
-    finally:
-        exit_dual_level(level=number)
+    with forward_on():
+        number = _begin()
+        try:
+            yield
+        finally:
+            exit_dual_level(level=number)
 
 
 def _number(level: int | None, what: str) -> int | None:
@@ -139,6 +142,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if tensor.shape != tangent.shape:
         raise RuntimeError(OTHER_SIZE.format(list(tensor.shape), list(tangent.shape)))
     at = f"{len(levels.stack) - 1 if level is None else level}"
+    if number <= state.still:
+        tensor = parts_of(tensor, number)[0]
     if parts_of(tensor, number)[1] is not None:
         raise RuntimeError(
             f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {at} is not supported (unpack_dual "
@@ -154,6 +159,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def _moving_gradients(roots: Sequence[Any], targets: Sequence[Any], seeds: Any) -> tuple[Any, Callable[[list[Any]], list[Any]] | None]:
     """Return what a `grad` is to start from, and what gives its results their tangents; for roots and seeds that have some."""
+    if state.still == inf:
+        return seeds, None
     given = [None] * len(roots) if seeds is None else [seeds] if isinstance(seeds, Tensor) else list(seeds)
     moving = [t for t in (*roots, *given) if isinstance(t, Dual)]
     whole = not any(isinstance(t, Wrapped) and not isinstance(t, Dual) for t in given) and len(given) == len(roots)
@@ -181,6 +188,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     number = _number(level, "unpack_dual")
     if number is None:
         return UnpackedDualTensor(tensor, None)
+    if number <= state.still:
+        return UnpackedDualTensor(_split(tensor, number)[0], None)
     return UnpackedDualTensor(*_split(tensor, number))
 
 
@@ -233,6 +242,9 @@ def _carried(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     level, whole = _level_among(flat), []  # type: ignore[var-annotated]
     if level is None:
         return function(*args, **kwargs)
+    if level <= state.still:
+        given, named = tree_unflatten([_split(t, level)[0] for t in flat], spec)
+        return _carried(function, given, named)
 
     def tensors(*values: Any) -> tuple[Tensor, ...]:
         given, named = tree_unflatten(list(values), spec)
@@ -257,7 +269,39 @@ Carrier.call, Carrier.level = staticmethod(_carried), staticmethod(_level_among)
 Carrier.split, Carrier.joined = staticmethod(_split), staticmethod(_joined)
 
 
-@contextmanager
-def _set_fwd_grad_enabled(mode: bool) -> Iterator[None]:
-    """Do nothing: it is accepted for PyTorch's sake."""
-    yield
+def _is_fwd_grad_enabled() -> bool:
+    """Return whether what is computed of tensors with tangents has tangents in this thread, as it has outside of `inference_mode`."""
+    return state.still != inf
+
+
+class _set_fwd_grad_enabled(_Mode):
+    """Give results tangents or not, according to ``mode``: at once when called as a function, or for the length of a ``with`` block.
+
+    >>> import autograd_nb.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(torch.tensor(3.), torch.tensor(1.))
+    ...     with fwAD._set_fwd_grad_enabled(False):
+    ...         y = x * x
+    ...     fwAD.unpack_dual(y).tangent, fwAD.unpack_dual(x * y).tangent
+    (None, tensor(9.))
+    """
+
+    @whole
+    def __init__(self, mode: bool):
+        self._mode, self._previous = bool(mode), state.still
+        state.still = state.apart if mode else inf
+        state.switched += not mode  # (as passes go the other way, such a function is run in forward mode)
+
+    def __call__(self, function: Function) -> Function:
+        state.still = self._previous
+        return super().__call__(function)
+
+    def _clone(self) -> Self:
+        return type(self)(self._mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    @whole
+    def __exit__(self, *error: Any) -> None:
+        state.still = self._previous

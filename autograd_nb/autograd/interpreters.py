@@ -11,11 +11,12 @@ tensors have the highest level and are asked first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..graph import engine
-from ..graph.modes import PerThread
+from ..graph.modes import PerThread, state
 from ..graph.node import _internal, user_frame
 from ..graph.ownership import share
 from ..ops.core import inplace, mutation
@@ -30,7 +31,7 @@ from ..shapes import Layout
 from ..tensor import Tensor
 from .function import Function
 
-__all__ = ["OVERRIDES", "Wrapped", "WrappedLayout", "active", "depth", "innermost", "is_internal"]
+__all__ = ["OVERRIDES", "Wrapped", "WrappedLayout", "active", "depth", "forward_on", "innermost", "is_internal"]
 
 
 class _Depth(PerThread):
@@ -38,6 +39,18 @@ class _Depth(PerThread):
 
 
 depth: Any = _Depth()  #: how many transforms are nested in this thread; a new one's level is one more
+
+
+@contextmanager
+def forward_on(forward: bool = True) -> Iterator[None]:
+    """Switch forward mode on for a transform that goes ``forward``; for what is around it, it stays off where it is."""
+    before = state.still, state.apart
+    if forward:
+        state.still = state.apart = min(state.still, depth.now)
+    try:
+        yield
+    finally:
+        state.still, state.apart = before
 
 
 class WrappedLayout(Layout):

@@ -27,6 +27,7 @@ from .api import grad as backward_pass
 from .batching.batched import Batched, Level, batch, levels, materialize
 from .batching.vmap import vmap
 from .carried import Carrier, all_parts, carrying, detached, pulled, refuse_captured, taken_off
+from .interpreters import forward_on
 from .pytree import tree_flatten, tree_map, tree_unflatten
 from .returned import apart, tensors_of
 from .tangents import lying_as, need_like
@@ -68,8 +69,7 @@ _FINISHED = _Call()
 _FINISHED.running = False
 
 
-#: transforms that give a function, which is called later
-_LATER = ("vjp", "linearize")
+_LATER = ("vjp", "linearize")  #: transforms that give a function, which is called later
 
 
 class _Trace:
@@ -114,7 +114,7 @@ class _Trace:
             outer, switched = running.only, state.switched
             try:
                 running.only = self._moved_alone(outer) if forward else None
-                with transformed(not name.startswith("linearize")):  # (which PyTorch runs as it is)
+                with forward_on(forward), transformed(not name.startswith("linearize")):  # (which PyTorch runs as it is)
                     result = func(*new)
             finally:
                 call.running, running.only = False, outer

@@ -9,6 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Sequence
+from math import inf
 from sys import _getframe
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -46,6 +47,8 @@ class _State(PerThread):
     inference = False  # new tensors are inference tensors
     asked = False  # the mode that was asked for in inference mode, where nothing is recorded all the same
     blocks: tuple[unrecorded, ...] = ()  # that the thread is in, the outermost first
+    still: float = 0  # tangents of levels up to this one stand still: nothing that is computed has one of them
+    apart: float = 0  # those that stand still where forward mode is on: levels around a `jvp` that was begun while it was off
     switched = 0  # how often recording was switched off by `no_grad`: forward mode goes on within
     ending: Sequence[Callable[[], None]] = ()  # what is called when the outermost pass ends
     closing = False  # whether that is being called
@@ -246,13 +249,13 @@ class inference_mode(_Mode):
     def __enter__(self) -> None:
         global inference_used
         inference_used = True
-        self._previous = state.grad, state.inference, state.asked
-        state.inference, state.asked = self.mode, False
+        self._previous = state.grad, state.inference, state.asked, state.still
+        state.inference, state.asked, state.still = self.mode, False, inf if self.mode else state.apart
         state.grad = not self.mode  # (False also ends a `no_grad` around it, as in PyTorch)
 
     @whole
     def __exit__(self, *error: Any) -> None:
-        state.grad, state.inference, state.asked = self._previous
+        state.grad, state.inference, state.asked, state.still = self._previous
 
 
 def is_grad_enabled() -> bool:

@@ -49,8 +49,8 @@ OTHERWISE |= {
 NAMES = sorted(n for n in dir(torch.Tensor) if n.endswith("_") and n[0] != "_" and hasattr(autograd_nb.Tensor, n))
 
 
-def outcome(t, name, arguments, target, moved):
-    """(values, tangent) after the call, or None where it was refused, which must have left both."""
+def outcome(t, name, arguments, target, moved, on=True):
+    """(values, tangent) after the call, or None where it was refused, which must have left both; ``on``: whether forward mode is for the call."""
     forward = importlib.import_module(f"{t.__name__}.autograd.forward_ad")
 
     def f(*shape):
@@ -71,8 +71,10 @@ def outcome(t, name, arguments, target, moved):
         y = eval(target, {"x": whole, "still": whole})
         args = eval(arguments, names)
         t.manual_seed(0)
+        args = dual(args, 0.5) if moved else args
         try:
-            getattr(y, name)(*(dual(args, 0.5) if moved else args))
+            with forward._set_fwd_grad_enabled(on):
+                getattr(y, name)(*args)
         except Exception:
             value, tangent = forward.unpack_dual(y)
             if t is autograd_nb and still:
@@ -105,6 +107,22 @@ def test_in_place(name, target):
                     assert (a is None) == (b is None) and (
                         a is None or np.allclose(a, b, rtol=1e-3, atol=1e-4, equal_nan=True)
                     ), (arguments, moved)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("target", ("x[:]", "still"))
+@pytest.mark.parametrize("name", NAMES)
+def test_in_place_where_forward_mode_is_off(name, target):
+    """The values change, the tangents do not."""
+    for arguments in ARGUMENTS:
+        for moved in (False, True):
+            mine, theirs = (outcome(t, name, arguments, target, moved, False) for t in (autograd_nb, torch))
+            if name in OTHERWISE or (name == "squeeze_" and arguments == "(0, 1)"):
+                continue
+            assert (mine is None) == (theirs is None), (arguments, moved)
+            if mine is not None and name not in RANDOM:
+                for a, b in zip(mine, theirs, strict=True):
+                    assert (a is None) == (b is None) and (a is None or np.allclose(a, b, rtol=1e-3, atol=1e-4, equal_nan=True)), (arguments, moved)
 
 
 @pytest.mark.parity
