@@ -118,10 +118,13 @@ def changed(before: Step, after: Step, name: str, gradient: bool = False) -> boo
     return differences(before.state[name], after.state[name], name) is not None
 
 
-def gained(before: Step, after: Step, name: str) -> bool:
-    """Whether a name's gradient is another than before, and not both of them are 0."""
+def gained(before: Step, after: Step, name: str, there: Step) -> bool:
+    """Whether a name's gradient is another than before, and than the one that is ``there`` in the other library, and not both of them are 0."""
     grad, then = getattr(after.state[name], "grad", None), getattr(before.state.get(name), "grad", None)
+    theirs = getattr(there.state.get(name), "grad", None)
     if grad is None or not changed(before, after, name, True):
+        return False
+    if theirs is not None and theirs.shape == grad.shape and close(grad.values, theirs.values, TOLERANCE.get(theirs.dtype)):
         return False
     return bool(grad.values.any()) or (then is not None and bool(then.values.any()))
 
@@ -162,7 +165,7 @@ def first_difference(
                 return Difference("limit", k, told(a.error or b.error), explained.LIMIT)
             kind = "raised" if a.error else "not refused"
             failed = "\n".join(step.text or s for step, s in zip(theirs[:k], statements) if step.error is not None)
-            nothing = k and not any(gained(mine[k - 1], a, name) for name in a.state)
+            nothing = k and not any(gained(mine[k - 1], a, name, b) for name in a.state)
             case = Case(kind, statement, told(a.error), told(b.error), "", before, known, failed=failed, gained=not nothing, here=here)
             why = explanation(case) or b.loose * explained.LOOSE
             return Difference(kind, k, f"{told(a.error)} instead of {told(b.error)}", why)

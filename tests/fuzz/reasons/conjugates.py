@@ -82,9 +82,9 @@ def _broken(c: Case) -> bool:
 CONJUGATES = (
     Explained(
         "views of conjugates that are refused",
-        "To give them other memory, by x.data = …, out= of another shape or an optimizer, is refused with what to do instead; what x.data is given "
-        "of theirs is a copy.",
-        lambda c: (c.kind == "raised" and re.search("shows? conjugates or negatives", c.mine)) or _given_to_data(c),
+        "To give them other memory, by x.data = …, out= of another shape or an optimizer, is refused with what to do instead, before anything that "
+        "comes after it is; what x.data is given of theirs is a copy.",
+        lambda c: (c.kind in ("raised", "error type") and re.search("shows? conjugates or negatives", c.mine)) or _given_to_data(c),
     ),
     Explained(
         "parameters that are views of conjugates",

@@ -289,6 +289,12 @@ GRAPH = (
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
+        "views of exchanged data",
+        "A view stays in the memory that it was made of; where it is changed in place PyTorch looks for it in the new one, which may be too small.",
+        lambda c: c.kind == "not refused" and "out of bounds for storage of size" in c.theirs and re.search(r"^v\d+\.data = ", c.before, re.M)
+        and re.search(r"\.\w+_\(", c.statement),
+    ),
+    Explained(
         "zeros of exchanged data",
         "Such a forgotten leaf's gradient of zeros has the new dtype, and here what comes to it has the old one.",
         lambda c: c.kind == "dtype" and "materialize_grads=True" in c.statement and (asked := re.search(r"\[(v\d+)(?:, (v\d+))?\]", c.statement))

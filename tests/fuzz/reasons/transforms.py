@@ -95,6 +95,13 @@ TRANSFORMS = (
             and re.search(rf"register_hook\(.*\b{c.name.partition('[')[0]}\.(extend|append)\(", c.before)),
     ),
     Explained(
+        "third derivatives of norms",
+        "PyTorch's second derivatives of layer, batch and instance norm take mean and deviation for constants where they are differentiated again: its third "
+        "ones are off by half of their size, as finite differences show.",
+        lambda c: "value" in c.kind and re.search(r"(?i)(layer|batch|instance)_?norm(\dd)?\(", c.text) and c.text.count("create_graph=True") > 1
+        and re.search(r"backward\(|grad\(", c.statement),
+    ),
+    Explained(
         "third derivatives of polynomials",
         "What a second derivative is differentiated by depends on no values for z³: nothing is kept that a change could spoil.",
         lambda c: c.kind == "not refused" and "has been modified by an inplace operation" in c.theirs
