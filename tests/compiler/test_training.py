@@ -281,3 +281,36 @@ def test_the_mean_of_all_batches_is_compiled():
             layer.reset_running_stats()
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             results.sum().backward()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("shared", ["[w, w]", "[w, b, w, b, b]"])
+@pytest.mark.parametrize(
+    "clip",
+    [
+        lambda ps: torch.nn.utils.clip_grad_norm_(ps, 0.1),
+        lambda ps: torch.nn.utils.clip_grad_value_(ps, 0.3),
+        lambda ps: torch.nn.utils.clip_grads_with_norm_(ps, 0.1, 2.0),
+    ],
+)
+def test_gradients_that_a_list_names_twice_are_clipped_twice(clip, shared, kept):
+    """They are the program's own, or were there before it."""
+
+    def made():
+        w, b = (torch.full((3,), v, requires_grad=True) for v in (1.0, 2.0))
+        parameters = eval(shared, {"w": w, "b": b})
+
+        def step(x):
+            if not kept:
+                w.grad = b.grad = None
+            ((w + b * 2) * x).sum().backward()
+            clip(parameters)
+            return w.grad * 1, b.grad * 1
+
+        return step
+
+    eager, compiled = made(), torch.compile(made(), fullgraph=True)
+    for k in range(4):
+        x = torch.arange(3.0) + k
+        for a, b in zip(compiled(x), eager(x), strict=True):
+            torch.testing.assert_close(a, b)

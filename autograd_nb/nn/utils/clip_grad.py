@@ -18,6 +18,7 @@ from ... import dtypes, launch
 from ...errors import warn_user
 from ...graph.modes import no_grad
 from ...launch import Kernel
+from ...launch.memory import address
 from ...ops.core.foreign import asked
 from ...ops.core.numbers import scalar_tensor
 from ...ops.core.registry import OPS
@@ -184,10 +185,12 @@ def _lists(arrays: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
 
 @whole
 def _in_place(kernel: Kernel, number: Any, tensors: list[Tensor]) -> list[Tensor]:
-    """Run ``kernel(number, arrays)`` on what `_in_one` says it can work on; the other tensors."""
+    """Run ``kernel(number, arrays)`` on what `_in_one` says it can work on; the other tensors. What stands there twice is written by two launches."""
     plain = [t for t in tensors if _in_one(t)]
-    for d, alike in groupby([_memory(t) for t in plain], attrgetter("dtype")):
-        for arrays in _lists(list(alike)):
+    memory = [_memory(t) for t in plain]
+    several = len({id(t._version_) for t in plain}) < len(plain) and len({(address(a), a.size) for a in memory}) < len(memory)
+    for d, alike in groupby(memory, attrgetter("dtype")):
+        for arrays in [[a] for a in alike] if several else _lists(list(alike)):
             kernel(d, number, arrays)
     for t in plain:
         t._version_[0] += 1
