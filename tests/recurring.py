@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import SimpleNamespace
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd_nb import launch
 from autograd_nb.graph import noted, recurring
 from autograd_nb.graph.node import NODES, Node, Output
 from autograd_nb.ops.core import known_calls
@@ -169,15 +170,17 @@ def same_saved(a: Any, b: Any, what: str) -> None:
         assert a is b or repr(a) == repr(b), f"{what} saved something else"
 
 
-def same_result(t: Any, u: Any, whole: bool) -> None:
-    """A result of a replay is that of the call: bits, layout, place in the graph, base.
+def same_result(t: Any, u: Any, whole: bool, operands: Sequence[Any] = ()) -> None:
+    """A result of a replay is that of the call: bits, layout, place in the graph, base; memory of its own, or the same place in an operand's.
 
     ``whole``: and the counter, which an op's forward function may leave behind.
     """
     if t is None:
         assert u is None
         return
-    assert (t.__class__, t._layout, t._rg) == (u.__class__, u._layout, u._rg) and t._data is not u._data
+    assert (t.__class__, t._layout, t._rg) == (u.__class__, u._layout, u._rg)
+    lent = any(launch.memory.root(t._data) is launch.memory.root(a._data) for a in operands)
+    assert (t.data_ptr() == u.data_ptr()) if lent else (t._data is not u._data)
     assert not whole or t._version_ == u._version_
     used = t._layout.extent
     assert t._data[:used].tobytes() == u._data[:used].tobytes(), "a replay gives other bits"
@@ -185,7 +188,10 @@ def same_result(t: Any, u: Any, whole: bool) -> None:
     assert (t._view is None) == (u._view is None)
     if t._view is not None:
         assert (t._seen, t._view_kind) == (u._seen, u._view_kind) and u._version_ is u._view._version_
-        same_result(t._view, u._view, whole)
+        if any(t._view is a for a in operands):
+            assert u._view is t._view and u._version_ is t._version_
+        else:
+            same_result(t._view, u._view, whole, operands)
 
 
 class Contents:
@@ -245,7 +251,7 @@ def verified_calls() -> Iterator[list[str]]:
                 assert again.__class__ is out.__class__
                 for t, u in zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (out, again)], strict=True):
                     if not any(t is a for a in given.tensors):
-                        same_result(t, u, isinstance(self, Repeated))
+                        same_result(t, u, isinstance(self, Repeated), given.tensors)
                     else:
                         assert u is t, "another tensor than the operand"
             names.append(forward.__name__)

@@ -268,7 +268,32 @@ def test_functions_with_effects_are_never_repeated(kept):
         assert a.index_fill_(0, torch.tensor([1]), k) is a and a[1, 0] == k
         assert torch.zeros(2, 2).requires_grad_().requires_grad
         assert x.contiguous() is x and x.movedim(0, 1)._base is x and torch.einsum("ij->ji", x)._base is x
-    assert all(t is x or t.data_ptr() != x.data_ptr() for t in kept if isinstance(t, torch.Tensor))
+    assert all(t is x or t._base is x or t.data_ptr() != x.data_ptr() for t in kept if isinstance(t, torch.Tensor))
+
+
+def test_views_that_are_repeated_are_views(kept):
+    """They look at this call's operand, say so, and see and count its changes; a view of a view, or of what is written, is left to the function."""
+    for _ in range(2 * N):
+        x = torch.randn(4, requires_grad=True)
+        rows, columns = torch.meshgrid(x, x, indexing="ij")
+        assert rows._base is x and columns.stride() == (0, 1) and rows._version == x._version
+    assert kept
+    (rows * columns).sum().backward()
+    assert torch.allclose(x.grad, 2 * x.sum().expand(4))
+    plain, parts = torch.zeros(4), []
+    for _ in range(2 * N):
+        parts = torch.unsafe_chunk(plain, 2)
+    parts[1].add_(1)
+    assert plain.tolist() == [0, 0, 1, 1] and parts[0]._base is None and parts[1]._version == 1 and plain._version == 0
+    for _ in range(2 * N):
+        part = torch.linalg.diagonal(x.detach()[:3].view(3, 1))
+        assert part._base is not None and part.data_ptr() == x.data_ptr()
+    with torch.no_grad():
+        for _ in range(2 * N):
+            made = torch.broadcast_tensors(x, torch.ones(2, 1))[0]
+            assert made._base is x and made.grad_fn is None
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        made.add_(1)
 
 
 def test_what_returns_its_operand_is_repeated(kept):

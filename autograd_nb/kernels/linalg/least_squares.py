@@ -46,6 +46,30 @@ def qr_solve(m, n, k, rcond, a, tau, r, inverse, b, x):
     return True
 
 
+@helper
+def short_solve(m, n, k, rcond, a, tau, r, inverse, b, y, x):
+    """x (n × k) = the shortest solution for b (m × k), from the reflections of aᴴ (n × m by columns, m ≤ n): x = Q·R⁻ᴴ·b.
+
+    False, with x as it was, when a may be of lower rank, as in `qr_solve`; ``y``: room for R⁻ᴴ·b.
+    """
+    zero, one = a.dtype.type(0), a.dtype.type(1)
+    for i in range(m):
+        for j in range(m):
+            r[i * m + j] = a[j * n + i] if j >= i else zero
+            inverse[i * m + j] = one if i == j else zero
+    solve_triangle(m, m, r, m, True, False, False, inverse)
+    if not np.sqrt(squares(r) * squares(inverse)) * rcond < 0.5:
+        return False
+    _orgqr(kind_of(a), n, m, m, a.ctypes, n, tau.ctypes)
+    if np.iscomplexobj(a):
+        for i in range(r.size):
+            r[i] = r[i].conjugate()
+    copy(y, b, m * k)
+    solve_triangle(m, k, r, m, True, True, False, y)
+    gemm(a, True, n, y, False, k, x, k, n, k, m, one, zero)
+    return True
+
+
 def least_squares(batch, m, n, k, rcond, values, a, b, x, s, rank):
     """x[i] (max(m, n) × k, by columns) = the shortest x that minimises |a[i]·x − b[i]|; singular values ≤ rcond·s₀ are taken as 0.
 
@@ -56,25 +80,34 @@ def least_squares(batch, m, n, k, rcond, values, a, b, x, s, rank):
     right = np.zeros(rows * k, a.dtype)
     answer = np.empty(n * k, a.dtype)
     count = np.empty(1, F_INT_nptype)
-    quick = m >= n and not values
-    size = n * n if quick else 0
+    size = 0 if values else r * r
     triangle = np.empty(size, a.dtype)
     inverse = np.empty(size, a.dtype)
+    between = np.empty(m * k if m < n and not values else 0, a.dtype)
     tau = np.empty(r, a.dtype)
     for i in range(batch):
         matrix = a[i * m * n:(i + 1) * m * n]
         given = b[i * m * k:(i + 1) * m * k]
         mine = x[i * rows * k:(i + 1) * rows * k]
-        transpose(m, n, matrix, scratch)
-        if quick:
-            _geqrf(kind_of(a), m, n, scratch.ctypes, m, tau.ctypes)
-            if qr_solve(m, n, k, rcond, scratch, tau, triangle, inverse, given, answer):
+        if not values:
+            if m < n:
+                copy(scratch, matrix, m * n)
+                if np.iscomplexobj(a):
+                    for j in range(m * n):
+                        scratch[j] = scratch[j].conjugate()
+                _geqrf(kind_of(a), n, m, scratch.ctypes, n, tau.ctypes)
+                found = short_solve(m, n, k, rcond, scratch, tau, triangle, inverse, given, between, answer)
+            else:
+                transpose(m, n, matrix, scratch)
+                _geqrf(kind_of(a), m, n, scratch.ctypes, m, tau.ctypes)
+                found = qr_solve(m, n, k, rcond, scratch, tau, triangle, inverse, given, answer)
+            if found:
                 for c in range(k):
                     for q in range(n):
                         mine[c * rows + q] = answer[q * k + c]
-                rank[i] = n
+                rank[i] = r
                 continue
-            transpose(m, n, matrix, scratch)
+        transpose(m, n, matrix, scratch)
         if not finite(scratch):
             mine[:] = a.dtype.type(np.nan)
             rank[i] = 0

@@ -9,7 +9,7 @@ observer and becomes a `Repeat`: the text of a function that
 - counts the changes of the operands that it has written into, which nothing else of the call reads, and of which no history is kept;
 - writes the same nodes, with edges to this call's operands, and makes the results.
 
-What is no plain computation is left alone: results that are views, what gives an operand a history or another layout, values that
+What is no plain computation is left alone: what gives an operand a history or another layout, values that
 Python looks at, warnings, nodes of users' Functions, large arrays, and all while a transform, a profiler or an observer is active.
 """
 
@@ -335,21 +335,27 @@ class Repeat(Text):
             return name
         if t.__class__ is not Tensor or t._grad is not None or t._leaf_hook_set is not None or t.__dict__:
             raise Unfit("a result of another kind")
-        if id(t._view) in self.given:
-            raise Unfit("a result that is a view of an operand")
-        base = None if t._view is None else self.tensor(t._view)
-        if base is None and self.notes.place(t._data, False).slot:
-            raise Unfit("a result in memory of others")
+        base, seen = (None, "") if t._view is None else self._base(t)
         name = self.made[id(t)] = f"o{len(self.made)}"
         array, version = self.array(t._data, False), self.version(t._version_)
         self.after += tensor_lines(self.constant(t._layout), version, name, array)
         if base is not None:
-            self.after.append(f"{name}._view, {name}._seen, {name}._view_kind = {base}, {t._seen}, {self.constant(t._view_kind)}")
+            self.after.append(f"{name}._view, {name}._seen, {name}._view_kind = {base}, {seen}, {self.constant(t._view_kind)}")
         if t._edge is not None:
             self.after.append(f"{name}._edge, {name}._rg = {self._edge(t._edge)}, {t._rg}")
         elif t._rg:
             raise Unfit("a leaf")
         return name
+
+    def _base(self, t: Tensor) -> tuple[str, str]:
+        """Return the name of what a result is a view of, and the count of changes that it has seen: a result, or an operand that is itself no view."""
+        name = self.given.get(id(t._view))
+        if name is None:
+            return self.tensor(t._view), str(t._seen)
+        if self.writes or t._seen != t._version_[0]:
+            raise Unfit("a view of an operand that is written")
+        self.checks.lines.append(f"if {name}._view is not None: return None")
+        return name, f"{name}._version_[0]"
 
     def straight(self) -> None:
         """Let what is copied to operands be written there at once, where none of the others lies in their memory, however it came there."""
@@ -387,8 +393,6 @@ def _repeat(call: _Call, notes: _Calls, born: int, out: Any) -> tuple[Callable[.
     results = [t for t in (out if several else [out]) if t is not None]
     if not results or not all(t.__class__ is Tensor or id(t) in text.given for t in results):
         raise Unfit("results of another kind")
-    if not notes.lines and not all(id(t) in text.given or not t._layout.size for t in results):
-        raise Unfit("nothing is computed")
     text.history([t for t in results if id(t) not in text.given])
     names = ["None" if t is None else text.tensor(t) for t in (out if several else [out])]
     if not several:
@@ -458,12 +462,10 @@ class Repeated(Known):
 _ROOMS = tuple([__name__.partition(".")[0] + f".ops.{room}" for room in ("creation", "random")])
 #: functions from there that compute with tensors
 _COMPUTE = {"bernoulli", "binomial", "normal", "poisson"}
-#: functions that compute nothing: views, and what tells of a tensor
+#: functions that compute nothing, and are as quick as what would repeat them: views, and what tells of a tensor
 _VIEWS = {
-    "adjoint", "as_strided", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "conj", "detach", "expand_as", "imag",
-    "is_conj", "is_neg", "linalg.diagonal", "meshgrid", "positive", "__pos__", "ravel", "real", "reshape_as", "resolve_conj",
-    "resolve_neg", "split_with_sizes", "type", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
-    "view_as", "view_as_complex",
+    "adjoint", "as_strided", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "conj", "detach", "expand_as", "is_conj", "is_neg", "positive",
+    "__pos__", "ravel", "reshape_as", "resolve_conj", "resolve_neg", "type", "view_as", "view_as_complex",
 }  # fmt: skip
 
 
