@@ -4,11 +4,12 @@ argsort serves all of them."""
 import numpy as np
 
 from ...codegen.jit import helper
+from ...codegen.runtime import copy
 from ...codegen.vectors import independent, rolled
 
 LANES = 8  #: rows of few elements that are sorted side by side
 TOGETHER = 256  #: searches that advance together
-FEW = 128  #: edges that are all looked at in a search
+FEW = 48  #: edges that are all looked at in a search
 MANY = 4  #: edges for each value, up to which it is asked whether they are sorted
 SMALL = 32  #: rows up to this long are sorted by insertion
 
@@ -143,7 +144,8 @@ def argsort_together(key, n, out):
 
 
 @helper
-def _swap(a, o, i, j):
+def _swap(a, o, first, second):
+    i, j = np.uintp(first), np.uintp(second)
     t = a[i]
     a[i] = a[j]
     a[j] = t
@@ -163,25 +165,25 @@ def _quickselect(a, o, k):
     right = a.size - 1
     while right > left:
         if right == left + 1:
-            if a[left] > a[right]:
+            if a[np.uintp(left)] > a[np.uintp(right)]:
                 _swap(a, o, left, right)
             return
         _swap(a, o, left + (right - left) // 2, left + 1)
-        if a[left + 1] > a[right]:
+        if a[np.uintp(left + 1)] > a[np.uintp(right)]:
             _swap(a, o, left + 1, right)
-        if a[left] > a[right]:
+        if a[np.uintp(left)] > a[np.uintp(right)]:
             _swap(a, o, left, right)
-        if a[left + 1] > a[left]:
+        if a[np.uintp(left + 1)] > a[np.uintp(left)]:
             _swap(a, o, left + 1, left)
         i = left + 1
         j = right
-        pivot = a[left]
+        pivot = a[np.uintp(left)]
         while True:
             i += 1
-            while pivot > a[i]:
+            while pivot > a[np.uintp(i)]:
                 i += 1
             j -= 1
-            while a[j] > pivot:
+            while a[np.uintp(j)] > pivot:
                 j -= 1
             if j < i:
                 break
@@ -198,8 +200,8 @@ def kth(key, n, k, out):
     row = np.empty(n, dtype=np.uint64)
     o = np.empty(n, dtype=np.int64)
     for r in range(out.size):
+        copy(row, key[r * n:], n)
         for i in range(n):
-            row[i] = key[r * n + i]
             o[i] = i
         _quickselect(row, o, k)
         out[r] = o[k]

@@ -514,7 +514,7 @@ def repeated(
     own_words: from the keywords of a call that was refused to the function's own for them, or None where they are; so other calls do not pay for it.
     kinds: what tells calls apart, by their arguments, besides the first operand's layout, where a program has many kinds of them.
     """
-    table: dict[Any, Repeated | bool | None] = {}  # by the first operand's layout, and the text before it; False: seen once; None: left alone
+    table: dict[Any, Repeated | bool | None] = {}  # by the first operand's layout, and the text or number before it; False: seen once; None: left alone
 
     def call(*args: Any, **options: Any) -> Any:
         try:
@@ -522,7 +522,7 @@ def repeated(
             kind = a.__class__
             if kind is list or kind is tuple:
                 key = layout = a[0]._layout
-            elif kind is str:  # einsum's
+            elif kind is str or kind is int:  # einsum's, polygamma's
                 layout = args[1]._layout
                 key = a, layout
             else:

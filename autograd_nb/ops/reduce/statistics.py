@@ -206,7 +206,7 @@ def _arg(input: Any, dim: Any, keepdim: bool, extreme: ReductionOp, name: str) -
     d = wrap_dim(dim, x.ndim)
     check_not_empty(x, d, (d,), name)
     shape = reduced_shape(x.shape, (d,), keepdim)
-    if x.dtype.is_barebone and x.ndim and (x.shape[d] == 1 or not numel(shape)):  # nothing is to be compared, for which PyTorch has no kernel
+    if x.ndim and (x.shape[d] == 1 or not numel(shape)):  # nothing is to be compared, for which PyTorch has no kernel either
         return new_full(shape, 0, dtypes.int64)
     return _extremes(x, d, bool(keepdim), extreme)[1]
 

@@ -148,17 +148,31 @@ def diagflat(input, offset=0):
 _WIDER = {dtypes.float32: dtypes.float64, dtypes.complex64: dtypes.complex128}
 
 
+@structured(
+    x=lambda g, x_shape: _diagonal_backward(expand(g, (min(x_shape),)), x_shape, 0, 0, 1), node="TraceBackward0",
+    linear="jointly", batch="samples",
+    samples="x(3, 4).trace()",
+)
+def _trace(x):
+    return _diagonal_sum(x)
+
+
+def _diagonal_sum(x: Tensor) -> Tensor:
+    diagonal, wide = _diagonal(x, 0, 0, 1), _WIDER.get(x.dtype)
+    return diagonal.sum() if wide is None else cast(diagonal.sum(dtype=wide), x.dtype)
+
+
 @public()
 def trace(input):
     """Return the sum of the diagonal of a matrix. RuntimeError unless 2-d; trace([[1., 2.], [3., 4.]]) = tensor(5.)."""
     x = tensor_argument(input, "trace")
     if x.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
-    if not getattr(x, "batched", False):  # (whose vmap sums the diagonals)
-        need_numbers("trace", (x,))
-        not_for_barebone("trace", x.dtype)
-    diagonal, wide = _diagonal(x, 0, 0, 1), _WIDER.get(x.dtype)
-    return diagonal.sum() if wide is None else cast(diagonal.sum(dtype=wide), x.dtype)
+    if getattr(x, "batched", False):  # (whose vmap sums the diagonals)
+        return _diagonal_sum(x)
+    need_numbers("trace", (x,))
+    not_for_barebone("trace", x.dtype)
+    return _trace(x)
 
 
 # --------------------------------------------------------------------------------------------- views into copies
