@@ -42,6 +42,34 @@ def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, 
     return t
 
 
+@planned
+def _between_entry(a: dtype, b: dtype, d: dtype) -> Any:
+    """Return the kernel that writes a ramp between two numbers in memory, in a real floating dtype, with the steps of `linspace`."""
+    number = "np.float32" if d is dtypes.float32 else "np.float64"
+    source = (
+        loops.HEADER + "def kernel(n, start, stop, out):\n"
+        f"    first, last = {number}(start[0]), {number}(stop[0])\n"
+        f"    step = np.float64((last - first) / {number}(n - 1)) if n > 1 else 0.0\n"
+        "    half = max(n // 2, 1)\n"
+        "    for i in range(n):\n"
+        f"        out[i] = {number}(np.float64(first) + i * step if i < half else np.float64(last) - (n - 1 - i) * step)\n"
+    )
+    return launch.entry(source, "kernel", ("int64", a.kernel, b.kernel, d.kernel), "linspace")
+
+
+def _in_memory(start: Any, end: Any, d: dtype) -> bool:
+    """Return whether both ends are plain 0-d tensors of real numbers, and a ramp of dtype ``d`` is made by `_between_entry`, which reads them."""
+    return d in (dtypes.float32, dtypes.float64) and all(
+        x.__class__ is Tensor and not x._layout.ndim and not x.dtype.is_complex and not x.dtype.is_half and not x.dtype.is_limited for x in (start, end)
+    )
+
+
+def _between(start: Tensor, end: Tensor, n: int, d: dtype) -> Tensor:
+    t = new_empty((n,), d)
+    _between_entry(start.dtype, end.dtype, d)(n, start._data, end._data, t._data)
+    return t
+
+
 def _stored_in_order(out: Tensor, values: Tensor, name: str, requires_grad: bool) -> Tensor:
     """Put a row of values into ``out``, which keeps its shape if it has as many elements."""
     if isinstance(out, Tensor) and out._layout.size == values._layout.size:
@@ -113,6 +141,8 @@ def linspace(
 ):
     """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included; linspace(0, 1, 5) = [0.0000, 0.2500, 0.5000, 0.7500, 1.0000]."""
     dtype = made_in(out, dtype)
+    if steps.__class__ is int and steps >= 0 and out is None and _in_memory(start, end, d := _options(dtype, device)):
+        return _finish(_between(start, end, steps, d), requires_grad)
     start, end = _ends(start, end, dtype, "linspace")
     n = as_int(steps, "steps")
     if isinstance(start, complex) or isinstance(end, complex):
@@ -161,8 +191,9 @@ def logspace(
 ):
     """Return base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers; logspace(0, 2, 3) = [ 1., 10., 100.]."""
     dtype = made_in(out, dtype)
-    start, end = _ends(start, end, dtype, "logspace")
     d = _options(dtype, device)
+    if not _in_memory(start, end, d):
+        start, end = _ends(start, end, dtype, "logspace")
     _not_of_bool(d, as_int(steps, "steps"), "logspace")
     if d.category < 2:
         start, end = (int(number_as(x, d, "logspace")) for x in (start, end))
