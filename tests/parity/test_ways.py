@@ -140,3 +140,63 @@ def test_compiled_functions_hold_masked_scatter():
         mine, wanted = (autograd_nb.autograd.grad(f(x, mask, source), (x, source)) for f in (compiled, step))
         assert [g.tolist() for g in mine] == [g.tolist() for g in wanted]
     assert "Program of" in str(compiled.programs)
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(3, 5), (1, 4), (7, 7), (9, 4), (2, 3, 9, 20), (40, 70)], ids=str)
+def test_least_squares_of_wide_and_tall_matrices(shape, dtype, driver):
+    for columns in (1, 3):
+        a, b = numbers(0, *shape), numbers(1, *shape[:-1], columns)
+        a, b = (v + 1j * numbers(2 + i, *v.shape) if dtype == "complex128" else v for i, v in enumerate((a, b)))
+        mine, theirs = (t.linalg.lstsq(t.tensor(a), t.tensor(b), driver=driver) for t in (autograd_nb, torch))
+        for part, wanted in zip(mine, theirs, strict=True):
+            np.testing.assert_allclose(part.numpy(), wanted.numpy(), rtol=1e-9, atol=1e-9)
+    if dtype == "float64" and len(shape) == 2 and max(shape) < 10:
+        agree(lambda t, a, b: t.linalg.lstsq(a, b, driver=driver).solution, a, b)
+
+
+def test_least_squares_of_a_wide_matrix_of_lower_rank():
+    a, b = numbers(0, 3, 6), numbers(1, 3, 2)
+    a[2] = a[1]
+    mine, theirs = (t.linalg.lstsq(t.tensor(a), t.tensor(b)) for t in (autograd_nb, torch))
+    assert mine.rank.item() == theirs.rank.item() == 2
+    np.testing.assert_allclose(mine.solution.numpy(), theirs.solution.numpy(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_ramps_between_tensors(name, dtype):
+    ends = [(0, "int64"), (1.3, "float32"), (-7.77, "float64"), (1.5, "bfloat16"), (True, "bool")]
+    for (a, one), (b, two) in itertools.product(ends, repeat=2):
+        for steps in (0, 1, 2, 5, 50, 101):
+            mine, theirs = (
+                getattr(t, name)(t.tensor(a, dtype=getattr(t, one)), t.tensor(b, dtype=getattr(t, two)), steps, dtype=getattr(t, dtype))
+                for t in (autograd_nb, torch)
+            )
+            np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=0 if name == "linspace" else 1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 40, 1000])
+def test_kth_values_are_pytorchs_elements(n):
+    x = np.random.default_rng(n).integers(0, max(n // 4, 2), (50, n)).astype("float32")
+    x[::7, ::5] = np.nan
+    for k in sorted({1, 2, n // 2, n} & set(range(1, n + 1))):
+        mine, theirs = (t.kthvalue(t.tensor(x), k) for t in (autograd_nb, torch))
+        np.testing.assert_array_equal(mine.indices.numpy(), theirs.indices.numpy())
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 20, 47, 48, 49, 130, 1000])
+@pytest.mark.parametrize("right", [False, True])
+def test_places_among_few_and_many_edges(n, right):
+    edges, values = np.sort(numbers(0, n).round(1)), numbers(1, 30, 40).round(1)
+    values[0, :3] = np.nan, np.inf, -np.inf
+    for e in (edges, edges[::-1].copy()):
+        mine, theirs = (t.bucketize(t.tensor(values), t.tensor(e), right=right) for t in (autograd_nb, torch))
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("shape, over", [((4,), (3, 4)), ((3, 1), (3, 4)), ((), (3,)), ((2, 3), (3,)), ((2, 1, 4), (3, 1))], ids=str)
+def test_masked_select_that_broadcasts(shape, over):
+    mask = numbers(1, *over) > 0
+    agree(lambda t, x, m: t.masked_select(x, m), numbers(0, *shape), mask)

@@ -194,8 +194,9 @@ def logspace(
     d = _options(dtype, device)
     if not _in_memory(start, end, d):
         start, end = _ends(start, end, dtype, "logspace")
-    _not_of_bool(d, as_int(steps, "steps"), "logspace")
-    if d.category < 2:
+    steps = as_int(steps, "steps")
+    _not_of_bool(d, steps, "logspace")
+    if d.category < 2 and steps != 1:  # (a single power is truncated alone)
         start, end = (int(number_as(x, d, "logspace")) for x in (start, end))
     wide = dtypes.complex128 if isinstance(start, complex) or isinstance(end, complex) else dtypes.float64
     if wide is dtypes.complex128 and dtype is None:

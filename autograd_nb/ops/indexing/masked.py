@@ -20,7 +20,7 @@ from ..core.pointwise import Pointwise
 from ..core.recording import check_written, guarded, not_for_barebone, not_for_limited, store, warn_of_expanded
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import dense
+from ..creation.cast import clone, dense
 from ..creation.create import new_empty
 from ..shape.parts import _slice
 from ..shape.shape import expand
@@ -124,8 +124,11 @@ def masked_select(input, mask, *, out=None):
     if y is not None:
         return y
     shape = broadcast_shapes(x.shape, mask.shape) or Size((1,))
+    whole = expand(x, shape)
+    if is_expanded(whole._layout):  # (it is quicker to lay it out than to find each element's place)
+        whole = clone(whole)
     index = true_indices(expand(mask, shape))
-    y = guarded(_masked_select(expand(x, shape), index, tuple(range(len(shape))), 0), x, mask)
+    y = guarded(_masked_select(whole, index, tuple(range(len(shape))), 0), x, mask)
     return y if out is None else store(out, y, "masked_select", (x, mask))
 
 
