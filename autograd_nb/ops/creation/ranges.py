@@ -64,7 +64,7 @@ def _in_memory(start: Any, end: Any, d: dtype) -> bool:
     )
 
 
-def _between(start: Tensor, end: Tensor, n: int, d: dtype) -> Tensor:
+def _between(start: Any, end: Any, n: int, d: dtype) -> Tensor:
     t = new_empty((n,), d)
     _between_entry(start.dtype, end.dtype, d)(n, start._data, end._data, t._data)
     return t
