@@ -22,7 +22,7 @@ from .errors import AMBIGUOUS, OVERRIDDEN, SEVERAL, UNTRACKED, AutogradError, wa
 from .graph import detached, ownership, versions
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
-from .graph.node import Node, Nowhere, Output, accumulator, expect, finish, set_edges
+from .graph.node import ENDS, Node, Nowhere, Output, Within, accumulator, expect, finish, set_edges
 from .graph.transformed import refuse_transformed
 from .graph.versions import COUNTED
 from .shapes import Layout, Size, layout_of
@@ -134,7 +134,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         """Return True for tensors made by the user and for all that do not require grad."""
         if self._view is not None:
             refresh(self, always=True)
-        return self._edge is None or not self._rg or self._edge.__class__ is Nowhere
+        return self._edge is None or not self._rg or self._edge.__class__ in ENDS
 
     @property
     def grad_fn(self) -> Node | None:
@@ -142,7 +142,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         if self._view is not None:
             refresh(self, always=True)
         e = self._edge
-        return e.node if e.__class__ is Output else None if e.__class__ is Nowhere else e
+        return e.node if e.__class__ is Output else None if e.__class__ in ENDS else e
 
     @property
     def output_nr(self) -> int:
@@ -157,7 +157,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         """
         if launch._observing:
             launch.looked()
-        if self._grad is None and self._rg and not (self._edge is None or self._edge.__class__ is Nowhere) and not self.retains_grad:
+        if self._grad is None and self._rg and not (self._edge is None or self._edge.__class__ in ENDS) and not self.retains_grad:
             warn_user(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
                 "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
@@ -229,10 +229,10 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     @property
     def _base(self) -> Tensor | None:
-        return None if self.is_inference() else above.base_of(self)
+        return None if self.is_inference() or self._edge.__class__ is Within else above.base_of(self)
 
     def _is_view(self) -> bool:
-        return (self._view is not None or is_lone(self)) and not self.is_inference()
+        return (self._view is not None or is_lone(self)) and not (self.is_inference() or self._edge.__class__ is Within)
 
     # ------------------------------------------------------------------------------------------------ graph
     @property
@@ -300,6 +300,8 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views; [1., 2.].detach_() = [1., 2.]."""
         if state.inference or self._version_[0] < 0:
             return self
+        if self._edge.__class__ is Within:  # to which it is no view
+            self._view = None
         if self._view is not None or (above.lone_views and is_lone(self)):
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         hooks = None if self._edge is None else _hooks_on(detached.note(self._edge, self._version_))

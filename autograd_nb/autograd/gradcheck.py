@@ -14,6 +14,7 @@ import numpy as np
 from ..dtypes import complex128, float64
 from ..errors import GradcheckError, warn_user
 from ..graph.modes import recorded
+from ..ops.core.marked import MARKED
 from ..ops.creation.create import new_full
 from ..ops.creation.data import from_numpy
 from ..ops.elementwise.complex import resolve_conj, view_as_complex, view_as_real
@@ -236,7 +237,14 @@ def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarra
     if not values.flags.writeable or is_expanded(x._layout):
         x = from_numpy(before.copy()).requires_grad_()
         values = ndarray(x.detach())
-    values[...] = before.astype(np.float64) + change
+
+    def put(numbers: np.ndarray) -> None:
+        if x.__class__ in MARKED:  # whose values are made of the memory's
+            x.data.copy_(from_numpy(numbers))
+        else:
+            values[...] = numbers
+
+    put(before.astype(np.float64) + change)
     try:
         with recorded():  # (the function may register hooks)
             out = _outputs(func(*args[:i], x, *args[i + 1 :]))[k].detach()
@@ -247,7 +255,7 @@ def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarra
                     )
             return ndarray(out).astype(np.float64).reshape(-1).copy()
     finally:
-        values[...] = before
+        put(before)
 
 
 def _numeric(func: Any, args: tuple[Any, ...], i: int, k: int, eps: float) -> np.ndarray:

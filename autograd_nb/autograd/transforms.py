@@ -16,227 +16,16 @@ from typing import Any
 from ..dtypes import promote_types
 from ..errors import ModifiedError
 from ..graph.modes import recorded, state
-from ..graph.transformed import transformed
-from ..ops.core.history import LeafBackward0, attach
-from ..ops.core.recording import pushed as running
-from ..ops.core.recording import reaches
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
-from ..tensor import Tensor, edge
-from .api import grad as backward_pass
-from .batching.batched import Batched, Level, batch, levels, materialize
+from ..tensor import Tensor
 from .batching.vmap import vmap
-from .carried import Carrier, all_parts, carrying, detached, pulled, refuse_captured, taken_off
-from .interpreters import forward_on
+from .carried import Carrier, carrying, detached
 from .pytree import tree_flatten, tree_map, tree_unflatten
-from .returned import apart, tensors_of
 from .tangents import lying_as, need_like
+from .traced import Trace, wrap
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
-
-
-# ------------------------------------------------------------------------------------------------ under vmap
-
-
-def _peel(t: Tensor, base: Sequence[Level]) -> Tensor:
-    """Return a tensor with the batches of these levels as ordinary dims in front; deeper levels stay around it."""
-    if isinstance(t, Batched) and all(t.level != lv.number for lv in base):
-        return batch(_peel(t.value, base).movedim(len(base), 0), t.level) if base else t
-    for lv in reversed(base):
-        t = materialize(t, lv.number, lv.size)
-    return t
-
-
-def _wrap(t: Tensor, base: Sequence[Level]) -> Tensor:
-    """Return the inverse of `_peel`."""
-    if isinstance(t, Batched) and all(t.level != lv.number for lv in base):
-        return batch(_wrap(t.value.movedim(0, len(base)), base), t.level) if base else t
-    for lv in base:
-        t = batch(t, lv.number)
-    return t
-
-
-class _Call:
-    """Whether the function that was called on some leaves is still running; known to the leaves."""
-
-    __slots__ = ("running",)
-
-    def __init__(self) -> None:
-        self.running = True
-
-
-_FINISHED = _Call()
-_FINISHED.running = False
-
-
-_LATER = ("vjp", "linearize")  #: transforms that give a function, which is called later
-
-
-class _Trace:
-    """A function called once on inputs of its own, ready for backward passes.
-
-    ``outside``: whether what was recorded reaches tensors that others differentiate by; then the passes are recorded too. Of what is run
-    ``later``, where gradients may be wanted again, that holds under `no_grad` as well, while the results are outside the graph.
-    """
-
-    def __init__(self, func: Callable[..., Any], primals: Sequence[Any], has_aux: bool, name: str):
-        self.base = tuple(levels.stack)
-        self.recording, call = state.grad, _Call()
-        recording = self.recording or name.startswith(_LATER)
-        flat, self.spec = tree_flatten(list(primals))
-        for t in flat:
-            if not isinstance(t, Tensor):
-                raise RuntimeError(f"{name}: Expected the inputs to only contain Tensors, got {type(t)}")
-        forward = name.startswith(("jvp", "jacfwd", "linearize"))
-        with recorded():
-            self.leaves, moving = [], []
-            connected = False
-            for t in flat:
-                if forward and t.dtype.category < 2:
-                    raise ValueError(f"Expected primal to be floating point or complex, but got: {t.dtype} ({name})")
-                whole, again = (t, None) if forward else taken_off(t)
-                moving.append(again)
-                plain = _peel(whole, self.base)
-                if plain.requires_grad and recording:
-                    connected = True
-                    self.leaves.append(OPS["view_as"].call(plain, plain))
-                else:
-                    leaf = plain.detach()
-                    if plain.is_inference():
-                        leaf._rg, leaf._version_ = True, plain._version_  # (which cannot be asked for)
-                    else:
-                        leaf.requires_grad_()
-                    leaf.__dict__["_call"] = call
-                    self.leaves.append(leaf)
-            self.given = [self._changeable(t) for t in self.leaves] if forward else self.leaves
-            wrapped = [_wrap(t, self.base) for t in self.given]
-            new = tree_unflatten([t if again is None else again(t) for t, again in zip(wrapped, moving, strict=True)], self.spec)
-            outer, switched = running.only, state.switched
-            try:
-                running.only = self._moved_alone(outer) if forward else None
-                with forward_on(forward), transformed(not name.startswith("linearize")):  # (which PyTorch runs as it is)
-                    result = func(*new)
-            finally:
-                call.running, running.only = False, outer
-            self.cut = state.switched != switched
-            if not forward:  # what goes back is differentiated again by going back: duals would lose their tangents in here
-                state.switched = switched
-        self.result, self.aux = apart(result, has_aux, name)
-        outputs, self.out_spec = tensors_of(self.result, name, forward)
-        self.outputs = [_peel(t, self.base) for t in outputs]
-        if forward:
-            refuse_captured(outputs, name)
-        self.like = outputs
-        self.outside = recording and (connected or any(map(self._leads_outside, [*outputs, *tree_flatten(self.aux)[0]])))
-
-    @staticmethod
-    def _changeable(leaf: Tensor) -> Tensor:
-        """Return the leaf as a tensor that may be changed in place, as there is no leaf in forward mode."""
-        if not leaf.is_leaf:
-            return leaf
-        t = leaf.detach()
-        if leaf.is_inference():
-            t._version_ = leaf._version_  # (it has another)
-        attach(t, leaf)
-        return t
-
-    def _leads_outside(self, t: Any) -> bool:
-        """Return whether a result depends on what others differentiate by."""
-        return isinstance(t, Tensor) and reaches([edge(_peel(part, self.base)) for part in all_parts(t)], set(self.leaves))
-
-    def changed(self) -> list[int]:
-        """Return which inputs the function has changed in place."""
-        return [
-            k for k, (t, leaf) in enumerate(zip(self.given, self.leaves, strict=True))
-            if t is not leaf and edge(t).__class__ is not LeafBackward0 and t.shape == leaf.shape
-        ]  # fmt: skip
-
-    def _moved_alone(self, outer: Callable[[Tensor], bool] | None) -> Callable[[Tensor], bool]:
-        """Return a test of tensors: whether nobody but this trace, and those around it that are pushed too, differentiates by them."""
-        own = set(self.leaves)
-        own.update(getattr(outer, "leaves", ()))
-
-        def alone(t: Tensor) -> bool:
-            return not reaches([edge(_peel(t, self.base))], own)
-
-        alone.leaves = own  # type: ignore[attr-defined]
-        return alone
-
-    def value(self) -> Any:
-        """Return the function's result, outside the graph unless others are to differentiate it."""
-        return self.released(self.result)
-
-    def released(self, tree: Any) -> Any:
-        """Return what a function has returned without the history of what depends on nothing that others differentiate by."""
-        kept = self.outside and self.recording
-        return tree_map(lambda t: detached(t) if isinstance(t, Tensor) and not (kept and self._leads_outside(t)) else t, tree)
-
-    def pull(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], retain: bool) -> list[Tensor | None]:
-        """Return Σ vᵀJ for each leaf; None for what does not matter."""
-        kept = [(o, _peel(c, self.base)) for o, c in zip([_peel(t, self.base) for t in outputs], cotangents, strict=True) if o.requires_grad]
-        if not kept:
-            return [None] * len(self.leaves)
-        graph = self.outside or (state.grad and any(c.requires_grad for _, c in kept))
-        found = backward_pass(
-            [o for o, _ in kept], self.leaves, [c for _, c in kept], create_graph=graph, retain_graph=retain or graph, allow_unused=True
-        )
-        if self.outside:  # some are constants to those who differentiate by what is outside
-            own = set(self.leaves)
-            found = tuple([g.detach() if g is not None and g.requires_grad and not reaches([edge(g)], own) else g for g in found])
-        return [None if g is None else _wrap(g, self.base) for g in found]
-
-    def gradients(self, cotangents: Sequence[Tensor], retain: bool = True) -> Any:
-        """Return the same as the caller sees them, zeros where nothing depends."""
-        moving = Carrier.level((*self.like, *cotangents)) is not None
-        found = pulled(functools.partial(self.pull, retain=retain or moving), self.like, cotangents)
-        filled = [_wrap(new_full(t.shape, 0, t.dtype), self.base) if g is None else g for g, t in zip(found, self.leaves, strict=True)]
-        return tree_unflatten(filled, self.spec)
-
-    def pusher(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:
-        """Return tangents -> J · tangents for each output."""
-        with recorded():
-            # not 0, which rules may treat by itself (x·ln y); rules of complex results may ask that it be a possible gradient, as 0 is
-            dummies = [
-                new_full(o.shape, 0 if o.dtype.is_complex else 1, o.dtype).requires_grad_() if o.requires_grad else None
-                for o in self.outputs
-            ]
-            for u in dummies:
-                if u is not None:
-                    u.__dict__["_call"] = _FINISHED  # nobody else is to differentiate by them
-            seeds = [new_full(o.shape, 0, o.dtype) if u is None else u for o, u in zip(self.outputs, dummies, strict=True)]
-            kept = [(o, u) for o, u in zip(self.outputs, seeds, strict=True) if o.requires_grad]
-            pulled: list[Any] = [None] * len(self.leaves)
-            if kept:
-                pulled = list(
-                    backward_pass([o for o, _ in kept], self.leaves, [u for _, u in kept], create_graph=True, allow_unused=True)
-                )
-
-        def push(tangents: Sequence[Tensor]) -> list[Tensor]:
-            live = [
-                (p, _peel(v, self.base)) for p, v in zip(pulled, tangents, strict=True) if p is not None and p.requires_grad
-            ]
-            wanted = [u for u in dummies if u is not None]
-            found: list[Any] = [None] * len(wanted)
-            if live and wanted:
-                graph = self.outside or (state.grad and any(v.requires_grad for _, v in live))
-                found = list(
-                    backward_pass(
-                        [p for p, _ in live],
-                        wanted,
-                        [v for _, v in live],
-                        create_graph=graph,
-                        retain_graph=True,
-                        allow_unused=True,
-                    )
-                )
-            each = iter(found)
-            out = []
-            for o, u in zip(self.outputs, dummies, strict=True):
-                t = next(each) if u is not None else None
-                out.append(_wrap(new_full(o.shape, 0, o.dtype) if t is None else t, self.base))
-            return out
-
-        return push
 
 
 # --------------------------------------------------------------------------------------------------- argnums
@@ -295,7 +84,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
-        trace = _Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "grad_and_value(f)(*args)")
+        trace = Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "grad_and_value(f)(*args)")
         value = trace.result
         if not isinstance(value, Tensor):
             raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(value)}")
@@ -306,7 +95,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
             )
         if value.dtype.is_complex:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {value.dtype} (grad_and_value(f)(*args))")
-        one = _wrap(new_full(trace.outputs[0].shape, 1, value.dtype), trace.base)
+        one = wrap(new_full(trace.outputs[0].shape, 1, value.dtype), trace.base)
         found = _single(trace.gradients([one], retain=False), argnums)
         value = trace.value()
         return (found, (value, trace.released(trace.aux))) if has_aux else (found, value)
@@ -345,7 +134,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     >>> torch.func.vjp(lambda x: x * x, torch.tensor([1., 2.]))[1](torch.ones(2))
     (tensor([2., 4.]),)
     """
-    trace = _Trace(func, primals, has_aux, "vjp(f, *primals)")
+    trace = Trace(func, primals, has_aux, "vjp(f, *primals)")
     for t in trace.like:
         if t.dtype.category < 2:
             raise RuntimeError(
@@ -416,7 +205,7 @@ def pushed(
     func: Callable[..., Any], primals: Any, tangents: list[Any], strict: bool = False, has_aux: bool = False, own: Sequence[Any] = ()
 ) -> Any:
     """Return what `jvp` does, for tangents that are in order; those that are the caller's ``own`` change where the primals do."""
-    trace = _Trace(func, primals, has_aux, "jvp(f, primals, tangents)")
+    trace = Trace(func, primals, has_aux, "jvp(f, primals, tangents)")
     if strict and not all(o.requires_grad for o in trace.outputs):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
@@ -432,7 +221,7 @@ def pushed(
     return (value, out, trace.released(trace.aux)) if has_aux else (value, out)
 
 
-def _pusher(trace: _Trace, func: Callable[..., Any], primals: Any, has_aux: bool) -> Callable[[Sequence[Tensor]], list[Tensor]]:
+def _pusher(trace: Trace, func: Callable[..., Any], primals: Any, has_aux: bool) -> Callable[[Sequence[Tensor]], list[Tensor]]:
     """Return tangents -> J · tangents: by backward passes, or in forward mode, from ``func`` called again, where these lack what was changed
     in place, or computed under `no_grad`, which does not hold for tangents."""
     try:
@@ -449,7 +238,7 @@ def _pusher(trace: _Trace, func: Callable[..., Any], primals: Any, has_aux: bool
     return functools.partial(by_duals[0], outputs, tree_flatten(list(primals))[0])
 
 
-def _moved(trace: _Trace, tangents: list[Tensor], func: Callable[..., Any], primals: Any, has_aux: bool) -> list[Tensor]:
+def _moved(trace: Trace, tangents: list[Tensor], func: Callable[..., Any], primals: Any, has_aux: bool) -> list[Tensor]:
     """Return J · tangents, of whose dtypes each may be wider than its primal's: so are the results then."""
     push, leaves = _pusher(trace, func, primals, has_aux), trace.leaves
     if all(t.dtype is p.dtype for t, p in zip(tangents, leaves, strict=True)):
@@ -473,7 +262,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     primals_flat, structure = tree_flatten(primals)
     if Carrier.level(primals_flat) is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment (linearize(f, *primals) of a primal with a tangent: use jvp)")
-    trace = _Trace(func, primals, False, "linearize(f, *primals)")
+    trace = Trace(func, primals, False, "linearize(f, *primals)")
     push = _pusher(trace, func, primals, False)
 
     @carrying
@@ -525,7 +314,7 @@ def jacrev(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
         _only_real(args, "jacrev", "inputs")
-        trace = _Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "jacrev(f, *args)")
+        trace = Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "jacrev(f, *args)")
         _only_real(trace.like, "jacrev", "outputs")
         leaves = tree_flatten(_of_chosen(func, numbers, args, kwargs)[1])[0]
         zeros = [new_full(o.shape, 0, o.dtype) for o in trace.like]
@@ -567,7 +356,7 @@ def jacfwd(
         _only_real(args, "jacfwd", "inputs")
         numbers = _chosen(argnums, args)
         partial, chosen = _of_chosen(func, numbers, args, kwargs)
-        trace = _Trace(partial, chosen, has_aux, "jacfwd(f, *args)")
+        trace = Trace(partial, chosen, has_aux, "jacfwd(f, *args)")
         _only_real(trace.like, "jacfwd", "outputs")
         push = _pusher(trace, partial, chosen, has_aux)
         leaves = tree_flatten(chosen)[0]

@@ -330,6 +330,21 @@ class Nowhere(Node):
     run_graph = run
 
 
+class Within(Node):
+    """Stands before what a transform gives its function: a leaf to that, though others differentiate by what is behind."""
+
+    consumed = property(lambda self: None, lambda self, by: None, doc="What consumed it: nothing does.")  # type: ignore[assignment]
+
+    def run(self, g: Any) -> tuple[Any, ...]:
+        return (g,)
+
+    run_graph = run
+
+
+#: nodes of tensors that say that they are leaves
+ENDS = frozenset({Nowhere, Within})
+
+
 class AccumulateGrad:
     """The end of a path in the graph: adds the gradient to ``variable.grad``. ``grad_fn.next_functions`` shows it for leaves."""
 

@@ -127,3 +127,17 @@ def test_expanded_inputs_are_refused():
     with pytest.raises(RuntimeError, match="The 0th input has a dimension with stride 0"):
         torch.autograd.gradcheck(torch.sin, (x,))
     assert torch.autograd.gradcheck(torch.sin, (x.detach().contiguous().requires_grad_(),))
+
+
+def test_inputs_that_show_other_numbers():
+    """A leaf that shows negatives is moved in the memory that it looks at, and is as before after that."""
+    for memory in (torch.rand(4, dtype=torch.float64), torch.rand(3, dtype=torch.complex128).conj().imag):
+        for shown in (memory, memory._neg_view(), memory._neg_view()[1:]):
+            x = shown.detach().requires_grad_()
+            before = x.tolist()
+            for fast in (False, True):
+                assert gradcheck(torch.sin, (x,), fast_mode=fast)
+                with pytest.raises(GradcheckError):
+                    gradcheck(lambda y: y * y.detach(), (x,), fast_mode=fast)
+            assert gradgradcheck(torch.sin, (x,))
+            assert x.tolist() == before

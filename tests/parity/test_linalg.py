@@ -302,3 +302,18 @@ def test_traces_are_as_exact_as_their_dtype(dtype, shape):
         np.testing.assert_allclose(y.detach().numpy(), exact, rtol=1e-7)
         y.abs().backward()
         assert x.grad.dtype is x.dtype and x.grad.count_nonzero() == min(shape)
+
+
+@pytest.mark.parity
+def test_norms_that_are_views():
+    """Of a matrix those of singular values that keep their dims, as in PyTorch, and no other."""
+
+    def views(t, shape):
+        x = t.linspace(0.1, 1.0, 12).reshape(shape)
+        return {
+            (norm, order, dim, keepdim): getattr(t.linalg, norm)(x, order, dim, keepdim)._is_view() for norm in ("matrix_norm", "norm")
+            for order in (1, -1, 2, -2, float("inf"), -float("inf"), "fro", "nuc") for dim in ((-2, -1), (0, 1), (1, 0), (-1, 0)) for keepdim in (False, True)
+        }  # fmt: skip
+
+    for shape in ((3, 4), (2, 2, 3), (2, 1, 2, 3)):
+        assert views(ag, shape) == views(torch, shape)

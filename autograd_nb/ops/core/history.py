@@ -7,7 +7,7 @@ from typing import Any
 from ... import launch
 from ...errors import AutogradError
 from ...graph.modes import state
-from ...graph.node import Node, Nowhere, Output, set_edges
+from ...graph.node import Node, Nowhere, Output, Within, set_edges
 from ...graph.ownership import settled
 from ...graph.versions import COUNTED
 from ...overriding import whole
@@ -36,6 +36,22 @@ def _needs_room(calls: int) -> None:
         _needs_room(calls - 1)
 
 
+_OF_LEAF = "a {}leaf Variable that requires grad is being used in an in-place operation. {}."
+_REMEDY = "Update it inside `with torch.no_grad():`, or compute a new tensor instead"
+
+
+def _within(edge: Any, end: Any) -> bool:
+    """Return whether a view's history leads to what a transform gave its function, before it comes to that of its base."""
+    while edge is not end and edge is not None and not edge.is_leaf_edge:
+        node = edge.node if edge.__class__ is Output else edge
+        if node.__class__ is Within:
+            return True
+        if len(node.edges) != 1:
+            return False
+        (edge,) = node.edges
+    return False
+
+
 def check_inplace(t: Tensor, *sources: Any) -> None:
     """Refuse, before anything is changed, an in-place op that PyTorch refuses on ``t``: also one that writes what has a history.
 
@@ -51,26 +67,23 @@ def check_inplace(t: Tensor, *sources: Any) -> None:
     base = t._view
     if base is None:
         if t._rg and t._edge is None and t.requires_grad:  # (a tensor with a tangent says so for the sake of its ops)
-            raise AutogradError(
-                "a leaf Variable that requires grad is being used in an in-place operation. Update it inside "
-                "`with torch.no_grad():`, or compute a new tensor instead."
-            )
+            raise AutogradError(_OF_LEAF.format("", _REMEDY))
         if t._layout.__class__ is not Layout and hasattr(t, "rewrite"):  # it shows conjugates of what it looks at
             check_inplace(t.of, *sources)  # type: ignore[attr-defined]
         return
     refresh(t)
     kind = t._view_kind
+    if t._edge.__class__ is Within:
+        raise AutogradError(_OF_LEAF.format("", _REMEDY))
     for s in sources:
         if isinstance(s, Tensor) and s._rg:
             refuse_view(t)
     if (t._rg or base._rg) if kind.startswith("multi:") or (t._edge is not None and kind) else base._rg and kind:
         refuse_view(t)
     of_leaf = base._edge is None or (base._edge.__class__ is not Output and "of_leaf" in base._edge.__dict__)
+    of_leaf = of_leaf or (state.transformed > 0 and _within(t._edge, base._edge))
     if (of_leaf and (t._rg or base._rg)) or (t._rg and (t._edge is None or t._edge.__class__ is Nowhere)):
-        raise AutogradError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside "
-            "`with torch.no_grad():`, or clone() the leaf first."
-        )
+        raise AutogradError(_OF_LEAF.format("view of a ", "Do it inside `with torch.no_grad():`, or clone() the leaf first"))
 
 
 class CopySlices(Node):

@@ -60,8 +60,7 @@ def _matrix_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Te
         return y.reshape([1 if d in (first, second) else n for d, n in enumerate(x.shape)]) if keepdim else y
     if math.isinf(ord):  # sums along rows
         first, second = second, first
-    y = _extreme(x.abs().sum(first, keepdim=True), second, ord, True)
-    return y if keepdim else y.squeeze((first, second))
+    return _extreme(x.abs().sum(first, keepdim=keepdim), second if keepdim or second < first else second - 1, ord, keepdim)
 
 
 def _extreme(sizes: Tensor, dim: int, ord: float, keepdim: bool) -> Tensor:

@@ -367,12 +367,6 @@ GRAPH = (
         and re.search(r"v1 = make\(1, \(\)", c.before),
     ),
     Explained(
-        "gradients of gradients",
-        "That of a function which calls func.grad itself is a view here, which may not be detached in place.",
-        lambda c: c.kind == "raised" and "Can't detach views in-place" in c.mine
-        and made_by(re.compile(r"func\.grad\(.*func\.grad\("), c.text).intersection(detached(c.statement)),
-    ),
-    Explained(
         "tensors detached in place",
         "PyTorch reads what a node saved by way of the tensor's own place in the graph, so that it refuses a pass after detach_(); "
         "here the pass runs.",
