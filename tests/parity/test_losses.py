@@ -316,3 +316,16 @@ def test_losses_that_vanish_are_positive_zeros_where_theirs_are(name):
         x, t = (library.tensor(column, dtype=library.float64) for column in zip(*pairs, strict=True))
         found.append(getattr(library.nn.functional, name)(x, t, reduction="none").numpy())
     assert not [p for p, theirs, mine in zip(pairs, *found, strict=True) if theirs == mine == 0 and np.signbit(theirs) != np.signbit(mine)]
+
+
+@pytest.mark.parity
+def test_losses_of_one_sample_are_no_views():
+    """Nor are they of another dtype than their operand."""
+    for library in (torch, ours):
+        f, x, t = library.nn.functional, library.rand(3, requires_grad=True), library.tensor(1)
+        losses = (f.nll_loss(x, t, reduction="none"), f.cross_entropy(x, t, reduction="none"), f.nll_loss(x, t, library.rand(3), reduction="none"))
+        assert [y._is_view() for y in losses] == [False] * 3
+        for kind in (library.float64, library.complex128):
+            for reduction in ("mean", "sum", "none"):
+                assert f.soft_margin_loss(library.ones(3, dtype=library.complex64), library.ones(3, dtype=kind), reduction=reduction).dtype is library.complex64
+        assert not any(t._is_view() for t in library.unique(library.tensor(3.0), return_inverse=True, return_counts=True))

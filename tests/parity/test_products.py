@@ -54,6 +54,23 @@ def test_einsum(seed):
         np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-9, atol=1e-9, err_msg=equation)
 
 
+@pytest.mark.parity
+@pytest.mark.parametrize("kind", ["float64", "int32", "bool"])
+def test_an_einsum_of_one_operand_is_a_view_where_nothing_is_summed(kind):
+    """A sum over dims of size 1 has memory and a dtype of its own, as any sum."""
+    equations = "iji->j ii-> ii->i ij->j ij->i ij-> ij->ji ij->ij ijk->ik ...i->... i...->... i->i -> i-> iij->j iij->ij"
+    for equation, n in itertools.product(equations.split(), (1, 2)):
+        term = equation.partition("->")[0].replace("...", "X")
+
+        def told(t, shape, equation=equation):
+            x = t.ones(shape, dtype=getattr(t, kind))
+            y = t.einsum(equation, x)
+            return tuple(y.shape), y.tolist(), str(y.dtype).partition(".")[2], y is x, y._is_view(), y._base is x, y.data_ptr() == x.data_ptr()
+
+        shape = [n if c == "i" else 3 for c in term]
+        assert told(ours, shape) == told(torch, shape), (equation, n)
+
+
 STEPS = {
     "ij,jk->ik": ([(3, 2), (2, 4)], [(3, 1), (1, 4)], [(3, 2), (1, 4)]), "ij,jk,kl->il": ([(3, 2), (1, 4), (4, 3)], [(3, 1), (2, 4), (4, 3)]),
     "bij,bjk->bik": ([(2, 3, 1), (2, 1, 3)], [(2, 3, 2), (2, 2, 3)], [(1, 3, 1), (2, 1, 3)]), "ii,ij->j": ([(1, 1), (1, 3)], [(2, 2), (2, 3)]),

@@ -484,7 +484,7 @@ def _unique(input: Tensor, dim: Any, ordered: bool, return_inverse: bool, return
         order = order_of(flat, 0, False) if ordered else OPS["arange"].call(flat._layout.size)
         inverse, counts, first = _groups(dense(flat), x.dtype, order, 1)
         values = OPS["index_select"].call(flat, 0, first)
-        inverse = reshape(inverse, x.shape)
+        inverse = fresh(reshape(inverse, x.shape))
     else:
         d = wrap_dim(dim, x.ndim)
         n = x.shape[d]

@@ -28,7 +28,7 @@ from ..core.call_path import known
 from ..core.history import attach
 from ..core.jumps import jumping
 from ..core.numbers import float_argument, int_argument
-from ..core.recording import constant, guarded, mark_inference, not_for_complex
+from ..core.recording import constant, fresh, guarded, mark_inference, not_for_complex
 from ..core.registry import OPS
 from ..core.row_kernel import RowKernel, row_sizes
 from ..core.structured import structured, tensor_argument
@@ -487,7 +487,7 @@ def cross_entropy(
     weight = weight if weight is None or weight.ndim == 1 else weight.reshape(-1)
     t, _ = _checked_indices(t, x.shape[1], ignore_index)
     y = _cross_entropy_indices(x, t, weight, ignore_index, reduction, label_smoothing)
-    return y.reshape(()) if alone and reduction == "none" else y
+    return fresh(y.reshape(())) if alone and reduction == "none" else y
 
 
 def _soft_cross_entropy(x: Tensor, t: Tensor, weight: Any, ignore: int, reduction: str, eps: float) -> Tensor:
@@ -555,4 +555,4 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
             return guarded(jumping(-rows.sum() + math.nan, x), input, target, weight)
         y = -(rows.sum() / factor.sum() if reduction == "mean" else rows.sum() if reduction == "sum" else rows)
     y = jumping(y, x)
-    return guarded(y.reshape(()) if alone and reduction == "none" else y, input, target, weight)
+    return guarded(fresh(y.reshape(())) if alone and reduction == "none" else y, input, target, weight)

@@ -579,7 +579,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     reduction = _settled(size_average, reduce, reduction)
     if all(isinstance(v, Tensor) for v in (input, target)) and input.dtype.is_complex:
         target = constant("soft_margin_loss", "target", target)
-        return _total(((target * -input).exp() + 1).log(), reduction)
+        return _held_as(_total(((target * -input).exp() + 1).log(), reduction), input.dtype, "soft_margin_loss")
     x, t = _pair(input, target, "soft_margin_loss", False)
     t = constant("soft_margin_loss", "target", t)
     if x.dtype.category < 2:

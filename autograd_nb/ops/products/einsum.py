@@ -16,6 +16,7 @@ from ..core.call_path import planned
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..reduce.sums import sum as sum_
+from ..shape.shape import alias_view
 from . import einsum_order
 from .gemm import _bmm, _mm, multiplied
 from .matmul import _same_dtype
@@ -239,8 +240,6 @@ def _without(x: Tensor, labels: Labels, keep: frozenset[int]) -> tuple[Tensor, L
     if not gone:
         return x, labels
     rest = tuple(label for label in labels if label in keep)
-    if all(x.shape[d] == 1 for d in gone):
-        return x.squeeze(gone), rest
     return sum_(x, gone), rest
 
 
@@ -356,7 +355,8 @@ def contract(
             _same_dtype(x, z, "einsum")
         work.append((step(x, z), step.result))
     x, labels = _without(*work[0], plan.wanted)
-    return _arranged(x, labels, plan.output)
+    y = _arranged(x, labels, plan.output)
+    return alias_view(y) if y is operands[0] else y
 
 
 @public(method=False)
