@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
+from ..graph.modes import lifted, state
 from ..ops.creation.create import new_full
 
 
@@ -30,6 +31,19 @@ def carrying(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs) if Carrier.call is None else Carrier.call(function, args, kwargs)
+
+    return ordinary(call)
+
+
+def ordinary(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a transform's function: what it makes in inference mode are ordinary tensors without a history."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not state.inference:
+            return function(*args, **kwargs)
+        with lifted():
+            return function(*args, **kwargs)
 
     return call
 

@@ -148,9 +148,9 @@ class Trace:
             self.cut = state.switched != switched
             if not forward:  # what goes back is differentiated again by going back: duals would lose their tangents in here
                 state.switched = switched
-        self.result, self.aux = apart(result, has_aux, name)
-        outputs, self.out_spec = tensors_of(self.result, name, forward)
-        self.outputs = [peel(t, self.base) for t in outputs]
+            self.result, self.aux = apart(result, has_aux, name)
+            outputs, self.out_spec = tensors_of(self.result, name, forward)
+            self.outputs = [peel(t, self.base) for t in outputs]
         if forward:
             refuse_captured(outputs, name)
         self.like = outputs
@@ -221,7 +221,9 @@ class Trace:
 
     def pull(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], retain: bool) -> list[Tensor | None]:
         """Return Σ vᵀJ for each leaf; None for what does not matter."""
-        kept = [(o, peel(c, self.base)) for o, c in zip([peel(t, self.base) for t in outputs], cotangents, strict=True) if o.requires_grad]
+        with recorded():
+            peeled = [peel(t, self.base) for t in outputs]
+        kept = [(o, peel(c, self.base)) for o, c in zip(peeled, cotangents, strict=True) if o.requires_grad]
         if not kept:
             return [None] * len(self.leaves)
         graph = self.outside or (state.grad and any(c.requires_grad for _, c in kept))

@@ -20,7 +20,7 @@ from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
 from ..tensor import Tensor
 from .batching.vmap import vmap
-from .carried import Carrier, carrying, detached
+from .carried import Carrier, carrying, detached, ordinary
 from .pytree import tree_flatten, tree_map, tree_unflatten
 from .tangents import lying_as, need_like
 from .traced import Trace, wrap
@@ -82,6 +82,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     """
 
     @functools.wraps(func)
+    @ordinary
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
         trace = Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "grad_and_value(f)(*args)")
@@ -125,6 +126,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     return wrapper
 
 
+@ordinary
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return (func(*primals), a function of cotangents shaped as the output that gives vᵀJ for each primal).
 
@@ -141,6 +143,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
                 f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {t.dtype}"
             )
 
+    @ordinary
     def pullback(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         tree = cotangents[0] if len(cotangents) == 1 else cotangents
         flat, spec = tree_flatten(tree)
@@ -311,6 +314,7 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
+    @ordinary
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
         _only_real(args, "jacrev", "inputs")

@@ -46,6 +46,7 @@ class _State(PerThread):
     grad = True  # record ops
     inference = False  # new tensors are inference tensors
     asked = False  # the mode that was asked for in inference mode, where nothing is recorded all the same
+    lifted = False  # a transform that was begun in inference mode runs: nobody else differentiates what is computed
     blocks: tuple[unrecorded, ...] = ()  # that the thread is in, the outermost first
     still: float = 0  # tangents of levels up to this one stand still: nothing that is computed has one of them
     apart: float = 0  # those that stand still where forward mode is on: levels around a `jvp` that was begun while it was off
@@ -196,6 +197,19 @@ class recorded(enable_grad):
     @whole
     def __exit__(self, *error: Any) -> None:
         state.grad, state.inference = self._modes
+
+
+class lifted(_GradMode):
+    """Context around what the library makes in inference mode that is to be ordinary tensors; nothing is recorded all the same."""
+
+    @whole
+    def __enter__(self) -> None:
+        self._modes = state.inference, state.lifted
+        state.inference, state.lifted = False, True
+
+    @whole
+    def __exit__(self, *error: Any) -> None:
+        state.inference, state.lifted = self._modes
 
 
 class set_grad_enabled(_Mode):

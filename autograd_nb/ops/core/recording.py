@@ -37,7 +37,7 @@ def refuse_inference(edges: Sequence[Any] | None = None) -> None:
 
     Without edges it is refused in any case.
     """
-    if edges is not None and not reaches(edges):
+    if edges is not None and (state.lifted or not reaches(edges)):
         return
     raise RuntimeError(
         "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
@@ -48,7 +48,7 @@ def refuse_inference(edges: Sequence[Any] | None = None) -> None:
 
 def has_no_history(x: Tensor) -> bool:
     """Return whether views of ``x`` have none, as it is an inference tensor that is not `torch.func`'s to differentiate by."""
-    return x._version_[0] < 0 and reaches((edge(x),))
+    return x._version_[0] < 0 and not state.lifted and reaches((edge(x),))
 
 
 def reaches(edges: Iterable[Any], own: Container[Any] | None = None) -> bool:
