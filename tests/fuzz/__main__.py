@@ -166,6 +166,7 @@ def main() -> None:
             sys.exit(code)
         at = int(note.read_text())
         if code == 1 and at not in slow:  # the machine may have stood still
+            print(f"\n{options.seed}:{at} took too long, and is begun anew", flush=True)
             slow.add(at)
             first = at
             continue
