@@ -367,3 +367,29 @@ def test_smooth_resizing_rounds_as_pytorch_does(mode, size):
         np.asarray(t.nn.functional.interpolate(t.from_numpy(image), size=size, mode=mode, antialias=True, align_corners=False)) for t in (ours, torch)
     )
     np.testing.assert_allclose(found, expected, rtol=0, atol=0 if mode == "bilinear" and size == (16, 16) else 2e-4)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("size", [(2, 1, 3, 4), (2, 1, 2, 3, 4)])
+def test_affine_grid_keeps_nothing(size):
+    """It may be passed any number of times where nodes that saved nothing may be, and its matrices may be changed before."""
+    found = []
+    for t in (torch, ours):
+        before = t is ours and ours.autograd.set_graph_reuse("torch")
+        try:
+            n = len(size) - 2
+            theta = t.linspace(-1, 1, 2 * n * (n + 1)).reshape(2, n, n + 1).requires_grad_()
+            y = t.nn.functional.affine_grid(theta, size, align_corners=False)
+            for _ in range(2):
+                with t.no_grad():
+                    theta.mul_(2)
+                (y * t.linspace(0, 1, y.numel()).reshape(y.shape)).sum().backward()
+            (g,) = t.autograd.grad((y * y).sum(), theta, create_graph=True)
+            (h,) = t.autograd.grad((g * g).sum(), theta)
+            found.append([y.grad_fn.name(), *(v.detach().numpy() for v in (theta.grad, g, h))])
+        finally:
+            if before:
+                ours.autograd.set_graph_reuse(before)
+    assert found[0][0] == found[1][0]
+    for a, b in zip(found[0][1:], found[1][1:], strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5)

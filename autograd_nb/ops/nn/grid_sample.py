@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import dtypes
 from ...errors import warn_user
+from ...graph.modes import unrecorded
 from ...launch import Kernel
 from ...shapes import as_int
 from ...tensor import Tensor
@@ -162,6 +163,32 @@ def _axis(n: int, aligned: bool, like: Tensor) -> Tensor:
     return cast(line if aligned else line * ((n - 1) / n), like.dtype)
 
 
+def _places(spatial: tuple[int, ...], aligned: bool, like: Tensor) -> Tensor:
+    """Return the places (x, y, 1) of an image's elements, or (x, y, z, 1), row by row."""
+    axes = [_axis(m, aligned, like) for m in spatial]
+    lines = [a.reshape([-1 if k == d else 1 for k in range(len(spatial))]).expand(spatial) for d, a in enumerate(axes)]
+    return OPS["stack"].call([*reversed(lines), OPS["ones_like"].call(lines[0])], -1).reshape(-1, len(spatial) + 1)
+
+
+@structured(
+    theta=lambda g, spatial, aligned: _affine_grid_backward(g, spatial, aligned), node="AffineGridGeneratorBackward0", linear="jointly", batch="samples",
+    dtypes="half float", samples="F.affine_grid(x(2, 2, 3), (2, 1, 3, 4), align_corners=False)",
+)
+def _affine_grid(theta, spatial, aligned):
+    """Return θ·(x, y, 1) at each place. Nothing is kept for the derivative, which makes the places anew."""
+    with unrecorded():
+        return (_places(spatial, aligned, theta) @ theta.mT).reshape(theta.shape[0], *spatial, len(spatial))
+
+
+@structured(
+    grad=lambda g, spatial, aligned: _affine_grid(g, spatial, aligned), node="AffineGridGeneratorBackwardBackward0", linear="jointly", batch="samples",
+    dtypes="half float",
+)
+def _affine_grid_backward(grad, spatial, aligned):
+    with unrecorded():
+        return (_places(spatial, aligned, grad).mT @ grad.reshape(grad.shape[0], -1, len(spatial))).mT
+
+
 @public(method=False, namespaces=("nn.functional",))
 def affine_grid(theta, size, align_corners=None):
     """Return a grid for `grid_sample` of places θ·(x, y, 1): ``theta`` (N, 2, 3) and ``size`` (N, C, H, W) → (N, H, W, 2); or 3-D.
@@ -205,8 +232,4 @@ def affine_grid_generator(theta, size, align_corners):
     sizes = tuple(as_int(s, "size") for s in size)
     if t.ndim != 3 or t.shape[0] != sizes[0] or tuple(t.shape[1:]) != (len(sizes) - 2, len(sizes) - 1):
         raise RuntimeError(f"Expected a batch of affine matrices that fits size {list(sizes)}. Got theta of shape {list(t.shape)}.")
-    spatial = sizes[2:]
-    axes = [_axis(m, align_corners, t) for m in spatial]
-    lines = [a.reshape([-1 if k == d else 1 for k in range(len(spatial))]).expand(spatial) for d, a in enumerate(axes)]
-    base = OPS["stack"].call([*reversed(lines), OPS["ones_like"].call(lines[0])], -1).reshape(-1, len(spatial) + 1)
-    return (base @ t.mT).reshape(sizes[0], *spatial, len(spatial))
+    return _affine_grid(t, sizes[2:], bool_argument(align_corners, "affine_grid_generator", "align_corners"))
