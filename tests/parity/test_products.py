@@ -283,3 +283,24 @@ def test_gradients_of_batched_products_lie_as_theirs(name):
 
     for one, other in itertools.product(IN_BATCHES.values(), repeat=2):
         lie_alike(call, lambda t, one=one, other=other: [made(t, first, one), made(t, second, other)])
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_gradient_by_a_matrix_beside_a_batch_lies_as_it_does(turned):
+    """Recorded or not, and of second derivatives."""
+
+    def strides(t):
+        found = []
+        operands = (((3, 4), (5, 4, 2)), ((3, 4), (2, 5, 4, 2)), ((5, 2, 3), (3, 4)), ((3, 4), (5, 2, 4)))
+        for record, shapes in itertools.product((False, True), operands):
+            a, b = (t.linspace(-1, 1, int(np.prod(s))).reshape(s[::-1] if turned else s) for s in shapes)
+            a, b = (x.permute(*range(x.ndim)[::-1]).requires_grad_() if turned else x.requires_grad_() for x in (a, b))
+            y = t.nn.functional.linear(b, a) if shapes[1] == (5, 2, 4) else a @ b
+            grads = t.autograd.grad((y * y).sum(), [a, b], create_graph=record)
+            if record:
+                grads = (*grads, *t.autograd.grad(sum((g * g).sum() for g in grads), [a, b]))
+            found.append([g.stride() for g, x in zip(grads, (a, b) * 2, strict=False) if x.ndim == 2])
+        return found
+
+    assert strides(ours) == strides(torch)

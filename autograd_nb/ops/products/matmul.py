@@ -219,6 +219,8 @@ def _matmul(a: Tensor, b: Tensor, folded: bool = False) -> Tensor:
     count = 1
     for n in batch:
         count *= n
+    if a.ndim == 2 and a.requires_grad and not a._layout.contiguous:  # its gradient, a sum over the batch, is to lie as it does
+        a = a.t().expand(*batch, *a.shape[::-1]).mT
     x = a.expand(*batch, *a.shape[-2:]).reshape(count, *a.shape[-2:])
     z = b.expand(*batch, *b.shape[-2:]).reshape(count, *b.shape[-2:])
     return multiplied(_bmm, x, z).reshape(*batch, a.shape[-2], b.shape[-1])
